@@ -105,7 +105,7 @@ $(command): $(command_objects) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
-# link (docs/facts.md, "Loading"); this stub gives the linker that name.
+# link (facts.md, "Loading"); this stub gives the linker that name.
 $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
@@ -202,7 +202,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(command_arch
 $(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 
 # Its clock goes on by itself, however busy the machine is.
-$(BUILD)/tests/unit/stamps: override LDFLAGS += -Wl,--wrap=process_clock_ns
+$(BUILD)/tests/unit/stamps $(BUILD)/tests/unit/lengths: override LDFLAGS += -Wl,--wrap=process_clock_ns
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 
@@ -223,6 +223,9 @@ $(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(att
 # It listens to what the kernel driver is asked.
 $(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
 $(bench_programs): $(bench_support) $(library)
+	$(link_bench_program)
+# As any program that uses the API.
+$(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
@@ -331,8 +334,9 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 
 # Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
 # time where they would see each other's programs (tests/run).
-slowest = $(patsubst %,tests/cli/%.bats,bench figures completions system metrics install manual group lifetime quota strict top) \
-          $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
+experiments = bench bench_space bench_time
+slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
+            lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
 JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
 
@@ -341,7 +345,7 @@ run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,
 # TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
 # code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.
 with_threads = $(addprefix tests/cli/,api hostile policy quota rank)
-left_out = $(if $(SANITIZE),$(BUILD)/tests/unit/segment_steps $(addprefix tests/cli/,$(addsuffix .bats,bench completions deps \
+left_out = $(if $(SANITIZE),$(BUILD)/tests/unit/segment_steps $(addprefix tests/cli/,$(addsuffix .bats,$(experiments) completions deps \
                             exports figures install manual skips strict system topology words)) \
                             $(filter %@ada %@hopper-synthetic,$(sim_runs))) \
            $(if $(filter thread,$(SANITIZE)),$(filter-out %@h200 %@h200-x2,$(sim_runs)) \
@@ -350,7 +354,7 @@ TESTS = $(filter-out $(left_out),$(unit_tests) $(sim_runs) $(wildcard tests/cli/
 
 # With sanitizers, only benchmarks that tests of the command run.
 tested_benchmarks = $(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs))
-check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) $(BUILD)/demo/where
+check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) $(BUILD)/demo/where $(BUILD)/demo/draw
 build-check: run-all $(check_programs)
 run-check: build-check
 	$(call run_tests,$(TESTS))
@@ -386,7 +390,7 @@ $(slurm_archive): $(slurm_objects)
 	$(call say,AR,$@)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 $(slurm_parts): $(slurm_parts).o $(slurm_archive) $(api_archive) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
-build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(slurm_parts)
+build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(BUILD)/tests/programs/play $(slurm_parts)
 run-check-slurm: build-check-slurm
 	$(call run_tests,$(slurm_parts) $(wildcard tests/slurm/*.bats))
 
@@ -417,11 +421,12 @@ check-tsan:
 check-sanitizers: check-asan check-tsan
 
 # Each core checks some files at a time.
-lint:
+lint: $(BUILD)/man/nvtaskset.3
 	tests/layers
 	tests/plain_text
+	tests/links
 	tests/mutants/run --check
-	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
+	mandoc -T lint -W warning tools/man/nvtaskset.1 $(BUILD)/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
@@ -431,7 +436,7 @@ lint:
 tidy = $(Q)printf '%s\n' $(1) | xargs -r -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 $(2)' clang-tidy
 
 sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
-	tests/unit/*.c bench/*/*.c)
+	tests/unit/*.c bench/*/*.c demo/*.c)
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
@@ -464,7 +469,7 @@ figures:
 	$(Q)tools/deps figures
 	$(Q)bench/figures
 
-run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
+run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where $(BUILD)/demo/draw
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
 # --- installing ------------------------------------------------------------------------------------
@@ -476,7 +481,7 @@ make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addpre
 	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
 remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%,%,$(sort $(dir $(installed)))),\
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
-	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
+	rmdir $(LIBDIR) $(addprefix $(DOCDIR)/,reference internals evaluation) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
 
 # Whether we may write there, before anything is built or written. A package's DESTDIR is not checked.
 may-install:
@@ -501,7 +506,7 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 tools/completions/nvtaskset.bash $(DESTDIR)$(BASH_COMPLETION)
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
+	$(foreach document,$(documents),install -D -m 644 docs/$(document) $(DESTDIR)$(DOCDIR)/$(document) &&) true
 	install -D -m 644 share/systemd/nvtaskset-metrics.socket $(DESTDIR)$(UNITDIR)/nvtaskset-metrics.socket
 	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in >$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
 	$(Q)$(if $(DESTDIR),,$(link_driver))
@@ -520,7 +525,10 @@ installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(ap
 	libnvtaskset.a pkgconfig/nvtaskset.pc) $(PYTHONDIR)/nvtaskset.py $(DATADIR)/man/man3/nvtaskset.3
 install: install-api
 uninstall: uninstall-api
-install-api: $(api) $(api_archive)
+$(BUILD)/man/nvtaskset.3: include/nvtaskset.h tools/man/nvtaskset.3 tools/man/header.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f tools/man/header.awk include/nvtaskset.h tools/man/nvtaskset.3 >$@
+install-api: $(api) $(api_archive) $(BUILD)/man/nvtaskset.3
 	$(call make_directories,$(installed_api))
 	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h
 	install -D -m 755 $(api) $(DESTDIR)$(SHLIBDIR)/$(notdir $(api))
@@ -530,7 +538,7 @@ install-api: $(api) $(api_archive)
 	sed 's|@PREFIX@|$(PREFIX)|; s|@SHLIBDIR@|$(SHLIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
 		src/api/nvtaskset.pc.in >$(DESTDIR)$(SHLIBDIR)/pkgconfig/nvtaskset.pc
 	install -D -m 644 tools/python/nvtaskset.py $(DESTDIR)$(PYTHONDIR)/nvtaskset.py
-	install -D -m 644 tools/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
+	install -D -m 644 $(BUILD)/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
 	$(if $(DESTDIR),,$(call register_library,libnvtaskset.so.0))
 uninstall-api:
 	rm -f $(addprefix $(DESTDIR),$(installed_api))
@@ -554,8 +562,7 @@ ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 UNITDIR        ?= $(PREFIX)/lib/systemd/system
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 DOCDIR         ?= $(DATADIR)/doc/nvtaskset
-documents       = $(addprefix docs/,guide.md processes.md attaching.md graphs.md mps.md slurm.md loading.md system-wide.md outside.md \
-                  hardware.md json.md topology-format.md compatibility.md)
+documents       = $(patsubst docs/%,%,$(shell find docs -name '*.md' | sort))
 
 define link_driver
 driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
@@ -565,7 +572,7 @@ endef
 installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
 	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
 	$(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
-	$(addprefix $(DOCDIR)/,$(notdir $(documents)))
+	$(addprefix $(DOCDIR)/,$(documents))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 # Disables by the former spelling: what is installed may be an older version.

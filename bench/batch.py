@@ -1,9 +1,9 @@
-"""Usage: batch.py products|training [--seconds S] [--samples N] [--at-rest]
+"""Usage: batch.py products|training [--size SIZE] [--seconds S] [--samples N] [--at-rest]
 
 Work that always has more to do: the neighbour of bench/decode.py. A sample is the time from the end of a repetition to
 the end of the next (support/in_flight.py), in µs.
 
-  products   a product of 8192 × 8192 matrices
+  products   a product of 8192 × 8192 matrices, or of SIZE
   training   an iteration of a transformer's training: forward, backward, AdamW, on random data
 
 It ends as decode.py does. A result that is wrong is a failure.
@@ -19,15 +19,13 @@ import torch
 
 WARM_UP = 5
 
-SIZE = 8192
-
 LAYERS, WIDTH, HEADS = 6, 1024, 16
 SEQUENCES, LENGTH = 20, 512
 
 
 class Products:
-    def __init__(self):
-        self.a, self.b = (torch.randn(SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    def __init__(self, size):
+        self.a, self.b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
         self.product = self.a @ self.b
         self.first = self.product.clone()
 
@@ -39,7 +37,7 @@ class Products:
 
 
 class Training:
-    def __init__(self):
+    def __init__(self, _):
         layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True)
         self.network = torch.nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
         self.network = self.network.to("cuda", torch.bfloat16).train()
@@ -64,9 +62,10 @@ KINDS = {"products": Products, "training": Training}
 def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--size", type=int, default=8192)
     chosen = parser.parse_args()
     torch.manual_seed(1)
-    work = InFlight(KINDS[chosen.kind]())
+    work = InFlight(KINDS[chosen.kind](chosen.size))
     for _ in range(WARM_UP):
         work.step()
     work.rest()

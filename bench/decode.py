@@ -1,12 +1,16 @@
-"""Usage: decode.py [--ahead] [--seconds S] [--samples N] [--at-rest]
+"""Usage: decode.py [--ahead | --pattern FILE] [--layers N] [--pause US] [--seconds S] [--samples N] [--at-rest]
 
 Decoding of a language model of random weights: in each step, the model reads all its weights and the keys and values of
 1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step
-is always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest
-makes it wait for the first SIGUSR1 (see support/conversation.py).
+is always in flight, and a sample is the GPU's part of a step. With fewer layers than 20, steps are shorter; with --pause,
+it sleeps for so long after each. It ends after SECONDS, or after so many samples; --at-rest makes it wait for the first
+SIGUSR1 (see support/conversation.py).
 
-3.3 GB of weights and 0.2 GB of keys and values: memory is what a step waits for, some 2 ms of an H100. Each step has
-the same input, so each must give the same token, and the last one the same numbers as the first.
+FILE says when there is something to decode (support/pattern.py); it is read again after each rest. A sample is then `first,µs` for
+the first step after a pause, `next,µs` for the others.
+
+With its 20 layers, it has 3.3 GB of weights and 0.2 GB of keys and values: memory is what a step waits for, some 2 ms of an H100. Each
+step has the same input, so each must give the same token, and the last one the same numbers as the first.
 """
 
 import sys
@@ -15,11 +19,12 @@ import time
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
 from support.in_flight import InFlight
+from support.pattern import Pattern
 
 import torch
 import torch.nn.functional as F
 
-LAYERS, WIDTH, HEADS, HIDDEN = 20, 2560, 20, 6912
+WIDTH, HEADS, HIDDEN = 2560, 20, 6912
 VOCABULARY, LENGTH = 32000, 1024
 WARM_UP = 3
 
@@ -55,9 +60,9 @@ class Layer:
 
 
 class Model:
-    def __init__(self):
+    def __init__(self, layers):
         self.embedding = random_weights(VOCABULARY, WIDTH)
-        self.layers = [Layer() for _ in range(LAYERS)]
+        self.layers = [Layer() for _ in range(layers)]
 
     def __call__(self, token):
         state = F.embedding(token, self.embedding)
@@ -67,8 +72,9 @@ class Model:
 
 
 class Decoding:
-    def __init__(self):
-        model = Model()
+    def __init__(self, layers, pause):
+        self.pause = pause
+        model = Model(layers)
         last = torch.zeros(1, device="cuda", dtype=torch.long)
         # As PyTorch's documentation has it: what is captured has run before, in a stream of its own.
         stream = torch.cuda.Stream()
@@ -99,6 +105,8 @@ class Decoding:
         start = time.perf_counter()
         token = self.decode()
         end = time.perf_counter()
+        if self.pause:
+            time.sleep(self.pause)
         if token != self.first_token:
             sys.exit(f"decode.py: a wrong token: {token} instead of {self.first_token}")
         return (end - start) * 1e6
@@ -116,10 +124,17 @@ class Decoding:
 def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("--ahead", action="store_true")
+    parser.add_argument("--pattern")
+    parser.add_argument("--layers", type=int, default=20)
+    parser.add_argument("--pause", type=float, default=0)
     chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
-        decoding = InFlight(Decoding()) if chosen.ahead else Decoding()
+        decoding = Decoding(chosen.layers, chosen.pause / 1e6)
+        if chosen.ahead:
+            decoding = InFlight(decoding)
+        elif chosen.pattern:
+            decoding = Pattern(decoding, chosen.pattern)
         conversation.converse(decoding, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 

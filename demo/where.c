@@ -1,8 +1,9 @@
 /*
- * Usage: where SECONDS [busy]
+ * Usage: where SECONDS [busy | bursts]
  *
- * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
- * which SM it runs, and prints the answer whenever it changes. "busy": its kernels take milliseconds, and follow each other.
+ * An ordinary CUDA program without a word of nvtaskset. It launches kernels all the time, asks each block on
+ * which SM it runs, and prints the answer whenever it changes. "busy": its kernels take milliseconds, and follow each other;
+ * "bursts": so they do for 1.6 s, and then it rests as long.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
@@ -18,6 +19,8 @@
 #define THREADS 1024
 #define CYCLES 20000
 #define BUSY_CYCLES 4000000
+
+#define BURST_NS INT64_C(1600000000)
 
 /* The topology, which says which SMs a TPC has. */
 static const struct topology *find_topology(const struct bench_gpu *gpu)
@@ -36,58 +39,90 @@ static const struct topology *find_topology(const struct bench_gpu *gpu)
 	return topology;
 }
 
-/* Launches once, waits, and returns the TPCs on which the blocks ran. */
-static struct tpcset run(const struct bench_gpu *gpu, const struct bench_launch *launch, CUdeviceptr output,
-                         unsigned int sms_per_tpc)
+/* One of two kernels that follow each other. */
+struct kernel {
+	volatile uint32_t *sms; /* of each block */
+	CUdeviceptr output;
+	CUevent ended;
+	bool is_in_flight;
+};
+
+static void launch(struct kernel *kernel, const struct bench_gpu *gpu, CUfunction function, unsigned int blocks,
+                   uint64_t cycles)
 {
-	uint32_t sms[TPCSET_MAX * 2 * BLOCKS_PER_SM];
+	void *parameters[] = {&kernel->output, &cycles};
+
+	if (!kernel->ended) {
+		kernel->sms = bench_visible(blocks, &kernel->output);
+		bench_check(cuEventCreate(&kernel->ended, 0));
+	}
+	bench_start(gpu, &(struct bench_launch){function, blocks, 1, THREADS, 1, 0, parameters});
+	bench_check(cuEventRecord(kernel->ended, gpu->stream));
+	kernel->is_in_flight = true;
+}
+
+/* Waits, and returns the TPCs on which the blocks ran. */
+static struct tpcset wait_for(struct kernel *kernel, unsigned int blocks, unsigned int sms_per_tpc)
+{
 	struct tpcset ran = {{0}};
 
-	bench_start(gpu, launch);
-	bench_wait(gpu);
-	bench_check(cuMemcpyDtoH_v2(sms, output, launch->grid_x * sizeof *sms));
-	for (unsigned int block = 0; block < launch->grid_x; block++)
-		tpcset_add(&ran, sms[block] / sms_per_tpc);
+	bench_check(cuEventSynchronize(kernel->ended));
+	kernel->is_in_flight = false;
+	for (unsigned int block = 0; block < blocks; block++)
+		tpcset_add(&ran, kernel->sms[block] / sms_per_tpc);
 	return ran;
 }
 
-static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
+/* Until the next burst, in ns; 0 within one. Bursts begin at multiples of the clock. */
+static int64_t rest(void)
+{
+	int64_t phase = bench_now() % (2 * BURST_NS);
+
+	return phase < BURST_NS ? 0 : 2 * BURST_NS - phase;
+}
+
+static void print_change(struct tpcset ran, struct tpcset *last, unsigned int sms_per_tpc)
 {
 	char text[TPCSET_TEXT];
 
-	printf("    my kernels run on TPCs %s (%u SMs)\n", tpcset_format_list(tpcs, text),
-	       tpcset_count(tpcs) * sms_per_tpc);
-	fflush(stdout);
+	if (!tpcset_equal(&ran, last)) {
+		printf("    my kernels run on TPCs %s (%u SMs)\n", tpcset_format_list(&ran, text),
+		       tpcset_count(&ran) * sms_per_tpc);
+		fflush(stdout);
+	}
+	*last = ran;
 }
 
 int main(int count, char **arguments)
 {
-	bool is_busy = count == 3 && strcmp(arguments[2], "busy") == 0;
+	bool has_bursts = count == 3 && strcmp(arguments[2], "bursts") == 0;
+	bool is_busy = has_bursts || (count == 3 && strcmp(arguments[2], "busy") == 0);
 	int seconds = count == 2 || is_busy ? atoi(arguments[1]) : 0;
 	struct tpcset last = {{0}};
 	struct bench_gpu gpu;
 
 	if (seconds <= 0) {
-		fputs("Usage: where SECONDS [busy]\n", stderr);
+		fputs("Usage: where SECONDS [busy | bursts]\n", stderr);
 		return EXIT_FAILURE;
 	}
 	bench_open(&gpu);
 	const struct topology *topology = find_topology(&gpu);
 	unsigned int blocks = topology->tpc_count * topology->sms_per_tpc * BLOCKS_PER_SM;
-	CUdeviceptr output = bench_memory(blocks * sizeof(uint32_t));
-	uint64_t cycles = is_busy ? BUSY_CYCLES : CYCLES;
-	void *parameters[] = {&output, &cycles};
-	const struct bench_launch launch = {bench_kernel(kernels_ptx, "where"), blocks, 1, THREADS, 1, 0, parameters};
+	CUfunction function = bench_kernel(kernels_ptx, "where");
+	struct kernel kernels[2] = {{.sms = NULL}};
 	const int64_t end = bench_now() + seconds * INT64_C(1000000000);
 
-	do {
-		struct tpcset ran = run(&gpu, &launch, output, topology->sms_per_tpc);
+	/* A busy one launches a kernel before it waits for the one before it. */
+	for (unsigned int i = 0; bench_now() < end; i++) {
+		int64_t pause = has_bursts ? rest() : is_busy ? 0 : 20000000;
+		struct kernel *next = &kernels[i % 2], *other = is_busy && pause == 0 ? &kernels[1 - i % 2] : next;
 
-		if (!tpcset_equal(&ran, &last))
-			print_set(&ran, topology->sms_per_tpc);
-		last = ran;
-		bench_sleep(is_busy ? 0 : 20000000);
-	} while (bench_now() < end);
+		launch(next, &gpu, function, blocks, is_busy ? BUSY_CYCLES : CYCLES);
+		if (other->is_in_flight)
+			print_change(wait_for(other, blocks, topology->sms_per_tpc), &last, topology->sms_per_tpc);
+		bench_sleep(pause);
+	}
+	bench_wait(&gpu);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

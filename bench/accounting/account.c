@@ -41,7 +41,7 @@ static void attach_ourselves(void)
 
 	if (refusal)
 		bench_fail("%s", refusal);
-	releases = contexts_find(gpu.context).releases;
+	releases = contexts_releases(gpu.context);
 	if (!releases || !releases->are_ready)
 		bench_fail("kernels are not counted on this GPU");
 }

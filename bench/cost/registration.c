@@ -58,7 +58,7 @@ static struct segment make_segment(void)
 /* Nothing was launched, so nothing writes there. */
 static void undo(void)
 {
-	const struct releases *releases = contexts_find(gpu.context).releases;
+	const struct releases *releases = contexts_releases(gpu.context);
 
 	if (!releases || !releases->are_ready)
 		bench_fail("kernels are not counted on this GPU");

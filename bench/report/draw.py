@@ -33,6 +33,8 @@ COLORS = {
     "nvtaskset-overlap": "#b22222",
     "nvtaskset-no-mps": "#e69f00",
     "nvtaskset-priority": "#c2185b",
+    "nvtaskset-weight": "#e69f00",
+    "by-hand": "#8a2be2",
     "nvtaskset-prt": "#c2185b",
     "nvtaskset-ht": "#8a2be2",
     "nvtaskset-stepping": "#e69f00",
@@ -735,7 +737,7 @@ def preemption(table, save_as):
 
 def weights(table, save_as):
     """How far each program got until then, in the first round."""
-    cases = results.groups([row for row in table.rows if row["round"] == 1], "weights")
+    cases = results.groups([row for row in table.rows if row["round"] == 1 and row["weights"] != "alone"], "weights")
     fig, grid = figure(1, len(cases), 3.6)
     for axes, ((case,), rows) in zip(grid[0], sorted(cases.items())):
         for (program, weight), own in results.groups(rows, "program", "weight").items():

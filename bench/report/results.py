@@ -10,7 +10,7 @@ import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
 MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
-MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority"]
+MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority", "nvtaskset-weight", "by-hand"]
 MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
 
 # The mechanism to which each one is compared.
@@ -20,6 +20,8 @@ COMPARED_WITH = {
     "nvtaskset": "mps",
     "nvtaskset-no-mps": "none",
     "nvtaskset-priority": "none",
+    "nvtaskset-weight": "none",
+    "by-hand": "none",
     "nvtaskset-prt": "mps",
     "nvtaskset-ht": "mps",
     "nvtaskset-stepping": "mps",
@@ -42,6 +44,8 @@ NAMES = {
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
     "nvtaskset-priority": "nvtaskset, priority",
+    "nvtaskset-weight": "nvtaskset, equal weights",
+    "by-hand": "short time slices by hand",
     "nvtaskset-prt": "nvtaskset, PRT",
     "nvtaskset-ht": "nvtaskset, HT",
     "nvtaskset-stepping": "nvtaskset, stepping aside",
@@ -71,7 +75,7 @@ ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager"
 ORDER += ["nobody", "watch", "own", "top", "pmon", "nvml", "compute-apps", "utilization"]
 ORDER += ["2 us", "10 us", "graph", "unchanged", "begins", "goes on", "ends", "plain", "latency", "front", "next", "release", "visible"]
 ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
-ORDER += ["room", "full", "10us", "1ms", "40ms", "pe", "ae", "game", "widget"]
+ORDER += ["room", "full", "short", "loop", "10us", "200us", "1ms", "2ms", "39ms", "40ms", "pe", "ae", "game", "widget"]
 ORDER += ["running", "ended", "group", "note", "all"]
 
 # What a tool says that says nothing. It is neither a number nor 0.
@@ -239,6 +243,12 @@ def turns(table):
             for row in table.rows]
 
 
+def near(table):
+    """Of the table quota_periods: how many of a program's periods were within 1 ms of RUN, 30 ms, in %."""
+    return [{"beside": beside, "kind": kind, "percent": mean([{"near": 100.0 * (abs(row["ms"] - 30) <= 1)} for row in rows], "near")}
+            for (beside, kind), rows in table.groups("beside", "kind").items()]
+
+
 def progress(table):
     """Of the table quota: how far a program got, in % of the same without a quota."""
     without = {row["kind"]: row["laps_per_ms"] for row in table.rows if row["quota"] == "unlimited"}
@@ -289,11 +299,23 @@ def idle(table):
     return [{"percent": (1 - steps[0] / steps[1]) * 100}]
 
 
+def of_whole_turns(rows, value):
+    """Of what some programs did in each tenth of a second: until the lightest one's last turn, if it does nothing in most tenths."""
+    light = min(row["weight"] for row in rows)
+    own = sorted((row["ms"], row[value]) for row in rows if row["weight"] == light)
+    begins = [ms for (_, before), (ms, done) in zip([(0, 0), *own], own[:-1]) if done and not before]
+    is_seldom = 2 * sum(not done for _, done in own) > len(own)
+    return [row for row in rows if row["ms"] < begins[-1]] if is_seldom else rows
+
+
 def shares(table):
     """Of the table weights, and one like it: by how much of itself a program's share of progress is above what its weight
     says, in %."""
     found = []
     for (number, weights), rows in table.groups("round", "weights").items():
+        if weights == "alone":
+            continue
+        rows = of_whole_turns(rows, table.value)
         total = sum(row[table.value] for row in rows)
         for (program, weight), own in groups(rows, "program", "weight").items():
             due = weight / sum(float(one) for one in weights.split("-"))
@@ -301,6 +323,18 @@ def shares(table):
             where = {"round": number, "weights": weights, "program": program, "weight": weight}
             found.append({**where, "percent": (share / due - 1) * 100})
     return found
+
+
+def used(table):
+    """Of the table weights: how much all programs did in each round, in % of one of them alone. The last tenth of a second is not
+    whole."""
+    def rate(rows):
+        end = max(row["ms"] for row in rows)
+        return sum(row[table.value] for row in rows if row["ms"] < end) / end
+
+    alone = [rate(rows) for rows in groups(table.select({"weights": "alone"}), "round").values()]
+    return [{"round": number, "weights": weights, "percent": rate(rows) * len(alone) / sum(alone) * 100}
+            for (number, weights), rows in table.groups("round", "weights").items() if weights != "alone"]
 
 
 def most(table):
@@ -322,13 +356,13 @@ class Derived:
 
 
 DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
-           "quota_progress": ("quota", progress),
+           "quota_progress": ("quota", progress), "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
            "held_priority_kept": ("held_priority", kept([], mechanism="alone")), "held_priority_most": ("held_priority", most),
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
-           "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares),
+           "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
            "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
 
 

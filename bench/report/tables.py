@@ -7,7 +7,7 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
 
 and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data
 that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). QUESTION for COLUMN=VALUE
-asks about those rows only, and VALUE names the column. What so few samples cannot answer is a dash.
+asks about those rows only, and VALUE names the column, or the words behind `as`. What so few samples cannot answer is a dash.
 """
 
 import os
@@ -79,17 +79,18 @@ def has(data, machine, name):
 
 
 def title(machine, question, machines):
-    question, _, condition = question.replace("~", "").partition(" for ")
+    question, _, called = question.replace("~", "").partition(" as ")
+    question, _, condition = question.partition(" for ")
     what, *rest = question.split()
     unit = next((word for word in rest if word in queries.NANOSECONDS or word in ("%", "+%")), "")
-    named = condition.partition("=")[2] or what
+    named = called or condition.partition("=")[2] or what
     text = TITLES.get(named, named) + (f", {unit.replace('us', 'µs').replace('+', '')}" if unit else "")
     return f"{machine.upper()}: {text}" if len(machines) > 1 else text
 
 
 def cell(data, subject, question):
     """With its interval if it has a ~ and there are enough samples."""
-    question, _, condition = question.partition(" for ")
+    question, _, condition = question.partition(" as ")[0].partition(" for ")
     what, _, rest = question.partition(" ")
     plain = what.rstrip("~")
     subject += f" {condition}"

@@ -3,7 +3,7 @@
 
 Puts the numbers of the texts in from the data of bench/data: each number that has a query behind it (queries.py), and
 each table between <!--table NAME ARGUMENTS--> and <!--/table--> (tables.py). With --check it changes nothing, and names
-each number that is not what the data says, and each quantity of README.md and docs/*.md that has no query: a
+each number that is not what the data says, and each quantity of README.md and the pages of docs/ that has no query: a
 quantity that was not measured but chosen has <!--given--> behind it; and each picture that was drawn from other data.
 Status 1 if there is one.
 
@@ -30,7 +30,7 @@ MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
 TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
 GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--given-->")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-PICTURE = re.compile(r"!\[[^\]]*\]\(((?:docs/)?evaluation/([^/)]+)/([^/)]+?)(?:-\d+)?\.svg)\)")
+PICTURE = re.compile(r"!\[[^\]]*\]\(((?:(?:docs/)?evaluation/)?(h\d+|simulator)/([^/)]+?)(?:-\d+)?\.svg)\)")
 UNIT = (
     r"(?:ns|us|[µμ]s|ms|s|min|(?:nano|micro|milli)?sec(?:onds?)?|minutes?|hours?|%|percent|per cent|times|"
     r"[×x](?!\s*\d)|[\w-]+/s|[\w-]+ (?:a|per) second)"
@@ -155,7 +155,7 @@ def main(arguments):
         del arguments[at : at + 2]
     texts = [name for name in arguments if name != "--check"]
     is_all = not texts and "--data" not in sys.argv
-    texts = texts or [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
+    texts = texts or [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))]
     is_written = is_all and os.path.exists(WRITTEN) and read(WRITTEN).decode() == digest(texts)
     data = queries.Data(directory)
     faults = []

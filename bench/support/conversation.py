@@ -49,11 +49,11 @@ def print_lines(*lines):
 
 
 def in_lines(samples):
-    return (f"{sample:.2f}" for sample in samples)
+    return (sample if isinstance(sample, str) else f"{sample:.2f}" for sample in samples)
 
 
 def converse(work, sm_count, chosen):
-    """Calls work.step(), which returns its µs, again and again; and work.rest(), after which the GPU is idle."""
+    """Calls work.step(), which returns its µs or a sample's text, again and again; and work.rest(), after which the GPU is idle."""
     print_lines(f"ready {sm_count}")
     samples, resting = [], chosen.at_rest
     end = time.perf_counter() + chosen.seconds

@@ -2,6 +2,7 @@
 #
 #   share TURN                        how much of the time a turn gets; 0: it is none (see turns.bash)
 #   measure_decoding NEIGHBOUR NAME
+#   decode_options                    of decode.py, if any
 . "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
@@ -9,10 +10,11 @@
 # rounds, for intervals.
 seconds=${BENCH_DECODE_SECONDS:-$(pick 400 1)} rounds=$(pick 8 1)
 split_gpu packed 25%
+decode_options=()
 
 start_programs() { # MECHANISM
 	# Only its neighbours have a lower priority.
-	[ "$1" = mps-priority ] || start_program "decode-$1" "$1" first decode.py
+	[ "$1" = mps-priority ] || start_program "decode-$1" "$1" first decode.py "${decode_options[@]}"
 	start_program "$neighbour-$1" "$1" rest batch.py "$neighbour"
 }
 
@@ -50,6 +52,7 @@ measure() { # ROUND SECONDS MECHANISM NEIGHBOUR
 	local programs decode beside
 	programs=$(programs_of "$3")
 	decode=decode-$programs beside=$4-$programs
+	[ "$3" != by-hand ] || decode=decode-none beside=$4-nvtaskset-priority
 	[ "$3" != mps-priority ] || decode="decode-mps"
 	place "$3" "$4"
 	[ "$3" != alone ] || decode='' beside=$4-none
@@ -91,6 +94,7 @@ measure_decoding() { # NEIGHBOUR NAME MECHANISM…
 		turns_of "$mechanism"
 		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-distributed
 		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-overlap
+		[ "$mechanism" != nvtaskset-priority ] || turns_of by-hand
 	done
 	for name in "${!task_pids[@]}"; do
 		await "$name" || true

@@ -45,6 +45,7 @@ task_of() { # MECHANISM MS
 	case $1,$2 in
 	alone,nothing) echo task-none ;;
 	alone,*) ;;
+	by-hand,*) echo task-none ;;
 	mps-priority,*) echo task-mps ;;
 	*) echo "task-$1" ;;
 	esac
@@ -54,6 +55,7 @@ loop_of() { # MECHANISM MS
 	case $1,$2 in
 	alone,nothing) ;;
 	alone,*) echo "loop-none-$2" ;;
+	by-hand,*) echo "loop-nvtaskset-priority-$2" ;;
 	*) echo "loop-$1-$2" ;;
 	esac
 }

@@ -10,11 +10,15 @@
 #   nvtaskset          MPS and nvtaskset
 #   nvtaskset-no-mps   nvtaskset --mps off
 #   nvtaskset-priority the same on the whole GPU: a high priority for `first`, a low one for `rest`
-#   nvtaskset-weight   the same; the part is a weight
+#   nvtaskset-weight   the same; the part is a weight, or 100 for `first` and `rest`
 #   nvtaskset-prt      MPS and priorities on the whole GPU: launches are held back; a high one for `first`, a low one for `rest`
 #   nvtaskset-ht       the same with --policy ht
 #   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
+#   nvtaskset-lend     as nvtaskset, but `first` lends its part while it is idle, and `rest` borrows it
 #   nvtaskset-pe       MPS and a quota on the whole GPU; the part is the quota
+#
+#   by-hand            no mechanism: `first` as with none, `rest` of nvtaskset-priority, whose time slices are as short as they
+#                      get while a program of a higher priority is there, at rest (see turns.bash)
 #
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
@@ -84,10 +88,16 @@ missing() { # MECHANISM
 	esac
 }
 
+# BENCH_MECHANISMS has those that are wanted, if not all are.
+is_wanted() { # MECHANISM
+	[[ " ${BENCH_MECHANISMS:-$1} " == *" $1 "* ]]
+}
+
 # Prints which of these mechanisms the machine has; on standard error, why it lacks the others.
 available() { # MECHANISM…
 	local mechanism reason
 	for mechanism in "$@"; do
+		is_wanted "$mechanism" || continue
 		reason=$(missing "$mechanism")
 		if [ -z "$reason" ]; then
 			echo "$mechanism"
@@ -143,6 +153,7 @@ under() { # MECHANISM PART COMMAND…
 		set -- nvtaskset --mps off --priority "$(priority_of "$part")" all "$@"
 		;;
 	nvtaskset-weight)
+		[[ $part == [1-9]* ]] || part=100
 		set -- nvtaskset --mps off --weight "$part" all "$@"
 		;;
 	nvtaskset-prt)
@@ -155,6 +166,11 @@ under() { # MECHANISM PART COMMAND…
 		value=$(tpcs_of "$part")
 		[ "$part" != rest ] || value=all
 		set -- nvtaskset --mps on --priority "$(priority_of "$part")" -t "$value" "$@"
+		;;
+	nvtaskset-lend)
+		value=--borrow
+		[ "$part" != first ] || value=--lend
+		set -- nvtaskset --mps on "$value" -t "$(tpcs_of "$part")" "$@"
 		;;
 	nvtaskset-pe)
 		set -- nvtaskset --mps on --quota "$part" all "$@"

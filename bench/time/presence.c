@@ -2,7 +2,7 @@
  * Usage: presence KIND SECONDS
  *
  * Always has work on the GPU, of one block, and notes when it ran: the GPU's clock after each lap of some 10 µs. KIND is how
- * long its kernels are: 10us, 1ms, 40ms, 400ms, or graph, a graph of 1000 kernels of 10 µs.
+ * long its kernels are: 10us, 200us, 1ms, 2ms, 39ms, 40ms, 392ms, 400ms, or graph, a graph of 1000 kernels of 10 µs.
  *
  * It is present from its first lap to its last one before a gap of more than 3 ms: the neighbour's time slices are
  * shorter, and the time for which a quota suspends it is longer. From the begin of its second such stretch to that of its
@@ -10,7 +10,7 @@
  * shorter gap in ms, which is a neighbour's turn, and how much of it was present, in %: twice, as the kernel driver was
  * asked for, and by laps. Beside a neighbour, laps miss its turns at the edges of a stretch: one that is resumed may have
  * to wait for its end. What was asked for is the time from the begin of a call that resumes the program to that of the
- * next one that suspends it: the GPU does both after the same 0.28 ms (docs/hardware.md). All 0 if there was no whole
+ * next one that suspends it: the GPU does both after the same 0.28 ms (hardware.md). All 0 if there was no whole
  * period.
  *
  * PRESENCE_PERIODS names a file: it gets a line for each whole stretch, how many ms it was from its first lap to its last one.
@@ -40,8 +40,12 @@ static const struct kind {
 	bool is_graph;
 } kinds[] = {
 	{"10us", 1, 1000, false},
+	{"200us", 20, 100, false},
 	{"1ms", 100, 20, false},
+	{"2ms", 200, 10, false},
+	{"39ms", 3900, 1, false},
 	{"40ms", 4000, 1, false},
+	{"392ms", 39200, 1, false},
 	{"400ms", 40000, 1, false},
 	{"graph", 1, GRAPH_KERNELS, true},
 };

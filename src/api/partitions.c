@@ -1,10 +1,9 @@
 #include "api/time_given.h"
 #include "state/kernels/counts_read.h"
+#include "state/segment/find.h"
 
 #include "base/pids.h"
-#include "mps/reach.h"
 #include "state/segment/edit.h"
-#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -242,43 +241,20 @@ int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char polic
 	return result;
 }
 
-/* Clients of MPS run side by side. */
-static int check_turns(pid_t pid, struct error *error)
+static int change(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
 {
-	return mps_reaches(pid) ? error_set_code(error, NVTASKSET_ERROR_INVALID,
-	                                         "pid %d: clients of MPS take no turns that could be shared", (int)pid)
-	                        : 0;
-}
+	struct segment_revision has;
 
-/* A policy is about how launches are held back. */
-static int check_holds(struct nvtaskset_partition *partition, struct error *error)
-{
-	pid_t pid = partition->editor.pid;
-	struct segment_revision revision;
-	int result = editor_read(&partition->editor, &revision, error);
-
-	if (result == 0 && !segment_time_holds_back(&revision))
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: nothing is held back without a quota or a priority",
-		                        (int)pid);
-	else if (result == 0 && !mps_reaches(pid))
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: launches are held back under MPS only", (int)pid);
-	return result;
-}
-
-/* So is what is lent. */
-static int check_lends(pid_t pid, struct error *error)
-{
-	return mps_reaches(pid) ? 0 : error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: TPCs are lent under MPS only", (int)pid);
+	return editor_read(&partition->editor, &has, error) < 0 || api_check_time(partition->editor.pid, &has, wanted, error) < 0
+	               ? -1
+	               : editor_change(&partition->editor, 1, wanted, error);
 }
 
 int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_lend(&wanted, limit_us, inside_error(error)) == 0 &&
-	                       (limit_us == 0 || check_lends(partition->editor.pid, inside_error(error)) == 0)
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_lend(&wanted, limit_us, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
@@ -286,10 +262,7 @@ int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const 
 {
 	struct segment_revision wanted;
 
-	return api_want_borrow(&wanted, set, inside_error(error)) == 0 &&
-	                       (!set || check_lends(partition->editor.pid, inside_error(error)) == 0)
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_borrow(&wanted, set, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
@@ -297,9 +270,7 @@ int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_
 {
 	struct segment_revision wanted;
 
-	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) == 0
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
@@ -307,28 +278,21 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 {
 	struct segment_revision wanted;
 
-	return api_want_priority(&wanted, priority, inside_error(error)) == 0
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_priority(&wanted, priority, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_weight(&wanted, weight, inside_error(error)) == 0 &&
-	                       check_turns(partition->editor.pid, inside_error(error)) == 0
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_weight(&wanted, weight, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_policy(&wanted, policy, inside_error(error)) == 0 && check_holds(partition, inside_error(error)) == 0
-	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
-	               : -1;
+	return api_want_policy(&wanted, policy, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

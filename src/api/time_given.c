@@ -1,7 +1,7 @@
 #include "api/time_given.h"
 
+#include "mps/reach.h"
 #include "state/revision_text.h"
-#include "state/segment/segment.h"
 
 _Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 
@@ -58,6 +58,44 @@ int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set 
 		return error_set_code(error, NVTASKSET_ERROR_INVALID, "nothing can be borrowed of no TPC");
 	return 0;
 }
+
+/* --- what a process can have ------------------------------------------------------------------------------------------ */
+
+#define NOTHING_WAITS "--policy: nothing is held back without a quota or a priority; give one with it"
+
+static bool has_use_of_policy(const struct segment_revision *has, const struct segment_revision *wanted)
+{
+	struct segment_revision after = {.quota = has->quota, .rank = has->rank, .lending = has->lending};
+
+	segment_put_time(&after, wanted);
+	return !segment_policy_is_given(wanted->rank) || segment_time_holds_back(&after);
+}
+
+int api_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
+{
+	return has_use_of_policy(has, wanted) ? 0 : error_set_code(error, NVTASKSET_ERROR_INVALID, NOTHING_WAITS);
+}
+
+int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
+{
+	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
+	bool wants_lending = segment_shares(wanted), is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
+	const char *why = NULL;
+
+	if (!has_use_of_policy(has, wanted))
+		why = NOTHING_WAITS;
+	else if (wants_weight && is_client)
+		why = "--weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size";
+	else if (wants_policy && !is_client)
+		why = "--policy: launches are held back under MPS only, and this program takes turns; start it with --mps on";
+	else if (wants_lending && !is_client && wanted->lending.borrows > 0)
+		why = "--borrow: TPCs are lent under MPS only, and this program takes turns; start it with --mps on";
+	else if (wants_lending && !is_client)
+		why = "--lend: TPCs are lent under MPS only, and this program takes turns; start it with --mps on";
+	return why ? error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: %s", (int)pid, why) : 0;
+}
+
+/* --- what it has ------------------------------------------------------------------------------------------------------- */
 
 /* A process that was given nothing has nothing to say of its time. */
 static struct segment_time said(bool is_given, const struct segment_time *time)

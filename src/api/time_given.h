@@ -1,4 +1,5 @@
-/* What partitions and groups alike are given of the time: quotas, priorities, weights and policies, checked and converted. */
+/* What partitions and groups alike are given of the time: quotas, priorities, weights and policies, checked and converted: by the command as by
+ * programs. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
@@ -12,6 +13,14 @@ int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct
 int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error);
 int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error);
 int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error);
+
+/* -1 with the reason if a policy is wanted for one that would have nothing that holds launches back: neither what it `has` nor
+ * what is `wanted`. */
+int api_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
+
+/* -1 with the reason if the process, which `has` this, cannot have what is `wanted` of the time: a client of MPS, or a program that
+ * may be one, a weight; any other one a policy. */
+int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
 
 /* Fill public structs and text from what was given and what became of it; a group has no such `time`, and passes NULL. -1 with the
  * reason, as api_fill. */

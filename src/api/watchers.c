@@ -174,7 +174,7 @@ int nvtaskset_watcher_function(const struct nvtaskset_watcher *watcher, unsigned
 	if (number >= watcher->functions.count)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "function %u: there are %u", number,
 		                      watcher->functions.count);
-	const struct function_sum *sum = &watcher->functions.list[number];
+	const struct look_function *sum = &watcher->functions.list[number].all;
 	const struct durations *durations = &sum->durations;
 	bool is_known = durations->count > 0;
 	double average = durations_average(durations);

@@ -98,14 +98,14 @@ static enum outcome look_around(pid_t pid, const struct task *task, struct attac
 {
 	enum outcome outcome = OUTCOME_RETRY;
 	struct target target;
-	pid_t *threads;
+	struct thread_candidate *threads;
 
 	if (target_open(&target, pid, error) < 0)
 		return OUTCOME_FAILED;
 	size_t count = threads_choose(&target, &threads);
 
 	for (size_t i = 0; i < count && outcome == OUTCOME_RETRY; i++)
-		outcome = try_thread(&target, threads[i], task, report, error);
+		outcome = try_thread(&target, threads[i].thread, task, report, error);
 	free(threads);
 	target_close(&target);
 	return outcome;

@@ -1,5 +1,5 @@
 /*
- * Loads our library into a running process that was not prepared for it (docs/facts.md, "Loading").
+ * Loads our library into a running process that was not prepared for it (facts.md, "Loading").
  *
  * One of the process's threads is borrowed for some milliseconds; the others never stop. The borrowed thread loads
  * the library on a stack of its own, from memory of its own. So nothing depends on the process's files or namespaces,

@@ -2,7 +2,6 @@
 
 #include "attach/gap.h"
 #include "attach/moment.h"
-#include "attach/waits.h"
 #include "base/identity.h"
 
 #include <errno.h>
@@ -138,7 +137,7 @@ static void mend_call(struct borrowed_thread *borrowed)
 {
 	bool goes_on;
 
-	if (waits_include(machine_interrupted_call(&borrowed->state), &goes_on) &&
+	if (moment_is_wait(machine_interrupted_call(&borrowed->state), &goes_on) &&
 	    machine_restart_call(&borrowed->state))
 		machine_restore(borrowed->tracee.thread, &borrowed->state);
 }

@@ -1,7 +1,7 @@
 /*
  * The part of attaching that depends on the processor. Only x86-64 exists so far: attach/x86_64/x86_64.c implements the
- * section on a thread's state, and attach/x86_64/way.c, attach/x86_64/signals.c and attach/x86_64/code.c the sections
- * after it.
+ * sections on a thread's state and on signal handlers, attach/x86_64/way.c and attach/x86_64/code.c the other
+ * two.
  *
  * A thread comes back by its way back: a piece of code that contains the thread's registers and needs no stack. All
  * code that the thread runs for us ends there, so the thread continues where it was even if we have died. While we

@@ -12,26 +12,15 @@
 
 /* --- the map -------------------------------------------------------------------------------------------------- */
 
-/* Reads the whole file, ended by NUL. NULL with errno. */
+/* Reads the whole file, ended by NUL; room that is not used costs nothing. NULL with errno. */
 static char *read_all(int file)
 {
-	size_t room = 1 << 16, length = 0;
-	char *text = malloc(room);
+	char *text = malloc(MAPS_MAX + 1);
+	size_t length = 0;
 	ssize_t got = 1;
 
-	while (text && got > 0 && length < MAPS_MAX) {
-		if (room - length < 2) {
-			char *larger = realloc(text, room *= 2);
-
-			if (!larger)
-				free(text);
-			text = larger;
-		}
-		if (text) {
-			got = read(file, text + length, room - length - 1);
-			length += got > 0 ? (size_t)got : 0;
-		}
-	}
+	for (; text && got > 0 && length < MAPS_MAX; length += got > 0 ? (size_t)got : 0)
+		got = read(file, text + length, MAPS_MAX - length);
 	if (text && got < 0) {
 		free(text);
 		text = NULL;

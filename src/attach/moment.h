@@ -24,4 +24,8 @@ bool moment_is_good(const struct target *target, pid_t thread, const struct mach
 /* Whether some thread is in the dynamic linker, or in a library that the dynamic linker is just initializing. */
 bool moment_loader_is_busy(const struct target *target);
 
+/* Whether a thread waits in this system call while it holds no lock that loading needs, and the call can be made again. `goes_on`
+ * says that after our stop the kernel continues it by itself; otherwise the call fails, and has to be made once more. */
+bool moment_is_wait(long call, bool *goes_on);
+
 #endif

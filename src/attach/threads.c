@@ -1,7 +1,6 @@
 #include "threads.h"
 
 #include "attach/moment.h"
-#include "attach/waits.h"
 #include "base/identity.h"
 #include "base/proc.h"
 
@@ -9,20 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Smaller ranks are better. */
-enum rank {
-	RANK_WAITS,
-	RANK_WAITS_IN_DRIVER, /* CUDA's own threads and threads that wait for the GPU: they may hold a lock of the driver's */
-	RANK_RUNS,
-	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have it restarted */
-	RANK_NONE
-};
-
-struct candidate {
-	pid_t thread;
-	enum rank rank;
-};
 
 static bool is_in_driver(const struct target *target, uint64_t stack)
 {
@@ -36,12 +21,12 @@ static bool is_in_driver(const struct target *target, uint64_t stack)
 	return found;
 }
 
-static enum rank rank_waiting(const struct target *target, long call, uint64_t stack)
+static enum thread_rank rank_waiting(const struct target *target, long call, uint64_t stack)
 {
-	enum rank rank = RANK_NONE;
+	enum thread_rank rank = RANK_NONE;
 	bool goes_on = false;
 
-	if (waits_include(call, &goes_on) && !goes_on)
+	if (moment_is_wait(call, &goes_on) && !goes_on)
 		rank = RANK_BREAKS_OFF;
 	else if (goes_on)
 		rank = is_in_driver(target, stack) ? RANK_WAITS_IN_DRIVER : RANK_WAITS;
@@ -70,11 +55,11 @@ static int look_at(const struct target *target, pid_t thread, struct asleep *asl
 	return answer;
 }
 
-static enum rank rank_of(const struct target *target, pid_t thread)
+static enum thread_rank rank_of(const struct target *target, pid_t thread)
 {
 	struct asleep asleep;
 	int answer = look_at(target, thread, &asleep);
-	enum rank rank = answer == 0 ? RANK_RUNS : RANK_NONE;
+	enum thread_rank rank = answer == 0 ? RANK_RUNS : RANK_NONE;
 
 	if (answer > 0)
 		rank = rank_waiting(target, asleep.call, asleep.stack);
@@ -83,7 +68,7 @@ static enum rank rank_of(const struct target *target, pid_t thread)
 
 static int compare(const void *a, const void *b)
 {
-	const struct candidate *left = a, *right = b;
+	const struct thread_candidate *left = a, *right = b;
 
 	return (left->rank > right->rank) - (left->rank < right->rank);
 }
@@ -96,19 +81,18 @@ static DIR *open_threads(pid_t pid)
 	return opendir(path);
 }
 
-static size_t list(const struct target *target, DIR *directory, struct candidate **candidates)
+static size_t list(const struct target *target, DIR *directory, struct thread_candidate **candidates)
 {
 	size_t count = 0, room = 0;
 	struct dirent *entry;
 
-	*candidates = NULL;
 	while ((entry = readdir(directory))) {
-		struct candidate candidate = {.thread = atoi(entry->d_name), .rank = RANK_NONE};
+		struct thread_candidate candidate = {.thread = atoi(entry->d_name), .rank = RANK_NONE};
 
 		if (candidate.thread > 0)
 			candidate.rank = rank_of(target, candidate.thread);
 		if (candidate.rank != RANK_NONE && count == room) {
-			struct candidate *larger = realloc(*candidates, (room = 2 * room + 64) * sizeof *larger);
+			struct thread_candidate *larger = realloc(*candidates, (room = 2 * room + 64) * sizeof *larger);
 
 			if (!larger)
 				break;
@@ -120,20 +104,16 @@ static size_t list(const struct target *target, DIR *directory, struct candidate
 	return count;
 }
 
-size_t threads_choose(const struct target *target, pid_t **threads)
+size_t threads_choose(const struct target *target, struct thread_candidate **threads)
 {
 	DIR *directory = open_threads(target->pid);
-	struct candidate *candidates = NULL;
-	size_t count = directory && !moment_loader_is_busy(target) ? list(target, directory, &candidates) : 0;
+	size_t count = 0;
 
-	*threads = count > 0 ? malloc(count * sizeof **threads) : NULL;
-	if (!*threads)
-		count = 0;
+	*threads = NULL;
+	if (directory && !moment_loader_is_busy(target))
+		count = list(target, directory, threads);
 	if (count > 0)
-		qsort(candidates, count, sizeof *candidates, compare);
-	for (size_t i = 0; i < count; i++)
-		(*threads)[i] = candidates[i].thread;
-	free(candidates);
+		qsort(*threads, count, sizeof **threads, compare);
 	if (directory)
 		closedir(directory);
 	return count;

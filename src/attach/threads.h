@@ -10,9 +10,23 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Smaller ranks are better. */
+enum thread_rank {
+	RANK_WAITS,
+	RANK_WAITS_IN_DRIVER, /* CUDA's own threads and threads that wait for the GPU: they may hold a lock of the driver's */
+	RANK_RUNS,
+	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have it restarted */
+	RANK_NONE
+};
+
+struct thread_candidate {
+	pid_t thread;
+	enum thread_rank rank;
+};
+
 /* Lists the threads that are worth a try now, the best first; the caller frees *threads. Returns their number; 0 if
  * there are none, or no memory. */
-size_t threads_choose(const struct target *target, pid_t **threads);
+size_t threads_choose(const struct target *target, struct thread_candidate **threads);
 
 /* Whether the thread with this number in its own PID namespace has ended, or sleeps outside of the range. */
 bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range);

@@ -39,39 +39,17 @@ struct instantiate_arguments {
 
 /* --- which calls -------------------------------------------------------------------------------------------------- */
 
+#define KINDS(name, number, kinds) [number] = (kinds),
+const uint16_t calls_kinds[CALLS_MAX] = {CALLS(KINDS)};
+
 static bool is_cooperative(int id)
 {
-	return id == CALL_LAUNCH_COOPERATIVE || id == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+	return calls_are(id, CALLS_COOPERATIVE);
 }
 
 static bool has_config(int id)
 {
-	return id == CALL_LAUNCH_EX || id == CALL_LAUNCH_EX_PER_THREAD;
-}
-
-bool calls_may_launch_at_once(int id)
-{
-	return is_cooperative(id) || has_config(id);
-}
-
-bool calls_launch(int id)
-{
-	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD || calls_may_launch_at_once(id) ||
-	       id == CALL_LAUNCH_OLDEST || id == CALL_LAUNCH_GRID || id == CALL_LAUNCH_GRID_ASYNC;
-}
-
-/* Pools of memory say what they are for. */
-static bool is_of_pools(int id)
-{
-	return id == CALL_POOL_CREATE || id == CALL_GET_DEFAULT_POOL || id == CALL_GET_POOL || id == CALL_SET_POOL;
-}
-
-bool calls_may_use_managed_memory(int id)
-{
-	return id == CALL_ALLOC_MANAGED || id == CALL_ATTACH_MEMORY || id == CALL_ATTACH_MEMORY_PER_THREAD || id == CALL_ADVISE ||
-	       id == CALL_ADVISE_2 || id == CALL_PREFETCH || id == CALL_PREFETCH_PER_THREAD || id == CALL_PREFETCH_2 ||
-	       id == CALL_PREFETCH_2_PER_THREAD || (id >= CALL_PREFETCH_BATCH && id <= CALL_PREFETCH_BATCH_PER_THREAD) ||
-	       (id >= CALL_DISCARD_BATCH && id <= CALL_DISCARD_AND_PREFETCH_PER_THREAD) || is_of_pools(id);
+	return calls_are(id, CALLS_BY_CONFIG);
 }
 
 #define ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
@@ -89,61 +67,7 @@ static bool is_of_managed_pool(const struct call *call)
 
 bool calls_use_managed_memory(const struct call *call)
 {
-	return calls_may_use_managed_memory(call->id) && (!is_of_pools(call->id) || is_of_managed_pool(call));
-}
-
-bool calls_share_memory(int id)
-{
-	return id == CALL_IPC_GET_MEMORY || id == CALL_IPC_OPEN_MEMORY || id == CALL_IPC_OPEN_MEMORY_2 ||
-	       id == CALL_IPC_GET_EVENT || id == CALL_IPC_OPEN_EVENT || id == CALL_EXPORT_MEMORY ||
-	       id == CALL_IMPORT_MEMORY || id == CALL_EXPORT_POOL || id == CALL_IMPORT_POOL;
-}
-
-bool calls_synchronize(int id)
-{
-	return id == CALL_SYNCHRONIZE || id == CALL_STREAM_SYNCHRONIZE;
-}
-
-bool calls_create_stream(int id)
-{
-	return id == CALL_STREAM_CREATE || id == CALL_STREAM_CREATE_WITH_PRIORITY || id == CALL_STREAM_CREATE_GREEN;
-}
-
-bool calls_destroy_stream(int id)
-{
-	return id == CALL_STREAM_DESTROY || id == CALL_STREAM_DESTROY_OLD;
-}
-
-bool calls_instantiate_graph(int id)
-{
-	return id == CALL_GRAPH_INSTANTIATE || id == CALL_GRAPH_INSTANTIATE_2 || id == CALL_GRAPH_INSTANTIATE_WITH_FLAGS ||
-	       id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS || id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD;
-}
-
-bool calls_run_graph(int id)
-{
-	return id == CALL_GRAPH_LAUNCH || id == CALL_GRAPH_LAUNCH_PER_THREAD;
-}
-
-bool calls_launch_graph(int id)
-{
-	return calls_run_graph(id) || id == CALL_GRAPH_UPLOAD || id == CALL_GRAPH_UPLOAD_PER_THREAD;
-}
-
-bool calls_add_node(int id)
-{
-	return id == CALL_GRAPH_NODE_ADD || id == CALL_GRAPH_NODE_ADD_2;
-}
-
-bool calls_upload_nodes(int id)
-{
-	return calls_instantiate_graph(id) || calls_launch_graph(id);
-}
-
-bool calls_are_of_graphs(int id)
-{
-	return calls_upload_nodes(id) || calls_add_node(id) || id == CALL_GRAPH_EXEC_DESTROY || id == CALL_GRAPH_DESTROY ||
-	       id == CALL_GRAPH_NODE_DESTROY;
+	return calls_are(call->id, CALLS_MANAGED) || (calls_are(call->id, CALLS_POOLS) && is_of_managed_pool(call));
 }
 
 /* --- what a call asks for ----------------------------------------------------------------------------------------- */
@@ -196,25 +120,25 @@ static struct launch_request request_of_config(const struct config_arguments *ar
 bool calls_read_request(const struct call *call, struct launch_request *request)
 {
 	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
-	bool has_one = is_cooperative(call->id) || by_config->config;
 
+	*request = (struct launch_request){.function = NULL};
 	if (is_cooperative(call->id))
 		*request = request_of_list((const struct list_arguments *)call->arguments);
-	else if (has_one)
+	else if (has_config(call->id) && by_config->config)
 		*request = request_of_config(by_config);
-	return has_one;
+	return request->shape.cluster > 1 || request->shape.cooperative > 0;
 }
 
-void calls_refuse(const struct call *call, CUlaunchConfig *room)
+void calls_refuse(const struct call *call)
 {
 	if (is_cooperative(call->id)) {
 		((struct list_arguments *)call->arguments)->grid[0] = 0;
 	} else {
 		struct config_arguments *arguments = (struct config_arguments *)call->arguments;
 
-		*room = *arguments->config;
-		room->gridDimX = 0;
-		arguments->config = room;
+		call->frame->refused = *arguments->config;
+		call->frame->refused.gridDimX = 0;
+		arguments->config = &call->frame->refused;
 	}
 }
 
@@ -225,9 +149,11 @@ const CUgraphNodeParams *calls_node_parameters(const struct call *call)
 
 /* --- the origin of launches --------------------------------------------------------------------------------------- */
 
-static bool null_is_per_thread(int id)
+static CUstream named(CUstream stream, int id)
 {
-	return id == CALL_LAUNCH_PER_THREAD || id == CALL_LAUNCH_EX_PER_THREAD || id == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+	CUstream null = calls_are(id, CALLS_PER_THREAD) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+
+	return stream ? stream : null;
 }
 
 static CUstream stream_of(const struct call *call)
@@ -241,9 +167,7 @@ static CUstream stream_of(const struct call *call)
 		stream = ((const struct grid_arguments *)call->arguments)->stream;
 	else if (call->id != CALL_LAUNCH_OLDEST && call->id != CALL_LAUNCH_GRID)
 		stream = ((const struct list_arguments *)call->arguments)->stream;
-	if (!stream)
-		stream = null_is_per_thread(call->id) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-	return stream;
+	return named(stream, call->id);
 }
 
 uint64_t calls_instantiate_flags(const struct call *call)
@@ -262,44 +186,35 @@ uint64_t calls_instantiate_flags(const struct call *call)
 
 CUstream calls_stream_of_graph(const struct call *call)
 {
-	CUstream stream = ((const struct graph_arguments *)call->arguments)->stream;
-	bool is_per_thread = call->id == CALL_GRAPH_LAUNCH_PER_THREAD || call->id == CALL_GRAPH_UPLOAD_PER_THREAD;
-
-	if (!stream)
-		stream = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-	return stream;
+	return named(((const struct graph_arguments *)call->arguments)->stream, call->id);
 }
 
-/* NULL without a configuration. */
-static CUfunction function_of_config(const struct config_arguments *arguments)
+/* What communicates with other GPUs asks for a domain of its own for that, as NCCL does from compute capability 9.0 on. */
+static bool waits_for_others(const CUlaunchAttribute *attribute)
 {
-	return arguments->config ? arguments->function : NULL;
-}
-
-static uint64_t grid_of(uint64_t x, uint64_t y, uint64_t z)
-{
-	return x | y << 31 | z << 47;
+	return (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative) ||
+	       (attribute->id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN &&
+	        attribute->value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 }
 
 static struct launched_work work_of_config(const struct config_arguments *arguments)
 {
 	const CUlaunchConfig *config = arguments->config;
-	struct launched_work work = {.what = function_of_config(arguments)};
+	struct launched_work work = {.what = NULL};
 
 	if (config)
-		work.grid = grid_of(config->gridDimX, config->gridDimY, config->gridDimZ);
+		work = (struct launched_work){.what = arguments->function, .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
 	for (unsigned int i = 0; config && i < config->numAttrs; i++)
-		work.is_cooperative |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative;
+		work.waits_for_others |= waits_for_others(&config->attrs[i]);
 	return work;
 }
 
 static struct launched_work work_of_list(const struct list_arguments *arguments, int id)
 {
+	const unsigned int *grid = arguments->grid;
+
 	return (struct launched_work){
-		.what = arguments->function,
-		.grid = grid_of(arguments->grid[0], arguments->grid[1], arguments->grid[2]),
-		.is_cooperative = is_cooperative(id),
-	};
+		.what = arguments->function, .grid = {grid[0], grid[1], grid[2]}, .waits_for_others = is_cooperative(id)};
 }
 
 struct launched_work calls_read_work(const struct call *call)
@@ -318,81 +233,39 @@ struct launched_work calls_read_work(const struct call *call)
 	return work;
 }
 
-/* --- streams that wait -------------------------------------------------------------------------------------------- */
-
-bool calls_make_stream_wait(int id)
-{
-	bool does;
-
-	switch (id) {
-	case CALL_WAIT_EVENT:
-	case CALL_WAIT_EVENT_PER_THREAD:
-	case CALL_ADD_CALLBACK:
-	case CALL_ADD_CALLBACK_PER_THREAD:
-	case CALL_WAIT_VALUE_32:
-	case CALL_WAIT_VALUE_32_PER_THREAD:
-	case CALL_WAIT_VALUE_64:
-	case CALL_WAIT_VALUE_64_PER_THREAD:
-	case CALL_BATCH:
-	case CALL_BATCH_PER_THREAD:
-	case CALL_WAIT_SEMAPHORES:
-	case CALL_WAIT_SEMAPHORES_PER_THREAD:
-	case CALL_HOST_FUNCTION:
-	case CALL_HOST_FUNCTION_PER_THREAD:
-	case CALL_WAIT_VALUE_32_2:
-	case CALL_WAIT_VALUE_32_2_PER_THREAD:
-	case CALL_WAIT_VALUE_64_2:
-	case CALL_WAIT_VALUE_64_2_PER_THREAD:
-	case CALL_BATCH_2:
-	case CALL_BATCH_2_PER_THREAD:
-		does = true;
-		break;
-	default:
-		does = false;
-	}
-	return does;
-}
-
-/* Values and batches, which are few, are taken to be of the legacy stream where none is named. */
 CUstream calls_waiting_stream(const struct call *call)
 {
 	bool is_of_semaphores = call->id == CALL_WAIT_SEMAPHORES || call->id == CALL_WAIT_SEMAPHORES_PER_THREAD;
-	bool is_per_thread = call->id == CALL_WAIT_EVENT_PER_THREAD || call->id == CALL_ADD_CALLBACK_PER_THREAD ||
-	                     call->id == CALL_WAIT_SEMAPHORES_PER_THREAD || call->id == CALL_HOST_FUNCTION_PER_THREAD;
-	CUstream stream = (CUstream)call->arguments[is_of_semaphores ? 3 : 0];
 
-	if (!stream)
-		stream = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-	return stream;
+	return named((CUstream)call->arguments[is_of_semaphores ? 3 : 0], call->id);
 }
 
-static struct qmd_shape shape_of(const struct call *call)
-{
-	struct launch_request request = {.function = NULL};
+/* --- frames ------------------------------------------------------------------------------------------------------- */
 
-	if (calls_may_launch_at_once(call->id))
-		calls_read_request(call, &request);
-	return request.shape;
-}
-
-void calls_enter(const struct call *call, struct launch_origin *origin)
+void calls_enter(const struct call *call)
 {
+	struct frame *frame = call->frame;
+	struct launch_request request;
+
 	if (calls_launch(call->id)) {
-		origin->stream = stream_of(call);
-		origin->shape = shape_of(call);
+		calls_read_request(call, &request);
+		frame->stream = stream_of(call);
+		frame->shape = request.shape;
 	} else if (calls_upload_nodes(call->id)) {
-		origin->uploads_nodes = true;
-		origin->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
+		frame->uploads_nodes = true;
+		frame->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
 	}
 }
 
-void calls_leave(const struct call *call, struct launch_origin *origin)
+void calls_leave(const struct call *call)
 {
+	struct frame *frame = call->frame;
+
 	if (calls_launch(call->id)) {
-		origin->stream = NULL;
-		origin->shape = (struct qmd_shape){.cluster = 0};
+		frame->stream = NULL;
+		frame->shape = (struct qmd_shape){.cluster = 0};
 	} else if (calls_upload_nodes(call->id)) {
-		origin->uploads_nodes = false;
-		origin->exec = NULL;
+		frame->uploads_nodes = false;
+		frame->exec = NULL;
 	}
 }

@@ -9,6 +9,41 @@
 #include "gpu/qmd.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
+ * the file that it names. Calls nest: each clears only what it has set itself. */
+struct frame {
+	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
+	struct recent {
+		CUcontext context;
+		uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
+		const struct qmd_release *release; /* of plain launches; NULL: none */
+		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
+		struct qmd_mask mask;
+		bool is_aside; /* others have a part of the partition for now */
+	} recent;
+
+	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */
+	bool uploads_nodes;     /* the launches are nodes of a graph */
+	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
+	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
+	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
+
+	/* launch/graphs/graphs.c */
+	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */
+	bool runs_once; /* what the call makes */
+	/* launch/graphs/counts.h: what has been written */
+	struct graph_descriptor *written;
+	size_t written_count, written_room;
+	/* launch/graphs/looking.c: when the call began; 0: nobody looks */
+	uint64_t began_ns;
+
+	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */
+	CUlaunchConfig refused;
+	CUresult refusal; /* CUDA_SUCCESS: it gets the driver's */
+};
 
 /* A call, at its begin or its end. */
 struct call {
@@ -16,96 +51,148 @@ struct call {
 	CUcontext context;
 	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
 	CUresult *result; /* valid at its end; the program gets what is written there */
+	struct frame *frame;
 };
 
+/* The same as the driver announces it, and how the arguments of the most frequent ones begin. */
+struct call_words {
+	uint32_t size; /* in bytes */
+	uint64_t unused[4];
+	CUresult *result;
+	uint64_t also_unused;
+	void **arguments;
+	CUcontext context;
+	uint64_t unused_as_well;
+	uint32_t number;
+	uint32_t phase; /* 0 at the begin, 1 at the end */
+};
+
+struct call_kernel {
+	CUfunction function;
+	unsigned int grid[3];
+};
+
+/* What a call does, or is. */
+enum calls_kind {
+	CALLS_LAUNCHES = 1 << 0,    /* a kernel, outside of graphs */
+	CALLS_COOPERATIVE = 1 << 1, /* the same, whose blocks run at once */
+	CALLS_BY_CONFIG = 1 << 2,   /* the same, where attributes say that */
+	CALLS_POOLS = 1 << 3,       /* of memory, which say what they are for */
+	CALLS_MANAGED = 1 << 4,     /* for memory whose pages move when they are touched, managed or the program's own */
+	CALLS_SHARES = 1 << 5,      /* memory or events, with other processes */
+	CALLS_SYNCHRONIZES = 1 << 6,
+	CALLS_CREATES_STREAM = 1 << 7,
+	CALLS_DESTROYS_STREAM = 1 << 8,
+	CALLS_INSTANTIATES = 1 << 9, /* a graph */
+	CALLS_RUNS_GRAPH = 1 << 10,
+	CALLS_UPLOADS_GRAPH = 1 << 11,
+	CALLS_ADDS_NODE = 1 << 12,
+	CALLS_DESTROYS_GRAPH = 1 << 13, /* or an instance, or a node */
+	CALLS_WAITS = 1 << 14,      /* its stream does, for something that is no kernel of it */
+	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
+};
+
+/* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
+#define CALLS(X)                                                                                     \
+	X(DEVICE_GET_ATTRIBUTE, 9, 0)                                                                \
+	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES)                                                       \
+	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES)                                                        \
+	X(LAUNCH_GRID, 116, CALLS_LAUNCHES)                                                          \
+	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES)                                                    \
+	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
+	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES)                                               \
+	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \
+	X(WAIT_EVENT, 295, CALLS_WAITS)                                                              \
+	X(LAUNCH, 307, CALLS_LAUNCHES)                                                               \
+	X(IPC_GET_MEMORY, 328, CALLS_SHARES)                                                         \
+	X(IPC_OPEN_MEMORY, 329, CALLS_SHARES)                                                        \
+	X(IPC_GET_EVENT, 334, CALLS_SHARES)                                                          \
+	X(IPC_OPEN_EVENT, 335, CALLS_SHARES)                                                         \
+	X(STREAM_DESTROY, 326, CALLS_DESTROYS_STREAM)                                                \
+	X(ADD_CALLBACK, 346, CALLS_WAITS)                                                            \
+	X(STREAM_CREATE_WITH_PRIORITY, 367, CALLS_CREATES_STREAM)                                    \
+	X(ALLOC_MANAGED, 371, CALLS_MANAGED)                                                         \
+	X(ATTACH_MEMORY, 377, CALLS_MANAGED)                                                         \
+	X(MAX_POTENTIAL_BLOCK_SIZE, 384, 0)                                                          \
+	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_PER_THREAD)                                \
+	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
+	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \
+	X(LAUNCH_PER_THREAD, 442, CALLS_LAUNCHES | CALLS_PER_THREAD)                                 \
+	X(MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS, 452, 0)                                               \
+	X(ADVISE, 457, CALLS_MANAGED)                                                                \
+	X(WAIT_VALUE_32, 458, CALLS_WAITS)                                                           \
+	X(WAIT_VALUE_32_PER_THREAD, 459, CALLS_WAITS | CALLS_PER_THREAD)                             \
+	X(BATCH, 462, CALLS_WAITS)                                                                   \
+	X(BATCH_PER_THREAD, 463, CALLS_WAITS | CALLS_PER_THREAD)                                     \
+	X(PREFETCH, 467, CALLS_MANAGED)                                                              \
+	X(PREFETCH_PER_THREAD, 468, CALLS_MANAGED | CALLS_PER_THREAD)                                \
+	X(WAIT_VALUE_64, 473, CALLS_WAITS)                                                           \
+	X(WAIT_VALUE_64_PER_THREAD, 474, CALLS_WAITS | CALLS_PER_THREAD)                             \
+	X(LAUNCH_COOPERATIVE, 477, CALLS_LAUNCHES | CALLS_COOPERATIVE)                               \
+	X(LAUNCH_COOPERATIVE_PER_THREAD, 478, CALLS_LAUNCHES | CALLS_COOPERATIVE | CALLS_PER_THREAD) \
+	X(WAIT_SEMAPHORES, 492, CALLS_WAITS)                                                         \
+	X(WAIT_SEMAPHORES_PER_THREAD, 493, CALLS_WAITS | CALLS_PER_THREAD)                           \
+	X(GRAPH_INSTANTIATE, 513, CALLS_INSTANTIATES)                                                \
+	X(GRAPH_LAUNCH, 514, CALLS_RUNS_GRAPH)                                                       \
+	X(GRAPH_LAUNCH_PER_THREAD, 515, CALLS_RUNS_GRAPH | CALLS_PER_THREAD)                         \
+	X(GRAPH_EXEC_DESTROY, 516, CALLS_DESTROYS_GRAPH)                                             \
+	X(GRAPH_DESTROY, 517, CALLS_DESTROYS_GRAPH)                                                  \
+	X(GRAPH_NODE_DESTROY, 522, CALLS_DESTROYS_GRAPH)                                             \
+	X(HOST_FUNCTION, 527, CALLS_WAITS)                                                           \
+	X(HOST_FUNCTION_PER_THREAD, 528, CALLS_WAITS | CALLS_PER_THREAD)                             \
+	X(EXPORT_MEMORY, 554, CALLS_SHARES)                                                          \
+	X(IMPORT_MEMORY, 555, CALLS_SHARES)                                                          \
+	X(IPC_OPEN_MEMORY_2, 567, CALLS_SHARES)                                                      \
+	X(GRAPH_INSTANTIATE_2, 578, CALLS_INSTANTIATES)                                              \
+	X(GRAPH_UPLOAD, 580, CALLS_UPLOADS_GRAPH)                                                    \
+	X(GRAPH_UPLOAD_PER_THREAD, 581, CALLS_UPLOADS_GRAPH | CALLS_PER_THREAD)                      \
+	X(POOL_CREATE, 607, CALLS_POOLS)                                                             \
+	X(EXPORT_POOL, 613, CALLS_SHARES)                                                            \
+	X(IMPORT_POOL, 614, CALLS_SHARES)                                                            \
+	X(GRAPH_INSTANTIATE_WITH_FLAGS, 643, CALLS_INSTANTIATES)                                     \
+	X(LAUNCH_EX, 652, CALLS_LAUNCHES | CALLS_BY_CONFIG)                                          \
+	X(LAUNCH_EX_PER_THREAD, 653, CALLS_LAUNCHES | CALLS_BY_CONFIG | CALLS_PER_THREAD)            \
+	X(GRAPH_INSTANTIATE_WITH_PARAMS, 656, CALLS_INSTANTIATES)                                    \
+	X(GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD, 657, CALLS_INSTANTIATES | CALLS_PER_THREAD)      \
+	X(WAIT_VALUE_32_2, 659, CALLS_WAITS)                                                         \
+	X(WAIT_VALUE_32_2_PER_THREAD, 660, CALLS_WAITS | CALLS_PER_THREAD)                           \
+	X(WAIT_VALUE_64_2, 661, CALLS_WAITS)                                                         \
+	X(WAIT_VALUE_64_2_PER_THREAD, 662, CALLS_WAITS | CALLS_PER_THREAD)                           \
+	X(BATCH_2, 667, CALLS_WAITS)                                                                 \
+	X(BATCH_2_PER_THREAD, 668, CALLS_WAITS | CALLS_PER_THREAD)                                   \
+	X(MAX_POTENTIAL_CLUSTER_SIZE, 675, 0)                                                        \
+	X(MAX_ACTIVE_CLUSTERS, 676, 0)                                                               \
+	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE)                                                      \
+	X(ADVISE_2, 715, CALLS_MANAGED)                                                              \
+	X(PREFETCH_2, 716, CALLS_MANAGED)                                                            \
+	X(PREFETCH_2_PER_THREAD, 717, CALLS_MANAGED | CALLS_PER_THREAD)                              \
+	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE)                                                    \
+	X(STREAM_CREATE_GREEN, 758, CALLS_CREATES_STREAM)                                            \
+	X(PREFETCH_BATCH, 784, CALLS_MANAGED)                                                        \
+	X(PREFETCH_BATCH_PER_THREAD, 785, CALLS_MANAGED | CALLS_PER_THREAD)                          \
+	X(DISCARD_BATCH, 789, CALLS_MANAGED)                                                         \
+	X(DISCARD_BATCH_PER_THREAD, 790, CALLS_MANAGED | CALLS_PER_THREAD)                           \
+	X(DISCARD_AND_PREFETCH, 791, CALLS_MANAGED)                                                  \
+	X(DISCARD_AND_PREFETCH_PER_THREAD, 792, CALLS_MANAGED | CALLS_PER_THREAD)                    \
+	X(GET_DEFAULT_POOL, 801, CALLS_POOLS)                                                        \
+	X(GET_POOL, 802, CALLS_POOLS)                                                                \
+	X(SET_POOL, 803, CALLS_POOLS)
+
 enum call_id {
-	CALL_DEVICE_GET_ATTRIBUTE = 9,
-	CALL_SYNCHRONIZE = 17,
-	CALL_LAUNCH_OLDEST = 115, /* cuLaunch; like cuLaunchGrid, into the null stream */
-	CALL_LAUNCH_GRID = 116,
-	CALL_LAUNCH_GRID_ASYNC = 117,
-	CALL_STREAM_CREATE = 124,
-	CALL_STREAM_SYNCHRONIZE = 126,
-	CALL_STREAM_DESTROY_OLD = 127,
-	CALL_WAIT_EVENT = 295,
-	CALL_LAUNCH = 307,
-	CALL_IPC_GET_MEMORY = 328,
-	CALL_IPC_OPEN_MEMORY = 329,
-	CALL_IPC_GET_EVENT = 334,
-	CALL_IPC_OPEN_EVENT = 335,
-	CALL_STREAM_DESTROY = 326,
-	CALL_ADD_CALLBACK = 346,
-	CALL_STREAM_CREATE_WITH_PRIORITY = 367,
-	CALL_ALLOC_MANAGED = 371,
-	CALL_ATTACH_MEMORY = 377,
-	CALL_MAX_POTENTIAL_BLOCK_SIZE = 384,
-	CALL_WAIT_EVENT_PER_THREAD = 436,
-	CALL_ADD_CALLBACK_PER_THREAD = 437,
-	CALL_ATTACH_MEMORY_PER_THREAD = 438,
-	CALL_LAUNCH_PER_THREAD = 442,
-	CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS = 452,
-	CALL_ADVISE = 457,
-	CALL_WAIT_VALUE_32 = 458,
-	CALL_WAIT_VALUE_32_PER_THREAD = 459,
-	CALL_BATCH = 462,
-	CALL_BATCH_PER_THREAD = 463,
-	CALL_PREFETCH = 467,
-	CALL_PREFETCH_PER_THREAD = 468,
-	CALL_WAIT_VALUE_64 = 473,
-	CALL_WAIT_VALUE_64_PER_THREAD = 474,
-	CALL_LAUNCH_COOPERATIVE = 477,
-	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
-	CALL_WAIT_SEMAPHORES = 492,
-	CALL_WAIT_SEMAPHORES_PER_THREAD = 493,
-	CALL_GRAPH_INSTANTIATE = 513,
-	CALL_GRAPH_LAUNCH = 514,
-	CALL_GRAPH_LAUNCH_PER_THREAD = 515,
-	CALL_GRAPH_EXEC_DESTROY = 516,
-	CALL_GRAPH_DESTROY = 517,
-	CALL_GRAPH_NODE_DESTROY = 522,
-	CALL_HOST_FUNCTION = 527,
-	CALL_HOST_FUNCTION_PER_THREAD = 528,
-	CALL_EXPORT_MEMORY = 554,
-	CALL_IMPORT_MEMORY = 555,
-	CALL_IPC_OPEN_MEMORY_2 = 567,
-	CALL_GRAPH_INSTANTIATE_2 = 578,
-	CALL_GRAPH_UPLOAD = 580,
-	CALL_GRAPH_UPLOAD_PER_THREAD = 581,
-	CALL_POOL_CREATE = 607,
-	CALL_EXPORT_POOL = 613,
-	CALL_IMPORT_POOL = 614,
-	CALL_GRAPH_INSTANTIATE_WITH_FLAGS = 643,
-	CALL_LAUNCH_EX = 652,
-	CALL_LAUNCH_EX_PER_THREAD = 653,
-	CALL_GRAPH_INSTANTIATE_WITH_PARAMS = 656,
-	CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD = 657,
-	CALL_WAIT_VALUE_32_2 = 659,
-	CALL_WAIT_VALUE_32_2_PER_THREAD = 660,
-	CALL_WAIT_VALUE_64_2 = 661,
-	CALL_WAIT_VALUE_64_2_PER_THREAD = 662,
-	CALL_BATCH_2 = 667,
-	CALL_BATCH_2_PER_THREAD = 668,
-	CALL_MAX_POTENTIAL_CLUSTER_SIZE = 675,
-	CALL_MAX_ACTIVE_CLUSTERS = 676,
-	CALL_GRAPH_NODE_ADD = 712,
-	CALL_ADVISE_2 = 715,
-	CALL_PREFETCH_2 = 716,
-	CALL_PREFETCH_2_PER_THREAD = 717,
-	CALL_GRAPH_NODE_ADD_2 = 723,
-	CALL_STREAM_CREATE_GREEN = 758,
-	CALL_PREFETCH_BATCH = 784,
-	CALL_PREFETCH_BATCH_PER_THREAD = 785,
-	CALL_DISCARD_BATCH = 789,
-	CALL_DISCARD_BATCH_PER_THREAD = 790,
-	CALL_DISCARD_AND_PREFETCH = 791,
-	CALL_DISCARD_AND_PREFETCH_PER_THREAD = 792,
-	CALL_GET_DEFAULT_POOL = 801,
-	CALL_GET_POOL = 802,
-	CALL_SET_POOL = 803,
+#define CALLS_ID(name, number, kinds) CALL_##name = (number),
+	CALLS(CALLS_ID)
+#undef CALLS_ID
 	CALLS_MAX = 1024
 };
 
 /* --- which calls ---------------------------------------------------------------------------------------------- */
+
+extern const uint16_t calls_kinds[CALLS_MAX] __attribute__((visibility("hidden")));
+
+static inline bool calls_are(int id, unsigned int kinds)
+{
+	return (unsigned int)id < CALLS_MAX && calls_kinds[id] & kinds;
+}
 
 /* The most frequent ones: a kernel, without further wishes. */
 static inline bool calls_launch_kernel(int id)
@@ -113,31 +200,30 @@ static inline bool calls_launch_kernel(int id)
 	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD;
 }
 
-/* Whether a call launches a kernel outside of graphs; and whether its blocks may have to run at once. */
-bool calls_launch(int id);
-bool calls_may_launch_at_once(int id);
+#define CALLS_ARE(name, kinds)           \
+	static inline bool name(int id)  \
+	{                                \
+		return calls_are(id, kinds); \
+	}
 
-/* Whether a call, at its begin, is for memory whose pages move when they are touched, managed or the program's own; the first
- * asks for fewer calls. Whether it is for memory or events that other processes have, too. */
-bool calls_may_use_managed_memory(int id);
+CALLS_ARE(calls_launch, CALLS_LAUNCHES)
+CALLS_ARE(calls_may_launch_at_once, CALLS_COOPERATIVE | CALLS_BY_CONFIG)
+CALLS_ARE(calls_make_stream_wait, CALLS_WAITS)
+CALLS_ARE(calls_share_memory, CALLS_SHARES)
+CALLS_ARE(calls_synchronize, CALLS_SYNCHRONIZES)
+CALLS_ARE(calls_create_stream, CALLS_CREATES_STREAM)
+CALLS_ARE(calls_destroy_stream, CALLS_DESTROYS_STREAM)
+CALLS_ARE(calls_instantiate_graph, CALLS_INSTANTIATES)
+CALLS_ARE(calls_run_graph, CALLS_RUNS_GRAPH)
+CALLS_ARE(calls_launch_graph, CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH)
+CALLS_ARE(calls_upload_nodes, CALLS_INSTANTIATES | CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH)
+CALLS_ARE(calls_add_node, CALLS_ADDS_NODE)
+CALLS_ARE(calls_are_of_graphs,
+          CALLS_INSTANTIATES | CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH | CALLS_ADDS_NODE | CALLS_DESTROYS_GRAPH)
+CALLS_ARE(calls_may_use_managed_memory, CALLS_MANAGED | CALLS_POOLS)
+
+/* Whether a call, at its begin, is for such memory: of those that may, some are for other pools. */
 bool calls_use_managed_memory(const struct call *call);
-bool calls_share_memory(int id);
-
-/* Whether a call waits for work. */
-bool calls_synchronize(int id);
-
-bool calls_create_stream(int id);
-bool calls_destroy_stream(int id);
-
-/* The calls about graphs that we use: they make an instance, launch or upload it, add a node, or destroy something. */
-bool calls_are_of_graphs(int id);
-bool calls_instantiate_graph(int id);
-bool calls_launch_graph(int id);
-bool calls_run_graph(int id); /* launches one, and does not only upload it */
-bool calls_add_node(int id);
-
-/* Whether a call about graphs may upload nodes. */
-bool calls_upload_nodes(int id);
 
 /* --- their arguments, in the driver's layout -------------------------------------------------------------------- */
 
@@ -194,7 +280,7 @@ struct call_add_node {
 /* The last argument of a call that adds a node. At the call's end, it has the bodies that the driver made. */
 const CUgraphNodeParams *calls_node_parameters(const struct call *call);
 
-/* The launch that a call asks for (calls_may_launch_at_once). False if the call has no configuration. */
+/* The launch that a call asks for, if its blocks must run at once; otherwise false. */
 struct launch_request {
 	CUfunction function;
 	CUstream stream;
@@ -207,32 +293,29 @@ bool calls_read_request(const struct call *call, struct launch_request *request)
 struct launched_work {
 	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
 	CUstream stream;
-	uint64_t grid;    /* a number that other grids do not have; 0 where that is not known, and for graphs */
-	bool is_graph, is_cooperative;
+	unsigned int grid[3]; /* 0 where that is not known, and for graphs */
+	bool is_graph;
+	bool waits_for_others; /* its blocks must run at once, or it communicates with other GPUs */
 };
 struct launched_work calls_read_work(const struct call *call);
 
-/* Whether a call makes a stream wait for something that is no kernel of it; and which, perhaps one that every context has. */
-bool calls_make_stream_wait(int id);
+static inline bool calls_is_same_kernel(const struct call_kernel *a, const struct call_kernel *b)
+{
+	return a->function == b->function && a->grid[0] == b->grid[0] && a->grid[1] == b->grid[1] && a->grid[2] == b->grid[2];
+}
+
+/* Which stream a call makes wait, perhaps one that every context has. */
 CUstream calls_waiting_stream(const struct call *call);
 
-/* Makes such a call ask for an empty grid, which the driver refuses. `room` must last until the call has ended. */
-void calls_refuse(const struct call *call, CUlaunchConfig *room);
+/* Makes such a call ask for an empty grid, which the driver refuses. */
+void calls_refuse(const struct call *call);
 
 /* How many blocks a cluster has: 1 if the launch does not ask for clusters. Also 1 if only the function's own
  * attributes ask for them; residency.c finds those in the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* What the API calls that a thread is in say about the launches that they make; all 0 if they say nothing. */
-struct launch_origin {
-	bool uploads_nodes;     /* the launches are nodes of a graph */
-	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
-	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
-	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
-};
-
-/* A call begins, or has ended. Calls nest: each clears only what it has set itself. */
-void calls_enter(const struct call *call, struct launch_origin *origin);
-void calls_leave(const struct call *call, struct launch_origin *origin);
+/* A call begins, or has ended: what it says about launches. */
+void calls_enter(const struct call *call);
+void calls_leave(const struct call *call);
 
 #endif

@@ -1,6 +1,8 @@
 #include "contexts.h"
 
 #include "base/table.h"
+#include "functions.h"
+#include "gpus.h"
 
 /* The entry of a context that is destroyed becomes vacant, for another context of the same bucket. */
 #define ROOM (4 * TABLE_BUCKETS)
@@ -22,16 +24,11 @@ static struct known_context *find(CUcontext context)
 	return TABLE_CONTENT(table_find(&table, context), struct known_context, entry);
 }
 
-struct context_facts contexts_find(CUcontext context)
+struct releases *contexts_releases(CUcontext context)
 {
 	struct known_context *known = find(context);
-	struct context_facts facts = {.gpu = NULL};
 
-	if (known) {
-		facts.gpu = atomic_load_explicit(&known->gpu, memory_order_acquire);
-		facts.releases = atomic_load_explicit(&known->releases, memory_order_acquire);
-	}
-	return facts;
+	return known ? atomic_load_explicit(&known->releases, memory_order_acquire) : NULL;
 }
 
 bool contexts_set_releases(CUcontext context, struct releases *releases)
@@ -51,7 +48,7 @@ static struct known_context *take_new(void)
 	return next < ROOM ? &contexts[next] : NULL;
 }
 
-void contexts_remember(CUcontext context, struct gpu *gpu)
+static void remember(CUcontext context, struct gpu *gpu)
 {
 	struct table_entry *vacant = table_find_vacant(&table, context);
 	struct known_context *known = vacant ? TABLE_CONTENT(vacant, struct known_context, entry) : take_new();
@@ -62,6 +59,90 @@ void contexts_remember(CUcontext context, struct gpu *gpu)
 		atomic_store_explicit(&known->gpu, gpu, memory_order_relaxed);
 		table_add(&table, &known->entry, context);
 	}
+}
+
+CUresult contexts_enter(CUcontext context, bool *is_pushed)
+{
+	CUcontext current = NULL;
+	CUresult result = driver.context_get_current(&current);
+
+	*is_pushed = result == CUDA_SUCCESS && current != context;
+	return *is_pushed ? driver.context_push(context) : result;
+}
+
+void contexts_leave(bool is_pushed)
+{
+	CUcontext former;
+
+	if (is_pushed)
+		driver.context_pop(&former);
+}
+
+CUresult contexts_device(CUcontext context, CUdevice *device)
+{
+	bool is_pushed;
+	CUresult result = contexts_enter(context, &is_pushed);
+
+	if (result == CUDA_SUCCESS) {
+		result = driver.context_get_device(device);
+		contexts_leave(is_pushed);
+	}
+	return result;
+}
+
+/* Only while we hold it, it cannot go. */
+static bool visit_primary(CUdevice device, bool (*visit)(CUcontext context))
+{
+	CUcontext context = NULL;
+	unsigned int flags;
+	int is_active = 0;
+	bool goes_on = true;
+
+	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
+	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
+		goes_on = visit(context);
+		driver.primary_release(device);
+	}
+	return goes_on;
+}
+
+void contexts_visit_primaries(bool (*visit)(CUcontext context))
+{
+	bool goes_on = driver.primary_get_state && driver.primary_retain && driver.primary_release;
+	CUdevice device;
+	int count = 0;
+
+	if (driver.device_get_count(&count) != CUDA_SUCCESS)
+		count = 0;
+	for (int number = 0; number < count && goes_on; number++) {
+		if (driver.device_get(&device, number) == CUDA_SUCCESS)
+			goes_on = visit_primary(device, visit);
+	}
+}
+
+struct context_facts contexts_find(CUcontext context)
+{
+	struct known_context *known = find(context);
+	struct context_facts facts = {.gpu = NULL};
+	CUdevice device;
+
+	if (known) {
+		facts.gpu = atomic_load_explicit(&known->gpu, memory_order_acquire);
+		facts.releases = atomic_load_explicit(&known->releases, memory_order_acquire);
+	}
+	if (!facts.gpu) {
+		bool says = contexts_device(context, &device) == CUDA_SUCCESS;
+
+		facts.gpu = gpus_of_device(says ? device : GPUS_NO_DEVICE);
+		if (says)
+			remember(context, facts.gpu);
+	}
+	return facts;
+}
+
+struct gpu *contexts_gpu(CUcontext context)
+{
+	return contexts_find(context).gpu;
 }
 
 /* A loop: two threads may have remembered the same context, in two entries. */

@@ -79,8 +79,11 @@ enum {
 enum {
 	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
 	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,
 	CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13
 };
+
+#define CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE 1
 
 /* Streams that every context has. NULL means one of them. */
 #define CU_STREAM_LEGACY ((CUstream)1)
@@ -90,6 +93,7 @@ enum {
 typedef union {
 	char pad[64];
 	int cooperative;
+	int memSyncDomain;
 	struct {
 		unsigned int x, y, z;
 	} clusterDim;

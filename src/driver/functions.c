@@ -10,57 +10,6 @@
 struct driver driver;
 static void *opened;
 
-/* Each function: its name in `struct driver`, the driver's name, its parameters and arguments. */
-#define NEEDED(X)                                                                                  \
-	X(get_export_table, cuGetExportTable, (const void **table, const CUuuid *id), (table, id)) \
-	X(context_get_current, cuCtxGetCurrent, (CUcontext *context), (context))                   \
-	X(context_push, cuCtxPushCurrent_v2, (CUcontext context), (context))                       \
-	X(context_pop, cuCtxPopCurrent_v2, (CUcontext *context), (context))                        \
-	X(context_get_device, cuCtxGetDevice, (CUdevice *device), (device))                        \
-	X(device_get_count, cuDeviceGetCount, (int *count), (count))                               \
-	X(device_get, cuDeviceGet, (CUdevice *device, int number), (device, number))               \
-	X(device_get_pci_bus_id, cuDeviceGetPCIBusId,                                              \
-	  (char *text, int length, CUdevice device), (text, length, device))                       \
-	X(function_get_attribute, cuFuncGetAttribute,                                              \
-	  (int *value, int attribute, CUfunction function), (value, attribute, function))          \
-	X(occupancy_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                           \
-	  (int *blocks, CUfunction function, int threads, size_t dynamic_bytes),                   \
-	  (blocks, function, threads, dynamic_bytes))
-
-#define OPTIONAL(X)                                                                                           \
-	X(device_get_uuid, cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device), (uuid, device))               \
-	X(device_get_attribute, cuDeviceGetAttribute,                                                         \
-	  (int *value, int attribute, CUdevice device), (value, attribute, device))                           \
-	X(function_get_name, cuFuncGetName, (const char **name, CUfunction function), (name, function))       \
-	X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int *status), (stream, status))         \
-	X(primary_get_state, cuDevicePrimaryCtxGetState,                                                      \
-	  (CUdevice device, unsigned int *flags, int *is_active), (device, flags, is_active))                 \
-	X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), (context, device)) \
-	X(primary_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device))                         \
-	X(memory_register, cuMemHostRegister_v2,                                                              \
-	  (void *start, size_t bytes, unsigned int flags), (start, bytes, flags))                             \
-	X(memory_get_device_pointer, cuMemHostGetDevicePointer_v2,                                            \
-	  (CUdeviceptr *address, void *start, unsigned int flags), (address, start, flags))                   \
-	X(thread_exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode), (mode))               \
-	X(memory_get_info, cuMemGetInfo_v2,                                                                   \
-	  (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))                               \
-	X(pointer_get_attribute, cuPointerGetAttribute,                                                       \
-	  (void *value, int attribute, CUdeviceptr address), (value, attribute, address))                     \
-	X(graph_create, cuGraphCreate, (CUgraph *graph, unsigned int flags), (graph, flags))                  \
-	X(graph_destroy, cuGraphDestroy, (CUgraph graph), (graph))                                            \
-	X(graph_get_nodes, cuGraphGetNodes,                                                                   \
-	  (CUgraph graph, CUgraphNode *nodes, size_t *count), (graph, nodes, count))                          \
-	X(graph_node_get_type, cuGraphNodeGetType, (CUgraphNode node, int *type), (node, type))               \
-	X(graph_child, cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *graph), (node, graph))      \
-	X(graph_node_get_enabled, cuGraphNodeGetEnabled,                                                      \
-	  (CUgraphExec exec, CUgraphNode node, unsigned int *enabled), (exec, node, enabled))                 \
-	X(graph_node_set_enabled, cuGraphNodeSetEnabled,                                                      \
-	  (CUgraphExec exec, CUgraphNode node, unsigned int enabled), (exec, node, enabled))                  \
-	X(graph_kernel_get_attribute, cuGraphKernelNodeGetAttribute,                                          \
-	  (CUgraphNode node, int attribute, CUlaunchAttributeValue *value), (node, attribute, value))         \
-	X(graph_copy_get_parameters, cuGraphMemcpyNodeGetParams,                                              \
-	  (CUgraphNode node, CUDA_MEMCPY3D *parameters), (node, parameters))
-
 /* --- calls of ours -------------------------------------------------------------------------------------------------- */
 
 /* The driver's own functions. */
@@ -86,12 +35,12 @@ bool driver_is_called_by_us(void)
 		return result;                           \
 	}
 
-NEEDED(CALL)
-OPTIONAL(CALL)
+DRIVER_NEEDED(CALL)
+DRIVER_OPTIONAL(CALL)
 
 #define MEMBER(member, name, parameters, arguments) .member = call_##member,
 
-static const struct driver marked = {NEEDED(MEMBER) OPTIONAL(MEMBER)};
+static const struct driver marked = {DRIVER_NEEDED(MEMBER) DRIVER_OPTIONAL(MEMBER)};
 
 /* --- looking up ----------------------------------------------------------------------------------------------------- */
 
@@ -103,8 +52,8 @@ struct function {
 
 #define FUNCTION(member, name, parameters, arguments) {#name, offsetof(struct driver, member)},
 
-static const struct function needed[] = {NEEDED(FUNCTION)};
-static const struct function optional[] = {OPTIONAL(FUNCTION)};
+static const struct function needed[] = {DRIVER_NEEDED(FUNCTION)};
+static const struct function optional[] = {DRIVER_OPTIONAL(FUNCTION)};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -159,7 +108,7 @@ bool driver_captures(CUstream stream)
 {
 	int status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	return driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+	return stream != CU_STREAM_LEGACY && driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

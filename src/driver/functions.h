@@ -1,7 +1,7 @@
 /*
  * The functions of the real driver library that we call.
  *
- * The driver is loaded already: as our dependency, by the name of a link in our directory (docs/facts.md, "Loading"),
+ * The driver is loaded already: as our dependency, by the name of a link in our directory (facts.md, "Loading"),
  * or, if we were attached, by the program under its own name. We look functions up in that library alone, so that
  * neither a preloaded library nor ours can be mistaken for it.
  *
@@ -18,41 +18,60 @@
 
 #include <stdbool.h>
 
+/* Each function: its name in `struct driver`, the driver's name, its parameters and arguments. An optional one is NULL if the
+ * driver lacks it. */
+#define DRIVER_NEEDED(X)                                                                           \
+	X(get_export_table, cuGetExportTable, (const void **table, const CUuuid *id), (table, id)) \
+	X(context_get_current, cuCtxGetCurrent, (CUcontext *context), (context))                   \
+	X(context_push, cuCtxPushCurrent_v2, (CUcontext context), (context))                       \
+	X(context_pop, cuCtxPopCurrent_v2, (CUcontext *context), (context))                        \
+	X(context_get_device, cuCtxGetDevice, (CUdevice *device), (device))                        \
+	X(device_get_count, cuDeviceGetCount, (int *count), (count))                               \
+	X(device_get, cuDeviceGet, (CUdevice *device, int number), (device, number))               \
+	X(device_get_pci_bus_id, cuDeviceGetPCIBusId,                                              \
+	  (char *text, int length, CUdevice device), (text, length, device))                       \
+	X(function_get_attribute, cuFuncGetAttribute,                                              \
+	  (int *value, int attribute, CUfunction function), (value, attribute, function))          \
+	X(occupancy_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                           \
+	  (int *blocks, CUfunction function, int threads, size_t dynamic_bytes),                   \
+	  (blocks, function, threads, dynamic_bytes))
+
+#define DRIVER_OPTIONAL(X)                                                                                             \
+	X(device_get_uuid, cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device), (uuid, device))                        \
+	X(device_get_attribute, cuDeviceGetAttribute,                                                                  \
+	  (int *value, int attribute, CUdevice device), (value, attribute, device))                                    \
+	X(function_get_name, cuFuncGetName, (const char **name, CUfunction function), (name, function))                \
+	X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int *status), (stream, status))                  \
+	X(primary_get_state, cuDevicePrimaryCtxGetState,                                                               \
+	  (CUdevice device, unsigned int *flags, int *is_active), (device, flags, is_active))                          \
+	X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), (context, device))          \
+	X(primary_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device))                                  \
+	X(memory_register, cuMemHostRegister_v2,                                                                       \
+	  (void *start, size_t bytes, unsigned int flags), (start, bytes, flags))                                      \
+	X(memory_get_device_pointer, cuMemHostGetDevicePointer_v2,                                                     \
+	  (CUdeviceptr *address, void *start, unsigned int flags), (address, start, flags))                            \
+	X(thread_exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode), (mode))                        \
+	X(memory_get_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))      \
+	X(pointer_get_attribute, cuPointerGetAttribute,                                                                \
+	  (void *value, int attribute, CUdeviceptr address), (value, attribute, address))                              \
+	X(graph_create, cuGraphCreate, (CUgraph *graph, unsigned int flags), (graph, flags))                           \
+	X(graph_destroy, cuGraphDestroy, (CUgraph graph), (graph))                                                     \
+	X(graph_get_nodes, cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count), (graph, nodes, count)) \
+	X(graph_node_get_type, cuGraphNodeGetType, (CUgraphNode node, int *type), (node, type))                        \
+	X(graph_child, cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *graph), (node, graph))               \
+	X(graph_node_get_enabled, cuGraphNodeGetEnabled,                                                               \
+	  (CUgraphExec exec, CUgraphNode node, unsigned int *enabled), (exec, node, enabled))                          \
+	X(graph_node_set_enabled, cuGraphNodeSetEnabled,                                                               \
+	  (CUgraphExec exec, CUgraphNode node, unsigned int enabled), (exec, node, enabled))                           \
+	X(graph_kernel_get_attribute, cuGraphKernelNodeGetAttribute,                                                   \
+	  (CUgraphNode node, int attribute, CUlaunchAttributeValue *value), (node, attribute, value))                  \
+	X(graph_copy_get_parameters, cuGraphMemcpyNodeGetParams,                                                       \
+	  (CUgraphNode node, CUDA_MEMCPY3D *parameters), (node, parameters))
+
 struct driver {
-	CUresult (*get_export_table)(const void **table, const CUuuid *id);
-	CUresult (*context_get_current)(CUcontext *context);
-	CUresult (*context_push)(CUcontext context);
-	CUresult (*context_pop)(CUcontext *context);
-	CUresult (*context_get_device)(CUdevice *device);
-	CUresult (*device_get_count)(int *count);
-	CUresult (*device_get)(CUdevice *device, int number);
-	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
-	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
-	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
-	/* From here on, NULL if the driver lacks it. */
-	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* the MIG instance's, if MIG is on */
-	CUresult (*device_get_attribute)(int *value, int attribute, CUdevice device);
-	CUresult (*function_get_name)(const char **name, CUfunction function); /* from CUDA 12.3 on */
-	CUresult (*stream_is_capturing)(CUstream stream, int *status);
-	/* For counting, see driver_can_register. */
-	CUresult (*memory_register)(void *start, size_t bytes, unsigned int flags);
-	CUresult (*memory_get_device_pointer)(CUdeviceptr *address, void *start, unsigned int flags);
-	CUresult (*thread_exchange_capture_mode)(int *mode);
-	CUresult (*memory_get_info)(size_t *free_bytes, size_t *total_bytes);
-	CUresult (*pointer_get_attribute)(void *value, int attribute, CUdeviceptr address);
-	CUresult (*primary_get_state)(CUdevice device, unsigned int *flags, int *is_active);
-	CUresult (*primary_retain)(CUcontext *context, CUdevice device);
-	CUresult (*primary_release)(CUdevice device); /* from CUDA 11.0 on */
-	/* For graphs, see driver_has_graphs. */
-	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
-	CUresult (*graph_destroy)(CUgraph graph);
-	CUresult (*graph_get_nodes)(CUgraph graph, CUgraphNode *nodes, size_t *count);
-	CUresult (*graph_node_get_type)(CUgraphNode node, int *type);
-	CUresult (*graph_child)(CUgraphNode node, CUgraph *graph);
-	CUresult (*graph_node_get_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int *enabled);
-	CUresult (*graph_node_set_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int enabled);
-	CUresult (*graph_kernel_get_attribute)(CUgraphNode node, int attribute, CUlaunchAttributeValue *value);
-	CUresult (*graph_copy_get_parameters)(CUgraphNode node, CUDA_MEMCPY3D *parameters);
+#define DRIVER_MEMBER(member, name, parameters, arguments) CUresult(*member) parameters;
+	DRIVER_NEEDED(DRIVER_MEMBER) DRIVER_OPTIONAL(DRIVER_MEMBER)
+#undef DRIVER_MEMBER
 };
 
 /* Filled by driver_resolve; constant afterwards. */

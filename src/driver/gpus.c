@@ -1,8 +1,8 @@
 #include "gpus.h"
 
 #include "functions.h"
+#include "gpu/pci_address.h"
 #include "gpu/topology/topology.h"
-#include "visible.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,30 +19,74 @@ static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
 /* The GPUs that the driver shows the program. Found before pthread_once: other threads may wait there while they hold a
  * lock of the driver's, so `load` must not call the driver. */
+struct visible {
+	struct topology_wanted gpus;                        /* none if the driver does not say */
+	char uuids[TOPOLOGY_GPUS_MAX][TOPOLOGY_UUID_MAX]; /* the MIG instance's, if MIG is on; "" if unknown */
+};
 static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
 
-/* The text given to gpus_use_description. Of this thread only, since it does not last. */
-static __thread const char *description __attribute__((tls_model("initial-exec")));
-
+static enum { NOT_DESCRIBED, DESCRIBED, DESCRIBED_WRONGLY } description; /* by gpus_open */
 static void (*report_unknown)(const char *reason);
 
-void gpus_open(void (*report)(const char *reason))
+void gpus_open(const char *text, void (*report)(const char *reason))
 {
 	report_unknown = report;
+	if (text)
+		description = topology_environment_read("", text, &topologies) == 0 ? DESCRIBED : DESCRIBED_WRONGLY;
 }
 
-void gpus_use_description(const char *text)
+/* --- what the driver shows ------------------------------------------------------------------------------------------ */
+
+static bool find_pci(CUdevice device, struct pci_address *pci)
 {
-	description = text;
+	char text[PCI_ADDRESS_TEXT];
+
+	return driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	       pci_address_parse(pci, text, NULL) == 0;
+}
+
+static bool add_visible(struct visible *visible, int number)
+{
+	unsigned int place = visible->gpus.count;
+	CUdevice device;
+	CUuuid uuid;
+
+	if (driver.device_get(&device, number) != CUDA_SUCCESS || !find_pci(device, &visible->gpus.gpus[place]))
+		return false;
+	visible->uuids[place][0] = '\0';
+	if (driver.device_get_uuid && driver.device_get_uuid(&uuid, device) == CUDA_SUCCESS)
+		uuid_format(uuid.bytes, visible->uuids[place]);
+	visible->gpus.count++;
+	return true;
+}
+
+static void find_visible(struct visible *visible)
+{
+	int count = 0;
+	bool found = driver.device_get_count(&count) == CUDA_SUCCESS && count > 0 && count <= TOPOLOGY_GPUS_MAX;
+
+	visible->gpus.count = 0;
+	for (int number = 0; number < count && found; number++)
+		found = add_visible(visible, number);
+	if (!found)
+		visible->gpus.count = 0;
+}
+
+/* --- their topology ------------------------------------------------------------------------------------------------- */
+
+static bool read_environment(void)
+{
+	const char *text = secure_getenv(TOPOLOGY_ENVIRONMENT);
+
+	return text && topology_environment_read("", text, &topologies) == 0;
 }
 
 /* Uses the description of the GPUs from the command that started this program, or attached to it. False if there is
  * none, or if it does not have all GPUs that the program sees. */
-static bool read_description(void)
+static bool use_description(void)
 {
-	const char *text = description ? description : secure_getenv(TOPOLOGY_ENVIRONMENT);
-	bool good = text && shown->gpus.count > 0 && !topology_named_file() &&
-	            topology_environment_read("", text, &topologies) == 0;
+	bool good = shown->gpus.count > 0 && !topology_named_file() &&
+	            (description == DESCRIBED || (description == NOT_DESCRIBED && read_environment()));
 
 	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {
 		const struct topology *gpu = topology_find(&topologies, shown->gpus.gpus[i]);
@@ -56,7 +100,7 @@ static void load(void)
 {
 	struct error error;
 
-	if (!read_description() &&
+	if (!use_description() &&
 	    topology_load_wanted(shown->gpus.count > 0 ? &shown->gpus : NULL, &topologies, &error) < 0) {
 		report_unknown(error.reason);
 		topologies.count = 0;
@@ -66,7 +110,10 @@ static void load(void)
 		gpus[i].pci = topologies.gpus[i].pci;
 		gpus[i].family = qmd_family_for(topologies.gpus[i].compute_major,
 		                                topologies.gpus[i].compute_minor);
+		gpus[i].has_masks = gpus[i].family && topology_mask_bits(gpus[i].topology) <= qmd_mask_bits(gpus[i].family);
+		gpus[i].number = i;
 	}
+	unknown_gpu->number = TOPOLOGY_GPUS_MAX;
 	atomic_store_explicit(&is_loaded, true, memory_order_release);
 }
 
@@ -76,20 +123,10 @@ void gpus_prepare(void)
 
 	if (atomic_load_explicit(&is_loaded, memory_order_acquire))
 		return;
-	visible_find(&visible);
+	find_visible(&visible);
 	shown = &visible;
 	pthread_once(&prepared, load);
 	shown = NULL;
-}
-
-unsigned int gpus_number(const struct gpu *gpu)
-{
-	return (unsigned int)(gpu - gpus);
-}
-
-bool gpus_have_masks(const struct gpu *gpu)
-{
-	return gpu->family && topology_mask_bits(gpu->topology) <= qmd_mask_bits(gpu->family);
 }
 
 bool gpus_some_before_hopper(void)
@@ -100,38 +137,6 @@ bool gpus_some_before_hopper(void)
 	for (unsigned int i = 0; i < topologies.count; i++)
 		some = some || (gpus[i].family && !qmd_shows_must_fit(gpus[i].family));
 	return some;
-}
-
-CUresult gpus_device_of(CUcontext context, CUdevice *device)
-{
-	CUcontext current = NULL;
-	CUresult result = driver.context_get_current(&current);
-
-	if (result == CUDA_SUCCESS && current == context) {
-		result = driver.context_get_device(device);
-	} else if (driver.context_push(context) == CUDA_SUCCESS) {
-		result = driver.context_get_device(device);
-		driver.context_pop(&current);
-	}
-	return result;
-}
-
-struct context_facts gpus_facts_of_context(CUcontext context)
-{
-	struct context_facts facts = contexts_find(context);
-	CUdevice device = 0;
-
-	if (!facts.gpu && gpus_device_of(context, &device) == CUDA_SUCCESS) {
-		facts.gpu = gpus_of_device(device);
-		if (facts.gpu)
-			contexts_remember(context, facts.gpu);
-	}
-	return facts;
-}
-
-struct gpu *gpus_of_context(CUcontext context)
-{
-	return gpus_facts_of_context(context).gpu;
 }
 
 static struct gpu *find(struct pci_address pci)
@@ -150,9 +155,7 @@ struct gpu *gpus_of_device(CUdevice device)
 	struct pci_address pci;
 
 	gpus_prepare();
-	if (!visible_find_pci(device, &pci))
-		return NULL;
-	struct gpu *found = find(pci);
+	struct gpu *found = find_pci(device, &pci) ? find(pci) : NULL;
 
 	return found ? found : unknown_gpu;
 }

@@ -4,7 +4,6 @@
 #ifndef NVTASKSET_DRIVER_GPUS_H
 #define NVTASKSET_DRIVER_GPUS_H
 
-#include "contexts.h"
 #include "cuda.h"
 #include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
@@ -18,37 +17,23 @@ struct gpu {
 	const struct topology *topology; /* NULL if unknown */
 	const struct qmd_family *family; /* NULL if unknown */
 	struct pci_address pci;
+	unsigned int number; /* 0 … GPUS_MAX - 1 */
+	bool has_masks;      /* its topology is known, its family too, and each version of that has a mask bit for each TPC */
 };
 
-/* Gives the calling thread the command's description of the GPUs (topology_environment_write), to be used instead of
- * the environment. Not copied; NULL takes it back. */
-void gpus_use_description(const char *text);
+/* `report_unknown` is called if the topology of the GPUs cannot be found. `description` is the command's description of the GPUs
+ * (topology_environment_write), to be used instead of the environment; NULL: there is none. Call this before anything else here. */
+void gpus_open(const char *description, void (*report_unknown)(const char *reason));
 
-/* `report_unknown` is called if the topology of the GPUs cannot be found. Call this before anything else here. */
-void gpus_open(void (*report_unknown)(const char *reason));
-
-/* Finds the topology of the GPUs that the driver shows this program, once in a process. */
+/* Finds the topology of the GPUs that the driver shows this program, once in a process. CUDA_VISIBLE_DEVICES, a container and MIG
+ * may hide some of the machine's. Calls the driver. */
 void gpus_prepare(void);
-
-/* 0 … GPUS_MAX - 1. */
-unsigned int gpus_number(const struct gpu *gpu);
-
-/* Whether masks can be written into the GPU's descriptors: we know their family, and each version of it has a mask bit
- * for each TPC of the GPU. The GPU's topology must be known. */
-bool gpus_have_masks(const struct gpu *gpu);
 
 /* Whether the program sees a GPU whose descriptors do not say that blocks must run at once. */
 bool gpus_some_before_hopper(void);
 
-/* What is known of a context, and its GPU; that is NULL if the driver does not say. The driver is asked once for each
- * context (contexts.h). */
-struct context_facts gpus_facts_of_context(CUcontext context);
-struct gpu *gpus_of_context(CUcontext context);
-
-/* The device of a context, which need not be current. */
-CUresult gpus_device_of(CUcontext context, CUdevice *device);
-
-/* The GPU of a device; NULL if the driver does not say. */
+/* The GPU of a device: if the driver does not say which, that of unknown topology. */
+#define GPUS_NO_DEVICE (-1)
 struct gpu *gpus_of_device(CUdevice device);
 
 /* The GPU at this address, whose topology is known; NULL if none is known there, or not yet. Does not ask the driver. */

@@ -2,7 +2,6 @@
 
 #include "base/table.h"
 #include "functions.h"
-#include "graph_bodies.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,6 +34,9 @@ static struct table execs;
 
 /* The smallest number of the instances in each bucket. Read without the lock. */
 static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
+
+/* An instance of each bucket, mixed with the place that it was moved to; 0: none. Read without the lock. */
+static _Atomic uint64_t placed[TABLE_BUCKETS];
 
 /* --- the table --------------------------------------------------------------------------------------------------- */
 
@@ -139,6 +141,7 @@ static bool hold_exec(struct held_exec *exec, CUgraph graph)
 	exec->graph = hold_graph(graph);
 	if (exec->graph) {
 		table_add(&execs, &exec->entry, exec->exec);
+		atomic_store(&placed[table_bucket(exec->exec)], 0);
 		find_oldest(table_bucket(exec->exec));
 	}
 	pthread_mutex_unlock(&lock);
@@ -251,7 +254,7 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	struct held_exec *held = find_exec(exec);
 
 	if (held && (held->has_expired || held->number < number)) {
-		renew(exec, &held->nodes, held->number);
+		renew(exec, &held->nodes, held->number != number);
 		held->number = number;
 		held->has_expired = false;
 		find_oldest(table_bucket(exec));
@@ -260,12 +263,15 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	return held;
 }
 
-enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move)
+static uint64_t mix(CUgraphExec exec, uint64_t where)
 {
-	enum graph_move move = GRAPH_IS_THERE;
+	return ((uintptr_t)exec * UINT64_C(0x9e3779b97f4a7c15) ^ (where + 1) * UINT64_C(0xbf58476d1ce4e5b9)) | 1;
+}
 
-	pthread_mutex_lock(&lock);
+static enum graph_move move(CUgraphExec exec, uint64_t where, bool may_move)
+{
 	struct held_exec *held = find_exec(exec);
+	enum graph_move move = GRAPH_IS_THERE;
 
 	if (!held || (held->where != where && !may_move)) {
 		move = GRAPH_STAYS;
@@ -275,18 +281,22 @@ enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_
 		held->has_expired = true;
 		find_oldest(table_bucket(exec));
 	}
-	pthread_mutex_unlock(&lock);
 	return move;
 }
 
-void graph_instances_lose_place(CUgraphExec exec)
+enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move)
 {
-	pthread_mutex_lock(&lock);
-	struct held_exec *held = find_exec(exec);
+	_Atomic uint64_t *place = &placed[table_bucket(exec)];
+	enum graph_move moved = GRAPH_IS_THERE;
 
-	if (held)
-		held->where = UINT64_MAX;
-	pthread_mutex_unlock(&lock);
+	if (atomic_load(place) != mix(exec, where)) {
+		pthread_mutex_lock(&lock);
+		moved = move(exec, where, may_move);
+		if (moved != GRAPH_STAYS)
+			atomic_store(place, mix(exec, where));
+		pthread_mutex_unlock(&lock);
+	}
+	return moved;
 }
 
 void graph_instances_expire(CUgraphExec exec)

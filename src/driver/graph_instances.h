@@ -2,8 +2,8 @@
  * Instances of CUDA graphs, and the graphs that they were made from.
  *
  * To upload a node of an instance again, the driver needs the node's handle in the graph that was instantiated
- * (docs/facts.md, "CUDA graphs"). So the graph must live as long as its instances. If the application destroys it
- * earlier, the driver gets an empty graph to destroy instead (docs/hardware.md), and the real one is destroyed with its
+ * (facts.md, "CUDA graphs"). So the graph must live as long as its instances. If the application destroys it
+ * earlier, the driver gets an empty graph to destroy instead (hardware.md), and the real one is destroyed with its
  * last instance.
  *
  * Each instance has the number that it was uploaded under. The caller gives it, and it only rises. For any thread.
@@ -36,22 +36,20 @@ void graph_instances_lose_node(CUgraphNode node);
 /* Whether the instance may be older than the number. May be true although it is not. Costs one load. */
 bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number);
 
-/* Calls `renew` for an instance that is older than the number, with its older one, and gives it the number. None of its
- * nodes is destroyed meanwhile. False if the instance is not known. */
-typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes, uint64_t older);
+/* Calls `renew` for an instance that is older than the number, or has expired under it (`is_older` says which), and gives it the
+ * number. None of its nodes is destroyed meanwhile. False if the instance is not known. */
+typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes, bool is_older);
 bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew);
 
 /* Its nodes are to be in the place of this number, where they are by default in that of 0. If that is another one, it moves: from
- * here on, it is older than any number; or it stays, unless it `may_move`, as does one that is not known. */
+ * here on, it is older than any number; or it stays, unless it `may_move`, as does one that is not known. One that is there is found
+ * without a lock. */
 enum graph_move {
 	GRAPH_IS_THERE,
 	GRAPH_MOVES,
 	GRAPH_STAYS
 };
 enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
-
-/* Some of its nodes come to be somewhere else: it moves the next time. */
-void graph_instances_lose_place(CUgraphExec exec);
 
 /* From here on, the instance is older than any number. */
 void graph_instances_expire(CUgraphExec exec);

@@ -1,9 +1,109 @@
 #include "graph_nodes.h"
 
+#include "base/table.h"
 #include "functions.h"
-#include "graph_bodies.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* --- bodies of conditional nodes ----------------------------------------------------------------------------------- */
+
+struct conditional {
+	struct table_entry node_entry;
+	struct table_entry graph_entry;
+	CUgraphNode node;
+	CUgraph graph; /* that contains the node */
+	unsigned int count;
+	CUgraph bodies[];
+};
+
+/* Each node is in both tables. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table by_node;
+static struct table by_graph;
+
+static struct conditional *find_node(CUgraphNode node)
+{
+	return TABLE_CONTENT(table_find(&by_node, node), struct conditional, node_entry);
+}
+
+static struct conditional *find_graph(CUgraph graph)
+{
+	return TABLE_CONTENT(table_find(&by_graph, graph), struct conditional, graph_entry);
+}
+
+static void forget_graph(CUgraph graph);
+
+/* And those in its bodies. */
+static void forget(struct conditional *conditional)
+{
+	table_remove(&by_node, &conditional->node_entry);
+	table_remove(&by_graph, &conditional->graph_entry);
+	for (unsigned int i = 0; i < conditional->count; i++)
+		forget_graph(conditional->bodies[i]);
+	free(conditional);
+}
+
+static void forget_graph(CUgraph graph)
+{
+	for (struct conditional *in_it = find_graph(graph); in_it; in_it = find_graph(graph))
+		forget(in_it);
+}
+
+void graph_bodies_forget_node(CUgraphNode node)
+{
+	pthread_mutex_lock(&lock);
+	struct conditional *known = find_node(node);
+
+	if (known)
+		forget(known);
+	pthread_mutex_unlock(&lock);
+}
+
+void graph_bodies_forget_graph(CUgraph graph)
+{
+	pthread_mutex_lock(&lock);
+	forget_graph(graph);
+	pthread_mutex_unlock(&lock);
+}
+
+void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodies, unsigned int count)
+{
+	struct conditional *new = malloc(sizeof *new + count * sizeof *bodies);
+
+	/* An older node with this handle was destroyed without our hearing of it. */
+	graph_bodies_forget_node(node);
+	if (!new)
+		return;
+	*new = (struct conditional){.node = node, .graph = graph, .count = count};
+	memcpy(new->bodies, bodies, count * sizeof *bodies);
+	pthread_mutex_lock(&lock);
+	table_add(&by_node, &new->node_entry, node);
+	table_add(&by_graph, &new->graph_entry, graph);
+	pthread_mutex_unlock(&lock);
+}
+
+static CUgraph body_of(CUgraphNode node, unsigned int number)
+{
+	CUgraph body = NULL;
+
+	pthread_mutex_lock(&lock);
+	const struct conditional *known = find_node(node);
+
+	if (known && number < known->count)
+		body = known->bodies[number];
+	pthread_mutex_unlock(&lock);
+	return body;
+}
+
+/* Another thread may have been in the middle of changing the lists. */
+void graph_bodies_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memset(&by_node, 0, sizeof by_node);
+	memset(&by_graph, 0, sizeof by_graph);
+}
 
 /* --- visiting ---------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +133,7 @@ static bool visit_bodies(CUgraphNode node, graph_nodes_visitor *visit, void *dat
 	bool done = true;
 	unsigned int number = 0;
 
-	for (CUgraph body = graph_bodies_of(node, number); body; body = graph_bodies_of(node, ++number))
+	for (CUgraph body = body_of(node, number); body; body = body_of(node, ++number))
 		done = visit_graph(body, visit, data) && done;
 	return done;
 }
@@ -104,7 +204,7 @@ static bool collect(CUgraphNode node, int type, void *data)
 	bool done = true;
 
 	nodes->conditionals += type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
-	if ((type == CU_GRAPH_NODE_TYPE_CONDITIONAL && !graph_bodies_of(node, 0)) ||
+	if ((type == CU_GRAPH_NODE_TYPE_CONDITIONAL && !body_of(node, 0)) ||
 	    (type == CU_GRAPH_NODE_TYPE_KERNEL && is_updated_by_kernels(node)))
 		nodes->out_of_reach++;
 	else if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||

@@ -1,6 +1,6 @@
 /*
  * The nodes of CUDA graphs, also in child graphs and the bodies of conditional nodes, and which of them can be kernels
- * that are uploaded again. Memsets and copies can be kernels, too (docs/hardware.md).
+ * that are uploaded again. Memsets and copies can be kernels, too (hardware.md).
  */
 #ifndef NVTASKSET_DRIVER_GRAPH_NODES_H
 #define NVTASKSET_DRIVER_GRAPH_NODES_H
@@ -38,5 +38,24 @@ bool graph_nodes_can_be_kernel(CUgraphNode node);
  * false, there is no memory, or the driver does not list the nodes; the others are visited nevertheless. */
 typedef bool graph_nodes_visitor(CUgraphNode node, int type, void *data);
 bool graph_nodes_visit(CUgraphNode node, graph_nodes_visitor *visit, void *data);
+
+/*
+ * The bodies of conditional nodes.
+ *
+ * The driver returns a node's bodies when the node is added (CUDA_CONDITIONAL_NODE_PARAMS), and has no call that
+ * returns them later. So they are remembered here until the node or its graph is destroyed. If we do not hear of that
+ * (a capture that failed), they are remembered until the handle is used again. A body can contain conditional nodes,
+ * too: these are forgotten together with it. For any thread.
+ */
+
+/* A conditional node has been added to a graph, or to a body. Without memory for it, it stays unknown. */
+void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodies, unsigned int count);
+
+/* A node, or a graph, is about to be destroyed; it need not be known. */
+void graph_bodies_forget_node(CUgraphNode node);
+void graph_bodies_forget_graph(CUgraph graph);
+
+/* In the child of a fork: forgets everything, see graph_instances_after_fork. */
+void graph_bodies_after_fork(void);
 
 #endif

@@ -27,14 +27,10 @@ enum {
 	MODULE_CUBIN = 4,
 	MODULE_CUBIN_SIZE = 5,
 	MODULE_KIND = 7,
-	MODULE_OF_DRIVER = 1, /* in the low half of MODULE_KIND: the driver's own, a few in every context */
-	CALL_RESULT = 5,    /* a pointer */
-	CALL_ARGUMENTS = 7, /* a pointer */
-	CALL_CONTEXT = 8,
-	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
+	MODULE_OF_DRIVER = 1 /* in the low half of MODULE_KIND: the driver's own, a few in every context */
 };
 
-/* We declare all features, since a subscription without them makes the driver refuse APIs (docs/facts.md, "The callback
+/* We declare all features, since a subscription without them makes the driver refuse APIs (facts.md, "The callback
  * table"). Today there are features 0 to 10. To declare one that the driver does not know does no harm; REFUSALS of
  * these in a row mean that there are no more. */
 #define FEATURES 32
@@ -42,7 +38,7 @@ enum {
 
 static const CUuuid table_id = SLOT_TABLE_ID;
 
-/* The parameters of a launch, in the driver's layout (docs/facts.md, "Callbacks"). */
+/* The parameters of a launch, in the driver's layout (facts.md, "Callbacks"). */
 struct launch_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
@@ -57,8 +53,16 @@ static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may 
 static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
 
-/* This thread's current or last launch. Its origin is valid from the begin of an API call to its end. */
+/* This thread's current or last launch. Its frame is valid from the begin of an API call to its end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
+
+/* This thread is in so many callbacks of another subscriber. */
+static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
+
+bool hook_is_in_other(void)
+{
+	return in_others > 0;
+}
 
 static bool has_word(const void *parameters, unsigned int word)
 {
@@ -73,27 +77,36 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static inline void on_call(int id, const void *parameters)
+void hook_call(int id, const struct call_words *words)
 {
-	if (__builtin_expect(!has_word(parameters, CALL_PHASE), 0))
-		return;
-	bool begins = (uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0;
+	bool begins = words->phase == 0;
 	const struct call call = {
 		.id = id,
-		.context = word_of(parameters, CALL_CONTEXT),
-		.arguments = word_of(parameters, CALL_ARGUMENTS),
-		.result = word_of(parameters, CALL_RESULT),
+		.context = words->context,
+		.arguments = words->arguments,
+		.result = words->result,
+		.frame = &current.frame,
 	};
 
 	if (events.call_passes(&call, begins) || !events.wants_call(id))
 		return;
 	if (begins) {
 		events.call_begins(&call);
-		calls_enter(&call, &current.origin);
+		calls_enter(&call);
 	} else {
-		calls_leave(&call, &current.origin);
+		calls_leave(&call);
 		events.call_ended(&call);
 	}
+}
+
+static inline void on_call(int id, const struct call_words *words)
+{
+	if (__builtin_expect(words->size < sizeof *words, 0))
+		return;
+	if (__builtin_expect(calls_launch_kernel(id), 1))
+		events.kernel_call(&current.frame, id, words);
+	else
+		hook_call(id, words);
 }
 
 static void on_resource(int id, const void *parameters)
@@ -124,9 +137,7 @@ static inline void on_launch(const struct launch_words *words)
 static __attribute__((noinline)) void on_other(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
-	if (domain == DOMAIN_CALL)
-		on_call(id, parameters);
-	else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
+	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
 		on_resource(id, parameters);
 }
 
@@ -134,6 +145,8 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 {
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD, 1))
 		on_launch(parameters);
+	else if (__builtin_expect(domain == DOMAIN_CALL, 1))
+		on_call(id, parameters);
 	else
 		on_other(user, domain, id, parameters);
 }
@@ -143,8 +156,11 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 static __attribute__((noinline)) void on_shared_event(void *user, int domain, int id, const void *parameters)
 {
 	on_own_event(user, domain, id, parameters);
-	if (domain != DOMAIN_CALL || !driver_is_called_by_us())
+	if (domain != DOMAIN_CALL || !driver_is_called_by_us()) {
+		in_others++;
 		slot_hand_on(domain, id, parameters);
+		in_others--;
+	}
 }
 
 static __attribute__((hot)) void on_event(void *user, int domain, int id, const void *parameters)

@@ -1,5 +1,5 @@
 /*
- * Subscribes to the driver's callbacks, by which we hear of every launch (docs/facts.md, "The callback table" and
+ * Subscribes to the driver's callbacks, by which we hear of every launch (facts.md, "The callback table" and
  * "Callbacks"). Only hook.c and slot.c know the callback table.
  */
 #ifndef NVTASKSET_DRIVER_HOOK_H
@@ -19,11 +19,12 @@ struct releases;
 struct launch {
 	CUcontext context;
 	CUfunction function;
-	void *qmd;                   /* the launch descriptor, which may be changed */
-	struct launch_origin origin; /* what the API call says about it; all 0 if we do not hear of that call */
-	/* Not set by the hook, but by the launch path. NULL if unknown. */
+	void *qmd; /* the launch descriptor, which may be changed */
+	struct frame frame; /* of the API call; all 0 if we do not hear of that */
+	/* Set by the launch path when it decides. They stay until this thread launches on another context. */
 	const struct gpu *gpu;
 	const struct releases *releases; /* what counts the context's kernels */
+	uint64_t edits;                  /* the partition's number then */
 };
 
 struct hook_events {
@@ -38,9 +39,12 @@ struct hook_events {
 	/* The code of one of the program's modules is loaded: an ELF file of `size` bytes, if the driver is as we know
 	 * it. */
 	void (*module_loaded)(const void *cubin, size_t size);
-	/* An API call begins, or has ended: first `call_passes` is asked whether it has done all that is to be done about it. One that
+	/* A call that launches a kernel without further wishes (calls_launch_kernel) begins, or has ended: hook_call, unless that was
+	 * all that is to be done about it. */
+	void (*kernel_call)(struct frame *frame, int id, const struct call_words *words);
+	/* Any API call begins, or has ended: first `call_passes` is asked whether it has done all that is to be done about it. One that
 	 * `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on
-	 * this thread have the call's origin. */
+	 * this thread have the call's frame. */
 	bool (*call_passes)(const struct call *call, bool begins);
 	bool (*wants_call)(int id);
 	void (*call_begins)(const struct call *call);
@@ -58,6 +62,12 @@ enum hook_state {
 
 /* Subscribes; needs neither a context nor cuInit. The reason is set unless the result is HOOK_SUBSCRIBED. */
 enum hook_state hook_subscribe(const struct hook_events *events, struct error *error);
+
+/* What comes of a call. */
+void hook_call(int id, const struct call_words *words);
+
+/* Whether this thread is in a callback of another subscriber, where the driver may hold its locks. */
+bool hook_is_in_other(void);
 
 /* Call it when `wants_call` accepts more calls than before: from here on these are announced, too. */
 void hook_want_more(void);

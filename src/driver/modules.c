@@ -17,20 +17,21 @@ static bool is_mapped(const void *start, size_t size)
 	       msync((void *)first, (uintptr_t)start + size - first, MS_ASYNC) == 0;
 }
 
-bool modules_launch_kernels(const void *cubin, size_t size)
+static bool has(const void *cubin, size_t size, bool (*look)(const void *cubin, size_t size))
 {
 	int saved = errno;
-	bool found = is_mapped(cubin, size) && cubin_launches_kernels(cubin, size);
+	bool found = is_mapped(cubin, size) && look(cubin, size);
 
 	errno = saved;
 	return found;
 }
 
+bool modules_launch_kernels(const void *cubin, size_t size)
+{
+	return has(cubin, size, cubin_launches_kernels);
+}
+
 bool modules_have_managed_variables(const void *cubin, size_t size)
 {
-	int saved = errno;
-	bool found = is_mapped(cubin, size) && cubin_has_managed_variables(cubin, size);
-
-	errno = saved;
-	return found;
+	return has(cubin, size, cubin_has_managed_variables);
 }

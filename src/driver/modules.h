@@ -1,6 +1,6 @@
 /*
  * Finds modules whose kernels may launch kernels. Such launches are not announced and run on the whole GPU; under MPS
- * they do not run at all (docs/facts.md, "Kernels that launch kernels"). We can only report that they are possible.
+ * they do not run at all (facts.md, "Kernels that launch kernels"). We can only report that they are possible.
  */
 #ifndef NVTASKSET_DRIVER_MODULES_H
 #define NVTASKSET_DRIVER_MODULES_H

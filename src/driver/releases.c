@@ -18,6 +18,8 @@ static struct stamps_areas stamps_areas;
 /* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
 static struct releases of_places[SEGMENT_AREAS * COUNTS_PLACES];
 
+const struct releases releases_unknown = {.are_unknown = true};
+
 /* For contexts without a place. */
 static struct releases nowhere;
 
@@ -64,7 +66,7 @@ static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 }
 
 /* Otherwise the driver refuses while this thread or, in the global mode, another one captures a stream, and the capture
- * is lost (docs/hardware.md). */
+ * is lost (hardware.md). */
 static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -80,14 +82,12 @@ static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr 
 /* `address`: the memory's for the GPU. */
 static CUresult register_in(CUcontext context, void *start, size_t bytes, CUdeviceptr *address)
 {
-	CUcontext current = NULL;
-	CUresult result = driver.context_get_current(&current);
+	bool is_pushed;
+	CUresult result = contexts_enter(context, &is_pushed);
 
-	if (result == CUDA_SUCCESS && current == context) {
+	if (result == CUDA_SUCCESS) {
 		result = register_beside_captures(start, bytes, address);
-	} else if (result == CUDA_SUCCESS && (result = driver.context_push(context)) == CUDA_SUCCESS) {
-		result = register_beside_captures(start, bytes, address);
-		driver.context_pop(&current);
+		contexts_leave(is_pushed);
 	}
 	return result;
 }
@@ -153,7 +153,7 @@ static bool is_shared_by_mps(CUcontext context)
 	CUdevice device;
 	int by_mps = 0;
 
-	return driver.device_get_attribute && gpus_device_of(context, &device) == CUDA_SUCCESS &&
+	return driver.device_get_attribute && contexts_device(context, &device) == CUDA_SUCCESS &&
 	       driver.device_get_attribute(&by_mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS && by_mps;
 }
 
@@ -205,15 +205,13 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 
 void releases_context_created(CUcontext context)
 {
-	struct gpu *gpu = is_on ? gpus_of_context(context) : NULL;
-
-	if (gpu && !contexts_set_releases(context, make(context, gpu)))
+	if (is_on && !contexts_set_releases(context, make(context, contexts_gpu(context))))
 		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
 }
 
 void releases_context_destroyed(CUcontext context)
 {
-	struct releases *releases = contexts_find(context).releases;
+	struct releases *releases = contexts_releases(context);
 
 	if (releases && releases->stamps)
 		stamps_end(releases->stamps);
@@ -223,41 +221,19 @@ void releases_context_destroyed(CUcontext context)
 
 /* --- after an attach -------------------------------------------------------------------------------------------- */
 
-/* Only while we hold it, it cannot go. */
-static void adopt_primary(CUdevice device)
+static bool adopt(CUcontext context)
 {
-	CUcontext context = NULL;
-	unsigned int flags;
-	int is_active = 0;
-
-	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
-	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
-		if (!contexts_find(context).releases)
-			releases_context_created(context);
-		driver.primary_release(device);
-	}
+	if (!contexts_releases(context))
+		releases_context_created(context);
+	return true;
 }
 
 /* The context that this thread uses cannot go meanwhile. */
-static void adopt_current(void)
+void releases_find_older(void)
 {
 	CUcontext context = NULL;
 
-	if (driver.context_get_current(&context) == CUDA_SUCCESS && context && !contexts_find(context).releases)
-		releases_context_created(context);
-}
-
-void releases_find_older(void)
-{
-	bool can_find = driver.primary_get_state && driver.primary_retain && driver.primary_release;
-	CUdevice device;
-	int count = 0;
-
-	adopt_current();
-	if (!can_find || driver.device_get_count(&count) != CUDA_SUCCESS)
-		return;
-	for (int number = 0; number < count; number++) {
-		if (driver.device_get(&device, number) == CUDA_SUCCESS)
-			adopt_primary(device);
-	}
+	if (driver.context_get_current(&context) == CUDA_SUCCESS && context)
+		adopt(context);
+	contexts_visit_primaries(adopt);
 }

@@ -1,6 +1,6 @@
 /*
  * Lets the GPU count the kernels of each context when they have ended, and write when that was, while somebody looks
- * (state/kernels/counts.h, state/kernels/stamps.h, docs/facts.md, "Releases").
+ * (state/kernels/counts.h, state/kernels/stamps.h, facts.md, "Releases").
  *
  * A context registers its place and its ring when it is created: before it can launch, and not in a launch, since the driver then
  * holds locks. We never unregister: until the context is destroyed, any descriptor may write there, those of graphs too.
@@ -18,6 +18,7 @@
 
 /* Of a context. Found with its GPU (contexts.h). */
 struct releases {
+	bool are_unknown;                          /* we have not heard of its creation */
 	struct counts_place *place;                /* NULL: nothing is counted, and the reason is noted */
 	bool are_ready;                            /* false: launches are counted, ends are not, and the reason is noted */
 	struct qmd_release of_kind[COUNTS_KINDS];  /* for descriptors of the GPU's family */
@@ -25,6 +26,9 @@ struct releases {
 	uint64_t stamps_at;                        /* its cells, for the GPU */
 	struct qmd_release stamping;               /* into the first of them */
 };
+
+/* Those of a context that is older than we are. */
+extern const struct releases releases_unknown __attribute__((visibility("hidden")));
 
 /* From here on, counts go to areas of this segment. Only while no thread uses the driver: at the start, and in the child
  * of a fork after releases_after_fork. Before it, nothing is counted. */

@@ -252,7 +252,7 @@ static CUresult unsubscribe(uint32_t handle)
 
 /* All features stay declared, since the driver refuses APIs without them. Except the first: the other subscriber
  * decides. Nsight Compute does not declare it, and if it is declared, waits in its callback for ever for a lock of the
- * driver's (docs/hardware.md). */
+ * driver's (hardware.md). */
 static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 {
 	return real.declare_feature(on || feature != TOOLS_FEATURE, handle, feature);

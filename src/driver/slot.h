@@ -1,5 +1,5 @@
 /*
- * Shares the driver's one subscriber slot, so that CUPTI, and the tools that use it, work beside us (docs/facts.md,
+ * Shares the driver's one subscriber slot, so that CUPTI, and the tools that use it, work beside us (facts.md,
  * "The callback table").
  *
  * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
@@ -24,8 +24,8 @@
 /* The table's UUID, for cuGetExportTable. */
 #define SLOT_TABLE_ID {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}}
 
-/* Entries of the table. Their arguments were found by experiment (docs/facts.md, "The callback table";
- * docs/hardware.md). */
+/* Entries of the table. Their arguments were found by experiment (facts.md, "The callback table";
+ * hardware.md). */
 enum {
 	SLOT_SUBSCRIBE = 3,
 	SLOT_UNSUBSCRIBE = 4,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Symbols of CUDA's device runtime, in the tables of names: a variable, and the function that kernels call to launch
- * (CUDA 13.0; docs/hardware.md). */
+ * (CUDA 13.0; hardware.md). */
 static const char *const labels[] = {"__CNPRT_VERSION_NUMBER__", "__cuda_syscall_cnp"};
 
 /* Part of the file; NULL if the file is shorter. */

@@ -298,16 +298,23 @@ unsigned int qmd_mask_bits(const struct qmd_family *family)
 	return family->layout->mask_words * 32u;
 }
 
-void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
+static void save_mask(const struct qmd_family *family, const void *qmd, struct qmd_saved *saved)
 {
-	store_mask(family->layout, qmd, disable->words[0], disable->words[1]);
+	const struct qmd_layout *layout = family->layout;
+	const uint32_t *words = qmd;
+
+	saved->family = family;
+	saved->is_valid = mask_counts(layout, words);
+	saved->mask.words[0] = load(words + layout->mask_word);
+	saved->mask.words[1] = layout->mask_words == 4 ? load(words + layout->mask_word + 2) : 0;
 }
 
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
 {
-	struct qmd_saved saved = qmd_save(family, qmd);
+	struct qmd_saved saved;
 
-	return saved.valid ? saved.mask : (struct qmd_mask){{0}};
+	save_mask(family, qmd, &saved);
+	return saved.is_valid ? saved.mask : (struct qmd_mask){{0}};
 }
 
 bool qmd_is_known(const struct qmd_family *family, const void *qmd)
@@ -315,32 +322,9 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd)
 	return has_known_version(family->layout, qmd);
 }
 
-struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd)
-{
-	const struct qmd_layout *layout = family->layout;
-	const uint32_t *words = qmd;
-	struct qmd_saved saved = {.valid = mask_counts(layout, words)};
-
-	saved.mask.words[0] = load(words + layout->mask_word);
-	saved.mask.words[1] = layout->mask_words == 4 ? load(words + layout->mask_word + 2) : 0;
-	return saved;
-}
-
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
 {
 	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;
-}
-
-void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved)
-{
-	const struct qmd_layout *layout = family->layout;
-	uint32_t *words = qmd;
-
-	store(words + layout->mask_word, saved->mask.words[0]);
-	if (layout->mask_words == 4)
-		store(words + layout->mask_word + 2, saved->mask.words[1]);
-	if (layout->valid_word != NONE && !saved->valid)
-		words[layout->valid_word] &= ~VALID_BIT;
 }
 
 /* --- shapes ------------------------------------------------------------------------------------------ */
@@ -368,7 +352,7 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 	if (layout->cooperative_word != NONE) {
 		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
 
-		/* The size is in clusters, if the launch has clusters (docs/hardware.md). */
+		/* The size is in clusters, if the launch has clusters (hardware.md). */
 		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
 		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
 		                (words[layout->threads_word + 1] & 0xff);
@@ -424,18 +408,36 @@ bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *f
 	return true;
 }
 
-__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+static inline enum qmd_release_outcome look(const struct qmd_release *release, const void *qmd)
 {
 	uint8_t version = ((const uint8_t *)qmd)[release->version_byte];
-	uint32_t *control = (uint32_t *)qmd + release->control.word;
-	uint32_t *address = (uint32_t *)qmd + release->address.word;
+	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
 
-	if (version < release->first_version || version > release->last_version)
-		return QMD_NO_RELEASE_SLOTS;
-	if (load(control) & release->enable)
-		return QMD_SLOT_USED;
-	store_slot(control, release->control.keep, address, release->address.keep, written_by(release));
-	return QMD_RELEASES;
+	if (version >= release->first_version && version <= release->last_version)
+		outcome = load((const uint32_t *)qmd + release->control.word) & release->enable ? QMD_SLOT_USED : QMD_RELEASES;
+	return outcome;
+}
+
+enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
+{
+	return look(release, qmd);
+}
+
+/* A slot of a descriptor, as the release says where. */
+static inline void store_at(const struct qmd_release *release, void *qmd, struct qmd_saved_slot slot)
+{
+	uint32_t *words = qmd;
+
+	store_slot(words + release->control.word, release->control.keep, words + release->address.word, release->address.keep, slot);
+}
+
+__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+{
+	enum qmd_release_outcome outcome = look(release, qmd);
+
+	if (outcome == QMD_RELEASES)
+		store_at(release, qmd, written_by(release));
+	return outcome;
 }
 
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
@@ -474,7 +476,59 @@ struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const voi
 
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved)
 {
+	store_at(release, qmd, *saved);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------- */
+
+static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
+{
+	if (!change->is_exact)
+		return qmd_disable(family, qmd, change->disable, NULL);
+	store_mask(family->layout, qmd, change->disable->words[0], change->disable->words[1]);
+	return QMD_NARROWED;
+}
+
+struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
+                              struct qmd_saved *saved)
+{
+	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
+	struct qmd_saved unused;
+
+	saved = saved ? saved : &unused;
+	*saved = (struct qmd_saved){.family = NULL};
+	if (change->disable) {
+		save_mask(family, qmd, saved);
+		outcomes.mask = write_mask(family, qmd, change);
+	}
+	if (change->counting) {
+		saved->counting_slot = qmd_save_slot(change->counting, qmd);
+		outcomes.counting = qmd_release(change->counting, qmd);
+		saved->counting = outcomes.counting == QMD_RELEASES ? change->counting : NULL;
+	}
+	if (change->stamping) {
+		struct qmd_release stamping = *change->stamping;
+
+		stamping.address.value = change->stamp_at;
+		stamping.payload = change->stamp;
+		saved->stamping_slot = qmd_save_slot(&stamping, qmd);
+		outcomes.stamping = qmd_release(&stamping, qmd);
+		saved->stamping = outcomes.stamping == QMD_RELEASES ? change->stamping : NULL;
+	}
+	return outcomes;
+}
+
+void qmd_restore(void *qmd, const struct qmd_saved *saved)
+{
+	const struct qmd_layout *layout = saved->family ? saved->family->layout : NULL;
 	uint32_t *words = qmd;
 
-	store_slot(words + release->control.word, release->control.keep, words + release->address.word, release->address.keep, *saved);
+	if (layout)
+		store_mask(layout, words, saved->mask.words[0], saved->mask.words[1]);
+	if (layout && layout->valid_word != NONE && !saved->is_valid)
+		words[layout->valid_word] &= ~VALID_BIT;
+	if (saved->counting)
+		qmd_restore_slot(saved->counting, qmd, &saved->counting_slot);
+	if (saved->stamping)
+		qmd_restore_slot(saved->stamping, qmd, &saved->stamping_slot);
 }

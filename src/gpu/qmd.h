@@ -2,7 +2,7 @@
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
  * Only qmd.c knows bit positions. They are published in NVIDIA's open-gpu-doc, in
- * classes/compute/cl*qmd.h; docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
+ * classes/compute/cl*qmd.h; facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -23,7 +23,7 @@ enum qmd_outcome {
 	QMD_SLOT_LEFT,       /* the same, but the release is not written: qmd_release says why */
 	QMD_OVERRULED,       /* the driver's mask and ours have no enabled TPC in common: only ours is in force; no release */
 	QMD_UNKNOWN_VERSION, /* not a version of this family; unchanged */
-	QMD_MUST_FIT,        /* some of its blocks must run at once; unchanged, see qmd_set_mask */
+	QMD_MUST_FIT,        /* some of its blocks must run at once; unchanged, see struct qmd_change */
 };
 
 struct qmd_release;
@@ -55,18 +55,14 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 unsigned int qmd_mask_bits(const struct qmd_family *family);
 
 /* Disables in `qmd` the TPCs of `disable`, in addition to those that the driver disabled: green contexts and cluster
- * launches come with a mask of their own (docs/facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
- * set in `disable`. Never disables all TPCs: such a kernel would hang (docs/facts.md, "Launches that never finish").
+ * launches come with a mask of their own (facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
+ * set in `disable`. Never disables all TPCs: such a kernel would hang (facts.md, "Launches that never finish").
  * `qmd` is 4-byte aligned. At the same time writes a release, which is in QMD_COUNTING_SLOT; NULL: none. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable,
                                            const struct qmd_release *release)
 {
 	return family->disable(qmd, disable, release);
 }
-
-/* Disables exactly the TPCs of `disable`, whatever the driver did: for a launch that must fit, once the caller knows
- * where it does. The descriptor's version must be known. */
-void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
 /* Whether the family's descriptors show which launches must fit; whether a descriptor of a known version is one that
  * must. */
@@ -76,24 +72,16 @@ bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
 
-/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (docs/hardware.md, "Graphs").
+/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (hardware.md, "Graphs").
  * The version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
-/* The state that qmd_disable changes. Graphs use descriptors again, and must not accumulate masks. */
-struct qmd_saved {
-	struct qmd_mask mask;
-	bool valid;
-};
-
 /* For these, the descriptor's version must be known. */
-struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd);
-void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved);
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */
 
 /*
- * Releases: what the hardware writes into memory when the kernel has ended (docs/facts.md, "Releases"). A descriptor
+ * Releases: what the hardware writes into memory when the kernel has ended (facts.md, "Releases"). A descriptor
  * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
  */
 #define QMD_SLOTS 3
@@ -136,6 +124,9 @@ uint64_t qmd_release_reach(const struct qmd_family *family);
 bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
                          enum qmd_release_kind kind, uint64_t address, uint64_t value);
 
+/* What qmd_release would do. */
+enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd);
+
 /* Runs in every launch. */
 enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
 
@@ -145,13 +136,42 @@ bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned
 /* Where the release in the slot writes to; 0 if there is none. */
 uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
-/* The state that qmd_release changes. Graphs use descriptors again, and would find our own release in the slot. The
- * descriptor's version must have the slot. */
+/* The part of a descriptor that qmd_release changes. */
 struct qmd_saved_slot {
 	uint64_t control, address, payload;
 };
 
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd);
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved);
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+/* What a descriptor is to say. */
+struct qmd_change {
+	const struct qmd_mask *disable; /* NULL: the mask stays */
+	bool is_exact;                  /* it replaces the driver's mask, whatever that is: the caller knows where the launch fits */
+	const struct qmd_release *counting, *stamping; /* for these slots; NULL: the slot stays */
+	uint64_t stamp_at, stamp;       /* the address and the value of `stamping`, not those that it was prepared with */
+};
+
+/* What was there before; what was not written is not restored. Graphs use descriptors again: the masks of all partitions would
+ * add up in them, and our own release would be found in its slot. */
+struct qmd_saved {
+	const struct qmd_family *family; /* NULL: the mask was not written */
+	struct qmd_mask mask;
+	bool is_valid;
+	const struct qmd_release *counting, *stamping; /* these last for as long */
+	struct qmd_saved_slot counting_slot, stamping_slot;
+};
+
+struct qmd_outcomes {
+	enum qmd_outcome mask; /* QMD_NARROWED where it was not to be written */
+	enum qmd_release_outcome counting, stamping; /* QMD_NO_RELEASE_SLOTS where none was to be written */
+};
+
+/* The descriptor's version must be known if its mask is to be written. `saved` may be NULL. */
+struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
+                              struct qmd_saved *saved);
+void qmd_restore(void *qmd, const struct qmd_saved *saved);
 
 #endif

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The driver's table of SMs has 512 rows (docs/facts.md, "Topology"): with two SMs in a TPC, 256 TPCs. */
+/* The driver's table of SMs has 512 rows (facts.md, "Topology"): with two SMs in a TPC, 256 TPCs. */
 #define TPCSET_MAX 256
 #define TPCSET_WORDS (TPCSET_MAX / 64)
 

@@ -10,16 +10,24 @@
 #define NVTASKSET_LAUNCH_LAUNCH_H
 
 #include "driver/hook.h"
+#include "launch/space/epoch.h"
 
 /* A kernel is about to be uploaded, on the launching thread. */
 void launch_upload(struct launch *launch);
 
 /* This thread's next launch is decided anew. */
-void launch_forget(void);
+void launch_forget(struct frame *frame);
 
 /* Where the gate decides about calls: one has ended. What its launch was decided about is not for fills and copies, which are
- * kernels in no call. The next one begins, which may go to other TPCs. */
-void launch_leave_call(void);
-void launch_enter_call(bool goes_elsewhere);
+ * kernels in no call; but for the next call, which begins. */
+static inline void launch_leave_call(struct frame *frame)
+{
+	frame->recent.epoch |= EPOCH_KEPT;
+}
+
+static inline void launch_enter_call(struct frame *frame)
+{
+	frame->recent.epoch &= ~EPOCH_KEPT;
+}
 
 #endif

@@ -1,57 +1,49 @@
 #include "function_sums.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static bool has_name(const struct function_sum *function, const char *name)
+static struct look_function *find(const struct function_sums *sums, unsigned int place)
 {
-	return name && function->name ? strcmp(name, function->name) == 0 : name == function->name;
-}
+	unsigned int number = 0;
 
-static struct function_sum *find(const struct function_sums *sums, const char *name)
-{
-	unsigned int place = 0;
-
-	while (place < sums->count && !has_name(&sums->list[place], name))
-		place++;
-	return place < sums->count ? &sums->list[place] : NULL;
+	while (number < sums->count && sums->list[number].place != place)
+		number++;
+	return number < sums->count ? &sums->list[number].all : NULL;
 }
 
 /* NULL if there is no memory. */
-static struct function_sum *add(struct function_sums *sums, const char *name)
+static struct look_function *add(struct function_sums *sums, unsigned int place)
 {
 	struct function_sum *more = realloc(sums->list, (sums->count + 1) * sizeof *more);
-	char *copy = name ? strdup(name) : NULL;
 
-	sums->list = more ? more : sums->list;
-	if (!more || (name && !copy)) {
-		free(copy);
+	if (!more)
 		return NULL;
-	}
+	sums->list = more;
 	more += sums->count++;
-	*more = (struct function_sum){.name = copy};
-	return more;
+	*more = (struct function_sum){.place = place};
+	return &more->all;
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
 {
 	for (unsigned int i = 0; i < times->function_count; i++) {
 		const struct look_function *came = &times->functions[i];
-		struct function_sum *function = find(sums, came->name);
+		bool has_run = came->instances > 0 || came->durations.count > 0;
+		struct look_function *sum = has_run ? find(sums, i) : NULL;
 
-		if (!function && came->instances > 0)
-			function = add(sums, came->name);
-		if (function) {
-			function->instances += came->instances;
-			durations_merge(&function->durations, &came->durations);
+		if (has_run && !sum)
+			sum = add(sums, i);
+		if (sum) {
+			sum->name = came->name;
+			sum->instances += came->instances;
+			sum->overruns += came->overruns;
+			durations_merge(&sum->durations, &came->durations);
 		}
 	}
 }
 
 void function_sums_free(struct function_sums *sums)
 {
-	for (unsigned int i = 0; i < sums->count; i++)
-		free(sums->list[i].name);
 	free(sums->list);
 	*sums = (struct function_sums){.count = 0};
 }

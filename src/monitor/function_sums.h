@@ -6,19 +6,17 @@
 
 #include "look.h"
 
-struct function_sum {
-	char *name; /* mangled; NULL: all functions that had no room */
-	uint64_t instances;
-	struct durations durations;
-};
-
 /* All zero is empty. */
 struct function_sums {
 	unsigned int count;
-	struct function_sum *list; /* in the order in which they were seen first */
+	struct function_sum {
+		unsigned int place; /* in the look's list */
+		struct look_function all;
+	} *list; /* in the order in which they were seen to run first */
 };
 
-/* A function for which there is no memory is missing. */
+/* Of the same look each time, as long as it lasts: the names are its own. A function for which there is no memory is
+ * missing. */
 void function_sums_add(struct function_sums *sums, const struct look_times *times);
 void function_sums_free(struct function_sums *sums);
 

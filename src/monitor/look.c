@@ -62,6 +62,27 @@ static void take_counts(struct look *look, bool is_first)
 
 /* --- times ------------------------------------------------------------------------------------------------------------- */
 
+/* The clock's error is added to the end. */
+static void tell_kernel(struct look *look, const struct watched_event *found, struct look_function *function,
+                        uint64_t duration)
+{
+	const struct stamps_event *event = &found->event;
+	struct times *times = &found->ring->gpu->times;
+	const struct segment_partition *own = segment_find(&look->revision, found->ring->gpu->taken.pci);
+	bool is_borrowed = own && event->tpcs > tpcset_count(&own->set);
+	uint64_t end;
+
+	if (is_borrowed && times_know_duration(times, duration) && duration > look->limit_ns)
+		function->overruns++;
+	if (look->kernels && times_convert(times, event->stamp_ns, event->launched_ns, &end))
+		look->kernels[look->kernel_count++] = (struct look_kernel){
+			.pci = found->ring->gpu->taken.pci,
+			.launched_ns = event->launched_ns - (uint64_t)look->clock_offset,
+			.ended_ns = end + times->offset.error_ns - (uint64_t)look->clock_offset,
+			.is_borrowed = is_borrowed,
+		};
+}
+
 static void add_kernel(struct look *look, const struct watched_event *found, uint64_t now)
 {
 	const struct stamps_event *event = &found->event;
@@ -89,6 +110,8 @@ static void add_kernel(struct look *look, const struct watched_event *found, uin
 			if (times_know_duration(&gpu->times, duration))
 				durations_add(&function->durations, duration);
 			gpu->taken.timed++;
+			if (look->limit_ns > 0)
+				tell_kernel(look, found, function, duration);
 		}
 	}
 }
@@ -146,6 +169,9 @@ static void begin_take(struct look *look)
 	look->gaps = look->is_locked ? LOOK_BIT(LOOK_LOCKED) : 0;
 	look->found_count = 0;
 	look->nodes_read = 0;
+	free(look->kernels);
+	look->kernels = NULL;
+	look->kernel_count = 0;
 	for (unsigned int i = 0; i < look->gpu_count; i++) {
 		struct watched_gpu *gpu = look->gpus[i];
 
@@ -157,7 +183,17 @@ static void begin_take(struct look *look)
 	for (unsigned int i = 0; i < look->function_count; i++) {
 		look->functions[i].instances = 0;
 		look->functions[i].durations = (struct durations){.count = 0};
+		look->functions[i].overruns = 0;
 	}
+}
+
+/* Without memory, none is told. */
+static void begin_telling(struct look *look)
+{
+	uint64_t number;
+
+	if (look->limit_ns > 0 && segment_read(&look->editor.segment, &look->revision, &number))
+		look->kernels = calloc(look->found_count + 1, sizeof *look->kernels);
 }
 
 /* What was launched before the counts were read, and has no stamp afterwards, was in flight when they were read. */
@@ -180,6 +216,7 @@ static void take(struct look *look)
 		if (look->found[i].event.state == STAMPS_GRAPH_LAUNCHED)
 			look_graphs_launched(look, &look->found[i]);
 	}
+	begin_telling(look);
 	for (size_t i = 0; i < look->found_count; i++) {
 		if (look->found[i].event.state != STAMPS_GRAPH_LAUNCHED)
 			add_kernel(look, &look->found[i], now);
@@ -243,6 +280,11 @@ struct look *look_begin(pid_t pid, struct error *error)
 	return look;
 }
 
+void look_tell_kernels(struct look *look, uint64_t limit_ns)
+{
+	look->limit_ns = limit_ns;
+}
+
 int look_take(struct look *look, struct look_times *times, struct error *error)
 {
 	if (editor_has_ended(&look->editor))
@@ -255,6 +297,8 @@ int look_take(struct look *look, struct look_times *times, struct error *error)
 		.gpu_count = look->gpu_count,
 		.function_count = look->function_count,
 		.functions = look->functions,
+		.kernel_count = look->kernel_count,
+		.kernels = look->kernels,
 	};
 	for (unsigned int i = 0; i < look->gpu_count; i++)
 		times->gpus[i] = look->gpus[i]->taken;
@@ -275,6 +319,7 @@ void look_end(struct look *look)
 	for (unsigned int i = 0; i < look->function_count; i++)
 		free((void *)look->functions[i].name);
 	free(look->functions);
+	free(look->kernels);
 	free(look->found);
 	look_return_memory(look, look->taken);
 	editor_close(&look->editor);

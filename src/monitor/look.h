@@ -72,6 +72,14 @@ struct look_function {
 	const char *name;           /* as the compiler wrote it, mangled; NULL: all functions that had no room */
 	uint64_t instances;         /* that have ended: nodes of graphs too, as often as their graph was launched */
 	struct durations durations; /* of those whose time is known; of the nodes of graphs these are samples */
+	uint64_t overruns;          /* of those in no graph: they took longer than they may in TPCs that they had borrowed */
+};
+
+/* A kernel that has ended and was in no graph, by this process's clock. */
+struct look_kernel {
+	struct pci_address pci;
+	uint64_t launched_ns, ended_ns; /* the end is not later than this */
+	bool is_borrowed; /* it could use more TPCs than the process's own */
 };
 
 struct look_times {
@@ -80,6 +88,8 @@ struct look_times {
 	struct look_gpu gpus[LOOK_GPUS]; /* on which the process has made a context */
 	unsigned int function_count;
 	const struct look_function *functions; /* until the next call for this look; in the order of their first launch */
+	size_t kernel_count;
+	const struct look_kernel *kernels; /* until then; of each context in the order of launches; see look_tell_kernels */
 };
 
 struct look;
@@ -87,6 +97,10 @@ struct look;
 /* Begins to look. NULL with the reason: as for editor_open; or the process's segment may not be written. A process that
  * has made no context yet can be looked at. The first look_take says what came since. */
 struct look *look_begin(pid_t pid, struct error *error);
+
+/* From the next call of look_take on, kernels are told one by one; of those that have borrowed TPCs, none may take longer
+ * than this there. 0: they are not told. */
+void look_tell_kernels(struct look *look, uint64_t limit_ns);
 
 /* What came since the last call, and looks on. Does not wait for another editor's lock, if a purse without waiting is open
  * (base/purse.h). Where that was LOOK_LEASE_MS ago, or more, nothing was measured for a while:

@@ -105,6 +105,10 @@ struct look {
 	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
+	uint64_t limit_ns;        /* look_tell_kernels; 0: they are not told */
+	struct segment_revision revision;
+	struct look_kernel *kernels; /* of this take; room for all events of it */
+	size_t kernel_count;
 	struct node_stamps nodes; /* of the graph that is looked at */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */

@@ -175,7 +175,7 @@ void mps_ask_begin(struct mps_question *question, const char *control, const cha
 	begin(question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = commands});
 }
 
-/* The daemon answers one question at a time, and the control program does not wait for its turn (docs/hardware.md). */
+/* The daemon answers one question at a time, and the control program does not wait for its turn (hardware.md). */
 int mps_ask_end(struct mps_question *question, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = end(question, false, answer);

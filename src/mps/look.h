@@ -22,7 +22,7 @@ enum mps_mode {
 	MPS_OFF   /* no MPS: the program gets time slices of the GPU */
 };
 
-/* MPS's own priorities, which act between blocks (docs/hardware.md): for a client from its start to its end. */
+/* MPS's own priorities, which act between blocks (hardware.md): for a client from its start to its end. */
 enum mps_priority {
 	MPS_PRIORITY_AS_IT_IS, /* as CUDA_MPS_CLIENT_PRIORITY says, if the user has set it */
 	MPS_PRIORITY_NORMAL,
@@ -86,7 +86,7 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 
 /* --- how many clients there is room for ----------------------------------------------------------------------------
  * A client takes CUDA_DEVICE_MAX_CONNECTIONS hardware channels (MPS's default is 2, CUDA's without MPS 8), and a
- * server has a limited number of them (docs/facts.md, "MPS"; the paper, section 5; docs/hardware.md). If there is one
+ * server has a limited number of them (facts.md, "MPS"; the paper, section 5; hardware.md). If there is one
  * client too many, it fails when it makes its context, with an error that does not say why. So we count first. */
 
 /* How many channels a program gets: from its request, or from the environment. */

@@ -5,7 +5,6 @@
 #include "attach/attach.h"
 #include "base/driver_names.h"
 #include "base/log.h"
-#include "driver/gpus.h"
 #include "shim.h"
 
 #include <errno.h>
@@ -20,10 +19,8 @@ const char *nvtaskset_attached(const char *argument)
 	int saved = errno;
 
 	log_open();
-	gpus_use_description(argument);
-	enum hook_state state = shim_set_up(DRIVER_NAME, true, &error);
+	enum hook_state state = shim_set_up(DRIVER_NAME, true, argument, &error);
 
-	gpus_use_description(NULL);
 	errno = saved;
 	/* HOOK_WAITS is no error: the segment says that the partition is not in force yet. */
 	return state == HOOK_FAILED ? error.reason : NULL;

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "launch/account/escape.h"
 #include "launch/space/hide.h"
-#include "launch/space/misfit.h"
+#include "launch/space/residency.h"
 #include "shim.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
@@ -32,8 +32,8 @@ __attribute__((constructor)) static void start(void)
 		log_idle();
 	strict_open();
 	hide_open();
-	misfit_open();
-	enum hook_state state = shim_set_up(DRIVER_LINK, false, &error);
+	residency_open();
+	enum hook_state state = shim_set_up(DRIVER_LINK, false, NULL, &error);
 
 	if (state != HOOK_SUBSCRIBED)
 		escape_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");

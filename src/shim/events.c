@@ -9,7 +9,7 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/hide.h"
-#include "launch/space/misfit.h"
+#include "launch/space/residency.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
 
@@ -28,7 +28,7 @@ static bool asks_to_run_at_once(int id)
 bool events_want_call(int id)
 {
 	bool wants_time = control_wants_call(id) || gate_wants_call(id);
-	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
 }
@@ -36,21 +36,33 @@ bool events_want_call(int id)
 /* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
 static inline bool is_for_gate_alone(int id)
 {
-	return calls_launch_kernel(id) && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
+	bool may_be = calls_launch_kernel(id) || (calls_may_launch_at_once(id) && !residency_wants_call(id) && !asks_to_run_at_once(id));
+
+	return may_be && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
 	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
+}
+
+__attribute__((hot)) void events_kernel_call(struct frame *frame, int id, const struct call_words *words)
+{
+	if (words->phase == 0 && gate_goes_as_before(words->context, (const struct call_kernel *)words->arguments))
+		launch_enter_call(frame);
+	else if (words->phase != 0 && gate_went_as_before())
+		launch_leave_call(frame);
+	else
+		hook_call(id, words);
 }
 
 bool events_call_passes(const struct call *call, bool begins)
 {
 	bool passes = is_for_gate_alone(call->id);
 
-	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
-		return passes;
-	if (begins)
-		launch_enter_call(gate_call_begins(call));
-	else if (gate_call_ended(call))
-		launch_leave_call();
-	return true;
+	if (passes && begins && gate_call_begins(call))
+		launch_forget(call->frame);
+	else if (passes && begins)
+		launch_enter_call(call->frame);
+	else if (passes && gate_call_ended(call))
+		launch_leave_call(call->frame);
+	return passes;
 }
 
 /* The gate comes first: while a launch waits there, all that is decided about it may change. Then graphs: to refresh one, we
@@ -59,22 +71,24 @@ bool events_call_passes(const struct call *call, bool begins)
 void events_call_begins(const struct call *call)
 {
 	control_call_begins(call);
-	if (gate_wants_call(call->id))
+	if (gate_wants_call(call->id)) {
 		gate_call_begins(call);
+		gate_forget();
+	}
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_begins(call);
-	if (misfit_wants_call(call->id))
-		misfit_call_begins(call);
-	launch_forget();
+	if (residency_wants_call(call->id))
+		residency_call_begins(call);
+	launch_forget(call->frame);
 }
 
 /* The gate comes last: graphs say what was launched. */
 void events_call_ended(const struct call *call)
 {
-	if (misfit_wants_call(call->id))
-		misfit_call_ended(call);
+	if (residency_wants_call(call->id))
+		residency_call_ended(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_ended(call);
 	if (hide_wants_call(call->id))
@@ -82,7 +96,7 @@ void events_call_ended(const struct call *call)
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
-		launch_leave_call();
+		launch_leave_call(call->frame);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

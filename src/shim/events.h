@@ -10,6 +10,9 @@
 bool events_want_call(int id);
 void events_call_begins(const struct call *call);
 
+/* The most frequent ones, which launch a kernel without further wishes. */
+void events_kernel_call(struct frame *frame, int id, const struct call_words *words);
+
 /* The same for a call that begins or ends and needs no more than a moment: whether that was all. Before events_want_call. */
 bool events_call_passes(const struct call *call, bool begins);
 void events_call_ended(const struct call *call);

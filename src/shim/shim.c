@@ -19,7 +19,6 @@
 #include "launch/graphs/graphs.h"
 #include "launch/graphs/looking.h"
 #include "launch/launch.h"
-#include "launch/space/allowed.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
@@ -63,7 +62,6 @@ static void use_segment(void)
 	epoch_use(&segment);
 	partition_use(&segment);
 	account_use(&segment);
-	allowed_use(&segment);
 	control_use(&segment);
 	graphs_use(&segment);
 	looking_use(&segment);
@@ -95,6 +93,7 @@ static void in_child(void)
 		/* Sharing the parent's partition is better than having none. */
 		segment = parents;
 		account_stop();
+		epoch_raise();
 	}
 	errno = saved;
 }
@@ -209,7 +208,7 @@ static int have_segment(bool *is_new, struct error *error)
 	return result;
 }
 
-enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
+enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *gpus, struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = launch_upload,
@@ -217,6 +216,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,
 		.module_loaded = on_module_loaded,
+		.kernel_call = events_kernel_call,
 		.call_passes = events_call_passes,
 		.wants_call = events_want_call,
 		.call_begins = events_call_begins,
@@ -231,7 +231,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		return HOOK_FAILED;
 	if (is_late)
 		expect_older();
-	gpus_open(on_unknown_gpus);
+	gpus_open(gpus, on_unknown_gpus);
 	account_open();
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /* Makes the segment and hooks the driver, which is loaded and has this name. `is_late`: the program may have used the
- * driver before. The reason is set unless the result is HOOK_SUBSCRIBED. After HOOK_FAILED nothing has changed. Call it
+ * driver before. `gpus` describes the GPUs (driver/gpus.h), or is NULL. The reason is set unless the result is HOOK_SUBSCRIBED. After HOOK_FAILED nothing has changed. Call it
  * once in a process. */
-enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error);
+enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *gpus, struct error *error);
 
 #endif

@@ -91,34 +91,17 @@ int libsmctrl_get_gpc_info(uint32_t *num_enabled_gpcs, uint64_t **tpcs_for_gpc, 
 
 /* --- by CUDA's number -------------------------------------------------------------------------------------- */
 
-struct driver_functions {
-	CUresult (*initialise)(unsigned int flags);
-	CUresult (*get_device)(CUdevice *device, int ordinal);
-	CUresult (*get_pci_bus_id)(char *text, int length, CUdevice device);
-};
-
-static bool look_up(struct driver_functions *functions)
-{
-	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
-
-	if (library)
-		*functions = (struct driver_functions){
-			(CUresult(*)(unsigned int))dlsym(library, "cuInit"),
-			(CUresult(*)(CUdevice *, int))dlsym(library, "cuDeviceGet"),
-			(CUresult(*)(char *, int, CUdevice))dlsym(library, "cuDeviceGetPCIBusId"),
-		};
-	return library && functions->initialise && functions->get_device && functions->get_pci_bus_id;
-}
-
 static bool find_address(struct pci_address *pci, int ordinal)
 {
-	struct driver_functions functions;
+	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
+	CUresult (*initialise)(unsigned int flags) = library ? dlsym(library, "cuInit") : NULL;
+	CUresult (*get_device)(CUdevice *device, int ordinal) = library ? dlsym(library, "cuDeviceGet") : NULL;
+	CUresult (*get_address)(char *text, int length, CUdevice device) = library ? dlsym(library, "cuDeviceGetPCIBusId") : NULL;
 	char text[PCI_ADDRESS_TEXT];
 	CUdevice device;
 
-	return look_up(&functions) && functions.initialise(0) == CUDA_SUCCESS &&
-	       functions.get_device(&device, ordinal) == CUDA_SUCCESS &&
-	       functions.get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	return initialise && get_device && get_address && initialise(0) == CUDA_SUCCESS &&
+	       get_device(&device, ordinal) == CUDA_SUCCESS && get_address(text, sizeof text, device) == CUDA_SUCCESS &&
 	       pci_address_parse(pci, text, NULL) == 0;
 }
 

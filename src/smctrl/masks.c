@@ -1,10 +1,82 @@
 /* libsmctrl: setting and making masks. */
 #include "libsmctrl.h"
-#include "smctrl/ready.h"
+
+#include "attach/entry.h"
+#include "base/driver_names.h"
+#include "base/log.h"
+#include "launch/space/app_masks.h"
+#include "shim/shim.h"
 #include "version.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
+
+/* --- the library that enforces them --------------------------------------------------------------------------- */
+
+/* Ours, if nvtaskset has started the process or attached to it; otherwise the copy of it that is part of libsmctrl. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static app_masks_set *set_mask;
+
+/* Uses the copy of the library in libsmctrl. The program may have used the driver before. */
+static app_masks_set *set_up_own(struct error *error)
+{
+	enum hook_state state = shim_set_up(DRIVER_NAME, true, NULL, error);
+
+	if (state == HOOK_WAITS)
+		log_warning("%s; libsmctrl's masks have no effect until it leaves", error->reason);
+	return state == HOOK_FAILED ? NULL : nvtaskset_set_mask_1;
+}
+
+static app_masks_set *look_up(void *library)
+{
+	return library ? (app_masks_set *)dlsym(library, APP_MASKS_ENTRY) : NULL;
+}
+
+/* NULL with the reason. */
+static app_masks_set *find(struct error *error)
+{
+	void *driver = dlopen(DRIVER_NAME, RTLD_LAZY);
+	app_masks_set *found = look_up(driver);
+
+	if (!driver) {
+		error_set(error, "the driver library: %s", dlerror());
+		return NULL;
+	}
+	if (!found)
+		found = look_up(dlopen(ATTACH_LIBRARY, RTLD_LAZY | RTLD_NOLOAD));
+	if (!found) {
+		found = set_up_own(error);
+	} else if (found(APP_MASKS_ASK, NULL, NULL) != 0) {
+		error_set(error, "nvtaskset's library in this program cannot see launches");
+		found = NULL;
+	}
+	return found;
+}
+
+static void make_ready(void)
+{
+	struct error error;
+
+	log_open();
+	set_mask = find(&error);
+	if (!set_mask)
+		log_warning("%s; libsmctrl's masks have no effect", error.reason);
+}
+
+/* The function that sets a mask; NULL if launches will never be announced. The first call finds it, and if that fails, says why on
+ * standard error. */
+static app_masks_set *ready(void)
+{
+	int saved = errno;
+
+	pthread_once(&once, make_ready);
+	errno = saved;
+	return set_mask;
+}
+
+/* --- setting them ---------------------------------------------------------------------------------------------- */
 
 /* Some GPUs have more TPCs than a 64-bit mask has bits. All others are disabled (libsmctrl.h). */
 static uint128_t widen(uint64_t mask)
@@ -15,9 +87,9 @@ static uint128_t widen(uint64_t mask)
 static int set(enum app_masks_scope scope, void *stream, uint128_t mask)
 {
 	const uint64_t words[APP_MASKS_WORDS] = {(uint64_t)mask, (uint64_t)(mask >> 64)};
-	app_masks_set *set_mask = ready();
+	app_masks_set *function = ready();
 
-	return set_mask ? set_mask(scope, stream, words) : ENOTSUP;
+	return function ? function(scope, stream, words) : ENOTSUP;
 }
 
 int libsmctrl_set_global_mask_ext(uint128_t mask)

@@ -16,7 +16,7 @@
 
 /* The numbers that our descriptors get in programs, which count on the low ones being free. The lowest one to ask for is `usual`, a
  * high number that nobody else uses. But if the process has threads, the kernel enlarges a table of descriptors only after waiting
- * for all processors (docs/hardware.md, "Attaching"). So for a table of `table` entries ("FDSize:" in /proc/PID/status; 0: it may
+ * for all processors (hardware.md, "Attaching"). So for a table of `table` entries ("FDSize:" in /proc/PID/status; 0: it may
  * grow), a number near its end is returned. */
 #define DESCRIPTOR_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
 #define DESCRIPTOR_TABLE_END 16

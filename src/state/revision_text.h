@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "revisions.h"
+#include "state/revision_text.h"
 
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */

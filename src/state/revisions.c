@@ -103,3 +103,15 @@ int segment_put_all(struct segment_revision *revision, const struct segment_revi
 	segment_put_time(revision, wanted);
 	return result;
 }
+
+void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other)
+{
+	struct segment_revision own = *revision;
+
+	segment_put_time(revision, other);
+	segment_put_time(revision, &own);
+	for (uint32_t i = 0; i < other->count; i++) {
+		if (!segment_find(revision, other->partitions[i].pci))
+			segment_put(revision, &other->partitions[i], NULL);
+	}
+}

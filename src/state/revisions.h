@@ -191,6 +191,9 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
+/* Puts into the revision what it lacks and `other` has: partitions of other GPUs, and what was given of the time. */
+void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
+
 /* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */
 int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 

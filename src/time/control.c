@@ -51,7 +51,7 @@ bool control_wants_call(int id)
 
 void control_call_begins(const struct call *call)
 {
-	control_check();
+	control_check(segment_revision_number(&segment));
 	enum segment_time_state why = memory_use_of_call(call);
 
 	if (why != SEGMENT_TIME_NONE)
@@ -71,7 +71,7 @@ void control_module_loaded(const void *cubin, size_t size)
 void control_context_created(void)
 {
 	channels_have_changed();
-	control_check();
+	control_check(segment_revision_number(&segment));
 	time_thread_ring();
 }
 

@@ -33,14 +33,13 @@ void control_use(const struct segment *segment);
  * program has used the driver before; this calls it. */
 void control_start(bool is_late);
 
-/* Before a launch is decided, and in some calls: an edit may have given a quota; and our thread may have asked. */
+/* Before a launch is decided, and in some calls: an edit may have given a quota; and our thread may have asked. `number`: of the
+ * segment's revision now. */
 void control_look(void);
 
-static inline void control_check(void)
+static inline void control_check(uint64_t number)
 {
-	const struct segment *segment = time_news.segment;
-
-	if (segment && segment_revision_number(segment) != atomic_load_explicit(&time_news.seen, memory_order_relaxed))
+	if (time_news.segment && number != atomic_load_explicit(&time_news.seen, memory_order_relaxed))
 		control_look();
 }
 

@@ -95,8 +95,8 @@ try_scheduler() {
 @test "the man page and the Python module have the header's codes" {
 	grep -oE 'NVTASKSET_ERROR_[A-Z_]+ = [0-9]+' "$ROOT/include/nvtaskset.h" >"$WORK/codes"
 	[ "$(wc -l <"$WORK/codes")" -ge 15 ]
-	sed -n 's/^\.BR \(NVTASKSET_ERROR_[A-Z_]*\) " (\([0-9]*\))"$/\1 = \2/p' "$ROOT/tools/man/nvtaskset.3" |
-		diff "$WORK/codes" -
+	in_source "$BUILD/man/nvtaskset.3"
+	sed -n 's/^\\fB\(NVTASKSET_ERROR_[A-Z_]*\)\\fR (\([0-9]*\))$/\1 = \2/p' "$BUILD/man/nvtaskset.3" | diff "$WORK/codes" -
 	PYTHONPATH=$ROOT/tools/python PYTHONDONTWRITEBYTECODE=1 python3 -c 'import nvtaskset
 for code in nvtaskset.ErrorCode:
     print(f"NVTASKSET_ERROR_{code.name} = {code.value:d}")' | diff "$WORK/codes" -

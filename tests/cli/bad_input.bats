@@ -60,7 +60,7 @@ load helpers
 @test "options that do not exist, or not with that value" {
 	refuses "-Z: unknown option; try 'nvtaskset --help'" nvtaskset -Z
 	refuses "--nonsense: unknown option; try 'nvtaskset --help'" nvtaskset --nonsense
-	refuses "--mps maybe: must be auto, on or off" nvtaskset --mps maybe -t 0 true
+	refuses "--mps maybe: must be one of: auto on off" nvtaskset --mps maybe -t 0 true
 	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
@@ -71,9 +71,9 @@ load helpers
 
 @test "options behind SET and PID, and SET as an option's value" {
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset -t 0-3 -p -l
-	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -t 0-3 -l
+	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -t 0-3 -l
 	refuses "--frob: unknown option; try 'nvtaskset --help'" nvtaskset -t 0-3 --frob true
-	refuses "--mps maybe: must be auto, on or off" nvtaskset -t 0-3 --mps maybe true
+	refuses "--mps maybe: must be one of: auto on off" nvtaskset -t 0-3 --mps maybe true
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t 0-3 -n true
 	refuses "'0-3' and -G GPU:SET: give one SET for all GPUs, or one for each" nvtaskset -t 0-3 -G 0:4-5 true
 	refuses "'python3': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'" \
@@ -152,7 +152,8 @@ load helpers
 		NVTASKSET_TOPOLOGY=$path refuses "NVTASKSET_TOPOLOGY=$path: not a regular file" timeout 10 nvtaskset --mps off -t 0 true
 	done
 	unset NVTASKSET_TOPOLOGY
-	[ -e /dev/nvidiactl ] ||
+	# Root may have measured a GPU here.
+	[ -e /dev/nvidiactl ] || compgen -G "/var/cache/nvtaskset/*.txt" ||
 		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?" nv -t 0 true
 }
 
@@ -170,18 +171,18 @@ load helpers
 	refuses "-a: only with -p" nv -at 0-7 true
 	refuses "--attach: only with -p" nv --attach -t 0-7 true
 	refuses "--attach: not with -l; only with -p" nv --attach -l
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
-	refuses "--strict: not with -l; only where a COMMAND is started" nvtaskset --strict -l
+	refuses "--strict: only with a COMMAND" nvtaskset --strict -tp 3 $$
+	refuses "--strict: only with a COMMAND" nvtaskset --strict -p $$
+	refuses "--strict: not with -l; only with a COMMAND" nvtaskset --strict -l
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan
-	refuses "--dry-run: not with -l; only with a SET and 'system enable'" nvtaskset --dry-run -l
-	refuses "--mps: not with -l; only where a COMMAND is started" nvtaskset --mps off -l
-	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -tl
-	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -tl 0-7
-	refuses "-g: not with -T; only with a SET and with -p" nvtaskset -Tg 2 ./app
+	refuses "--dry-run: not with -l; only with a COMMAND, -p SET and 'system enable'" nvtaskset --dry-run -l
+	refuses "--mps: not with -l; only with a COMMAND" nvtaskset --mps off -l
+	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl
+	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl 0-7
+	refuses "-g: not with -T; only with a COMMAND and -p" nvtaskset -Tg 2 ./app
 	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7
 }

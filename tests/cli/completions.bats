@@ -146,21 +146,25 @@ offered() { # SHELL LINE
 	[ "$(offers nvtaskset -G 0 : 3-5 ls "")" = 5 ]
 }
 
-@test "the three shells know the same options" {
-	documented_options >"$WORK/help"
-	grep -oE -- "'?--[a-z-]+|,--[a-z-]+" "$ROOT/tools/completions/_nvtaskset" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/zsh"
-	sed -n 's/^complete .* -l \([a-z-]*\).*/--\1/p' "$ROOT/tools/completions/nvtaskset.fish" | sort -u >"$WORK/fish"
-	diff "$WORK/help" "$WORK/zsh"
-	diff "$WORK/help" "$WORK/fish"
+@test "every option is offered, where it makes sense" {
+	for words in "" mps system measure top metrics; do
+		# shellcheck disable=SC2086 # none or one
+		nvtaskset --complete $words -- | cut -f 1
+	done | sort -u >"$WORK/offered"
+	documented_options | diff - "$WORK/offered"
+	[ "$(nvtaskset --complete -p --fo)" = "" ]
+	[ "$(nvtaskset --complete --frob --mp)" = "" ]
+	[[ "$(nvtaskset --complete metrics --output "")" = :files ]]
+	not nvtaskset --complete
 }
 
 @test "zsh, fish: behind another word" {
 	needs zsh
 	needs fish
-	for line in 'sudo nvtaskset mps sto' 'true; nvtaskset mps sto' '/usr/bin/nvtaskset mps sto' 'nvtaskset -v mps sto'; do
+	for line in 'sudo nvtaskset mps sto' 'true; nvtaskset mps sto' "$BUILD/nvtaskset mps sto" 'nvtaskset -v mps sto'; do
 		[ "$(offered zsh "$line")" = stop ]
 	done
-	for line in 'true; nvtaskset mps sto' '/usr/bin/nvtaskset mps sto' 'nvtaskset -v mps sto'; do
+	for line in 'true; nvtaskset mps sto' "$BUILD/nvtaskset mps sto" 'nvtaskset -v mps sto'; do
 		[ "$(offered fish "$line")" = stop ]
 	done
 	[ "$(offered zsh 'nvtaskset -t 0-7 -- nvtaskset --st')" = "--strategy --strict" ]

@@ -157,7 +157,7 @@ time.sleep(60)'
 }
 
 @test "a process that shares an ancestor's partition keeps its TPCs, also after the ancestor has ended" {
-	nvtaskset --mps off -n 60 sh -c 'sleep 20 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
+	nvtaskset --mps off -n 60 sh -c 'sleep 60 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	kill "$(cat "$WORK/child")"
 	wait_until nvtaskset --dry-run -n 66 2>/dev/null
@@ -199,7 +199,7 @@ time.sleep(60)'
 
 @test "impossible numbers" {
 	refuses "0 TPCs: a program without TPCs would never run" nv -n 0 true
-	refuses "--strategy even: must be packed or distributed" nv --strategy even -n 3 true
+	refuses "--strategy even: must be one of: distributed packed" nv --strategy even -n 3 true
 	refuses "--strategy: only with -n, where nvtaskset chooses the TPCs" nv --strategy packed -t 3 true
-	refuses "-n: only with a SET" nvtaskset -np $$
+	refuses "-n: only with a COMMAND and -p SET" nvtaskset -np $$
 }

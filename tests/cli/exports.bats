@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The interface that other programs are linked with: names, versions, sonames, layouts (docs/compatibility.md).
+# The interface that other programs are linked with: names, versions, sonames, layouts (docs/reference/compatibility.md).
 
 load helpers
 

@@ -191,9 +191,9 @@ group g$$'s new TPC list: 8-15" ]
 	refuses "--group nobody$$: no program that you may look at is in it" nvtaskset -tp --group "nobody$$" 0-7
 	refuses "--group a b: not a group's name, nor a process id, nor the path of a file (with /)" nvtaskset -tp --group "a b" 0-7
 	refuses "pid 4194304: no such process" nvtaskset -tp --group 4194304 0-7
-	refuses "'12': --group stands in place of a PID, as in 'nvtaskset -tp --group g 0-7'" nvtaskset -tp --group g 0-7 12
+	refuses "'12': a group has no PID, as in 'nvtaskset -tp --group g 0-7'" nvtaskset -tp --group g 0-7 12
 	refuses "-a: not with --group: name a process instead" nvtaskset -atp --group g 0-7
-	refuses "--group: not with -l; only with a SET and with -p" nvtaskset -l --group g
+	refuses "--group: not with -l; only with a COMMAND and -p" nvtaskset -l --group g
 }
 
 @test "another user's group is not joined, and not changed; root changes it" {

@@ -14,7 +14,7 @@ load helpers
 	[ -x "$WORK/stage/usr/bin/nvtaskset" ]
 	[ -e "$WORK/stage/usr/lib/nvtaskset/libcuda.so.1" ]
 	[ -e "$WORK/stage/usr/share/man/man1/nvtaskset.1" ]
-	[ -e "$WORK/stage/usr/share/doc/nvtaskset/json.md" ]
+	[ -e "$WORK/stage/usr/share/doc/nvtaskset/reference/json.md" ]
 	[ -e "$WORK/stage/usr/lib/systemd/system/nvtaskset-metrics.socket" ]
 	grep -qx 'ExecStart=/usr/bin/nvtaskset metrics' "$WORK/stage/usr/lib/systemd/system/nvtaskset-metrics.service"
 	[ -z "$(find "$WORK/stage" -name directories)" ]

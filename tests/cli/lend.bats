@@ -26,7 +26,7 @@ start_side_by_side() { # options and SET -- steps
 	[ "$(listed lend_us) $(listed borrow) $(listed borrowed)" = "2000 8-15 " ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
 	grep -qE ' LENDING ' "$WORK/page"
-	grep -qE "^ *$PROGRAM .* lends, borrows 0 " "$WORK/page"
+	grep -qE "^ *$PROGRAM .* lends 0, borrows 0 " "$WORK/page"
 }
 
 @test "live: given, changed, each for itself, and ended" {
@@ -59,7 +59,7 @@ start_side_by_side() { # options and SET -- steps
 	refuses "--borrow: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --borrow -t 0-7 true
 	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 		nvtaskset --lend --weight 200 -t 0-7 true
-	refuses "--lend: not with -l; only with a SET and with -p" nvtaskset --lend -l
+	refuses "--lend: not with -l; only with a COMMAND and -p" nvtaskset --lend -l
 	start_playing -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --lend: TPCs are lent under MPS only, and this program takes turns; start it with --mps on" \
 		nvtaskset -p --lend "$PROGRAM"
@@ -69,13 +69,60 @@ says() { # PATTERN, of -l
 	nvtaskset -l | grep -qE "$1"
 }
 
-@test "two programs: -l and metrics say what is lent now" {
+# Between two launches, nothing is lent.
+is_lent_in_json() {
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -r ".processes[] | select(.pid == $lender) | .lent" "$WORK/json")" = 8-15 ] &&
+		[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .borrowed" "$WORK/json")" = 8-15 ]
+}
+
+is_drawn() {
+	nvtaskset -T >"$WORK/picture"
+	[ "$(grep -oE '[0-9]+ [A-Za-z]\+' "$WORK/picture" | wc -l)" = 8 ] &&
+		grep -qx ' +  lent, and in use by others now' "$WORK/picture" &&
+		grep -qE "^ . +$lender .* lends 8 +" "$WORK/picture" && grep -qE "^ . +$PROGRAM .* borrows 8 " "$WORK/picture"
+}
+
+is_in_top() {
+	nvtaskset top --once --delay 0.2 | grep -qE "^ *$lender .* lends 8 "
+}
+
+@test "two programs: all views say what is lent now" {
 	start_side_by_side --mps auto --lend=1s -t 8-15 -- context wait
 	local lender=$PROGRAM
 	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
 	wait_until says '^        borrows TPCs 8-15 now'
 	wait_until says '^        others use TPCs 8-15 now'
 	wait_until says '^        borrowed [0-9.]+ TPC-seconds; 0 launches'
-	nvtaskset metrics | grep -q '^nvtaskset_borrowed_tpc_seconds_total{'
+	wait_until is_lent_in_json
+	wait_until is_drawn
+	wait_until is_in_top
+	nvtaskset metrics >"$WORK/metrics"
+	grep -qE "^nvtaskset_borrowed_tpc_seconds_total\{pid=\"$PROGRAM\",.*lender=\"$lender\"\} [0-9.]+\$" "$WORK/metrics"
+	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
+	kill "$lender"
+}
+
+# The lender launches a kernel while the other one's are in its TPCs, which it has been lending since a second later than its last
+# launch. Where this machine has no time for us, nothing may be known.
+sees_the_wait() {
+	nvtaskset top --json --once --delay 2 >"$WORK/json" &
+	local watcher=$!
+	sleep 1.3
+	kill -USR1 "$lender"
+	wait "$watcher"
+	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
+}
+
+@test "two programs: how long the lender waited at most, and what took too long" {
+	local steps=(context wait)
+	for _ in {1..100}; do steps+=(where wait); done
+	start_side_by_side --mps auto --lend=1s -t 8-15 -- "${steps[@]}"
+	local lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	wait_until sees_the_wait
+	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .gpus[0].waited_seconds" "$WORK/json")" = null ]
+	nvtaskset top --json --once --delay 0.5 "$PROGRAM" | jq -e '.kernels | map(.overruns >= 0) | all' >/dev/null
+	nvtaskset top --json --once --delay 0.5 "$lender" | jq -e '.kernels | map(.overruns == null) | all' >/dev/null
 	kill "$lender"
 }

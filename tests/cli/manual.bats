@@ -4,7 +4,7 @@
 
 load helpers
 
-PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md docs/guide.md README.md)
+PAGES=(tools/man/nvtaskset.1 docs/{guide,sharing}.md docs/reference/{processes,attaching,mps,system-wide}.md docs/internals/{graphs,loading}.md README.md)
 
 # The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE
@@ -59,12 +59,15 @@ SIGHTS=(
 	' --priority [0-9]+ all \./' 'runs_on_tpcs 0-65'
 	' -g 2 ' 'runs_on_tpcs 1,9,17,25,32,39,46,53'
 	' -n 25% ' 'wait_until says "[0-9,-]+ \((32|34) SMs"'
+	' -n 75% ' 'wait_until says "[0-9,-]+ \(98 SMs"'
 	' -n 8 ' 'wait_until says "[0-9,-]+ \(16 SMs"'
 	' -G 0:(0-31) -G 1:32-65' 'runs_on_tpcs 0-31; shows "mask on GPU .*: 3ffffffff00000000$"'
 	'--quota 30% ' 'shows "quota: 30ms/100ms: (present|on the GPUs) for"'
 	' -p .*--quota 50' 'grep -qE "new quota: 50ms/100ms" "$WORK/printed"; shows "quota: 50ms/100ms: (present|on the GPUs) for"'
 	'--policy (pe|ht)' 'shows "policy: ${BASH_REMATCH[1]}$"'
 	'--priority (80|20)' 'shows "priority: ${BASH_REMATCH[1]}(: (present|on the GPUs) for|$)"; shows "(present|on the GPUs) for"'
+	'--lend=4ms' 'shows "lend: 4ms(:|$)"'
+	'--borrow -t 32-65' 'shows "borrow: all(:|$)"'
 	'--weight 300' 'shows "weight: 300(: present for|$)"; shows "present for"'
 	'-p --weight 100' 'not shows_now "weight: 300"'
 	'--memory 2G' 'has_variable CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M'
@@ -155,6 +158,21 @@ printed_as_said() {
 	[ ! -s "$WORK/expected" ] || diff "$WORK/expected" "$WORK/printed"
 }
 
+# Each example begins without the programs of the others, but for the last one where a view is to show it.
+begin_example() { # FILE
+	local pid kept=()
+	for pid in "${started[@]}"; do
+		if [ "$pid" = "${PROGRAM_PID-}" ] && ! grep -q -- '&$' "$1"; then
+			kept=("$pid")
+		else
+			kill "$pid" 2>/dev/null || true
+			wait "$pid" || true
+		fi
+	done
+	started=("${kept[@]}")
+	unset NVTASKSET_GROUP_FILE
+}
+
 run_example() { # FILE
 	local line
 	: >"$WORK/expected"
@@ -185,6 +203,7 @@ teardown() {
 	type_line "nvtaskset -t 0 true" # starts MPS, whichever page comes first
 	for example in $(grep -LE -- '^# |--attach' "$WORK"/examples/*); do
 		grep -qE '^\$ ' "$example" || continue
+		begin_example "$example"
 		run_example "$example"
 	done
 	for ((i = 0; i < ${#SIGHTS[@]}; i += 2)); do
@@ -298,12 +317,17 @@ in_code() { # regular expression
 	grep -rhoE "$1" --include='*.[ch]' --exclude-dir=slurm "$ROOT/src" "$ROOT/tools"
 }
 
+@test "nvtaskset(1) has at most 900 lines as printed" {
+	needs man
+	[ "$(MANWIDTH=80 man -l "$ROOT/tools/man/nvtaskset.1" | wc -l)" -le 900 ]
+}
+
 @test "every option has an entry, and every entry is an option" {
-	sed -n '/^static const struct option /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/parse.c" >"$WORK/table"
+	sed -n '/^const struct option_row /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/tables.c" >"$WORK/table"
 	grep -q 'Words were options once' "$WORK/table"
 	{
-		sed -nE 's/.*\{"([a-z-]+)", .*/--\1/p' "$WORK/table"
-		sed -nE "s/.*, '(.)'\}.*/-\1/p" "$WORK/table"
+		sed -nE "s/^\t\{('.'|0), \"([a-z-]+)\", .*/--\2/p" "$WORK/table"
+		sed -nE "s/^\t\{'(.)', .*/-\1/p" "$WORK/table"
 	} | sort -u >"$WORK/options"
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
@@ -315,9 +339,9 @@ in_code() { # regular expression
 }
 
 @test "every action is in the synopsis, and every word has its subsection" {
-	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
-	# The words of arguments.c: the first, and the second if there is one.
-	sed -nE '/action_words\[\] = /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/arguments.c" |
+	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//; s/\\f.//g' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
+	# The first word, and the second if there is one.
+	sed -nE '/^const struct word_row /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/tables.c" |
 		sort >"$WORK/words"
 	while read -r first second; do
 		grep -qF "nvtaskset $first $second" "$WORK/synopsis" || echo "not in the synopsis: $first $second"
@@ -352,27 +376,27 @@ in_code() { # regular expression
 	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z%-]{3,}$' | sort | diff "$WORK/columns" -
 }
 
-@test "every page that is named is installed, and every installed page is named; their links lead to installed pages" {
+@test "every page that the man page names is installed" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
 	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
-	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
-	cd "$WORK/stage/usr/share/doc/nvtaskset"
-	printf '%s\n' * | sort | diff "$WORK/pages" -
-	grep -ohE '\]\([^)#]+' ./*.md | sed 's/](//' | sort -u >"$WORK/links"
-	[ -s "$WORK/links" ]
-	while read -r link; do
-		[ -e "$link" ] || echo "$link"
-	done <"$WORK/links" | diff /dev/null -
+	page "$ROOT/tools/man/nvtaskset.1" | sed 's/\\f.//g; s/(/ /g' | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
+	find "$WORK/stage/usr/share/doc/nvtaskset" -type f -printf '%f\n' | sort | comm -13 - "$WORK/pages" | diff /dev/null -
+}
+
+@test "every link of README and docs leads to a heading or a file, and installed pages lead to installed ones" {
+	"$ROOT/tests/links"
+	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
+	"$ROOT/tests/links" --pages "$WORK/stage/usr/share/doc/nvtaskset"
 }
 
 are_outside() { # how many there are at least, and what stands around one
 	[ "$(wc -l <"$WORK/reasons")" -ge "$1" ]
 	while read -r reason; do
-		grep -qF "$2$reason$3" "$ROOT/docs/outside.md" || echo "$reason"
+		grep -qF "$2$reason$3" "$ROOT/docs/reference/outside.md" || echo "$reason"
 	done <"$WORK/reasons" | diff /dev/null -
 }
 
-@test "docs/outside.md has every reason that the library or the command can give" {
+@test "docs/reference/outside.md has every reason that the library or the command can give" {
 	{
 		sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/segment/segment.h"
 		grep -ohE 'error_set(_errno)?\(error, "[^"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/driver/*/*.c | sed 's/.*(error, "//; s/"$//; s/ (error %d)//; s/%s/NAME/'
@@ -382,13 +406,16 @@ are_outside() { # how many there are at least, and what stands around one
 	are_outside 20 "" ""
 }
 
-@test "docs/outside.md has every reason why kernels are not counted" {
+@test "docs/reference/outside.md has every reason why kernels are not counted" {
 	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/kernels/counts.h" >"$WORK/reasons"
 	are_outside 8 "| \`" "\` |"
 }
 
-@test "every function of the header is in the synopsis, and the page names no other" {
-	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
-	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
-	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/tools/man/nvtaskset.3" | sort -u | diff "$WORK/declared" -
+@test "nvtaskset(3) has every function of the header, with its comment, and names no other" {
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u >"$WORK/declared"
+	grep -oE 'fBnvtaskset_[a-z_]+' "$ROOT/tools/man/nvtaskset.3" | cut -c 3- | sort -u | comm -13 "$WORK/declared" - | diff /dev/null -
+	in_source "$BUILD/man/nvtaskset.3"
+	grep -oE '^\\fB.*\bnvtaskset_[a-z_]+\(.*;\\fR$' "$BUILD/man/nvtaskset.3" | grep -oE 'nvtaskset_[a-z_]+\(' | tr -d '(' | sort |
+		diff "$WORK/declared" -
+	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/man/nvtaskset.3" | grep -q '^The GPC of the chip that contains a TPC'
 }

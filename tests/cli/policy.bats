@@ -75,8 +75,8 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "--policy prt,ht: prt and ht say who goes first: choose one" nvtaskset -p --policy prt,ht 1
 	refuses "--policy ht,pe,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,pe,ht -t 0-7 true
 	refuses "--policy pe,ht,pe: pe is there twice" nvtaskset --policy pe,ht,pe -t 0-7 true
-	refuses "--policy: not with -l; only with a SET and with -p" nvtaskset --policy ht -l
-	refuses "--policy: only with a SET and with -p" nvtaskset top --policy ht
+	refuses "--policy: not with -l; only with a COMMAND and -p" nvtaskset --policy ht -l
+	refuses "--policy: only with a COMMAND and -p" nvtaskset top --policy ht
 }
 
 @test "refused: where nothing is held back" {

@@ -96,11 +96,11 @@ hold_lock() { # pid
 }
 
 @test "a process without CUDA, and one that does not exist" {
-	sleep 20 3>&- &
+	sleep 60 3>&- &
 	PROGRAM=$!
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset -atp "$PROGRAM"
 	refuses "pid 4194304: no such process" nvtaskset -atp 4194304
-	bash -c 'sleep 20; true' 3>&- &
+	bash -c 'sleep 60; true' 3>&- &
 	shell=$!
 	wait_for_child "$shell" sleep
 	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"

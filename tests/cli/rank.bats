@@ -142,9 +142,9 @@ ranks() { # [PID]
 	done
 	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 		nvtaskset --mps on --weight 200 --quota 30% -t 0-7 true
-	refuses "--priority: not with -l; only with a SET and with -p" nvtaskset --priority 80 -l
-	refuses "--weight: not with -T; only with a SET and with -p" nvtaskset --weight 80 -T
-	refuses "--weight: only with a SET and with -p" nvtaskset --weight 80 top
+	refuses "--priority: not with -l; only with a COMMAND and -p" nvtaskset --priority 80 -l
+	refuses "--weight: not with -T; only with a COMMAND and -p" nvtaskset --weight 80 -T
+	refuses "--weight: only with a COMMAND and -p" nvtaskset --weight 80 top
 	for option in --quota=30% --priority=80 --weight=200; do
 		refuses "--memory: only MPS sees to it, and ${option%=*} runs without: choose one" nvtaskset --memory 2G "$option" -t 0-7 true
 	done

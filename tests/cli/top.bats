@@ -7,7 +7,7 @@ load playing
 
 enter=$'\e[?1049h\e[?25l\e[?7l'
 leave=$'\e[?7h\e[?25h\e[?1049l'
-headings=$'PID USER GPU TPCS \e[1;4mBUSY%'
+headings=$'GPU TPCS \e[1;4mBUSY%'
 
 # The last frame that was drawn, without sequences.
 last_frame() {
@@ -91,8 +91,8 @@ sees_kernels() {
 	start_playing -t 0-7 -- busy wait
 	wait_until sees_kernels
 	grep -qE '^TIME% +TOTAL INSTANCES +TIMED +AVG +MED +MIN +MAX +STDDEV NAME$' "$WORK/page"
-	[ "$(jq -r '.kernels[0] | keys_unsorted | join(" ")' "$WORK/json")" = \
-		"name instances timed share total_ns average_ns median_ns min_ns max_ns deviation_ns" ]
+	[ "$(jq -r '.kernels[0] | keys | join(" ")' "$WORK/json")" = \
+		"average_ns deviation_ns instances max_ns median_ns min_ns name overruns share timed total_ns" ]
 	[ "$(jq '.kernels[0] | .name == "where" and .instances > 0 and .timed <= .instances and .min_ns > 0 and .median_ns >= .min_ns' "$WORK/json")" = true ]
 	[ "$(jq -c .why_no_kernels "$WORK/json")" = null ]
 }
@@ -145,8 +145,8 @@ sees_kernels() {
 	[ "$(jq ".span_seconds > 0.1" "$WORK/json" | sort -u)" = true ]
 	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy lend_us borrow gpus" ]
-	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys_unsorted | join(\" \")")" = \
-		"gpu bus_id tpc_list kernels_per_second in_flight busy busy_error tpc_share busy_seconds presence why_no_times" ]
+	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys | join(\" \")")" = \
+		"bus_id busy busy_error busy_seconds gpu in_flight kernels_per_second presence tpc_list tpc_share waited_seconds why_no_times" ]
 	[ "$(head -n 1 "$WORK/json" | jq -c "$mine | .gpus[0] | [.gpu, .bus_id, .tpc_list, .presence]")" = "[0,\"$GPU\",\"0-7\",false]" ]
 }
 

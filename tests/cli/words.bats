@@ -37,8 +37,8 @@ load helpers
 @test "an option that a word does not take is refused, wherever it stands" {
 	refuses "--force: only with 'mps stop'" nvtaskset mps --force
 	refuses "--force: only with 'mps stop'" nvtaskset --force mps
-	refuses "--hide: only where a COMMAND is started" nvtaskset mps --hide stop
-	refuses "--dry-run: only with a SET and 'system enable'" nvtaskset system disable --dry-run
+	refuses "--hide: only with a COMMAND" nvtaskset mps --hide stop
+	refuses "--dry-run: only with a COMMAND, -p SET and 'system enable'" nvtaskset system disable --dry-run
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
 	refuses "--once: only with 'top'" nvtaskset metrics --once
 	refuses "--delay: not with -l; only with 'top'" nvtaskset --delay 2 -l

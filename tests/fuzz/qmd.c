@@ -110,7 +110,7 @@ static void check_mask(const struct input *input, const uint8_t *before, enum qm
 
 static void check_restored(const struct input *input, const uint8_t *before, const struct qmd_saved *saved)
 {
-	qmd_restore(input->family, input->qmd, saved);
+	qmd_restore(input->qmd, saved);
 	must(memcmp(input->qmd, before, input->generation->bytes) == 0);
 }
 
@@ -124,16 +124,18 @@ static void check_narrowed(const struct input *input, enum qmd_outcome outcome, 
 }
 
 /* Ours alone. */
-static void check_set(const struct input *input, const uint8_t *before, const struct qmd_saved *saved)
+static void check_exact(const struct input *input, const uint8_t *before)
 {
+	const struct qmd_change change = {.disable = &input->disable, .is_exact = true};
 	struct qmd_mask wanted = own_mask(input), now;
+	struct qmd_saved saved;
 
-	qmd_set_mask(input->family, input->qmd, &input->disable);
+	qmd_write(input->family, input->qmd, &change, &saved);
 	now = mask_of(input, input->qmd);
 	check_nothing_else_changed(input, before);
 	must(memcmp(&now, &wanted, sizeof now) == 0);
 	must(mask_counts(input, input->qmd));
-	check_restored(input, before, saved);
+	check_restored(input, before, &saved);
 }
 
 static bool is_in(unsigned int bit, unsigned int first, unsigned int count)
@@ -187,9 +189,10 @@ static void check_release(const struct input *input, const uint8_t *before)
 /* Clusters and cooperative grids are detected before anything is changed. */
 static void check_known(const struct input *input, const uint8_t *before)
 {
-	struct qmd_saved saved = qmd_save(input->family, input->qmd);
+	const struct qmd_change change = {.disable = &input->disable};
 	struct qmd_shape shape = qmd_shape_of(input->family, input->qmd);
-	enum qmd_outcome outcome = qmd_disable(input->family, input->qmd, &input->disable, NULL);
+	struct qmd_saved saved;
+	enum qmd_outcome outcome = qmd_write(input->family, input->qmd, &change, &saved).mask;
 
 	must(shape.cluster >= 1);
 	must(outcome == QMD_MUST_FIT || (shape.cluster == 1 && shape.cooperative == 0));
@@ -197,7 +200,7 @@ static void check_known(const struct input *input, const uint8_t *before)
 		must(memcmp(input->qmd, before, input->generation->bytes) == 0);
 	else
 		check_narrowed(input, outcome, before, &saved);
-	check_set(input, before, &saved);
+	check_exact(input, before);
 }
 
 static void check(const struct input *input)

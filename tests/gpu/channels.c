@@ -1,5 +1,5 @@
 /*
- * Work is suspended in the middle of kernels and resumed (docs/facts.md, "Time slices"): by what the driver itself asks
+ * Work is suspended in the middle of kernels and resumed (facts.md, "Time slices"): by what the driver itself asks
  * the kernel driver, all of it or none.
  *
  * This program has the library's part in it, and no nvtaskset is around it.
@@ -7,7 +7,6 @@
 #include "../cases.h"
 #include "driver/channels/channels.h"
 #include "driver/channels/kernel_client.h"
-#include "driver/channels/list.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
 #include "support/first_gpu.h"
@@ -90,7 +89,7 @@ static void assert_stops_and_goes_on(struct work *work)
 {
 	wait_until_it_runs(work);
 	assert_done(channels_suspend(&error));
-	assert_int_equal(channels_count(), 8);
+	assert_int_equal(channels_list.count, 8);
 	timed_sleep_ms(ALL_OF_THEM_MS);
 	assert_false(has_ended(work));
 	assert_done(channels_resume(&error));
@@ -311,7 +310,7 @@ TIMED(watched_again)
 	assert_done(channels_watch(&error));
 	channels_have_changed();
 	assert_done(channels_suspend(&error));
-	assert_int_equal(channels_count(), 16);
+	assert_int_equal(channels_list.count, 16);
 	assert_done(channels_resume(&error));
 }
 
@@ -324,13 +323,13 @@ static void find_its_own(void)
 	channels_after_fork();
 	assert_false(kernel_client_is_known());
 	assert_false(channels_are_current());
-	assert_int_equal(channels_count(), 0);
+	assert_int_equal(channels_list.count, 0);
 	assert_int_equal(channels_suspend(&error), CHANNELS_REFUSED);
 	assert_non_null(strstr(error.reason, "not known"));
 	kernel_client_provoke();
 	assert_true(kernel_client_is_known());
 	assert_done(channels_find(&error));
-	assert_int_equal(channels_count(), 8);
+	assert_int_equal(channels_list.count, 8);
 }
 
 static atomic_bool stays_in_fstat, is_in_fstat;

@@ -1,5 +1,5 @@
 /*
- * Every kernel is counted when it is launched, and by the GPU when it has ended (docs/facts.md, "Releases"): at rest both
+ * Every kernel is counted when it is launched, and by the GPU when it has ended (facts.md, "Releases"): at rest both
  * numbers are equal, however it was launched.
  */
 #include "../cases.h"

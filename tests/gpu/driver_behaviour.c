@@ -1,5 +1,5 @@
 /*
- * The behaviour of the driver that the project relies on (docs/facts.md, docs/hardware.md), tested on the driver at
+ * The behaviour of the driver that the project relies on (facts.md, hardware.md), tested on the driver at
  * hand. This keeps the simulator right, and shows what changed in a new driver.
  *
  * Runs without nvtaskset, whose subscription would be in the way.
@@ -9,7 +9,7 @@
 #include "support/green.h"
 #include "support/subscriber.h"
 
-/* --- the table (docs/facts.md, "The callback table") ------------------------------------------------------- */
+/* --- the table (facts.md, "The callback table") ------------------------------------------------------- */
 
 /* The table is used before cuInit, as the shim uses it. */
 TEST_WITH(no_fixture, NULL, table)
@@ -42,7 +42,7 @@ TEST_WITH(no_fixture, NULL, there_is_one_slot)
 	assert_int_equal(second, CUDA_ERROR_ALREADY_ACQUIRED);
 }
 
-/* --- launches (docs/facts.md, "Callbacks" and "Launch descriptors") ------------------------------------------ */
+/* --- launches (facts.md, "Callbacks" and "Launch descriptors") ------------------------------------------ */
 
 static void open_gpu(subscriber_action *act)
 {
@@ -87,7 +87,7 @@ TEST_WITH(NULL, close_gpu, launches_are_counted)
 	assert_int_equal(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5], before + 1);
 }
 
-/* --- launch descriptors (docs/facts.md, "Launch descriptors") ------------------------------------------------ */
+/* --- launch descriptors (facts.md, "Launch descriptors") ------------------------------------------------ */
 
 TEST_WITH(NULL, close_gpu, narrowing_narrows)
 {
@@ -169,7 +169,7 @@ TEST_WITH(NULL, close_gpu, grids)
 	}
 }
 
-/* --- green contexts (docs/facts.md, "The callback table" and "Launch descriptors") --------------------------- */
+/* --- green contexts (facts.md, "The callback table" and "Launch descriptors") --------------------------- */
 
 FIXTURE(close_slot)
 {
@@ -221,7 +221,7 @@ TEST_WITH(NULL, close_slot, green_context_with_feature)
 	gpu_check(cuGreenCtxDestroy(made));
 }
 
-/* --- contexts and calls (docs/hardware.md) ------------------------------------------------------------------- */
+/* --- contexts and calls (hardware.md) ------------------------------------------------------------------- */
 
 TEST_WITH(NULL, close_gpu, contexts_are_announced)
 {
@@ -275,7 +275,7 @@ static void look_at_call(int domain, int id, const uint64_t *words)
 	}
 }
 
-/* --- graphs (docs/facts.md, "CUDA graphs") -------------------------------------------------------------------- */
+/* --- graphs (facts.md, "CUDA graphs") -------------------------------------------------------------------- */
 
 #define NODES 3
 
@@ -317,7 +317,7 @@ static void launch_graph(void)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* The driver puts kernels of its own into a graph (docs/hardware.md): these are not counted. */
+/* The driver puts kernels of its own into a graph (hardware.md): these are not counted. */
 static unsigned int count_nodes(int id)
 {
 	return subscriber_count_function(LAUNCHES, id, gpu.where);

@@ -1,5 +1,5 @@
 /*
- * Instances of CUDA graphs follow a changed partition at their next launch (docs/facts.md, "CUDA graphs"), even if the
+ * Instances of CUDA graphs follow a changed partition at their next launch (facts.md, "CUDA graphs"), even if the
  * graph that they were made from has been destroyed. So do nodes in child graphs. Disabled nodes stay disabled.
  */
 #include "../cases.h"

@@ -1,5 +1,5 @@
 /*
- * Fills and copies in graphs are uploaded again after a change, as they can be kernels (docs/hardware.md); a kernel of
+ * Fills and copies in graphs are uploaded again after a change, as they can be kernels (hardware.md); a kernel of
  * the driver's does not report where it runs. A copy from or to the host's memory is no kernel.
  */
 #include "../cases.h"

@@ -163,7 +163,7 @@ static void assert_disabled(const struct tpcset *set)
 	}
 }
 
-/* The driver keeps clusters off TPCs that have no room for one (docs/facts.md, "Launch descriptors"). A mask that
+/* The driver keeps clusters off TPCs that have no room for one (facts.md, "Launch descriptors"). A mask that
  * replaces the driver's must do so, too. */
 TEST(clusters_keep_off_singletons)
 {

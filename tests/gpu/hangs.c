@@ -1,5 +1,5 @@
 /*
- * The simulator detects every launch that was seen to hang (docs/facts.md, "Launches that never finish"), and runs
+ * The simulator detects every launch that was seen to hang (facts.md, "Launches that never finish"), and runs
  * those that finished. On the hardware, only those that finished are tried.
  *
  * Runs without nvtaskset, which would prevent such launches.
@@ -50,7 +50,7 @@ static struct tpcset eight_sms(void)
 	return gpu_range(0, 3);
 }
 
-/* --- the tables of docs/facts.md, "Launches that never finish" ---------------------------------------------- */
+/* --- the tables of facts.md, "Launches that never finish" ---------------------------------------------- */
 
 static bool simulated, has_clusters, has_singletons, has_eight_blocks_per_sm;
 

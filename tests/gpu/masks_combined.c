@@ -1,5 +1,5 @@
 /*
- * The driver has masks of its own, for green contexts and clusters (docs/facts.md, "Launch descriptors"): a kernel runs
+ * The driver has masks of its own, for green contexts and clusters (facts.md, "Launch descriptors"): a kernel runs
  * on the TPCs that both the driver's mask and the partition allow.
  */
 #include "../cases.h"

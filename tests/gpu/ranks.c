@@ -78,12 +78,24 @@ static struct {
 	atomic_uint steps[JOBS][2]; /* of the ranks */
 } *jobs;
 
-static enum segment_time_state in_force; /* what a program has that obeys its priority */
+static enum segment_time_state in_force; /* what a program has that obeys its priority, or its quota */
 
-static void give_priority(unsigned int priority)
+static struct segment_revision of_priority(unsigned int job, unsigned int rank)
 {
-	const struct segment_revision revision = {.rank = {.priority = (uint16_t)(priority + 1)}};
+	return (struct segment_revision){.rank = {.priority = (uint16_t)((job == rank ? HIGH : LOW) + 1)}};
+}
 
+static struct segment_revision of_quota(unsigned int job, unsigned int rank)
+{
+	(void)job;
+	(void)rank;
+	return (struct segment_revision){.quota = {.run_us = 30000, .period_us = 100000}};
+}
+
+static struct segment_revision (*its_revision)(unsigned int job, unsigned int rank) = of_priority;
+
+static void give(struct segment_revision revision)
+{
 	if (in_force == SEGMENT_TIME_IN_FORCE) {
 		timed_give_and_wait(&revision);
 	} else {
@@ -118,7 +130,7 @@ static void take_steps(unsigned int job, unsigned int rank)
 		timed_open_gpu();
 	else
 		gpu_open(&gpu, 1);
-	give_priority(job == rank ? HIGH : LOW);
+	give(its_revision(job, rank));
 	for (unsigned int step = 1; step <= STEPS; step++) {
 		timed_launch(1);
 		gpu_check(cuCtxSynchronize());
@@ -170,6 +182,14 @@ static void run_jobs(enum segment_time_state state)
 TEST(opposing_priorities)
 {
 	run_jobs(SEGMENT_TIME_IN_FORCE);
+}
+
+/* Two jobs, and each of the four ranks is a program with a quota of its own. */
+TEST(quotas)
+{
+	its_revision = of_quota;
+	run_jobs(SEGMENT_TIME_IN_FORCE);
+	its_revision = of_priority;
 }
 
 /* --- the same for clients of MPS, whose launches are held back ------------------------------------------------------------ */

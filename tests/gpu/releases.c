@@ -1,5 +1,5 @@
 /*
- * Releases: what the hardware writes when a kernel has ended (docs/facts.md, "Releases"), tested on the GPU at hand. So
+ * Releases: what the hardware writes when a kernel has ended (facts.md, "Releases"), tested on the GPU at hand. So
  * the simulator is kept right, and one sees whether a GPU that nobody has tried does what its header says.
  *
  * Runs without nvtaskset, since the callback is the test's own.
@@ -372,7 +372,7 @@ static int close_graph(void **state)
 	return close_gpu(state);
 }
 
-/* The driver puts a kernel of its own in front (docs/hardware.md). */
+/* The driver puts a kernel of its own in front (hardware.md). */
 TEST_WITH(NULL, close_graph, a_graph_counts_at_every_launch)
 {
 	open_gpu();

@@ -1,6 +1,6 @@
 /*
  * The driver has one subscriber slot, and we have it. Profilers work nevertheless, and whatever they enable, disable or
- * leave enabled, the partition stays in force (docs/facts.md, "The callback table").
+ * leave enabled, the partition stays in force (facts.md, "The callback table").
  */
 #include "../cases.h"
 #include "base/clock.h"
@@ -147,7 +147,7 @@ static bool is_declared(int feature)
 	return on == 1;
 }
 
-/* Nsight Compute does not declare it, and waits for ever if we have declared it (docs/hardware.md). */
+/* Nsight Compute does not declare it, and waits for ever if we have declared it (hardware.md). */
 TEST(the_first_feature_is_the_tools)
 {
 	if (!gpu_is_simulated())
@@ -163,7 +163,7 @@ TEST(the_first_feature_is_the_tools)
 	assert_true(is_declared(TOOLS_FEATURE));
 }
 
-/* Without its feature the driver has no green contexts (docs/facts.md, "The callback table"): they outlast the tool
+/* Without its feature the driver has no green contexts (facts.md, "The callback table"): they outlast the tool
  * that takes it back. */
 TEST(features_stay_declared)
 {

@@ -288,7 +288,7 @@ static void update_graph(struct worker *worker)
 
 	gpu_check(cuGraphDestroy(other));
 	shared->graphs++;
-	/* A failing update may leave some nodes updated (docs/hardware.md). */
+	/* A failing update may leave some nodes updated (hardware.md). */
 	if (result == CUDA_SUCCESS)
 		memcpy(graph->shapes, shapes, sizeof shapes);
 	else
@@ -296,7 +296,7 @@ static void update_graph(struct worker *worker)
 }
 
 /* Disables one kernel node, or enables it again, if the instance's graph still exists. Not before the first launch:
- * the driver could lose the node for good, also without nvtaskset (docs/hardware.md). */
+ * the driver could lose the node for good, also without nvtaskset (hardware.md). */
 static void disable_node(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
@@ -307,7 +307,7 @@ static void disable_node(struct worker *worker)
 	if (!graph->made_of || !graph->was_launched)
 		return;
 	/* For a cluster that is not portable, the driver refuses. For a cooperative node it accepts, but the graph's
-	 * next launch fails (docs/hardware.md). */
+	 * next launch fails (hardware.md). */
 	if (graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
 		return;
 	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));

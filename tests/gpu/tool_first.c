@@ -1,7 +1,7 @@
 /*
  * A tool that has the driver's one subscriber slot before our library is in the process: the partition exists and says
  * that it is not in force, the tool keeps all its events, and as soon as it unsubscribes, launches run in the partition
- * (docs/facts.md, "The callback table").
+ * (facts.md, "The callback table").
  *
  * Runs without nvtaskset, and loads the library itself, in both ways. BUILD is the build directory.
  */

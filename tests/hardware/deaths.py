@@ -1,10 +1,10 @@
-"""Usage: deaths.py [--deaths N] [--neighbour PRIORITY] [--victims PRIORITY] [--seed S]
+"""Usage: deaths.py [--deaths N] [--seconds S] [--ahead N] [--neighbour PRIORITY] [--victims PRIORITY[,PRIORITY]] [--seed S]
 
-Programs die in the middle of their work, in turns with a neighbour of another priority: by SIGKILL, stopped by SIGSTOP and
+Programs die in the middle of their work, in turns with a neighbour of another priority, higher or lower ones: by SIGKILL, stopped by SIGSTOP and
 then killed, at their own end with the context, by executing, and as the parent and the child of a fork. For each kind: after
 how many ms the neighbour's first kernel ended, counted from when the program was gone, with all that the driver does at
 its end (waited for, with its child; executing: its next image prints a line). It fails where that took more than 10 ms, or
-the neighbour did not go on to its end.
+the neighbour did not go on to its end. N programs wait for their death, ready (--ahead); after S seconds no more die.
 
 Needs a GPU, PyTorch, and nvtaskset's build directory in BUILD.
 """
@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 
-READY_AHEAD = 6
 PR_SET_CHILD_SUBREAPER = 36
 PROMISED_MS = 10
 KINDS = ["kill", "stop", "end", "exec", "fork"]
@@ -91,12 +90,14 @@ def die(kind, victim):
     return time.monotonic()
 
 
-def kill_one_by_one(count, priority):
+def kill_one_by_one(options):
     """Returns of each its kind, and when it was gone."""
     ready, gone = [], []
-    for number in range(count):
-        while len(ready) < min(READY_AHEAD, count - number):
-            ready.append(start_victim(random.choice(KINDS), priority))
+    end = time.monotonic() + options.seconds
+    while (len(gone) < options.deaths and time.monotonic() < end) or ready:
+        is_over = time.monotonic() >= end
+        while not is_over and len(ready) < min(options.ahead, options.deaths - len(gone)):
+            ready.append(start_victim(random.choice(KINDS), random.choice(options.victims.split(","))))
         kind, victim = ready.pop(0)
         assert victim.stdout.readline() == "waiting\n"
         os.kill(victim.pid, signal.SIGUSR1)
@@ -129,8 +130,10 @@ def report(gone, times):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--deaths", type=int, default=1000)
-    options.add_argument("--neighbour", default="20")
-    options.add_argument("--victims", default="80")
+    options.add_argument("--seconds", type=float, default=float("inf"))
+    options.add_argument("--ahead", type=int, default=6)
+    options.add_argument("--neighbour", default="50")
+    options.add_argument("--victims", default="80,20")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--work", help=argparse.SUPPRESS)
     options = options.parse_args()
@@ -141,7 +144,7 @@ def main():
     with tempfile.NamedTemporaryFile("r") as file:
         beside = in_turns(options.neighbour, sys.executable, __file__, "--work", file.name)
         assert beside.stdout.readline() == "ready\n"
-        gone = kill_one_by_one(options.deaths, options.victims)
+        gone = kill_one_by_one(options)
         beside.terminate()
         status = beside.wait(60)
         is_in_time = report(gone, json.load(file))

@@ -104,7 +104,7 @@ limited='' free=''
 
 # --- what counts ----------------------------------------------------------------------------------------------------
 
-got=$(inside --memory 1G -t 0-7 "$memory" 1025 2>&1)
+got=$(inside --memory 1G -G all -t 0-7 "$memory" 1025 2>&1)
 count=$((count + 1))
 case $got in
 *"cuMemAllocAsync 0"* | *"cuMemCreate 0"*)

@@ -1,7 +1,8 @@
-"""Usage: ranks.py SECONDS
+"""Usage: ranks.py SECONDS [RANK PORT]
 
 Two ranks on two GPUs, a process each: all-reduces and tensor-parallel products by NCCL, eager and in a graph, in turn. Each
-result is compared with the right one. Prints how many steps there were each second; a wrong result is a failure.
+result is compared with the right one. Prints how many steps there were each second; a wrong result is a failure. With RANK and
+PORT it is one of the two: so each can be a command of its own.
 """
 
 import os
@@ -61,5 +62,7 @@ def work(rank, seconds, port):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        work(int(sys.argv[2]), float(sys.argv[1]), int(sys.argv[3]))
     port = 20000 + os.getpid() % 20000
     processes.start_processes(work, (float(sys.argv[1]), port), nprocs=2, start_method="spawn")

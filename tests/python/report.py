@@ -230,6 +230,9 @@ class Texts(unittest.TestCase):
                          "| the hook taken out | 20 | 3.00 | – | – |\n"
                          "| all TPCs in the partition | 20 | 3.03 | – | +1.0 (+1.0 to +1.0) |\n<!--/table-->\n")
         self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
+        named = "p50 us for mechanism=hook-out, p50 us for mechanism=hook-whole as with us"
+        text_of_two = self.run_texts(f"<!--table hook by round where round=1 show {named}-->\n<!--/table-->\n")[2]
+        self.assertIn("| round | hook-out, µs | with us, µs |\n", text_of_two)
         status, output, _ = self.run_texts(text.replace("3.03", "3.02"), "--check")
         self.assertEqual(status, 1)
         self.assertIn("make figures would write: | all TPCs in the partition | 20 | 3.03", output)

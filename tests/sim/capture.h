@@ -7,7 +7,7 @@
 /* The graph in which this stream's launches are recorded; NULL if they run. */
 CUgraph capture_of(CUstream stream);
 
-/* A call begins that is not allowed during captures (docs/hardware.md, "Releases"). CUDA_SUCCESS if there is none that
+/* A call begins that is not allowed during captures (hardware.md, "Releases"). CUDA_SUCCESS if there is none that
  * counts for this thread, or it said that it knows (cuThreadExchangeStreamCaptureMode). Otherwise they are invalid now. */
 CUresult capture_allows(void);
 

@@ -11,8 +11,8 @@ struct CUctx_st {
 	CUcontext family;          /* whose modules it runs: its own, or a green context's primary one's */
 	struct tpcset tpcs;        /* where its kernels may run */
 	bool is_green;             /* `tpcs` may be less than the GPU, and goes into each descriptor */
-	bool hides_green_contexts; /* decided when it was made (docs/facts.md, "The callback table") */
-	char object[8];            /* what word [2] of launch events points to (docs/facts.md, "Callbacks") */
+	bool hides_green_contexts; /* decided when it was made (facts.md, "The callback table") */
+	char object[8];            /* what word [2] of launch events points to (facts.md, "Callbacks") */
 	_Atomic uint64_t launches; /* word [5] */
 	struct engine *engine;     /* of the family: engine.h */
 	_Atomic CUresult failure;  /* of the family, which stays; CUDA_SUCCESS if there is none */

@@ -1,5 +1,5 @@
 /*
- * What things cost on a simulated GPU: all of it. Each number was measured on the hardware, and stands in docs/hardware.md, in the
+ * What things cost on a simulated GPU: all of it. Each number was measured on the hardware, and stands in hardware.md, in the
  * section that is named here, without MPS where there is a difference. None is taken from src/, where some of the same things are
  * estimated: SIM_COSTS=50 in the environment makes all of them half as large, 200 twice, and estimates go wrong by the difference.
  */

@@ -182,7 +182,7 @@ static void set_dimensions(struct descriptor *descriptor, const struct field fie
 /* --- the driver's side ------------------------------------------------------------------------------ */
 
 /* Bytes that hold the version in other descriptors, but not in this one. They must not be read as a version
- * (docs/facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 one may hold
+ * (facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 one may hold
  * anything at byte 72. */
 static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
 {
@@ -196,7 +196,7 @@ static void write_misleading_bytes(struct descriptor *descriptor, const struct f
 }
 
 /* The bits of the mask's words up to the last word with a TPC's bit. After that a green context leaves 0
- * (docs/facts.md, "Launch descriptors"). */
+ * (facts.md, "Launch descriptors"). */
 static unsigned int green_mask_bits(const struct format *format, const struct topology *gpu)
 {
 	unsigned int bits = 0;
@@ -227,7 +227,7 @@ static void write_green_mask(struct descriptor *descriptor, const struct format 
 }
 
 /* A singleton has no room for a cluster of more blocks than a TPC has SMs, so the driver disables singletons for it
- * (docs/facts.md, "Launch descriptors": measured with 4). Their bits come after those of all GPCs (docs/facts.md, "Mask
+ * (facts.md, "Launch descriptors": measured with 4). Their bits come after those of all GPCs (facts.md, "Mask
  * bits"). */
 static void write_cluster_mask(struct descriptor *descriptor, const struct format *format,
                                const struct launch *launch)
@@ -239,7 +239,7 @@ static void write_cluster_mask(struct descriptor *descriptor, const struct forma
 		        format->mask.bits);
 }
 
-/* Grids of clusters are counted in clusters (docs/hardware.md). */
+/* Grids of clusters are counted in clusters (hardware.md). */
 static struct dimensions grid_of(const struct launch *launch)
 {
 	struct dimensions grid = launch->grid;
@@ -252,7 +252,7 @@ static struct dimensions grid_of(const struct launch *launch)
 	return grid;
 }
 
-/* The grid of a cooperative launch is in a field of its own, and the usual one is 1 (docs/facts.md,
+/* The grid of a cooperative launch is in a field of its own, and the usual one is 1 (facts.md,
  * "Launch descriptors"). */
 static void write_grid(struct descriptor *descriptor, const struct format *format,
                        const struct launch *launch)

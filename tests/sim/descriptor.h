@@ -13,7 +13,7 @@
 
 struct launch;
 
-/* What a slot of a descriptor makes the hardware write when the kernel has ended (docs/facts.md, "Releases"). */
+/* What a slot of a descriptor makes the hardware write when the kernel has ended (facts.md, "Releases"). */
 struct release {
 	unsigned int words; /* 1, 2 or 4, of 32 bits */
 	bool reduces;
@@ -25,13 +25,13 @@ struct release {
 
 #define DESCRIPTOR_SLOTS 3
 
-/* Aligned to 4 bytes only, like the driver's in graphs (docs/facts.md, "Callbacks"). */
+/* Aligned to 4 bytes only, like the driver's in graphs (facts.md, "Callbacks"). */
 struct descriptor {
 	uint32_t odd; /* keeps `words` from being 8-byte aligned by accident */
 	uint32_t words[DESCRIPTOR_WORDS];
 } __attribute__((aligned(8)));
 
-/* Writes what the driver writes before the callback, including its own mask (docs/facts.md, "Launch descriptors"). */
+/* Writes what the driver writes before the callback, including its own mask (facts.md, "Launch descriptors"). */
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
 
 /* The same for one that was written before, or is all 0: the releases in it stay, as on an H100 when an instance is

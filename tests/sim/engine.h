@@ -13,7 +13,7 @@
 
 #define ENGINE_CYCLES 1000000
 
-/* How many launches a channel takes while nothing runs: the next one waits (docs/hardware.md). */
+/* How many launches a channel takes while nothing runs: the next one waits (hardware.md). */
 #define ENGINE_ROOM 1021
 
 /* Takes the launch if it cannot run at once. Waits for room. False: the caller runs it at once, and says when it has. */

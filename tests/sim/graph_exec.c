@@ -1,5 +1,5 @@
 /*
- * Instantiated graphs, and when their kernel nodes are uploaded (docs/facts.md, "CUDA graphs"): at the first launch or
+ * Instantiated graphs, and when their kernel nodes are uploaded (facts.md, "CUDA graphs"): at the first launch or
  * cuGraphUpload, and after the node was disabled and enabled again or given other parameters. Only then does the launch
  * callback come, and only then does the mask in force reach the node.
  */
@@ -105,7 +105,7 @@ static unsigned int count_kernels(CUgraph graph)
 	return count;
 }
 
-/* The driver puts a kernel of its own in front of several kernels (docs/hardware.md, "Graphs"). The program has no handle
+/* The driver puts a kernel of its own in front of several kernels (hardware.md, "Graphs"). The program has no handle
  * of it. */
 static struct launch drivers_launch(CUcontext context)
 {
@@ -208,7 +208,7 @@ static void announce(const struct exec_node *node)
 
 #define UPLOAD_GROUP 17
 
-/* Which node is the next to be uploaded after so many (docs/hardware.md, "Graphs"): not in the order in which they run. */
+/* Which node is the next to be uploaded after so many (hardware.md, "Graphs"): not in the order in which they run. */
 static size_t upload_order(size_t count, bool has_front, size_t done)
 {
 	size_t place = done;
@@ -349,7 +349,7 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned int v
 	if (node->enabled != enabled)
 		node->uploaded = false;
 	node->enabled = enabled;
-	/* As on an H200: it returns an error, and disables the node (docs/hardware.md). */
+	/* As on an H200: it returns an error, and disables the node (hardware.md). */
 	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
 	                                                                        : CUDA_SUCCESS;
 }
@@ -379,7 +379,7 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload, others do (docs/facts.md, "CUDA graphs"). A kernel stays one, however small a fill
+/* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill
  * becomes. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {

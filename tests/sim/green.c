@@ -1,5 +1,5 @@
 /* Green contexts: contexts with a part of the GPU, which the driver enforces with the same mask as we do
- * (docs/facts.md, "Launch descriptors"). */
+ * (facts.md, "Launch descriptors"). */
 #include "context.h"
 #include "device.h"
 #include "hook.h"
@@ -85,7 +85,7 @@ static struct tpcset first_tpcs(const struct tpcset *set, unsigned int count)
 }
 
 /* SMs that are handed out together lie in one virtual GPC. A part takes such chunks from one GPC after the
- * other: 16 SMs were four TPCs of virtual GPC 0 and four of virtual GPC 1 (docs/facts.md, "Launch descriptors"). */
+ * other: 16 SMs were four TPCs of virtual GPC 0 and four of virtual GPC 1 (facts.md, "Launch descriptors"). */
 static bool take_chunk(const struct topology *gpu, struct tpcset *left, unsigned int *virtual_gpc,
                        struct tpcset *part)
 {

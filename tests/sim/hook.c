@@ -199,7 +199,7 @@ static CUresult enumerate(void)
 #define TABLE_ENTRIES 12
 #define SHORT_TABLE_ENTRIES 3
 
-/* Read-only, like the driver's: the page must be made writable to replace an entry (docs/facts.md,
+/* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md,
  * "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
 	(void *)sizeof table,

@@ -1,6 +1,6 @@
 /*
- * The driver's callback table (docs/facts.md, "The callback table") and the events that are announced through it
- * (docs/facts.md, "Callbacks", and docs/hardware.md).
+ * The driver's callback table (facts.md, "The callback table") and the events that are announced through it
+ * (facts.md, "Callbacks", and hardware.md).
  *
  * No lock is held while a callback runs: it may call any function of the driver.
  */
@@ -9,7 +9,7 @@
 
 #include "api.h"
 
-/* A subscription that has not declared the feature makes the driver refuse green contexts (docs/facts.md,
+/* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md,
  * "The callback table"). */
 bool hook_hides_green_contexts(void);
 
@@ -23,7 +23,7 @@ void hook_module_loaded(CUcontext context, CUmodule module, const void *code, si
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 
-/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (docs/hardware.md,
+/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md,
  * "Callbacks"). */
 void hook_check_launch(const char *kernel);
 

@@ -201,7 +201,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 /* --- registered memory of the program ------------------------------------------------------------------------ */
 
 /* Whether a context has registered a part of it already, this one or another. Another mapping of the same memory is
- * none (docs/facts.md, "Releases"). */
+ * none (facts.md, "Releases"). */
 static bool overlaps(const char *start, size_t bytes)
 {
 	bool found = false;
@@ -270,7 +270,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *start, unsigne
 
 /* --- copies and fills ----------------------------------------------------------------------------------------- */
 
-/* Fills of this size and copies within the device are kernels, which are announced (docs/hardware.md, "Callbacks"). */
+/* Fills of this size and copies within the device are kernels, which are announced (hardware.md, "Callbacks"). */
 #define SMALLEST_FILL_BY_KERNEL 16384
 #define BYTES_OF_BLOCK 8192
 

@@ -8,7 +8,7 @@
 void *memory_at(CUdeviceptr address, size_t bytes);
 
 /* The same for a kernel of this context: it has its family's allocations. Registered memory serves all contexts, but
- * goes with the family that registered it (docs/facts.md, "Releases"). */
+ * goes with the family that registered it (facts.md, "Releases"). */
 void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes);
 
 /* The context is about to be destroyed: what belongs to it is gone. */

@@ -1,4 +1,4 @@
-/* Nodes of graphs that fill and copy. From some size on they are kernels, which are announced (docs/hardware.md). */
+/* Nodes of graphs that fill and copy. From some size on they are kernels, which are announced (hardware.md). */
 #include "context.h"
 #include "graph.h"
 #include "memory.h"

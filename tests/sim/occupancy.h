@@ -1,6 +1,6 @@
 /*
  * How many blocks of a kernel fit on an SM, and how many clusters on a GPU. The driver answers without regard to
- * partitions (docs/facts.md, "Launches that never finish"); the block scheduler uses the same numbers.
+ * partitions (facts.md, "Launches that never finish"); the block scheduler uses the same numbers.
  */
 #ifndef SIM_OCCUPANCY_H
 #define SIM_OCCUPANCY_H

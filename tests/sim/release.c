@@ -11,7 +11,7 @@
 /* --- the driver's own release --------------------------------------------------------------------------- */
 
 /* On the GPU: the CPU cannot read it. Low enough for all versions of the descriptor. Each stream has a line, whose words take
- * turns (docs/hardware.md, "Releases"). */
+ * turns (hardware.md, "Releases"). */
 #define DRIVERS_ADDRESS UINT64_C(0x205000000)
 #define LINES 1024
 #define LINE_BYTES 64

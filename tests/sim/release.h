@@ -1,5 +1,5 @@
 /*
- * What the hardware writes when a kernel has ended (docs/facts.md, "Releases"), and the release with which the driver
+ * What the hardware writes when a kernel has ended (facts.md, "Releases"), and the release with which the driver
  * itself learns of the end.
  */
 #ifndef SIM_RELEASE_H

@@ -98,9 +98,11 @@ static void make_room(uint32_t more)
 /* As if so many objects had been made, and freed. */
 static void use_up(uint32_t handles)
 {
+	pthread_mutex_lock(&lock);
 	make_room(handles);
 	memset(objects + count, 0, handles * sizeof *objects);
 	count += handles;
+	pthread_mutex_unlock(&lock);
 }
 
 static uint32_t alloc(const struct rm_alloc *call)

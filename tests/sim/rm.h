@@ -1,6 +1,6 @@
 /*
  * NVIDIA's kernel driver, as far as the driver library and those who watch it talk to it: objects of a client, and what
- * they are asked and told (docs/facts.md, "Time slices").
+ * they are asked and told (facts.md, "Time slices").
  *
  * The driver library calls `ioctl` as the real one does, on a descriptor that stands for /dev/nvidiactl. A kernel would answer. So the
  * library leads the C library's function to itself when it is loaded (rm_door.c): calls on that descriptor are answered here, in

@@ -2,7 +2,7 @@
  * A model of the block scheduler: on which SM each block of a launch runs, and whether it can run at all.
  *
  * A cluster runs inside one group of TPCs, a virtual GPC or a singleton TPC by itself, and no two of its
- * blocks share an SM (docs/facts.md, "Launches that never finish": a cluster of 4 never ran on singletons, which have 2
+ * blocks share an SM (facts.md, "Launches that never finish": a cluster of 4 never ran on singletons, which have 2
  * SMs, and one of 16 never on 8 SMs). All blocks of a cooperative launch run at once.
  */
 #ifndef SIM_SCHEDULER_H

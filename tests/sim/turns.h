@@ -3,7 +3,7 @@
  * has a GPU of its own.
  *
  * They take turns: those that have work and are not suspended, each for its time slice, in a fixed order, and nobody runs
- * while the GPU changes from one to the next (docs/facts.md, "Time slices"). Nobody waits for anybody: from the clock,
+ * while the GPU changes from one to the next (facts.md, "Time slices"). Nobody waits for anybody: from the clock,
  * each finds out whose turn it is. Clients of MPS (where its pipe is) run side by side: those that share a TPC get equal
  * parts of it, so that their kernels take longer. Whoever has died takes nothing. Clients and others do not see each
  * other.

@@ -148,3 +148,20 @@ refuses_job() { # REASON, and options of srun
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gres=shard:8
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gpus=1
 }
+
+four_share_the_job() {
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -c '[.processes[] | select(.uploads > 0 and (.command | contains("split")))] |
+		[length, (map(.group.id) | unique | length), (map([.quota.run_us, .quota.period_us, .rank.weight]) | unique)]' "$WORK/json")" = \
+		"[4,1,[[30000,100000,200]]]" ]
+}
+
+# A group has one quota, and one share by its weight (tests/unit/rules, tests/unit/given).
+@test "nobody gains by splitting: after fork, exec, setsid and a double fork, a job's programs share its quota and its weight" {
+	local play="$BUILD/tests/programs/play busy wait split"
+	submit -w n1 --gres=shard:8 --wrap "$play & setsid $play & (setsid $play &) & exec $play"
+	wait_until job_is "$job" RUNNING
+	wait_until test -e "$CLUSTER/spool/n1/nvtaskset/job-$job"
+	nvtaskset -p --quota 30% --weight 200 --group "$CLUSTER/spool/n1/nvtaskset/job-$job"
+	wait_until four_share_the_job
+}

@@ -27,24 +27,37 @@ static struct process process_with(uint64_t ended)
 }
 
 /* The activity of `now` a time after a look at `before`, or after none. */
-static struct activity activity_after(const struct process *before, const struct process *now, struct reading span)
+static struct row row_after(const struct process *before, const struct process *now, struct reading span)
 {
-	struct activities first = {.count = 0}, nothing = {.count = 0};
-	struct row row = {.process = now};
+	static const struct topology_list none;
+	struct activities first = {.gpus = &none}, nothing = {.count = 0};
+	struct row row;
 	struct error error;
 
 	if (before)
 		assert_int_equal(add_process(&first, before, &nothing, &error), 0);
-	assert_true(row_find(&row));
-	struct activity activity = activity_of(&row, &first, span);
+	struct activities then = {.gpus = &none, .span = span};
 
+	assert_int_equal(add_process(&then, now, &first, &error), 0);
+	row = then.list[0];
 	free(first.list);
-	return activity;
+	free(then.list);
+	return row;
 }
 
 static struct reading rate_between(const struct process *before, const struct process *now)
 {
-	return activity_after(before, now, reading_of(2)).rate;
+	return row_after(before, now, reading_of(2)).numbers[NUMBER_RATE];
+}
+
+/* Any of these numbers. */
+static bool knows_any(const struct row *row, enum number first, enum number last)
+{
+	bool knows = false;
+
+	for (enum number number = first; number <= last; number++)
+		knows = knows || row->numbers[number].is_known;
+	return knows;
 }
 
 TEST(what_is_not_counted_is_not_known)
@@ -52,39 +65,41 @@ TEST(what_is_not_counted_is_not_known)
 	struct process before = process_with(100), now = process_with(150);
 
 	now.counts.gpus[0].gaps = 1u << COUNTS_REFUSED;
-	struct activity activity = activity_after(&before, &now, reading_of(2));
+	struct row activity = row_after(&before, &now, reading_of(2));
 
-	assert_each(activity.rate.is_known, false, activity.in_flight.is_known, false, activity.in_flight.value, 0);
+	assert_false(knows_any(&activity, NUMBER_RATE, NUMBER_RATE) || knows_any(&activity, NUMBER_IN_FLIGHT, NUMBER_IN_FLIGHT));
+	assert_true(activity.numbers[NUMBER_IN_FLIGHT].value == 0);
 	/* It was not known before. */
 	struct process later = process_with(200);
 
 	assert_false(rate_between(&now, &later).is_known);
 	now = process_with(150);
 	now.not_in_force = "a reason";
-	assert_false(activity_after(&before, &now, reading_of(2)).in_flight.is_known);
+	assert_false(row_after(&before, &now, reading_of(2)).numbers[NUMBER_IN_FLIGHT].is_known);
 	/* Nobody measures times. */
-	assert_false(activity.busy.is_known || activity.tpcs.is_known || activity.time.is_known);
+	assert_false(knows_any(&activity, NUMBER_BUSY, NUMBER_MEASURED_TIME));
 	assert_string_equal(activity.why_no_times, NOT_MEASURED);
 }
 
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* The times of the process on its GPU, after these takes of a look. */
-static struct activity times_after(const struct look_gpu *takes, size_t count, bool is_looked_at)
+static struct row times_after(const struct look_gpu *takes, size_t count, bool is_looked_at)
 {
 	static const struct topology topology = {.pci = {.bus = 0x3b}, .tpc_count = 66};
 	struct process process = process_with(0);
 	static struct watched watched; /* the reason that is returned is in it */
 	struct watch_list list = {.count = 1, .list = &watched};
-	struct activity activity = activity_after(NULL, &process, reading_of(1));
+	struct row activity = row_after(NULL, &process, reading_of(1));
 
 	watched = (struct watched){.pid = 7, .started = 1000, .look = is_looked_at ? (struct look *)&watched : NULL, .why = "a reason"};
 	for (size_t i = 0; i < count; i++) {
 		add_gpu(&watched, &takes[i]);
 		watched.was_taken = true;
 	}
-	add_times(&activity, &list, &topology);
-	activity.row.process = NULL;
+	activity.topology = &topology;
+	add_times(&activity, &list);
+	activity.process = NULL;
 	return activity;
 }
 
@@ -102,18 +117,18 @@ static void assert_near(struct reading reading, double value)
 TEST(times)
 {
 	struct look_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
-	struct activity activity = times_after(takes, 2, true);
+	struct row activity = times_after(takes, 2, true);
 
-	assert_near(activity.busy, 0.75);
-	assert_near(activity.tpcs, (0.25 * 33 + 0.5 * 66) / 66);
-	assert_near(activity.time, 0.075);
-	assert_near(activity.tpc_time, 0.025 * 33 + 0.05 * 66);
+	assert_near(activity.numbers[NUMBER_BUSY], 0.75);
+	assert_near(activity.numbers[NUMBER_TPC_SHARE], (0.25 * 33 + 0.5 * 66) / 66);
+	assert_near(activity.numbers[NUMBER_BUSY_TIME], 0.075);
+	assert_near(activity.numbers[NUMBER_TPC_TIME], 0.025 * 33 + 0.05 * 66);
 	assert_null(activity.why_no_times);
 }
 
-static void assert_no_times(struct activity activity, const char *why)
+static void assert_no_times(struct row activity, const char *why)
 {
-	assert_false(activity.busy.is_known || activity.tpcs.is_known || activity.time.is_known || activity.tpc_time.is_known);
+	assert_false(knows_any(&activity, NUMBER_BUSY, NUMBER_MEASURED_TIME));
 	assert_string_equal(activity.why_no_times, why);
 }
 
@@ -130,15 +145,15 @@ static struct look_gpu take_without_clocks(uint64_t span)
 TEST(takes_in_which_the_clocks_are_not_known)
 {
 	struct look_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33), take_of(100000000, 50000000, 33)};
-	struct activity activity;
+	struct row activity;
 
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
 	activity = times_after(takes, 3, true);
-	assert_near(activity.busy, 0.5);
-	assert_near(activity.busy_error, 0.01);
-	assert_near(activity.measured, 0.2);
+	assert_near(activity.numbers[NUMBER_BUSY], 0.5);
+	assert_near(activity.numbers[NUMBER_BUSY_ERROR], 0.01);
+	assert_near(activity.numbers[NUMBER_MEASURED_TIME], 0.2);
 	assert_no_times(times_after(takes, 1, true), look_gap_text(LOOK_CLOCKS));
-	assert_false(times_after(takes, 1, true).busy_error.is_known);
+	assert_false(times_after(takes, 1, true).numbers[NUMBER_BUSY_ERROR].is_known);
 	takes[0].span_ns = 2000000000;
 	assert_no_times(times_after(takes, 3, true), look_gap_text(LOOK_CLOCKS));
 	/* Other reasons still spoil the whole. */
@@ -165,28 +180,77 @@ TEST(an_interval_begins_anew_and_the_sum_goes_on)
 TEST(kernels)
 {
 	struct watched watched = {.pid = 7};
-	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1},
-	                               {.name = "idle", .instances = 0}, {.name = "_Z4gemmPfi", .instances = 30}};
+	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1}};
 	struct kernel_activity kernels[2];
 
 	durations_add(&came[0].durations, 1000);
-	durations_add(&came[3].durations, 3000);
-	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 4, .functions = came});
+	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 1, .functions = came});
+	came[0] = (struct look_function){.name = "_Z4gemmPfi", .instances = 30, .overruns = 2};
+	durations_add(&came[0].durations, 3000);
+	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 2, .functions = came});
 	assert_int_equal(watched.functions.count, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i]));
+		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i].all, i == 0));
 	share_out(kernels, 2);
 	/* Without the C++ library, the name is as the compiler wrote it. */
 	assert_string_equal(kernels[0].name, find_demangler() ? "gemm(float*, int)" : "_Z4gemmPfi");
-	assert_int_equal(kernels[0].instances, 40);
-	assert_near(kernels[0].average, 2000);
-	assert_near(kernels[0].sum, 80000);
-	assert_near(kernels[0].share, 1);
+	assert_near(kernels[0].numbers[KERNEL_INSTANCES], 40);
+	assert_near(kernels[0].numbers[KERNEL_AVERAGE], 2000);
+	assert_near(kernels[0].numbers[KERNEL_TOTAL], 80000);
+	assert_near(kernels[0].numbers[KERNEL_SHARE], 1);
+	assert_near(kernels[0].numbers[KERNEL_OVERRUNS], 2);
 	/* It has no sample: nothing is known of its times. */
-	assert_false(kernels[1].sum.is_known || kernels[1].average.is_known || kernels[1].share.is_known);
+	assert_false(kernels[1].numbers[KERNEL_TOTAL].is_known || kernels[1].numbers[KERNEL_AVERAGE].is_known);
+	assert_false(kernels[1].numbers[KERNEL_SHARE].is_known);
 	free(kernels[0].name);
 	free(kernels[1].name);
 	end_one(&watched);
+}
+
+/* --- what is lent ----------------------------------------------------------------------------------------------------- */
+
+static struct look_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
+{
+	return (struct look_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
+}
+
+/* The longest wait of a lender that launches then. */
+static double wait_of(struct watched *borrower, const struct look_kernel *launch)
+{
+	struct watched both[] = {*borrower, {.pid = 8, .lends = true}};
+	struct watch_list list = {.count = 2, .list = both};
+
+	add_launches(&both[1], &(const struct look_times){.kernel_count = 1, .kernels = launch});
+	settle(&list, &both[1]);
+	/* What borrowers say of it may come later. */
+	assert_each(both[1].launch_count, 1, both[1].due_count, 1, both[1].gpu_count, 0);
+	settle(&list, &both[1]);
+	assert_each(both[1].launch_count, 0, both[1].gpu_count, 1);
+	free(both[1].launches);
+	return both[1].gpus[0].waited_ns;
+}
+
+TEST(a_lender_waits_for_launches_that_were_there_before)
+{
+	static struct loans loans;
+	struct watched borrower = {.pid = 7, .borrows = true, .loans = &loans};
+	const struct look_kernel kernels[] = {kernel_of(100, 500, true), kernel_of(200, 900, true), kernel_of(250, 5000, false)};
+	struct look_kernel launches[] = {kernel_of(50, 60, false), kernel_of(300, 1000, false), kernel_of(901, 999, false)};
+
+	loans_add(&loans, &(const struct look_times){.kernel_count = COUNT_OF(kernels), .kernels = kernels});
+	assert_true(wait_of(&borrower, &launches[0]) == 0);
+	assert_true(wait_of(&borrower, &launches[1]) == 600);
+	assert_true(wait_of(&borrower, &launches[2]) == 0);
+	launches[1].pci.bus++;
+	assert_true(wait_of(&borrower, &launches[1]) == 0);
+	/* Of more than are kept, the last ones count. */
+	for (uint64_t i = 0; i < LOANS_MAX; i++)
+		loans_add(&loans, &(const struct look_times){.kernel_count = 1, .kernels = &(const struct look_kernel){
+			.pci = gpu, .launched_ns = 10000 + i, .ended_ns = 20000 + i, .is_borrowed = true}});
+	launches[1] = kernel_of(300, 1000, false);
+	assert_true(wait_of(&borrower, &launches[1]) == 0);
+	launches[1].launched_ns = 10500;
+	assert_true(wait_of(&borrower, &launches[1]) == 20499 - 10500);
 }
 
 /* Each argument is a pair of the one before, so that the text is longer than any memory. */

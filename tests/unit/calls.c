@@ -99,6 +99,26 @@ TEST(work)
 	assert_work(read_work(CALL_GRAPH_LAUNCH_PER_THREAD, &graph), EXEC, CU_STREAM_PER_THREAD);
 }
 
+/* Cooperative ones, and those that communicate with other GPUs, as NCCL's do. */
+TEST(waits_for_others)
+{
+	CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}},
+	                                  {.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}};
+	CUlaunchConfig config = {.gridDimX = 2, .hStream = STREAM, .attrs = attributes, .numAttrs = 2};
+	const struct {
+		const CUlaunchConfig *config;
+		CUfunction function;
+	} by_config = {&config, FUNCTION};
+
+	assert_false(read_work(CALL_LAUNCH, &by_list).waits_for_others);
+	assert_true(read_work(CALL_LAUNCH_COOPERATIVE, &by_list).waits_for_others);
+	assert_false(read_work(CALL_LAUNCH_EX, &by_config).waits_for_others);
+	attributes[1].value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+	assert_true(read_work(CALL_LAUNCH_EX, &by_config).waits_for_others);
+	attributes[1] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	assert_true(read_work(CALL_LAUNCH_EX, &by_config).waits_for_others);
+}
+
 TEST(streams_that_wait)
 {
 	CUstream first[] = {STREAM}, fourth[] = {NULL, NULL, NULL, STREAM}, none[] = {NULL, NULL, NULL, NULL};

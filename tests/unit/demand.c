@@ -170,28 +170,23 @@ TEST(a_bit_for_each_look)
 	assert_int_equal(demand.history, 0x1b);
 }
 
+/* One that was seen without work is taken to pause for a while, and so is one that has just come. */
 TEST(pauses)
 {
-	const struct {
-		const char *text;
-		bool pauses;
-	} rows[] = {
-		{"1", true},
-		{"111111111111111111111111111111", true},
-		{"1111111111111111111111111111111", false},
-		{"00111111111111111111111111111111", true},
-		{"01111111111111111111111111111111", false},
-		{"11111111101111111111111101111111", true},
-		{"10011111111111111111111111111111111", false},
-		{"0001111111111111111111111111111111", false},
-	};
-
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		begin(NULL);
-		ROW("%s", rows[i].text);
-		live(rows[i].text);
-		assert_true(demand_pauses(&demand) == rows[i].pauses);
+	counts.in_flight = 1;
+	for (uint64_t at = 0; at < DEMAND_GAPS_NS; at += MS) {
+		look(at);
+		assert_true(demand_pauses(&demand));
 	}
+	look(DEMAND_GAPS_NS);
+	assert_false(demand_pauses(&demand));
+	counts.in_flight = 0;
+	look(DEMAND_GAPS_NS + MS);
+	counts.in_flight = 1;
+	look(2 * DEMAND_GAPS_NS);
+	assert_true(demand_pauses(&demand));
+	look(2 * DEMAND_GAPS_NS + MS);
+	assert_false(demand_pauses(&demand));
 }
 
 TEST(present)

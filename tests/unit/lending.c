@@ -15,110 +15,150 @@ FIXTURE(begin)
 	owner = (struct lending_owner){.since = 0};
 }
 
-static bool opens(uint64_t launches, bool wants, uint64_t at)
+static enum lending_state look(uint64_t launches, bool wants, uint64_t at)
 {
-	return lending_opens(&owner, launches, wants, NOW + at, 2 * MS);
+	return lending_look(&owner, launches, wants, NOW + at, 2 * MS);
 }
 
 TEST(after_a_while)
 {
-	assert_false(opens(7, true, 0));
-	assert_false(opens(7, false, MS));
-	assert_false(opens(7, false, 3 * MS - 1));
-	assert_true(opens(7, false, 3 * MS));
+	assert_int_equal(look(7, true, 0), LENDING_BUSY);
+	assert_int_equal(look(7, false, MS), LENDING_IDLE);
+	assert_int_equal(look(7, false, 3 * MS - 1), LENDING_IDLE);
+	assert_int_equal(look(7, false, 3 * MS), LENDING_OPEN);
 	assert_true(lending_stays_open(&owner, 7));
-	assert_true(opens(7, false, 3 * MS));
+	assert_int_equal(look(7, false, 3 * MS), LENDING_OPEN);
 }
 
 /* One that was launched and has ended between two looks begins it anew, also where it was open. */
 TEST(launched_between_two_looks)
 {
-	opens(7, false, 0);
-	assert_false(opens(8, false, 5 * MS));
-	assert_false(opens(8, false, 7 * MS - 1));
-	assert_true(opens(8, false, 7 * MS));
+	look(7, false, 0);
+	assert_int_equal(look(8, false, 5 * MS), LENDING_IDLE);
+	assert_int_equal(look(8, false, 7 * MS - 1), LENDING_IDLE);
+	assert_int_equal(look(8, false, 7 * MS), LENDING_OPEN);
 	assert_false(lending_stays_open(&owner, 9));
-	assert_false(opens(9, false, 20 * MS));
+	assert_int_equal(look(9, false, 20 * MS), LENDING_IDLE);
 	assert_false(lending_stays_open(&owner, 9));
-	assert_true(opens(9, false, 22 * MS));
-	assert_false(opens(9, true, 23 * MS));
-	assert_false(opens(9, false, 30 * MS));
+	assert_int_equal(look(9, false, 22 * MS), LENDING_OPEN);
+	assert_int_equal(look(9, true, 23 * MS), LENDING_BUSY);
+	assert_int_equal(look(9, false, 30 * MS), LENDING_IDLE);
 }
 
 /* Where nobody has to pause: as soon as nothing is in flight. */
 TEST(at_once)
 {
-	assert_true(lending_opens(&owner, 7, false, NOW, 0));
+	assert_int_equal(lending_look(&owner, 7, false, NOW, 0), LENDING_OPEN);
 	assert_true(lending_stays_open(&owner, 7));
-	assert_false(lending_opens(&owner, 8, true, NOW, 0));
-	assert_true(lending_opens(&owner, 8, false, NOW, 0));
+	assert_int_equal(lending_look(&owner, 8, true, NOW, 0), LENDING_BUSY);
+	assert_int_equal(lending_look(&owner, 8, false, NOW, 0), LENDING_OPEN);
 }
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
 static const struct lending_view usual = {
-	.has_part = true, .has_more = true, .may_drain = true, .limit_ns = 2 * MS, .batch_ns = MS / 10};
+	.has_part = true, .has_more = true, .is_patient = true, .limit_ns = 2 * MS, .batch_ns = MS / 10};
 
-struct launch {
-	uint64_t length_ns;
-	bool may_wait;
-};
-
-static void assert_verdict(struct lending_view view, struct launch launch, enum lending_verdict expected)
+/* So many launches are in flight, of which none takes longer. */
+static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)
 {
-	view.length_ns = launch.length_ns;
-	view.may_wait = launch.may_wait;
-	assert_int_equal(lending_ask(&view), expected);
-}
-
-static struct lending_view flying(uint64_t launches, uint64_t longest_ns)
-{
-	struct lending_view view = usual;
-
 	view.in_flight = launches;
 	view.longest_ns = longest_ns;
 	return view;
 }
 
-static struct launch of(uint64_t length_ns)
+static void assert_verdict(struct lending_view view, uint64_t length_ns, enum lending_verdict expected)
 {
-	return (struct launch){.length_ns = length_ns};
+	view.length_ns = length_ns;
+	assert_int_equal(lending_ask(&view), expected);
 }
 
 TEST(one_that_ends_in_time)
 {
-	assert_verdict(usual, of(2 * MS), LENDING_MORE);
-	assert_verdict(usual, of(2 * MS + 1), LENDING_PART);
-	assert_verdict(usual, of(LENDING_NEVER), LENDING_PART);
-	assert_verdict(usual, (struct launch){.length_ns = MS, .may_wait = true}, LENDING_PART);
-	/* What is not known is measured in the own part, alone. */
-	assert_verdict(usual, of(0), LENDING_PART);
-	assert_verdict(flying(1, MS), of(0), LENDING_ROOM);
+	assert_verdict(usual, 2 * MS, LENDING_MORE);
+	assert_verdict(usual, 2 * MS + 1, LENDING_PART);
+	assert_verdict(usual, LENDING_NEVER, LENDING_PART);
+	assert_verdict(usual, 0, LENDING_PART);
 	/* One more would make the owner wait for two. */
-	assert_verdict(flying(1, MS), of(MS / 100), LENDING_ROOM);
-	assert_verdict(flying(1, MS / 100), of(MS), LENDING_ROOM);
-	assert_verdict(flying(1, LENDING_NEVER), of(MS / 100), LENDING_ROOM);
-	assert_verdict(flying(1, MS), of(3 * MS), LENDING_PART);
+	assert_verdict(flying(usual, 1, MS), MS / 100, LENDING_ROOM);
+	assert_verdict(flying(usual, 1, MS / 100), MS, LENDING_ROOM);
+	assert_verdict(flying(usual, 1, LENDING_NEVER), MS / 100, LENDING_ROOM);
+	/* What cannot borrow waits for nothing. */
+	assert_verdict(flying(usual, 1, MS), 3 * MS, LENDING_PART);
+	assert_verdict(flying(usual, 1, MS), 0, LENDING_PART);
+}
+
+TEST(behind_something)
+{
+	struct lending_view view = usual;
+
+	view.may_wait = true;
+	assert_verdict(view, MS, LENDING_PART);
+	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_PART);
+	view.has_part = false;
+	assert_verdict(view, MS, LENDING_MORE);
+	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_ROOM);
 }
 
 TEST(several_short_ones)
 {
-	assert_verdict(flying(9, MS / 100), of(MS / 100), LENDING_MORE);
-	assert_verdict(flying(10, MS / 100), of(MS / 100), LENDING_ROOM);
-	assert_verdict(flying(4, MS / 100), of(MS / 50), LENDING_MORE);
-	assert_verdict(flying(5, MS / 100), of(MS / 50), LENDING_ROOM);
-	assert_verdict(flying(1, MS / 100), (struct launch){.length_ns = MS / 100, .may_wait = true}, LENDING_ROOM);
+	assert_verdict(flying(usual, 9, MS / 100), MS / 100, LENDING_MORE);
+	assert_verdict(flying(usual, 10, MS / 100), MS / 100, LENDING_ROOM);
+	assert_verdict(flying(usual, 4, MS / 100), MS / 50, LENDING_MORE);
+	assert_verdict(flying(usual, 5, MS / 100), MS / 50, LENDING_ROOM);
 }
 
-/* It took too long to drain: the own part is there. */
+/* So that the GPU does not wait. */
+TEST(as_one_ends)
+{
+	struct lending_view view = flying(usual, 1, MS);
+
+	view.is_ending = true;
+	assert_verdict(view, MS, LENDING_MORE);
+	view.is_new = true;
+	assert_verdict(view, MS, LENDING_ROOM);
+}
+
+/* What is measured runs alone, once, in the own part where it is not known at all. */
+TEST(new_ones)
+{
+	struct lending_view view = usual;
+
+	view.is_new = true;
+	assert_verdict(view, 0, LENDING_PART);
+	assert_verdict(view, MS, LENDING_MORE);
+	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_ROOM);
+	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_ROOM);
+	view.has_more = false;
+	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_PART);
+}
+
+/* While an owner works, all goes at once; while it pauses, nothing long is sent that would be there when its TPCs open. */
+TEST(own_part)
+{
+	struct lending_view view = usual;
+
+	view.has_more = false;
+	assert_verdict(flying(view, 100, 9 * MS), MS, LENDING_PART);
+	view.may_have_more = true;
+	assert_verdict(flying(view, 1, MS), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 1, MS), 3 * MS, LENDING_PART);
+	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_PART);
+	assert_verdict(view, MS, LENDING_PART);
+	view = flying(view, 1, MS);
+	view.is_ending = true;
+	assert_verdict(view, MS, LENDING_PART);
+}
+
+/* It took too long: the own part is there. */
 TEST(no_more_waiting)
 {
-	struct lending_view view = flying(3, MS);
+	struct lending_view view = flying(usual, 3, MS);
 
-	view.may_drain = false;
-	assert_verdict(view, of(MS), LENDING_PART);
+	view.is_patient = false;
+	assert_verdict(view, MS, LENDING_PART);
 	view.has_part = false;
-	assert_verdict(view, of(MS), LENDING_ROOM);
+	assert_verdict(view, MS, LENDING_ROOM);
 }
 
 TEST(without_a_part)
@@ -126,50 +166,17 @@ TEST(without_a_part)
 	struct lending_view view = usual, closed = usual;
 
 	view.has_part = closed.has_part = closed.has_more = false;
-	assert_verdict(closed, of(MS), LENDING_CLOSED);
-	assert_verdict(view, of(0), LENDING_MORE);
-	assert_verdict(view, of(LENDING_NEVER), LENDING_MORE);
-	view.in_flight = 1;
-	view.longest_ns = MS / 100;
-	assert_verdict(view, of(MS), LENDING_ROOM);
-	assert_verdict(view, of(MS / 100), LENDING_MORE);
-	view.takes_any = true;
-	assert_verdict(view, of(MS), LENDING_MORE);
-	closed.takes_any = true;
-	assert_verdict(closed, of(MS), LENDING_CLOSED);
+	assert_verdict(closed, MS, LENDING_CLOSED);
+	assert_verdict(view, 0, LENDING_MORE);
+	assert_verdict(view, LENDING_NEVER, LENDING_MORE);
+	assert_verdict(flying(view, 1, MS / 100), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_ROOM);
+	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_MORE);
+	view.takes_any = closed.takes_any = true;
+	assert_verdict(flying(view, 1, MS / 100), MS, LENDING_MORE);
+	assert_verdict(closed, MS, LENDING_CLOSED);
 	closed.has_part = true;
-	assert_verdict(closed, of(MS), LENDING_PART);
-}
-
-/* --- lengths ---------------------------------------------------------------------------------------------------------- */
-
-TEST(the_longest_of_late)
-{
-	uint64_t lengths = 0;
-
-	assert_int_equal(lending_longest(lengths), 0);
-	lengths = lending_add_length(lengths, 10 * MS);
-	assert_in_range(lending_longest(lengths), 10 * MS, 10 * MS + 2000);
-	for (int i = 0; i < 3; i++) {
-		lengths = lending_add_length(lengths, MS);
-		assert_in_range(lending_longest(lengths), 10 * MS, 10 * MS + 2000);
-	}
-	lengths = lending_add_length(lengths, MS);
-	assert_in_range(lending_longest(lengths), MS, MS + 2000);
-	assert_true(lending_longest(lending_add_length(0, 0)) > 0);
-	assert_in_range(lending_longest(lending_add_length(0, 1000 * MS)), 131 * MS, 132 * MS);
-}
-
-TEST(measured_again)
-{
-	unsigned int usual_times = 0, long_times = 0;
-
-	for (uint32_t number = 1; number <= 4096; number++) {
-		usual_times += lending_is_due(number, false);
-		long_times += lending_is_due(number, true);
-	}
-	assert_in_range(usual_times, 15, 30);
-	assert_in_range(long_times, 64, 90);
+	assert_verdict(closed, MS, LENDING_PART);
 }
 
 /* --- episode ---------------------------------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static bool has_room(unsigned int clients, const struct mps_request *request, un
 	return result == 0;
 }
 
-/* docs/hardware.md */
+/* hardware.md */
 TEST(capacity)
 {
 	static const unsigned int measured[][2] = {{1, 48}, {2, 48}, {3, 42},  {4, 31},

@@ -26,18 +26,12 @@ static struct peers_self self;
 
 /* 16 TPCs; other GPUs are not known. */
 static struct topology topology = {.tpc_count = 16};
-static const struct gpu first_gpu = {.topology = &topology};
-static bool has_gpus, has_masks;
+static struct gpu first_gpu = {.topology = &topology};
+static bool has_gpus;
 
 const struct gpu *gpus_at(struct pci_address pci)
 {
 	return has_gpus && pci_address_equal(pci, gpus[0]) ? &first_gpu : NULL;
-}
-
-bool gpus_have_masks(const struct gpu *gpu)
-{
-	(void)gpu;
-	return has_masks;
 }
 
 /* --- others ------------------------------------------------------------------------------------------------------- */
@@ -174,7 +168,7 @@ static unsigned int count_mappings(void)
 FIXTURE(leave)
 {
 	peers_leave();
-	has_gpus = has_masks = false;
+	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(), 0);
 }
 
@@ -283,23 +277,29 @@ TEST(equals)
 	struct process two = start_busy((struct board_claim){.priority = 50, .served_ns = 200});
 	struct rivals found = look(NOW);
 
-	assert_each(found.any, true, found.has_higher, false, found.equals_present, 2, found.equals_wanting, 2);
+	assert_each(found.any, true, found.has_lower, false, found.has_higher, false);
+	assert_each(found.equals_present, 2, found.equals_wanting, 2);
 	assert_each(found.least_served_ns, 200, found.lower_wanting, 2, found.group_is_present, false);
-	assert_true(found.equals_pause);
-	claim(&two, (struct board_claim){.priority = 50, .served_ns = 200, .is_suspended = true});
+	assert_false(found.equals_pause);
+	/* By its own word: what this process sees of it may be another thing. */
+	claim(&two, (struct board_claim){.priority = 50, .served_ns = 200, .pauses = true});
+	assert_true(look(NOW).equals_pause);
+	claim(&two, (struct board_claim){.priority = 50, .served_ns = 200, .pauses = true, .is_suspended = true});
 	found = look(NOW);
+	assert_false(found.equals_pause);
 	assert_each(found.equals_present, 1, found.equals_wanting, 2, found.least_served_ns, 300);
 	/* One that has met nobody yet has no share that counts. */
 	claim(&one, (struct board_claim){.priority = 50});
 	assert_true(look(NOW).least_served_ns == UINT64_MAX);
-	for (uint64_t at = 1; at < 40; at++)
-		found = look(NOW + at * MS);
-	assert_false(found.equals_pause);
+	uint64_t at = NOW + MS;
+
+	for (; at < NOW + 10 * MS; at += MS)
+		look(at);
 	/* It is there for three looks more. */
 	end(&one);
-	for (uint64_t at = 40; at < 42; at++)
-		assert_int_equal(look(NOW + at * MS).equals_present, 1);
-	assert_int_equal(look(NOW + 42 * MS).equals_present, 0);
+	for (int more = 1; more < 3; more++)
+		assert_int_equal(look(at + (uint64_t)more * MS).equals_present, 1);
+	assert_int_equal(look(at + 3 * MS).equals_present, 0);
 	process_end(&one);
 	process_end(&two);
 }
@@ -328,8 +328,8 @@ TEST(lower)
 	struct process others[] = {start_busy(member), start_busy(member), start_busy((struct board_claim){.priority = 49})};
 	struct rivals found = look(NOW);
 
-	assert_each(found.any, true, found.has_higher, false, found.equals_present, 0, found.equals_wanting, 0);
-	assert_each(found.lower_wanting, 2, found.least_served_ns, UINT64_MAX);
+	assert_each(found.any, true, found.has_lower, true, found.has_higher, false, found.equals_present, 0);
+	assert_each(found.equals_wanting, 0, found.lower_wanting, 2, found.least_served_ns, UINT64_MAX);
 	end(&others[0]);
 	assert_int_equal(look(NOW).lower_wanting, 2);
 	end(&others[1]);
@@ -401,14 +401,15 @@ static struct others_on_gpu *see(uint64_t now)
 
 static void assert_may_use(struct tpcset expected)
 {
-	struct tpcset tpcs = others_tpcs(&views[0], others_open(&views[0]));
+	bool is_idle;
+	struct tpcset tpcs = others_tpcs(&views[0], others_look(&views[0], &is_idle));
 
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
 
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
-	has_gpus = has_masks = self.is_client = true;
+	has_gpus = first_gpu.has_masks = self.is_client = true;
 	memset(views, 0, sizeof views);
 	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
@@ -459,7 +460,7 @@ TEST(lenders)
 	views[0].list[0].hold_ns = 0;
 	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
 	/* The same is the same, and anything else is not. */
-	uint32_t generation = views[0].generation;
+	uint32_t generation = see(NOW + 2 * MS)->generation;
 
 	assert_int_equal(see(NOW + 3 * MS)->generation, generation);
 	rules.borrow = range(8, 9);
@@ -495,12 +496,52 @@ TEST(unknown_ends)
 	process_end(&one);
 }
 
+/* Its own TPCs come back to who has a higher priority; what it lends does not, where nobody knows when it is idle. */
+TEST(higher_one_that_lends)
+{
+	struct board_claim lender = {.priority = 60, .is_client = true, .lend_us = 300, .tpcs = range(4, 13)};
+	struct process one = start_busy(lender);
+
+	begin_view(0, 7, range(0, 15));
+	see(NOW);
+	end(&one);
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(range(0, 13));
+	process_order(&one, 'g');
+	assert_true(see(NOW + SECOND)->list[0].is_unknown);
+	assert_true(tpcset_equal(&views[0].list[0].gives, &(struct tpcset){{0xf0}}));
+	process_end(&one);
+}
+
+/* Of more than a view has room for, the last ones keep what they have, also what others lend. */
+TEST(many_lenders)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300};
+	struct process all[OTHERS_MAX + 1];
+
+	begin_view(0, 3, range(0, 63));
+	for (unsigned int i = 0; i <= OTHERS_MAX; i++) {
+		lender.tpcs = range(8 + i, i == OTHERS_MAX ? 8 + i : 9 + i);
+		all[i] = process_start(obey);
+		claim(&all[i], lender);
+	}
+	see(NOW);
+	for (unsigned int i = 0; i < OTHERS_MAX; i++)
+		views[0].list[i].hold_ns = 0;
+	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0], &(bool){false}), 0xffff);
+	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peers_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
+
+	assert_false(tpcset_overlap(&tpcs, &last));
+	for (unsigned int i = 0; i <= OTHERS_MAX; i++)
+		process_end(&all[i]);
+}
+
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
 TEST(own_tpcs)
 {
 	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
 
-	has_gpus = has_masks = true;
+	has_gpus = first_gpu.has_masks = true;
 	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
@@ -510,10 +551,10 @@ TEST(own_tpcs)
 	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
-	has_masks = false;
+	first_gpu.has_masks = false;
 	look(NOW);
 	assert_own(all);
-	has_masks = true;
+	first_gpu.has_masks = true;
 	has_gpus = false;
 	look(NOW);
 	assert_own(all);
@@ -667,7 +708,7 @@ TEST(own_claims)
 	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
 	const struct segment_revision revision = {.count = 0};
 
-	self.is_suspended = true;
+	self.is_suspended = self.pauses = true;
 	self.group = 12;
 	peers_have(&segment, &revision);
 	look(NOW);
@@ -680,8 +721,8 @@ TEST(own_claims)
 		const struct board_claim *claimed = &found[0].claim;
 
 		is_right = is_right && found[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
-		           claimed->served_ns == 7 && claimed->is_suspended && !claimed->is_client && claimed->group == 12 &&
-		           claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
+		           claimed->served_ns == 7 && claimed->is_suspended && claimed->pauses && !claimed->is_client &&
+		           claimed->group == 12 && claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
 		_exit(is_right ? 0 : 1);
 	}
 	assert_ends_well(reader);

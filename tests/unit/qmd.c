@@ -86,14 +86,18 @@ TEST(masks)
 		assert_non_null(family);
 		assert_int_equal(qmd_mask_bits(family), generation->mask_words * 32);
 		assert_true(qmd_is_known(family, &descriptor));
-		struct qmd_saved saved = qmd_save(family, &descriptor);
+		struct qmd_change change = {.disable = &disable};
+		struct qmd_saved saved;
 
+		assert_int_equal(qmd_write(family, &descriptor, &change, &saved).mask, rows[row].result);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		qmd_restore(&descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), rows[row].result);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-		qmd_restore(family, &descriptor, &saved);
-		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		/* To this, the former one does not matter. */
-		qmd_set_mask(family, &descriptor, &disable);
+		change.is_exact = true;
+		assert_int_equal(qmd_write(family, &descriptor, &change, NULL).mask, QMD_NARROWED);
 		assert_memory_equal(&descriptor, &alone, sizeof descriptor);
 	}
 }
@@ -295,6 +299,8 @@ TEST(release_lands_where_the_version_has_it)
 		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
 
 		set_release(&expected, slot, kind);
+		assert_int_equal(qmd_release_look(&release, &descriptor), QMD_RELEASES);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 		qmd_restore_slot(&release, &descriptor, &saved);
@@ -345,6 +351,49 @@ TEST(mask_and_release)
 		tried++;
 	}
 	assert_int_equal(tried, 4);
+}
+
+/* All at once: the mask and both releases, of which the second has an address and a value of its own. What was written is restored,
+ * and what was not, stays: a slot that is used, and one that somebody else has used since. */
+TEST(all_of_it)
+{
+	const struct qmd_mask disable = all_words(0xfffffff0);
+
+	for (size_t i = 0; i < COUNT_OF(slots); i++) {
+		const struct slot *slot = &slots[i];
+		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+		union descriptor descriptor = make_with_slot(slot, 0), expected = descriptor, before = descriptor;
+		bool counts = slot->slot == QMD_COUNTING_SLOT;
+		struct qmd_release release = prepare(slot, counts ? QMD_ADDS : QMD_STAMPS), elsewhere = release;
+		struct qmd_saved saved;
+
+		elsewhere.address.value = 0x1000;
+		elsewhere.payload = 1;
+		const struct qmd_change change = {.disable = &disable, .counting = counts ? &release : NULL,
+		                                  .stamping = counts ? NULL : &elsewhere,
+		                                  .stamp_at = address_for(slot), .stamp = VALUE};
+
+		assert_int_equal(qmd_disable(family, &expected, &disable, NULL), QMD_NARROWED);
+		set_release(&expected, slot, counts ? QMD_ADDS : QMD_STAMPS);
+		struct qmd_outcomes outcomes = qmd_write(family, &descriptor, &change, &saved);
+
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		assert_int_equal(outcomes.counting, counts ? QMD_RELEASES : QMD_NO_RELEASE_SLOTS);
+		assert_int_equal(outcomes.stamping, counts ? QMD_NO_RELEASE_SLOTS : QMD_RELEASES);
+		qmd_restore(&descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+		set_bits(&descriptor, slot->enable, 1, 1);
+		before = descriptor;
+		outcomes = qmd_write(family, &descriptor, &change, &saved);
+		assert_int_equal(counts ? outcomes.counting : outcomes.stamping, QMD_SLOT_USED);
+		qmd_restore(&descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+		qmd_write(family, &descriptor, &(struct qmd_change){.disable = NULL}, &saved);
+		set_bits(&descriptor, slot->address, 8, 0x55);
+		before = descriptor;
+		qmd_restore(&descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+	}
 }
 
 TEST(mask_of_a_version_without_the_slot)

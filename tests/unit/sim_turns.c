@@ -8,7 +8,7 @@
 #include <poll.h>
 
 #define US UINT64_C(1000)
-#define CHANGE (190 * US) /* docs/hardware.md, "Time slices" */
+#define CHANGE (190 * US) /* hardware.md, "Time slices" */
 
 static char gpu[] = "/tmp/nvtaskset-sim-XXXXXX", mps[] = "/tmp/nvtaskset-mps-XXXXXX", control[64];
 static pid_t other;

@@ -216,11 +216,13 @@ static uint64_t scan(unsigned int running)
 
 static uint64_t stream_of_test; /* 0 at the begin of a test */
 
+static unsigned int tpcs_of_test = 7;
+
 static struct stamps_cell launch(uint64_t time)
 {
 	static char function;
 
-	return stamps_add_launch(stamps, &(const struct stamps_launch){time, &function, stream_of_test, 7});
+	return stamps_add_launch(stamps, &(const struct stamps_launch){time, &function, stream_of_test, tpcs_of_test});
 }
 
 /* As the hardware does. */
@@ -290,9 +292,6 @@ TEST(what_is_overwritten_is_lost)
 
 TEST(what_never_ends)
 {
-	stamps_take_back(stamps, launch(1));
-	scan(STAMPS_CELLS);
-	assert_int_equal(event_count, 0);
 	struct stamps_cell cell = launch(2);
 
 	launch(3);
@@ -581,6 +580,29 @@ TEST(looking)
 	assert_int_equal(times.gpus[0].timed, 2);
 	assert_true(pci_address_equal(times.gpus[0].pci, first));
 	assert_int_equal(times.functions[0].instances, 2);
+}
+
+/* Its own TPCs are 8. */
+TEST(what_is_borrowed_is_told)
+{
+	begin_look();
+	look_tell_kernels(look, 100 * MS);
+	run_kernel(0, true);
+	run_kernel(400 * MS, true);
+	tpcs_of_test = 9;
+	run_kernel(0, true);
+	stream_of_test = 0x1000; /* nothing is in front of it */
+	run_kernel(400 * MS, true);
+	stream_of_test = 0;
+	tpcs_of_test = 7;
+	take();
+	assert_each(times.kernel_count, 4, times.functions[0].overruns, 1);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(times.kernels[i].is_borrowed, i >= 2);
+		assert_true(times.kernels[i].ended_ns > times.kernels[i].launched_ns);
+	}
+	take();
+	assert_each(times.kernel_count, 0, times.functions[0].overruns, 0);
 }
 
 /* Nothing was in flight when the counts were read; a launch of a graph that came since then has not ended with its first

@@ -1,6 +1,6 @@
 /* What was given of the time, as it is shown: values, options, and what became of it. */
 #include "../cases.h"
-#include "../../tools/nvtaskset/cli/time_change.h"
+#include "api/time_given.h"
 #include "../../tools/nvtaskset/cli/time_given.h"
 
 #define QUOTA {.run_us = 30000, .period_us = 100000}
@@ -105,7 +105,7 @@ static void assert_has_something_to_hold(const struct segment_revision *has, con
 {
 	struct error error = {.reason = ""};
 
-	assert_int_equal(time_check_policy(has, wanted, &error), does ? 0 : -1);
+	assert_int_equal(api_check_policy(has, wanted, &error), does ? 0 : -1);
 	assert_string_equal(error.reason,
 	                    does ? "" : "--policy: nothing is held back without a quota or a priority; give one with it");
 }

@@ -88,14 +88,14 @@ TEST(clocks_are_bounded_from_both_sides)
 
 	drift = 0;
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
-	clock_fit_not_before(&fit, LATER - 5000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 5000, gpu_time(LATER));
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
-	clock_fit_not_after(&fit, LATER + 1000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_AFTER, LATER + 1000, gpu_time(LATER));
 	assert_true(knows(&fit, LATER, 3001));
 	/* Better ones count, worse ones do not. */
-	clock_fit_not_before(&fit, LATER - 1000, gpu_time(LATER));
-	clock_fit_not_before(&fit, LATER - 9000, gpu_time(LATER));
-	clock_fit_not_after(&fit, LATER + 50000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 1000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 9000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_AFTER, LATER + 50000, gpu_time(LATER));
 	assert_true(knows(&fit, LATER, 1001));
 }
 
@@ -105,14 +105,14 @@ TEST(clocks_drift_apart)
 	uint64_t time = LATER;
 
 	drift = 40e-6;
-	clock_fit_not_before(&fit, time - 500, gpu_time(time));
-	clock_fit_not_after(&fit, time + 500, gpu_time(time));
+	clock_fit_add(&fit, CLOCK_NOT_BEFORE, time - 500, gpu_time(time));
+	clock_fit_add(&fit, CLOCK_NOT_AFTER, time + 500, gpu_time(time));
 	assert_true(knows(&fit, time, 501));
 	assert_true(knows(&fit, time + SECOND, 200 * 1000));
 	assert_false(knows(&fit, time + SECOND, 20 * 1000)); /* nobody knows how fast it is */
 	for (; time < LATER + 5 * SECOND; time += SECOND / 10) {
-		clock_fit_usually_not_before(&fit, time - 500, gpu_time(time));
-		clock_fit_not_after(&fit, time + 500, gpu_time(time));
+		clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, time - 500, gpu_time(time));
+		clock_fit_add(&fit, CLOCK_NOT_AFTER, time + 500, gpu_time(time));
 	}
 	assert_true(knows(&fit, time, 1000));
 	assert_true(knows(&fit, time + SECOND, 4000)); /* now it is known */
@@ -123,13 +123,13 @@ TEST(what_contradicts_is_not_believed)
 	struct clock_fit fit = {.spans = {{0}}};
 
 	drift = 0;
-	clock_fit_not_before(&fit, LATER - 30000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 30000, gpu_time(LATER));
 	/* It could be seen late. */
-	clock_fit_usually_not_before(&fit, LATER + 20000, gpu_time(LATER));
-	clock_fit_not_after(&fit, LATER + 1000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, LATER + 20000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_NOT_AFTER, LATER + 1000, gpu_time(LATER));
 	assert_true(knows(&fit, LATER, 16000));
-	clock_fit_usually_not_before(&fit, LATER - 500, gpu_time(LATER));
-	clock_fit_usually_not_before(&fit, LATER + 20000, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, LATER - 500, gpu_time(LATER));
+	clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, LATER + 20000, gpu_time(LATER));
 	assert_true(knows(&fit, LATER, 800));
 }
 
@@ -144,10 +144,10 @@ TEST(true_bounds_never_mislead)
 		drift = (rand_r(&seed_of_bounds) % 180 - 90) * 1e-6;
 		for (unsigned int j = 0; j < spans; j++) {
 			time += CLOCK_FIT_SPAN_NS / 2 + (uint64_t)rand_r(&seed_of_bounds) % CLOCK_FIT_SPAN_NS;
-			clock_fit_usually_not_before(&fit, time - (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
-			clock_fit_not_before(&fit, time - (uint64_t)rand_r(&seed_of_bounds) % 20000, gpu_time(time));
+			clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, time - (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
+			clock_fit_add(&fit, CLOCK_NOT_BEFORE, time - (uint64_t)rand_r(&seed_of_bounds) % 20000, gpu_time(time));
 			time += (uint64_t)rand_r(&seed_of_bounds) % (10 * MS);
-			clock_fit_not_after(&fit, time + (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
+			clock_fit_add(&fit, CLOCK_NOT_AFTER, time + (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
 		}
 		assert_true(knows(&fit, time, UINT64_MAX));
 		assert_true(knows(&fit, time + SECOND / 3, UINT64_MAX));
@@ -171,8 +171,8 @@ FIXTURE(open_times)
 {
 	drift = 0;
 	times_open(&times, &calibration, LATER);
-	clock_fit_not_before(&times.fit, LATER, gpu_time(LATER));
-	clock_fit_not_after(&times.fit, LATER, gpu_time(LATER));
+	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
+	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
 }
 
 FIXTURE(close_times)
@@ -278,8 +278,8 @@ static void estimate_at(const char *percent, bool in_a_row, int64_t expected_err
 
 	setenv("SIM_COSTS", percent, 1);
 	times_open(&times, &times_usual, LATER);
-	clock_fit_not_before(&times.fit, LATER, gpu_time(LATER));
-	clock_fit_not_after(&times.fit, LATER, gpu_time(LATER));
+	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
+	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
 	for (uint64_t i = 0; i < KERNELS; i++) {
 		uint64_t launched = in_a_row ? 1000 + i : 1000 + i * BETWEEN;
 		uint64_t begin = in_a_row && i > 0 ? end + cost_ns(COST_NEXT) : launched + cost_ns(COST_LAUNCH);
@@ -322,8 +322,8 @@ TEST_WITH(open_times, close_times, offsets_are_kept)
 	drift = 50e-6;
 	memset(&times.fit, 0, sizeof times.fit);
 	times.has_offset = false;
-	clock_fit_not_before(&times.fit, time - 60000, gpu_time(time));
-	clock_fit_not_after(&times.fit, time + 1000, gpu_time(time));
+	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, time - 60000, gpu_time(time));
+	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, time + 1000, gpu_time(time));
 	assert_false(is_converted(time, 20000));
 	assert_false(is_converted(time, 20000)); /* this one is asked for where it is */
 	for (; time < LATER + 2 * SECOND; time += CLOCK_FIT_SPAN_NS) {
@@ -399,8 +399,8 @@ TEST_WITH(open_times, close_times, clocks_are_shared)
 	assert_in_range(offset.offset + (int64_t)SHIFT - (int64_t)AHEAD + 10000, 0, 20000);
 	/* One whose own bounds say something else keeps to them. */
 	memset(&other.fit, 0, sizeof other.fit);
-	clock_fit_not_before(&other.fit, LATER + SHIFT, gpu_time(LATER) + SECOND);
-	clock_fit_not_after(&other.fit, LATER + SHIFT, gpu_time(LATER) + SECOND - MS);
+	clock_fit_add(&other.fit, CLOCK_NOT_BEFORE, LATER + SHIFT, gpu_time(LATER) + SECOND);
+	clock_fit_add(&other.fit, CLOCK_NOT_AFTER, LATER + SHIFT, gpu_time(LATER) + SECOND - MS);
 	assert_true(times_clock(&other, LATER + SHIFT, &offset));
 	assert_in_range(offset.offset + (int64_t)SHIFT - (int64_t)AHEAD, SECOND - MS, SECOND);
 	times_close(&other);

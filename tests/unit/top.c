@@ -4,8 +4,9 @@
 #define add add_process /* two files have one */
 #include "../../tools/nvtaskset/show/processes.c"
 #undef add
+#include "../../tools/nvtaskset/show/cells.c"
+#include "../../tools/nvtaskset/show/table.c"
 #include "../../tools/nvtaskset/terminal/text.c"
-#include "../../tools/nvtaskset/top/columns.c"
 #include "../../tools/nvtaskset/top/keys.c"
 #include "../../tools/nvtaskset/top/layout.c"
 #include "../../tools/nvtaskset/top/model.c"
@@ -39,20 +40,43 @@ static void assert_page(const struct model *model, const struct view *view, cons
 	free(drawn);
 }
 
-static struct top_row row_with(int pid, const char *command, struct reading busy, struct reading rate)
-{
-	struct top_row row = {.pid = pid, .user = "ana", .command = command, .gpu = "0", .tpcs = "0-32", .pci = first_gpu,
-	                      .busy = busy, .rate = rate, .in_flight = reading_of(2)};
+static const struct reading unknown = {.is_known = false};
 
-	if (busy.is_known) {
-		row.tpc = reading_of(busy.value / 2);
-		row.time = reading_of(busy.value * 100);
-	}
+static struct process *process_of(int pid, const char *user, const char *command)
+{
+	static struct process processes[128];
+	static unsigned int next;
+	struct process *process = &processes[next++ % COUNT_OF(processes)];
+
+	*process = (struct process){.pid = pid, .user = (char *)user, .command = (char *)command};
+	return process;
+}
+
+static struct tpcset set_of(unsigned int first, unsigned int last)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, first, last);
+	return set;
+}
+
+static struct row row_with(int pid, const char *command, struct reading busy, struct reading rate)
+{
+	static struct tpcset set;
+	struct row row = {
+		.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
+
+	set = set_of(0, 32);
+	row.numbers[NUMBER_BUSY] = busy;
+	row.numbers[NUMBER_RATE] = rate;
+	row.numbers[NUMBER_IN_FLIGHT] = reading_of(2);
+	row.numbers[NUMBER_TPC_SHARE] = reading_if(busy.is_known, busy.value / 2);
+	row.numbers[NUMBER_BUSY_TIME] = reading_if(busy.is_known, busy.value * 100);
 	return row;
 }
 
 /* A model of these rows. */
-static struct model model_of(struct top_row *rows, size_t count)
+static struct model model_of(struct row *rows, size_t count)
 {
 	struct model model = {.row_count = count, .rows = rows, .all_count = count, .all = rows, .gpu_count = 1, .delay = 1};
 
@@ -60,13 +84,12 @@ static struct model model_of(struct top_row *rows, size_t count)
 	return model;
 }
 
-static const struct reading unknown = {.is_known = false};
 static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
 static const struct view by_busy = {.sort = TOP_BUSY};
 
 TEST(a_page)
 {
-	struct top_row rows[] = {
+	struct row rows[] = {
 		row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
 		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
 	};
@@ -82,10 +105,10 @@ TEST(a_page)
 
 TEST(what_is_not_known_is_not_0)
 {
-	struct top_row rows[] = {row_with(7, "./infer", unknown, unknown), row_with(8, "./idle", reading_of(0), reading_of(0))};
+	struct row rows[] = {row_with(7, "./infer", unknown, unknown), row_with(8, "./idle", reading_of(0), reading_of(0))};
 	struct model model = model_of(rows, 1);
 
-	rows[0].in_flight = unknown;
+	rows[0].numbers[NUMBER_IN_FLIGHT] = unknown;
 	model.why_no_times = "nobody measures";
 	assert_page(&model, &by_busy, &file,
 	            "nvtaskset top: 1 program, over 1 s\n"
@@ -105,7 +128,7 @@ TEST(what_is_not_known_is_not_0)
 
 TEST(what_busy_contains_is_marked)
 {
-	struct top_row rows[] = {row_with(7, "./train", reading_of(0.9), reading_of(10)),
+	struct row rows[] = {row_with(7, "./train", reading_of(0.9), reading_of(10)),
 	                         row_with(8, "./infer", reading_of(0.8), reading_of(4))};
 	struct model model = model_of(rows, 1);
 
@@ -137,39 +160,11 @@ TEST(what_busy_contains_is_marked)
 	            "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train\n"
 	            "*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
 	/* Together they have 130 %, since times in TPCs that they share count for both. */
-	rows[1].tpc = reading_of(0.85);
+	rows[1].numbers[NUMBER_TPC_SHARE] = reading_of(0.85);
 	model = model_of(rows, 2);
 	char *page = draw(&model, &by_busy, &file);
 
 	assert_non_null(strstr(page, "] 100.0% NVIDIA H200\n"));
-	free(page);
-}
-
-/* What README.md shows is what is drawn. */
-TEST(the_readme)
-{
-	struct top_row rows[] = {
-		row_with(16013, "python3 train.py", reading_of(0.618), reading_of(3102)),
-		row_with(16014, "./infer", reading_of(0.606), reading_of(20341)),
-	};
-	struct model model = model_of(rows, COUNT_OF(rows));
-	char text[65536];
-	FILE *readme = fopen("README.md", "r");
-
-	assert_non_null(readme);
-	text[fread(text, 1, sizeof text - 1, readme)] = '\0';
-	fclose(readme);
-	strcpy(rows[0].tpcs, "16-65");
-	strcpy(rows[1].tpcs, "0-15");
-	rows[0].tpc = reading_of(0.618 * 50 / 66);
-	rows[1].tpc = reading_of(0.606 * 16 / 66);
-	rows[0].time = reading_of(63.2);
-	rows[1].time = reading_of(58.41);
-	rows[0].in_flight = reading_of(4);
-	char *page = draw(&model, &by_busy, &file);
-
-	if (!strstr(text, page))
-		fail_msg("README.md lacks:\n%s", page);
 	free(page);
 }
 
@@ -190,27 +185,37 @@ static struct reading some_reading(double largest)
 
 #define ROWS_MAX 60
 
-static struct top_row some_row(int pid)
+static struct row some_row(int pid)
 {
 	static const char *const commands[] = {"./train", "\xe6\xbc\xa2\xe5\xad\x97 \xf0\x9f\x98\x80", "a",
 	                                       "python3 -m long.module --with=many --arguments=", "\xef\xbf\xbd[2J"};
 	static const char *const users[] = {"ana", "root", "a-user-with-a-very-long-name@example.com", "\xc3\xa9ric"};
-	static const char *const tpcs[] = {"all", "0-7", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38"};
-	struct top_row row = {.pid = pid, .user = users[some(4)], .command = commands[some(5)], .busy = some_reading(1),
-	                      .tpc = some_reading(1.2), .rate = some_reading(1e9), .in_flight = some_reading(1e6),
-	                      .time = some_reading(1e6)};
+	static struct tpcset sets[2];
+	struct process *process = process_of(pid, users[some(4)], commands[some(5)]);
+	struct row row = {.process = process, .has_gpu = some(5) > 0, .set = some(3) == 0 ? NULL : &sets[some(2)]};
 
+	sets[0] = set_of(0, 7);
+	for (unsigned int tpc = 0; tpc < 40; tpc += 2)
+		tpcset_add_range(&sets[1], tpc, tpc);
+	row.numbers[NUMBER_BUSY] = some_reading(1);
+	row.numbers[NUMBER_TPC_SHARE] = some_reading(1.2);
+	row.numbers[NUMBER_RATE] = some_reading(1e9);
+	row.numbers[NUMBER_IN_FLIGHT] = some_reading(1e6);
+	row.numbers[NUMBER_BUSY_TIME] = some_reading(1e6);
 	row.pci = some(2) ? first_gpu : second_gpu;
-	strcpy(row.gpu, some(5) == 0 ? "" : some(2) ? "0" : "0000:3b:00.0");
-	strcpy(row.tpcs, tpcs[some(3)]);
-	strcpy(row.quota, some(2) ? "" : some(2) ? "30ms/100ms" : "(9999999us/10s)");
-	strcpy(row.priority, some(2) ? "" : some(2) ? "0" : "(99)");
-	strcpy(row.weight, some(2) ? "" : some(2) ? "1" : "(10000)");
-	strcpy(row.policy, some(2) ? "" : some(2) ? "ht" : "(prt,pe)");
+	strcpy(row.gpu, !row.has_gpu ? "" : some(2) ? "0" : "0000:3b:00.0");
+	process->time.state = some(2) ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_NONE;
+	if (some(2))
+		process->revision.quota = (struct segment_quota){.run_us = some(2) ? 30000 : 9999999, .period_us = 10000000};
+	if (some(2))
+		process->revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(some(100)),
+		                                               .weight = 1 + some(10000),
+		                                               .scheduling = SEGMENT_PRT,
+		                                               .reservation = SEGMENT_PE};
 	return row;
 }
 
-static struct model some_model(struct top_row rows[ROWS_MAX], struct kernel_activity *kernel)
+static struct model some_model(struct row rows[ROWS_MAX], struct kernel_activity *kernel)
 {
 	struct model model = {.row_count = some(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some(5), .delay = 0.5,
 	                      .kernels = kernel, .kernel_count = some(2), .some_are_hidden = some(2)};
@@ -277,9 +282,13 @@ static void assert_fits(const char *page, const struct terminal *terminal)
 
 TEST(every_page_fits)
 {
-	static struct top_row rows[ROWS_MAX];
+	static struct row rows[ROWS_MAX];
 	char name[] = "void gemm<float, (int)128>(float const*, float*)";
-	struct kernel_activity kernel = {.name = name, .instances = 1000000000, .share = reading_of(1), .sum = reading_of(1e12)};
+	struct kernel_activity kernel = {.name = name};
+
+	kernel.numbers[KERNEL_INSTANCES] = reading_of(1e9);
+	kernel.numbers[KERNEL_SHARE] = reading_of(1);
+	kernel.numbers[KERNEL_TOTAL] = reading_of(1e12);
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		skip_because("needs the locale C.UTF-8");
@@ -301,7 +310,7 @@ TEST(every_page_fits)
 /* The last row can be reached, and what is typed is always to be seen. */
 TEST(scrolling_shows_every_row)
 {
-	static struct top_row rows[ROWS_MAX];
+	static struct row rows[ROWS_MAX];
 	const struct terminal terminal = {.is_terminal = true, .columns = 100, .rows = 12};
 
 	for (int i = 0; i < ROWS_MAX; i++)
@@ -329,7 +338,7 @@ TEST(scrolling_shows_every_row)
 
 TEST(no_escape_sequence_where_none_belongs)
 {
-	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
+	struct row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
 	struct model model = model_of(rows, 1);
 	struct terminal plain = {.is_terminal = true, .columns = 100, .rows = 24};
 	struct terminal no_colour = {.is_terminal = true, .moves_cursor = true, .columns = 100, .rows = 24};
@@ -348,7 +357,7 @@ TEST(no_escape_sequence_where_none_belongs)
 /* --- rows --------------------------------------------------------------------------------------------------------------- */
 
 static struct process listed[3];
-static struct activity activity[3];
+static struct row listed_rows[3];
 
 /* Three programs of two users; the second one's times are not known. */
 static struct activities look(void)
@@ -358,17 +367,19 @@ static struct activities look(void)
 
 	for (int i = 0; i < 3; i++) {
 		listed[i] = (struct process){.pid = 10 + i, .user = (char *)users[i], .command = (char *)commands[i]};
-		activity[i] = (struct activity){.row = {.process = &listed[i], .has_gpu = true, .pci = first_gpu},
-		                                .rate = reading_of(i), .busy = reading_of(i / 2.0), .time = reading_of(2 - i)};
+		listed_rows[i] = (struct row){.process = &listed[i], .has_gpu = true, .pci = first_gpu};
+		listed_rows[i].numbers[NUMBER_RATE] = reading_of(i);
+		listed_rows[i].numbers[NUMBER_BUSY] = reading_of(i / 2.0);
+		listed_rows[i].numbers[NUMBER_BUSY_TIME] = reading_of(2 - i);
 	}
 	listed[0].revision.quota = (struct segment_quota){.run_us = 3000, .period_us = 10000};
 	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
 	listed[2].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(0), .weight = 7};
 	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80), .scheduling = SEGMENT_PRT};
 	listed[0].revision.rank = (struct segment_rank){.reservation = SEGMENT_PE};
-	activity[1].busy = activity[1].time = unknown;
-	activity[1].why_no_times = "a profiler";
-	return (struct activities){.gpus = &none, .count = 3, .list = activity, .processes = {.count = 3, .list = listed}};
+	listed_rows[1].numbers[NUMBER_BUSY] = listed_rows[1].numbers[NUMBER_BUSY_TIME] = unknown;
+	listed_rows[1].why_no_times = "a profiler";
+	return (struct activities){.gpus = &none, .count = 3, .list = listed_rows, .processes = {.count = 3, .list = listed}};
 }
 
 static void assert_order(enum top_column sort, const char *user, const char *pids)
@@ -382,7 +393,7 @@ static void assert_order(enum top_column sort, const char *user, const char *pid
 	strcpy(view.user, user);
 	assert_int_equal(model_make(&model, &activities, &view, &error), 0);
 	for (size_t i = 0; i < model.row_count; i++)
-		snprintf(order + strlen(order), sizeof order - strlen(order), "%d ", model.rows[i].pid);
+		snprintf(order + strlen(order), sizeof order - strlen(order), "%d ", (int)model.rows[i].process->pid);
 	assert_string_equal(order, pids);
 	assert_int_equal(model.all_count, 3);
 	assert_string_equal(model.why_no_times, "a profiler");
@@ -397,11 +408,11 @@ TEST(sorting_and_users)
 	assert_order(TOP_TIME, "", "10 12 11 ");
 	assert_order(TOP_RATE, "", "12 11 10 ");
 	assert_order(TOP_COMMAND, "", "12 11 10 ");
-	assert_order(TOP_IN_FLIGHT, "", "12 11 10 "); /* all unknown: by the rate */
+	assert_order(TOP_WAITING, "", "12 11 10 "); /* all unknown: by the rate */
 	assert_order(TOP_QUOTA, "", "11 10 12 "); /* who has none comes last */
 	assert_order(TOP_PRIORITY, "", "11 12 10 ");
 	assert_order(TOP_WEIGHT, "", "12 11 10 ");
-	assert_order(TOP_POLICY, "", "11 10 12 ");
+	assert_order(TOP_POLICY, "", "10 11 12 ");
 	assert_order(TOP_PID, "bo", "10 12 ");
 	assert_order(TOP_PID, "eve", "");
 }
@@ -434,7 +445,7 @@ TEST(keys)
 	ASSERT_KEYS("\xc3\xa9", 0xc3, 0xa9);
 }
 
-static struct top_row typed_rows[30];
+static struct row typed_rows[30];
 
 /* Types into a view of 30 rows, of which the table shows 10. False if that ended the program. */
 static bool type(struct view *view, const char *bytes)

@@ -5,7 +5,7 @@
 
 static struct topology_list list;
 
-/* docs/facts.md, "Mask bits": P = 8, S = 9. */
+/* facts.md, "Mask bits": P = 8, S = 9. */
 TEST(rule_of_mask_bits)
 {
 	struct topology hopper = {.compute_major = 9, .gpc_limit = 8, .tpc_limit = 9};

@@ -230,7 +230,7 @@ static uint32_t write_limits(const struct topology *gpu, const unsigned char *qu
 	return 0;
 }
 
-/* The inverse of the rule in docs/facts.md, "Mask bits". Before Hopper the driver fills these fields, too, and they
+/* The inverse of the rule in facts.md, "Mask bits". Before Hopper the driver fills these fields, too, and they
  * must be ignored. */
 static int migratable(const struct topology *gpu, const struct topology_tpc *tpc)
 {

@@ -2,6 +2,7 @@
  * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
  * else.
  */
+#include "actions/complete.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"
@@ -9,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Output that could not be written is a failure: the disk is full, or the pipe is closed. */
 static int close_output(struct error *error)
@@ -31,8 +33,10 @@ static int say_version(const struct options *options, struct error *error)
 	return 0;
 }
 
-/* The actions that either succeed or fail. The others have exit statuses of their own. */
 static int (*const actions[])(const struct options *options, struct error *error) = {
+	[ACTION_RUN] = action_run,
+	[ACTION_SHOW] = action_partition,
+	[ACTION_CHANGE] = action_partition,
 	[ACTION_LIST] = action_list,
 	[ACTION_TOPOLOGY] = action_topology,
 	[ACTION_MEASURE] = action_measure,
@@ -46,25 +50,6 @@ static int (*const actions[])(const struct options *options, struct error *error
 	[ACTION_HELP] = say_help,
 	[ACTION_VERSION] = say_version,
 };
-
-static int act(const struct options *options, struct error *error)
-{
-	int status;
-
-	switch (options->action) {
-	case ACTION_RUN:
-		status = action_run(options, error);
-		break;
-	case ACTION_SHOW:
-	case ACTION_CHANGE:
-		status = action_partition(options, error);
-		break;
-	default:
-		status = actions[options->action](options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	}
-	return status;
-}
 
 /* The output could not be written. A partition that has been changed stays changed, and the exit status must say so. */
 static int explain_lost_output(const struct options *options, struct error *error)
@@ -83,12 +68,16 @@ int main(int count, char **arguments)
 {
 	struct options options;
 	struct error error = {.reason = ""};
-	int status = EXIT_FAILURE;
+	int status = -1;
 
 	if (probe_is_me(arguments[0]))
 		return probe_main();
+	if (count > 1 && strcmp(arguments[1], "--complete") == 0)
+		return complete(count - 1, arguments + 1);
 	if (parse_options(&options, count, arguments, &error) == 0)
-		status = act(&options, &error);
+		status = actions[options.action](&options, &error);
+	if (status < 0)
+		status = EXIT_FAILURE;
 	if (status == EXIT_SUCCESS && close_output(&error) < 0)
 		status = explain_lost_output(&options, &error);
 	if (status != EXIT_SUCCESS)

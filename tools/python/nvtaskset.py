@@ -99,195 +99,92 @@ def _integer(what, value, first, last, why):
 # --- the library ------------------------------------------------------------------------------------------------------
 
 
-class _Error(ctypes.Structure):
-    _fields_ = [("reason", ctypes.c_char * 312), ("code", ctypes.c_int), ("system_error", ctypes.c_int)]
+_NUMBER, _HANDLE, _TEXT, _SIZE = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+_U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
-class _Set(ctypes.Structure):
-    _fields_ = [("words", ctypes.c_uint64 * (_TPCS_MAX // 64))]
+def _structure(name, *types_and_members):
+    """A structure of nvtaskset.h: types, each before the names of the members that have it."""
+    fields = []
+    for kind, members in zip(types_and_members[::2], types_and_members[1::2]):
+        fields += [(member, kind) for member in members.split()]
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
 
 
-class _Gpu(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("bus_id", ctypes.c_char * 32),
-        ("name", ctypes.c_char * 64),
-        ("uuid", ctypes.c_char * 48),
-        ("compute_major", ctypes.c_uint),
-        ("compute_minor", ctypes.c_uint),
-        ("tpc_count", ctypes.c_uint),
-        ("sms_per_tpc", ctypes.c_uint),
-        ("gpc_limit", ctypes.c_uint),
-    ]
+def _sized(structure):
+    """An empty structure that begins with its size."""
+    return structure(size=ctypes.sizeof(structure))
 
 
-class _Counters(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("restricted", ctypes.c_uint64),
-        ("unrestricted", ctypes.c_uint64),
-        ("refreshed", ctypes.c_uint64),
-        ("reasons", ctypes.c_uint64 * 16),
-    ]
+_TIME_USE = (_U32, "in_force state", _U64, "present_us aside_us bounded held")
+_Error = _structure("_Error", ctypes.c_char * 312, "reason", ctypes.c_int, "code system_error")
+_Set = _structure("_Set", _U64 * (_TPCS_MAX // 64), "words")
+_Gpu = _structure("_Gpu", _SIZE, "size", ctypes.c_char * 32, "bus_id", ctypes.c_char * 64, "name", ctypes.c_char * 48, "uuid",
+                  _NUMBER, "compute_major compute_minor tpc_count sms_per_tpc gpc_limit")
+_Counters = _structure("_Counters", _SIZE, "size", _U64, "restricted unrestricted refreshed", _U64 * 16, "reasons")
+_Kernels = _structure("_Kernels", _SIZE, "size", _U64, "launched ended in_flight unannounced gaps",
+                      _U32, "launched_is_known ended_is_known")
+_Times = _structure("_Times", _SIZE, "size", _U64, "elapsed_ns span_ns busy_ns tpc_ns error_ns timed lost gaps",
+                    _U32, "is_known is_presence")
+_Function = _structure("_Function", _SIZE, "size", _TEXT, "name",
+                       _U64, "instances timed total_ns average_ns median_ns min_ns max_ns deviation_ns")
+_Claim = _structure("_Claim", _NUMBER, "gpu count")
+_Quota = _structure("_Quota", _SIZE, "size", _U32, "run_us period_us", *_TIME_USE)
+_Rank = _structure("_Rank", _SIZE, "size", ctypes.c_int32, "priority", _U32, "weight", *_TIME_USE)
+_Lending = _structure("_Lending", _SIZE, "size", _U32, "lend_us borrows", _Set, "borrow borrowed",
+                      _U64, "borrowed_tpc_us overruns", _U32, "in_force state")
 
-
-class _Kernels(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("launched", ctypes.c_uint64),
-        ("ended", ctypes.c_uint64),
-        ("in_flight", ctypes.c_uint64),
-        ("unannounced", ctypes.c_uint64),
-        ("gaps", ctypes.c_uint64),
-        ("launched_is_known", ctypes.c_uint32),
-        ("ended_is_known", ctypes.c_uint32),
-    ]
-
-
-class _Times(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("elapsed_ns", ctypes.c_uint64),
-        ("span_ns", ctypes.c_uint64),
-        ("busy_ns", ctypes.c_uint64),
-        ("tpc_ns", ctypes.c_uint64),
-        ("error_ns", ctypes.c_uint64),
-        ("timed", ctypes.c_uint64),
-        ("lost", ctypes.c_uint64),
-        ("gaps", ctypes.c_uint64),
-        ("is_known", ctypes.c_uint32),
-        ("is_presence", ctypes.c_uint32),
-    ]
-
-
-class _Function(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("name", ctypes.c_char_p),
-        ("instances", ctypes.c_uint64),
-        ("timed", ctypes.c_uint64),
-        ("total_ns", ctypes.c_uint64),
-        ("average_ns", ctypes.c_uint64),
-        ("median_ns", ctypes.c_uint64),
-        ("min_ns", ctypes.c_uint64),
-        ("max_ns", ctypes.c_uint64),
-        ("deviation_ns", ctypes.c_uint64),
-    ]
-
-
-class _Claim(ctypes.Structure):
-    _fields_ = [("gpu", ctypes.c_uint), ("count", ctypes.c_uint)]
-
-
-class _Quota(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("run_us", ctypes.c_uint32),
-        ("period_us", ctypes.c_uint32),
-        ("in_force", ctypes.c_uint32),
-        ("state", ctypes.c_uint32),
-        ("present_us", ctypes.c_uint64),
-        ("aside_us", ctypes.c_uint64),
-        ("bounded", ctypes.c_uint64),
-        ("held", ctypes.c_uint64),
-    ]
-
-
-class _Rank(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("priority", ctypes.c_int32),
-        ("weight", ctypes.c_uint32),
-        ("in_force", ctypes.c_uint32),
-        ("state", ctypes.c_uint32),
-        ("present_us", ctypes.c_uint64),
-        ("aside_us", ctypes.c_uint64),
-        ("bounded", ctypes.c_uint64),
-        ("held", ctypes.c_uint64),
-    ]
-
-
-class _Lending(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("lend_us", ctypes.c_uint32),
-        ("borrows", ctypes.c_uint32),
-        ("borrow", _Set),
-        ("borrowed", _Set),
-        ("borrowed_tpc_us", ctypes.c_uint64),
-        ("overruns", ctypes.c_uint64),
-        ("in_force", ctypes.c_uint32),
-        ("state", ctypes.c_uint32),
-    ]
-
-
-_NUMBER, _HANDLE, _TEXT = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p
+# Result and parameters of the functions. A function that can fail has no result here, and a pointer to an error as its last
+# parameter, which is left out.
+_TO = ctypes.POINTER
 _FUNCTIONS = {
     "version": (_TEXT,),
     "reason_text": (_TEXT, _NUMBER),
     "gap_text": (_TEXT, _NUMBER),
-    "set_parse_list": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
-    "set_parse_mask": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
-    "set_format_list": (_TEXT, ctypes.POINTER(_Set), _TEXT),
-    "set_format_mask": (_TEXT, ctypes.POINTER(_Set), _TEXT),
-    "topology_load": (ctypes.c_int, ctypes.POINTER(_HANDLE), ctypes.POINTER(_Error)),
+    "time_gap_text": (_TEXT, _NUMBER),
+    "quota_text": (_TEXT, _U32),
+    "set_format_list": (_TEXT, _TO(_Set), _TEXT),
+    "set_format_mask": (_TEXT, _TO(_Set), _TEXT),
     "topology_gpu_count": (_NUMBER, _HANDLE),
-    "topology_find_gpu": (ctypes.c_int, _HANDLE, _TEXT, ctypes.POINTER(_NUMBER), ctypes.POINTER(_Error)),
-    "gpu_describe": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Gpu), ctypes.POINTER(_Error)),
     "gpu_gpc_of": (ctypes.c_int, _HANDLE, _NUMBER, _NUMBER),
     "gpu_virtual_gpc_of": (ctypes.c_int, _HANDLE, _NUMBER, _NUMBER),
-    "gpu_choose": (
-        ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), _NUMBER, ctypes.c_int, ctypes.POINTER(_Set),
-        ctypes.POINTER(_Error),
-    ),
-    "group_make": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, _TEXT, _TEXT, ctypes.POINTER(_Error)),
-    "group_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, _TEXT, ctypes.POINTER(_Error)),
-    "group_of": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
     "group_close": (None, _HANDLE),
-    "group_remove": (ctypes.c_int, _TEXT, ctypes.POINTER(_Error)),
     "group_name": (_TEXT, _HANDLE, _TEXT),
-    "group_get": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
-    "group_set": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
-    "group_claim": (
-        ctypes.c_int, _HANDLE, ctypes.POINTER(_Claim), ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(_Error),
-    ),
-    "processes": (
-        ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t),
-        ctypes.POINTER(_Error),
-    ),
-    "partition_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
     "partition_close": (None, _HANDLE),
-    "partition_get": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
-    "partition_set": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
-    "partition_check": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Error)),
     "partition_descriptor": (ctypes.c_int, _HANDLE),
-    "partition_counters": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Counters), ctypes.POINTER(_Error)),
-    "quota_text": (_TEXT, ctypes.c_uint32),
-    **{
-        kind + function: (ctypes.c_int, _HANDLE, *arguments, ctypes.POINTER(_Error))
-        for kind in ("partition_", "group_")
-        for function, arguments in {
-            "quota": [ctypes.POINTER(_Quota)],
-            "rank": [ctypes.POINTER(_Rank)],
-            "set_quota": [ctypes.c_uint32, ctypes.c_uint32],
-            "set_priority": [_NUMBER],
-            "set_weight": [_NUMBER],
-            "lending": [ctypes.POINTER(_Lending)],
-            "set_lend": [ctypes.c_uint32],
-            "set_borrow": [ctypes.POINTER(_Set)],
-            "policy": [_TEXT],
-            "set_policy": [_TEXT],
-        }.items()
-    },
-    "partition_kernels": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Kernels), ctypes.POINTER(_Error)),
-    "watcher_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
     "watcher_close": (None, _HANDLE),
-    "watcher_look": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Error)),
-    "watcher_times": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Times), ctypes.POINTER(_Error)),
     "watcher_function_count": (_NUMBER, _HANDLE),
-    "watcher_function": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Function), ctypes.POINTER(_Error)),
-    "time_gap_text": (_TEXT, _NUMBER),
 }
+_FALLIBLE = {
+    "set_parse_list": (_TO(_Set), _TEXT, _NUMBER),
+    "set_parse_mask": (_TO(_Set), _TEXT, _NUMBER),
+    "topology_load": (_TO(_HANDLE),),
+    "topology_find_gpu": (_HANDLE, _TEXT, _TO(_NUMBER)),
+    "gpu_describe": (_HANDLE, _NUMBER, _TO(_Gpu)),
+    "gpu_choose": (_HANDLE, _NUMBER, _TO(_Set), _NUMBER, ctypes.c_int, _TO(_Set)),
+    "group_make": (_TO(_HANDLE), _HANDLE, _TEXT, _TEXT),
+    "group_open": (_TO(_HANDLE), _HANDLE, _TEXT),
+    "group_of": (_TO(_HANDLE), _HANDLE, ctypes.c_int),
+    "group_remove": (_TEXT,),
+    "group_claim": (_HANDLE, _TO(_Claim), _SIZE, ctypes.c_int),
+    "processes": (_TO(ctypes.c_int), _SIZE, _TO(_SIZE)),
+    "partition_open": (_TO(_HANDLE), _HANDLE, ctypes.c_int),
+    "partition_check": (_HANDLE,),
+    "partition_counters": (_HANDLE, _TO(_Counters)),
+    "partition_kernels": (_HANDLE, _NUMBER, _TO(_Kernels)),
+    "watcher_open": (_TO(_HANDLE), _HANDLE, ctypes.c_int),
+    "watcher_look": (_HANDLE, _NUMBER),
+    "watcher_times": (_HANDLE, _NUMBER, _TO(_Times)),
+    "watcher_function": (_HANDLE, _NUMBER, _TO(_Function)),
+}
+for _kind in ("partition_", "group_"):
+    for _name, _parameters in {
+        "get": (_NUMBER, _TO(_Set)), "set": (_NUMBER, _TO(_Set)), "quota": (_TO(_Quota),), "set_quota": (_U32, _U32),
+        "rank": (_TO(_Rank),), "set_priority": (_NUMBER,), "set_weight": (_NUMBER,), "lending": (_TO(_Lending),),
+        "set_lend": (_U32,), "set_borrow": (_TO(_Set),), "policy": (_TEXT,), "set_policy": (_TEXT,),
+    }.items():
+        _FALLIBLE[_kind + _name] = (_HANDLE, *_parameters)
+_FUNCTIONS.update({_name: (ctypes.c_int, *_parameters, _TO(_Error)) for _name, _parameters in _FALLIBLE.items()})
 
 
 def _candidates():
@@ -443,7 +340,7 @@ class Gpu:
 
     def __init__(self, number):
         self.number = _number(number)
-        gpu = _Gpu(size=ctypes.sizeof(_Gpu))
+        gpu = _sized(_Gpu)
         _try("gpu_describe", _topology(), self.number, ctypes.byref(gpu))
         self.bus_id, self.name, self.uuid = (text.decode() for text in (gpu.bus_id, gpu.name, gpu.uuid))
         self.compute = (gpu.compute_major, gpu.compute_minor)
@@ -493,7 +390,7 @@ def _strategy(strategy):
     return _STRATEGIES[strategy]
 
 
-# --- the time ---------------------------------------------------------------------------------------------------------
+# --- handles, and the time --------------------------------------------------------------------------------------------
 
 
 Quota = collections.namedtuple("Quota", "run period in_force state present aside bounded held")
@@ -517,14 +414,66 @@ def _use_of(given):
             given.bounded, given.held)
 
 
-class _Timed:
-    """What a process or a group was given of the time. Of a group, only that is known, and not what became of it."""
+class _Handle:
+    """A handle of the library, of this kind. `with` closes it."""
+
+    _kind = None
+
+    def _open(self, how, *arguments):
+        self._lock = threading.Lock()
+        self._handle = None
+        handle = _HANDLE()
+        _try(f"{self._kind}_{how}", ctypes.byref(handle), _topology(), *arguments)
+        self._handle = handle
+        return self
+
+    def _use(self, function, name, *arguments):
+        with self._lock:
+            if self._handle is None:
+                raise Error(f"the {self._kind} was closed here", ErrorCode.INVALID)
+            return function(f"{self._kind}_{name}", self._handle, *arguments)
+
+    def _read(self, structure, name, *arguments):
+        """What a function fills."""
+        filled = structure() if structure is _Set else _sized(structure)
+        self._use(_try, name, *arguments, ctypes.byref(filled))
+        return filled
+
+    def close(self):
+        with self._lock:
+            if self._handle is not None:
+                _call(self._kind + "_close", self._handle)
+                self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+def _pid(pid):
+    return _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
+
+
+class _Changeable(_Handle):
+    """What a process or a group may use, and what it was given of the time. Of a group, only that is known, and not what became of
+    it."""
+
+    def __getitem__(self, gpu):
+        return Set(self._read(_Set, "get", _number(gpu)))
+
+    def __setitem__(self, gpu, tpcs):
+        self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
 
     @property
     def quota(self):
         """The Quota; None if there was never one. Assigned as (run, period), in seconds; None lifts it."""
-        quota = _Quota(size=ctypes.sizeof(_Quota))
-        self._use(_try, "quota", ctypes.byref(quota))
+        quota = self._read(_Quota, "quota")
         if quota.period_us == 0:
             return None
         return Quota(quota.run_us / 1e6, quota.period_us / 1e6, *_use_of(quota))
@@ -541,15 +490,14 @@ class _Timed:
     @property
     def rank(self):
         """Priority and weight, as a Rank; None if there was never one of them."""
-        rank = _Rank(size=ctypes.sizeof(_Rank))
-        self._use(_try, "rank", ctypes.byref(rank))
+        rank = self._read(_Rank, "rank")
         if rank.priority < 0 and rank.weight == 0:
             return None
         return Rank(rank.priority if rank.priority >= 0 else None, rank.weight or None, *_use_of(rank))
 
     @property
     def priority(self):
-        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; 50 is as without."""
+        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; the default is 50."""
         return self.rank and self.rank.priority
 
     @priority.setter
@@ -558,23 +506,18 @@ class _Timed:
 
     @property
     def weight(self):
-        """1 to 10000; None if it was never given one. Can be assigned; 100 is as without."""
+        """1 to 10000; None if it was never given one. Can be assigned; the default is 100."""
         return self.rank and self.rank.weight
 
     @weight.setter
     def weight(self, wanted):
         self._use(_try, "set_weight", _integer("weight", wanted, 0, _NUMBER_MAX, "not a weight"))
 
-    def _lending(self):
-        lending = _Lending(size=ctypes.sizeof(_Lending))
-        self._use(_try, "lending", ctypes.byref(lending))
-        return lending
-
     @property
     def lend(self):
         """For how many seconds it may wait for its TPCs, which others may use while it is idle, of clients of MPS; None: they may
         not. Can be assigned."""
-        return self._lending().lend_us / 1e6 or None
+        return self._read(_Lending, "lending").lend_us / 1e6 or None
 
     @lend.setter
     def lend(self, wanted):
@@ -587,7 +530,7 @@ class _Timed:
     @property
     def borrow(self):
         """The Set of TPCs of which it may use what others lend, of clients of MPS; None: it borrows nothing. Can be assigned."""
-        lending = self._lending()
+        lending = self._read(_Lending, "lending")
         return Set(lending.borrow) if lending.borrows else None
 
     @borrow.setter
@@ -597,7 +540,7 @@ class _Timed:
     @property
     def borrowed(self):
         """The Set of TPCs of others that it uses now."""
-        return Set(self._lending().borrowed)
+        return Set(self._read(_Lending, "lending").borrowed)
 
     @property
     def policy(self):
@@ -617,10 +560,12 @@ class _Timed:
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
-class Group(_Timed):
+class Group(_Changeable):
     """The TPCs that a group of processes may use. group[gpu] is a Set for each GPU, and can be assigned: for all of them and
     those to come. nvtaskset(3) says what groups are. A Group has a file descriptor open until close(); `with` closes it.
     """
+
+    _kind = "group"
 
     def __init__(self, path):
         """Opens the group of a file that is there."""
@@ -635,38 +580,16 @@ class Group(_Timed):
     @classmethod
     def of(cls, pid):
         """Opens the group that a process is in."""
-        return cls.__new__(cls)._open("of", _integer("pid", pid, 1, (1 << 31) - 1, "not a process id"))
+        return cls.__new__(cls)._open("of", _pid(pid))
 
     @staticmethod
     def remove(path):
         """Removes the file of a group, which gives its TPCs back. One that is not there is no failure."""
         _try("group_remove", _path(path))
 
-    def _open(self, how, *arguments):
-        self._lock = threading.Lock()
-        self._handle = None
-        handle = _HANDLE()
-        _try("group_" + how, ctypes.byref(handle), _topology(), *arguments)
-        self._handle = handle
-        return self
-
-    def _use(self, function, *arguments):
-        with self._lock:
-            if self._handle is None:
-                raise Error("the group was closed here", ErrorCode.INVALID)
-            return function("group_" + arguments[0], self._handle, *arguments[1:])
-
     @property
     def name(self):
         return self._use(_call, "name", ctypes.create_string_buffer(64)).decode()
-
-    def __getitem__(self, gpu):
-        words = _Set()
-        self._use(_try, "get", _number(gpu), ctypes.byref(words))
-        return Set(words)
-
-    def __setitem__(self, gpu, tpcs):
-        self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
 
     def claim(self, counts, strategy="distributed"):
         """Gives the group TPCs that no other group has that has a file in the same directory: so many on each GPU, such as
@@ -678,22 +601,6 @@ class Group(_Timed):
             for gpu, count in counts.items()
         ))
         self._use(_try, "claim", claims, len(claims), _strategy(strategy))
-
-    def close(self):
-        with self._lock:
-            if self._handle is not None:
-                _call("group_close", self._handle)
-                self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        if getattr(self, "_handle", None) is not None:
-            self.close()
 
 
 # --- processes --------------------------------------------------------------------------------------------------------
@@ -719,74 +626,34 @@ def _gaps(function, bits):
     return [text.decode() for text in texts if text]
 
 
-class _Handle:
-    """A handle of the library, of this kind, to a process. `with` closes it."""
-
-    def __init__(self, kind, pid):
-        self.pid = _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
-        self._kind = kind
-        self._lock = threading.Lock()
-        self._handle = None
-        handle = _HANDLE()
-        _try(kind + "_open", ctypes.byref(handle), _topology(), self.pid)
-        self._handle = handle
-
-    def _use(self, function, *arguments):
-        with self._lock:
-            if self._handle is None:
-                raise _invalid("pid", self.pid, f"the {self._kind} was closed here")
-            return function(f"{self._kind}_{arguments[0]}", self._handle, *arguments[1:])
-
-    def close(self):
-        with self._lock:
-            if self._handle is not None:
-                _call(self._kind + "_close", self._handle)
-                self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        if getattr(self, "_handle", None) is not None:
-            self.close()
+class _OfProcess(_Handle):
+    def __init__(self, pid):
+        self.pid = _pid(pid)
+        self._open("open", self.pid)
 
     def __repr__(self):
         return f"<{type(self).__name__} of {self.pid}>"
 
 
-class Partition(_Timed, _Handle):
+class Partition(_OfProcess, _Changeable):
     """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
     `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes
     it. fileno() becomes readable when the process has ended, for use with select or asyncio.
     """
 
-    def __init__(self, pid):
-        super().__init__("partition", pid)
-
-    def __getitem__(self, gpu):
-        words = _Set()
-        self._use(_try, "get", _number(gpu), ctypes.byref(words))
-        return Set(words)
-
-    def __setitem__(self, gpu, tpcs):
-        self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
+    _kind = "partition"
 
     @property
     def counters(self):
-        counters = _Counters(size=ctypes.sizeof(_Counters))
-        self._use(_try, "counters", ctypes.byref(counters))
+        counters = self._read(_Counters, "counters")
         texts = ((_call("reason_text", number), count) for number, count in enumerate(counters.reasons))
         reasons = {text.decode(): count for text, count in texts if text}
         return Counters(counters.restricted, counters.unrestricted, counters.refreshed, reasons)
 
     def kernels(self, gpu):
         """The kernels that the process has run on a GPU, as Kernels."""
-        counts = _Kernels(size=ctypes.sizeof(_Kernels))
-        self._use(_try, "kernels", _number(gpu), ctypes.byref(counts))
+        counts = self._read(_Kernels, "kernels", _number(gpu))
         ended = (counts.ended, counts.in_flight, counts.unannounced)
         return Kernels(counts.launched if counts.launched_is_known else None,
                        *(ended if counts.ended_is_known else (None, None, None)),
@@ -850,15 +717,14 @@ def _known(number):
     return None if number == _UNKNOWN else number
 
 
-class Watcher(_Handle):
+class Watcher(_OfProcess):
     """Watches how long the GPUs are busy for a process, and with which kernels; see nvtaskset(3).
 
     The process pays for being watched, until close(); `with` closes it. All numbers are of the time since the Watcher was
     made, and estimates.
     """
 
-    def __init__(self, pid):
-        super().__init__("watcher", pid)
+    _kind = "watcher"
 
     def look(self, seconds=0):
         """Looks now and, sleeping in between, as often as needed for so many seconds. Without looks at least every
@@ -880,8 +746,7 @@ class Watcher(_Handle):
 
     def times(self, gpu):
         """How long a GPU was busy for the process as of the last look, as Times."""
-        times = _Times(size=ctypes.sizeof(_Times))
-        self._use(_try, "times", _number(gpu), ctypes.byref(times))
+        times = self._read(_Times, "times", _number(gpu))
         return Times(times.elapsed_ns, times.span_ns, _known(times.busy_ns), _known(times.tpc_ns), _known(times.error_ns),
                      times.timed, times.lost, _gaps("time_gap_text", times.gaps), bool(times.is_presence))
 
@@ -890,7 +755,6 @@ class Watcher(_Handle):
         return [self._function(number) for number in range(self._use(_call, "function_count"))]
 
     def _function(self, number):
-        function = _Function(size=ctypes.sizeof(_Function))
-        self._use(_try, "function", number, ctypes.byref(function))
+        function = self._read(_Function, "function", number)
         name, *numbers = (getattr(function, member) for member in Function._fields)
         return Function(name.decode(errors="replace") if name is not None else None, *map(_known, numbers))

@@ -1,7 +1,6 @@
 #include "allocation.h"
 
-#include "number.h"
-#include "reason.h"
+#include "common.h"
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>

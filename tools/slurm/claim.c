@@ -1,13 +1,12 @@
 #include "claim.h"
 
 #include "allocation.h"
-#include "reason.h"
+#include "base/clock.h"
+#include "common.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_MS 100
@@ -19,210 +18,6 @@ struct claims {
 	struct nvtaskset_claim wanted[ALLOCATION_GPUS_MAX];
 	size_t count;
 };
-
-/* --- claiming ---------------------------------------------------------------------------------------------------------- */
-
-/* Whether the set is made of whole GPCs, and of how many. */
-static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
-                          unsigned int count)
-{
-	struct nvtaskset_set seen = {{0}};
-	unsigned int gpcs = 0;
-
-	for (unsigned int tpc = nvtaskset_set_next(set, 0); tpc < NVTASKSET_TPCS_MAX; tpc = nvtaskset_set_next(set, tpc + 1)) {
-		int gpc = nvtaskset_gpu_gpc_of(topology, gpu, tpc);
-
-		if (gpc < 0)
-			return false;
-		if (!nvtaskset_set_has(&seen, tpc)) {
-			struct nvtaskset_set whole = nvtaskset_gpu_tpcs_of_gpc(topology, gpu, (unsigned int)gpc);
-
-			seen = nvtaskset_set_or(&seen, &whole);
-			gpcs++;
-		}
-	}
-	return gpcs == count && nvtaskset_set_equal(&seen, set);
-}
-
-/* So many TPCs, on all GPUs or on none. Where they are missing, the group stays without: another step may be waiting for them
- * too. */
-static int claim_tpcs(const struct job *job, const struct config *config, const struct claims *claims,
-                      struct nvtaskset_group **group, struct nvtaskset_error *error)
-{
-	char path[PATH_MAX], cgroup[PATH_MAX];
-
-	return nvtaskset_group_make(group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup), error) < 0
-	               ? -1
-	               : nvtaskset_group_claim(*group, claims->wanted, claims->count, config->strategy, error);
-}
-
-static int claim_count(const struct job *job, const struct config *config, const struct claims *claims,
-                       struct nvtaskset_error *error)
-{
-	struct nvtaskset_group *group = NULL;
-	int result = claim_tpcs(job, config, claims, &group, error);
-
-	nvtaskset_group_close(group);
-	return result;
-}
-
-/* What is not whole GPCs is given back. */
-static int try_gpcs(const struct job *job, const struct config *config, const struct claims *claims, unsigned int gpcs,
-                    struct nvtaskset_error *error)
-{
-	struct config packed = *config;
-	struct nvtaskset_group *group = NULL;
-	struct nvtaskset_set set;
-	unsigned int gpu = claims->wanted[0].gpu;
-	char path[PATH_MAX];
-
-	packed.strategy = NVTASKSET_PACKED;
-	int result = claim_tpcs(job, &packed, claims, &group, error);
-
-	if (result == 0)
-		result = nvtaskset_group_get(group, gpu, &set, error);
-	if (result == 0 && !is_whole_gpcs(claims->topology, gpu, &set, gpcs)) {
-		result = reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: no %u whole GPCs of GPU %u are free now", gpcs, gpcs, gpu);
-		nvtaskset_group_remove(jobs_path(job, path), NULL);
-	}
-	nvtaskset_group_close(group);
-	return result;
-}
-
-/* GPCs have different numbers of TPCs: the largest number first that the job's shards allow. */
-static int claim_gpcs(const struct job *job, const struct config *config, const struct claims *claims, unsigned int gpcs,
-                      struct nvtaskset_error *error)
-{
-	struct claims some = *claims;
-	int result = claims->count == 1 ? reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: the job has %u shards", gpcs,
-	                                             claims->wanted[0].count)
-	                                : reason_set(error, NVTASKSET_ERROR_OTHER, "--gpcs: the job has %zu GPUs", claims->count);
-
-	for (; result < 0 && error->code == NVTASKSET_ERROR_NO_ROOM && some.wanted[0].count >= gpcs; some.wanted[0].count--)
-		result = try_gpcs(job, config, &some, gpcs, error);
-	return result;
-}
-
-/* One step at a time: what one gives back another may just be counting on, and what one has claimed already, whatever it is,
- * holds for all. */
-static int claim_once(const struct job *job, const struct config *config, const struct options *options,
-                      const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
-{
-	struct jobs_note done;
-	int lock = jobs_lock(job, error), result = lock < 0 ? -1 : 0;
-
-	if (result == 0 && !(jobs_read_note(job, &done) && done.is_claimed)) {
-		result = options->unit == OPTIONS_GPCS ? claim_gpcs(job, config, claims, options->number, error)
-		                                       : claim_count(job, config, claims, error);
-		note->is_claimed = result == 0;
-		if (result == 0)
-			jobs_write_note(job, note);
-	}
-	if (lock >= 0)
-		close(lock);
-	return result;
-}
-
-/* --- waiting ----------------------------------------------------------------------------------------------------------- */
-
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* Removes what dead jobs have left. Whether this job is still to run. */
-static bool look(const struct job *job)
-{
-	struct allocation allocation;
-	struct nvtaskset_error ignored;
-
-	jobs_reconcile(job, &ignored);
-	return allocation_ask(&allocation, job->id, job->node, &ignored) < 0 || (allocation.is_here && !allocation.is_ending);
-}
-
-static int claim_in_time(const struct job *job, const struct config *config, const struct options *options,
-                         const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-	double end = seconds_now() + config->wait;
-	int result = claim_once(job, config, options, claims, note, error);
-	bool goes_on = true;
-
-	for (unsigned int i = 0;
-	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY); i++) {
-		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || seconds_now() < end);
-		if (goes_on && i > 0)
-			nanosleep(&pause, NULL);
-		if (goes_on)
-			result = claim_once(job, config, options, claims, note, error);
-	}
-	return result;
-}
-
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
-
-/* Who has the whole GPU has all its TPCs. */
-static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
-                      struct nvtaskset_claim *claim, struct nvtaskset_error *error)
-{
-	if (gpus_find(topology, order, gpu->number, &claim->gpu, error) < 0)
-		return -1;
-	struct nvtaskset_set all = nvtaskset_gpu_tpcs(topology, claim->gpu);
-
-	gpu->tpcs = nvtaskset_set_count(&all);
-	claim->count = gpu->shards ? gpu->shards : gpu->tpcs;
-	return 0;
-}
-
-static int check_options(const struct options *options, const struct jobs_note *note, struct nvtaskset_error *error)
-{
-	return note->count <= 1 || options->unit == OPTIONS_NONE
-	               ? options_check(options, note->gpus[0].shards, note->gpus[0].tpcs, error)
-	               : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs are for jobs on one GPU, and this one has %u",
-	                            note->count);
-}
-
-static int claim_on(const struct nvtaskset_topology *topology, const struct job *job, const struct config *config,
-                    const struct options *options, struct jobs_note *note, struct nvtaskset_error *error)
-{
-	struct claims claims = {.topology = topology, .count = note->count};
-
-	for (unsigned int i = 0; i < note->count; i++)
-		if (find_claim(topology, config->gpus, &note->gpus[i], &claims.wanted[i], error) < 0)
-			return -1;
-	return check_options(options, note, error) < 0 ? -1 : claim_in_time(job, config, options, &claims, note, error);
-}
-
-/* Jobs with whole GPUs are started also where nothing is known about these: jobs with shards are not. */
-static int claim_all(const struct job *job, const struct config *config, const struct options *options, struct jobs_note *note,
-                     struct nvtaskset_error *error)
-{
-	struct nvtaskset_topology *topology = NULL;
-	int result = nvtaskset_topology_load(&topology, error);
-
-	if (result == 0)
-		result = claim_on(topology, job, config, options, note, error);
-	else if (!jobs_has_shards(note))
-		result = check_options(options, note, error);
-	nvtaskset_topology_free(topology);
-	return result;
-}
-
-int claim(const struct job *job, unsigned int user, const struct config *config, const struct options *options,
-          struct jobs_note *note, struct nvtaskset_error *error)
-{
-	bool is_known = jobs_is_held(job) && jobs_read_note(job, note);
-
-	if (!is_known && jobs_begin(job, user, note, error) < 0)
-		return -1;
-	jobs_hold(job);
-	if (note->count == 0 || note->is_claimed)
-		return check_options(options, note, error);
-	return claim_all(job, config, options, note, error);
-}
 
 /* --- the job's control group --------------------------------------------------------------------------------------- */
 
@@ -242,7 +37,8 @@ bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 	return true;
 }
 
-const char *cgroup_find(uint32_t job, char path[PATH_MAX])
+/* Of this process, which is a step of the job. NULL if it is in none. */
+static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 {
 	char line[PATH_MAX];
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -303,8 +99,10 @@ static int find_by_device(const struct nvtaskset_topology *topology, unsigned in
 	return -1;
 }
 
-int gpus_find(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
-              struct nvtaskset_error *error)
+/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, whose numbers are the driver's. nvtaskset counts by PCI addresses. On
+ * most machines that is the same; otherwise the driver or plugstack.conf has the order: bus ids in Slurm's order, or "". */
+static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
+                    struct nvtaskset_error *error)
 {
 	if (*order)
 		return find_in_order(topology, order, slurms, gpu, error);
@@ -315,4 +113,186 @@ int gpus_find(const struct nvtaskset_topology *topology, const char *order, unsi
 	               ? 0
 	               : reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "Slurm's GPU %u: this machine has %u", slurms,
 	                            nvtaskset_topology_gpu_count(topology));
+}
+
+/* --- claiming ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the set is made of whole GPCs, and of how many. */
+static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
+                          unsigned int count)
+{
+	struct nvtaskset_set seen = {{0}};
+	unsigned int gpcs = 0;
+
+	for (unsigned int tpc = nvtaskset_set_next(set, 0); tpc < NVTASKSET_TPCS_MAX; tpc = nvtaskset_set_next(set, tpc + 1)) {
+		int gpc = nvtaskset_gpu_gpc_of(topology, gpu, tpc);
+
+		if (gpc < 0)
+			return false;
+		if (!nvtaskset_set_has(&seen, tpc)) {
+			struct nvtaskset_set whole = nvtaskset_gpu_tpcs_of_gpc(topology, gpu, (unsigned int)gpc);
+
+			seen = nvtaskset_set_or(&seen, &whole);
+			gpcs++;
+		}
+	}
+	return gpcs == count && nvtaskset_set_equal(&seen, set);
+}
+
+/* So many TPCs, on all GPUs or on none; `first` are those of the first GPU. Where they are missing, the group stays without:
+ * another step may be waiting for them. */
+static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, const struct claims *claims,
+                      struct nvtaskset_set *first, struct nvtaskset_error *error)
+{
+	char path[PATH_MAX], cgroup[PATH_MAX];
+	struct nvtaskset_group *group = NULL;
+	int result = nvtaskset_group_make(&group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup), error);
+
+	if (result == 0)
+		result = nvtaskset_group_claim(group, claims->wanted, claims->count, strategy, error);
+	if (result == 0)
+		result = nvtaskset_group_get(group, claims->wanted[0].gpu, first, error);
+	nvtaskset_group_close(group);
+	return result;
+}
+
+/* What is not whole GPCs is given back. */
+static int try_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
+{
+	struct nvtaskset_set set;
+	unsigned int gpu = claims->wanted[0].gpu;
+	char path[PATH_MAX];
+	int result = claim_tpcs(job, NVTASKSET_PACKED, claims, &set, error);
+
+	if (result == 0 && !is_whole_gpcs(claims->topology, gpu, &set, gpcs)) {
+		result = reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: no %u whole GPCs of GPU %u are free now", gpcs, gpcs, gpu);
+		nvtaskset_group_remove(jobs_path(job, path), NULL);
+	}
+	return result;
+}
+
+/* GPCs have different numbers of TPCs: the largest number first that the job's shards allow. */
+static int claim_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
+{
+	struct claims some = *claims;
+	int result = claims->count == 1 ? reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: the job has %u shards", gpcs,
+	                                             claims->wanted[0].count)
+	                                : reason_set(error, NVTASKSET_ERROR_OTHER, "--gpcs: the job has %zu GPUs", claims->count);
+
+	for (; result < 0 && error->code == NVTASKSET_ERROR_NO_ROOM && some.wanted[0].count >= gpcs; some.wanted[0].count--)
+		result = try_gpcs(job, &some, gpcs, error);
+	return result;
+}
+
+/* One step at a time: what one gives back another may just be counting on, and what one has claimed already, whatever it is,
+ * holds for all. */
+static int claim_once(const struct job *job, const struct config *config, const struct options *options,
+                      const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
+{
+	struct jobs_note done;
+	struct nvtaskset_set set;
+	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
+
+	if (result == 0 && !(jobs_read_note(job, &done) && done.is_claimed)) {
+		result = options->unit == OPTIONS_GPCS ? claim_gpcs(job, claims, options->number, error)
+		                                       : claim_tpcs(job, config->strategy, claims, &set, error);
+		note->is_claimed = result == 0;
+		if (result == 0)
+			jobs_write_note(job, note);
+	}
+	if (lock >= 0)
+		close(lock);
+	return result;
+}
+
+/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+
+/* Removes what dead jobs have left. Whether this job is still to run. */
+static bool look(const struct job *job)
+{
+	struct allocation allocation;
+	struct nvtaskset_error ignored;
+
+	jobs_reconcile(job, &ignored);
+	return allocation_ask(&allocation, job->id, job->node, &ignored) < 0 || (allocation.is_here && !allocation.is_ending);
+}
+
+static int claim_in_time(const struct job *job, const struct config *config, const struct options *options,
+                         const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
+{
+	double end = clock_ms() + config->wait * 1e3;
+	int result = claim_once(job, config, options, claims, note, error);
+	bool goes_on = true;
+
+	for (unsigned int i = 0;
+	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY); i++) {
+		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || clock_ms() < end);
+		if (goes_on && i > 0)
+			clock_pause_us(PAUSE_MS * 1000L);
+		if (goes_on)
+			result = claim_once(job, config, options, claims, note, error);
+	}
+	return result;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+
+/* A job that has the whole GPU has all its TPCs. */
+static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
+                      struct nvtaskset_claim *claim, struct nvtaskset_error *error)
+{
+	if (find_gpu(topology, order, gpu->number, &claim->gpu, error) < 0)
+		return -1;
+	struct nvtaskset_set all = nvtaskset_gpu_tpcs(topology, claim->gpu);
+
+	gpu->tpcs = nvtaskset_set_count(&all);
+	claim->count = gpu->shards ? gpu->shards : gpu->tpcs;
+	return 0;
+}
+
+static int check_options(const struct options *options, const struct jobs_note *note, struct nvtaskset_error *error)
+{
+	return note->count <= 1 || options->unit == OPTIONS_NONE
+	               ? options_check(options, note->gpus[0].shards, note->gpus[0].tpcs, error)
+	               : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs are for jobs on one GPU, and this one has %u",
+	                            note->count);
+}
+
+static int claim_on(const struct nvtaskset_topology *topology, const struct job *job, const struct config *config,
+                    const struct options *options, struct jobs_note *note, struct nvtaskset_error *error)
+{
+	struct claims claims = {.topology = topology, .count = note->count};
+
+	for (unsigned int i = 0; i < note->count; i++)
+		if (find_claim(topology, config->gpus, &note->gpus[i], &claims.wanted[i], error) < 0)
+			return -1;
+	return check_options(options, note, error) < 0 ? -1 : claim_in_time(job, config, options, &claims, note, error);
+}
+
+/* Jobs with whole GPUs are started also where nothing is known about these: jobs with shards are not. */
+static int claim_all(const struct job *job, const struct config *config, const struct options *options, struct jobs_note *note,
+                     struct nvtaskset_error *error)
+{
+	struct nvtaskset_topology *topology = NULL;
+	int result = nvtaskset_topology_load(&topology, error);
+
+	if (result == 0)
+		result = claim_on(topology, job, config, options, note, error);
+	else if (!jobs_has_shards(note))
+		result = check_options(options, note, error);
+	nvtaskset_topology_free(topology);
+	return result;
+}
+
+int claim(const struct job *job, unsigned int user, const struct config *config, const struct options *options,
+          struct jobs_note *note, struct nvtaskset_error *error)
+{
+	bool is_known = jobs_is_held(job) && jobs_read_note(job, note);
+
+	if (!is_known && jobs_begin(job, user, note, error) < 0)
+		return -1;
+	jobs_hold(job);
+	if (note->count == 0 || note->is_claimed)
+		return check_options(options, note, error);
+	return claim_all(job, config, options, note, error);
 }

@@ -1,7 +1,6 @@
 #include "config.h"
 
-#include "number.h"
-#include "reason.h"
+#include "common.h"
 
 #include <stdio.h>
 #include <string.h>

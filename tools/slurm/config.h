@@ -8,8 +8,6 @@
 
 #include <limits.h>
 
-#define CONFIG_GPUS_MAX 64
-
 struct config {
 	char directory[PATH_MAX];  /* of the groups' files; root's. %n is the node's name */
 	char library[PATH_MAX];    /* of our libcuda.so.1; "": programs find it by themselves (nvtaskset system enable) */

@@ -1,6 +1,6 @@
 -- nvtaskset for Slurm: --tpcs and --gpcs become a request for shards, which Slurm counts and places.
 --
--- With JobSubmitPlugins=lua, this is job_submit.lua beside slurm.conf, on the controller. Who has such a file already puts
+-- With JobSubmitPlugins=lua, this is job_submit.lua beside slurm.conf, on the controller. A site that has such a file puts
 -- this one beside it as nvtaskset.lua, and calls it first in slurm_job_submit:
 --
 --     dofile("/etc/slurm/nvtaskset.lua")

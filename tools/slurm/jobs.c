@@ -1,8 +1,7 @@
 #include "jobs.h"
 
 #include "allocation.h"
-#include "number.h"
-#include "reason.h"
+#include "common.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,16 +16,9 @@
 #define GROUP "job-"
 #define NOTE ".note-"
 #define LIVE ".live-"
-#define LOCK ".lock"
 #define LOOKED ".looked"
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
-
-const char *jobs_path(const struct job *job, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%.4000s/" GROUP "%u", job->directory, job->id);
-	return path;
-}
 
 static const char *path_in(const struct job *job, const char *name, char path[PATH_MAX])
 {
@@ -42,9 +34,9 @@ static const char *own_path(const struct job *job, const char *prefix, char path
 	return path_in(job, name, path);
 }
 
-static const char *note_path(const struct job *job, char path[PATH_MAX])
+const char *jobs_path(const struct job *job, char path[PATH_MAX])
 {
-	return own_path(job, NOTE, path);
+	return own_path(job, GROUP, path);
 }
 
 uint32_t jobs_of_name(const char *name)
@@ -65,7 +57,7 @@ int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 	struct stat status;
 
 	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
-		return reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", directory, strerror(errno));
+		return reason_set_errno(error, "%.200s", directory);
 	/* Whatever the umask was. The library asks the rest: whether others can change something there. */
 	if (lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_mode & 0755) != 0755)
 		chmod(directory, 0755);
@@ -82,7 +74,7 @@ static int for_each(const struct job *job, int (*each)(const struct job *, const
 
 	if (!directory)
 		return errno == ENOENT ? 0
-		                       : reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", job->directory, strerror(errno));
+		                       : reason_set_errno(error, "%.200s", job->directory);
 	while (result == 0 && (entry = readdir(directory))) {
 		uint32_t id = jobs_of_name(entry->d_name);
 
@@ -153,7 +145,7 @@ static bool read_any_note(const struct job *job, struct jobs_note *note)
 {
 	char path[PATH_MAX], text[TEXT_MAX];
 
-	return read_small(note_path(job, path), text) && parse_note(note, text);
+	return read_small(own_path(job, NOTE, path), text) && parse_note(note, text);
 }
 
 bool jobs_read_note(const struct job *job, struct jobs_note *note)
@@ -173,7 +165,7 @@ void jobs_write_note(const struct job *job, const struct jobs_note *note)
 		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number, note->gpus[i].shards,
 		                   note->gpus[i].tpcs);
 	snprintf(text + length, sizeof text - (size_t)length, "\n");
-	write_small(job, note_path(job, path), text);
+	write_small(job, own_path(job, NOTE, path), text);
 }
 
 bool jobs_has_shards(const struct jobs_note *note)
@@ -208,15 +200,14 @@ bool jobs_is_held(const struct job *job)
 	return held;
 }
 
-/* The lock ends with its holder. */
-int jobs_lock(const struct job *job, struct nvtaskset_error *error)
+int jobs_lock(const struct job *job, const char *name, struct nvtaskset_error *error)
 {
 	char path[PATH_MAX];
-	int file = open(path_in(job, LOCK, path), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int file = open(path_in(job, name, path), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (file >= 0 && flock(file, LOCK_EX) == 0)
 		return file;
-	reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", path, strerror(errno));
+	reason_set_errno(error, "%.200s", path);
 	if (file >= 0)
 		close(file);
 	return -1;
@@ -232,7 +223,7 @@ static int remove_file(const struct job *job, const char *name, struct nvtaskset
 	if (name[0] != '.')
 		return nvtaskset_group_remove(path, error);
 	return unlink(path) == 0 || errno == ENOENT ? 0
-	                                            : reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", path, strerror(errno));
+	                                            : reason_set_errno(error, "%.200s", path);
 }
 
 static int remove_its(const struct job *job, const char *name, uint32_t id, struct nvtaskset_error *error)
@@ -307,7 +298,7 @@ int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note,
 
 	if (ask(job, user, note, error) < 0)
 		return -1;
-	int lock = jobs_lock(job, error), result = lock < 0 ? -1 : 0;
+	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
 
 	if (result == 0 && jobs_read_note(job, &there) && there.start == note->start && there.restarts == note->restarts) {
 		*note = there;

@@ -73,8 +73,10 @@ unsigned int jobs_of_user(const struct job *job, unsigned int user);
 /* Whether the job has shards, not only whole GPUs. */
 bool jobs_has_shards(const struct jobs_note *note);
 
-/* Keeps other steps out until the descriptor is closed. -1 with the reason. */
-int jobs_lock(const struct job *job, struct nvtaskset_error *error);
+/* Takes the lock of this name in the job's directory, until the descriptor is closed or its holder ends: this one keeps other steps
+ * out. -1 with the reason. */
+#define JOBS_LOCK ".lock"
+int jobs_lock(const struct job *job, const char *name, struct nvtaskset_error *error);
 
 /* Removes all files of a job. -1 with the reason. */
 int jobs_remove(const struct job *job, struct nvtaskset_error *error);

@@ -3,7 +3,7 @@
 #include "mps/client.h"
 #include "mps/daemon.h"
 #include "mps/look.h"
-#include "reason.h"
+#include "common.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,17 +51,10 @@ static const char *pipes_of(const struct job *job, unsigned int user, char path[
 /* Keeps others from starting or ending the user's daemon until the descriptor is closed. -1 with the reason. */
 static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_error *error)
 {
-	char path[PATH_MAX];
+	char name[32];
 
-	snprintf(path, sizeof path, "%.4000s/." PREFIX "%u", job->directory, user);
-	int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	if (file >= 0 && flock(file, LOCK_EX) == 0)
-		return file;
-	reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", path, strerror(errno));
-	if (file >= 0)
-		close(file);
-	return -1;
+	snprintf(name, sizeof name, "." PREFIX "%u", user);
+	return jobs_lock(job, name, error);
 }
 
 /* --- as the user ---------------------------------------------------------------------------------------------------------- */
@@ -156,7 +148,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return 0;
 }
 
-/* And what it has left. One that has ended by itself is no failure. No job needs it: who still uses it is no job's program. */
+/* And the files that it has left. One that has ended by itself is no failure. No job needs it: a program that still uses it is no
+ * job's. */
 static int stop(const char *pipes, struct error *error)
 {
 	struct mps_status status;
@@ -181,7 +174,7 @@ static int make_home(const struct job *job, unsigned int user, struct nvtaskset_
 
 	home_of(job, user, path);
 	if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lchown(path, user, (gid_t)-1) < 0 || lstat(path, &status) < 0)
-		return reason_set(error, NVTASKSET_ERROR_SYSTEM, "%.200s: %s", path, strerror(errno));
+		return reason_set_errno(error, "%.200s", path);
 	return S_ISDIR(status.st_mode) ? 0 : reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is no directory", path);
 }
 

@@ -1,6 +1,6 @@
 /*
- * NVIDIA MPS: one control daemon for each user who has jobs with shards on the node, so that the programs of these jobs run side
- * by side, each within its TPCs. The prolog of the first such job starts it, the epilog of the last ends it, with whoever still
+ * NVIDIA MPS: one control daemon for each user with jobs with shards on the node, so that the programs of these jobs run side
+ * by side, each within its TPCs. The prolog of the first such job starts it, the epilog of the last ends it, with all that still
  * uses it.
  *
  * It runs as that user, and outside of the job: the processes of a prolog are slurmd's, so no job's end or control group ends

@@ -1,7 +1,6 @@
 #include "options.h"
 
-#include "number.h"
-#include "reason.h"
+#include "common.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,32 +31,22 @@ int options_parse_gpcs(struct options *options, const char *text)
 	return number_parse(&options->number, text, 1, 16);
 }
 
-/* What a log may show of a text: its beginning, without control characters. */
-static const char *one_line(char *line, size_t room, const char *text)
-{
-	snprintf(line, room, "%s", text);
-	for (char *at = line; *at; at++)
-		*at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
-	return line;
-}
-
-/* In the job's node, the text is what a user has sent. */
+/* In the job's node, the text is what a user has sent: a reason is one line. */
 static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
 {
 	struct options parsed;
+	struct nvtaskset_error error;
+	int result = 0;
 
-	if (!text || parse(&parsed, text) < 0) {
-		char line[41];
-
-		slurm_error("nvtaskset: --%s=%s: wants %s", name, one_line(line, sizeof line, text ? text : ""), wanted);
-		return -1;
-	}
-	if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS)) {
-		slurm_error("nvtaskset: --tpcs and --gpcs: give one of them");
-		return -1;
-	}
-	given = parsed;
-	return 0;
+	if (!text || parse(&parsed, text) < 0)
+		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--%s=%.40s: wants %s", name, text ? text : "", wanted);
+	else if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS))
+		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs: give one of them");
+	else
+		given = parsed;
+	if (result < 0)
+		slurm_error("nvtaskset: %s", error.reason);
+	return result;
 }
 
 static int take_tpcs(int value, const char *text, int is_remote)

@@ -1,91 +1,35 @@
 /*
- * Which hook of Slurm's runs what, and where. The rest of the plugin does not know how Slurm calls it.
+ * Which hook of Slurm's runs what, and where.
  *
  *   context      process                    user    here
- *   local        srun                       user    plugin.c: options
- *   allocator    sbatch, salloc             user    plugin.c: options
- *   slurmd       slurmd                     root    plugin.c: its start
- *   remote       slurmstepd, once a step    root    slurmstepd.c: the job's TPCs; as the user: each task's environment
- *   job_script   a process before each job  root    job_scripts.c: MPS
- *                and one after it                   job_scripts.c: gives the TPCs back; MPS
+ *   local        srun                       user    the options
+ *   allocator    sbatch, salloc             user    the options
+ *   slurmd       slurmd                     root    its start
+ *   remote       slurmstepd, once a step    root    the job's TPCs; as the user: each task's environment
+ *   job_script   a process before each job  root    MPS
+ *                and one after it                   gives the TPCs back; MPS
+ *
+ * A hook never fails where that would drain the node, and its user would not hear why: prolog and epilog write to Slurm's log, and
+ * a step keeps its reason, which each of its tasks prints.
  */
-#include "plugin.h"
-
-#include "config.h"
-#include "jobs.h"
+#include "claim.h"
+#include "common.h"
+#include "mps.h"
 #include "options.h"
 
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Slurm looks for these by name. */
-#pragma GCC visibility push(default)
-
-/* cppcheck-suppress unknownMacro */
-SPANK_PLUGIN(nvtaskset, 1)
-
-int slurm_spank_init(spank_t spank, int count, char **arguments)
-{
-	switch (spank_context()) {
-	case S_CTX_LOCAL:
-	case S_CTX_ALLOCATOR:
-		return srun_init(spank, count, arguments);
-	case S_CTX_SLURMD:
-		return slurmd_init(count, arguments);
-	case S_CTX_REMOTE:
-		return slurmstepd_init(spank, count, arguments);
-	default:
-		return 0;
-	}
-}
-
-int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments)
-{
-	(void)count;
-	(void)arguments;
-	return spank_context() == S_CTX_REMOTE ? slurmstepd_begin_step(spank) : 0;
-}
-
-int slurm_spank_task_init(spank_t spank, int count, char **arguments)
-{
-	(void)count;
-	(void)arguments;
-	return slurmstepd_begin_task(spank);
-}
-
-int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
-{
-	return prolog(spank, count, arguments);
-}
-
-int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
-{
-	return epilog(spank, count, arguments);
-}
-
-#pragma GCC visibility pop
-
-/* --- srun ---------------------------------------------------------------------------------------------------------- */
-
-/* srun, sbatch and salloc: the options, and nothing else. */
-
-/* An error in plugstack.conf must not keep users from submitting: the node says it. */
-int srun_init(spank_t spank, int count, char **arguments)
-{
-	(void)count;
-	(void)arguments;
-	return options_register(spank);
-}
-
-/* --- slurmd -------------------------------------------------------------------------------------------------------- */
-
-/* slurmd itself. */
+/* --- slurmd ----------------------------------------------------------------------------------------------------------- */
 
 /* A mistake is told when the daemon starts, and not by the first job. The files are looked through by the next step: it can
- * ask the controller, which perhaps does not answer yet (slurmstepd.c). */
-int slurmd_init(int count, char **arguments)
+ * ask the controller, which perhaps does not answer yet. */
+static int begin_slurmd(int count, char **arguments)
 {
 	struct config config;
 	struct nvtaskset_error error;
@@ -99,3 +43,280 @@ int slurmd_init(int count, char **arguments)
 	setenv(JOBS_LIFE, life, 1);
 	return 0;
 }
+
+/* --- before and after a job ------------------------------------------------------------------------------------------- */
+
+/* The job of a prolog or an epilog. */
+struct script {
+	struct config config;
+	char directory[PATH_MAX];
+	struct job job;
+	uid_t user;
+};
+
+static int begin_script(struct script *script, spank_t spank, int count, char **arguments, struct nvtaskset_error *error)
+{
+	script->job = (struct job){.directory = script->directory, .node = getenv("SLURMD_NODENAME")};
+	if (spank_get_item(spank, S_JOB_ID, &script->job.id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &script->user) != ESPANK_SUCCESS)
+		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm does not say which job this is");
+	return config_parse(&script->config, count, arguments, error) < 0
+	               ? -1
+	               : config_directory(&script->config, script->job.node, script->directory, error);
+}
+
+static int begin_job(const struct script *script, struct nvtaskset_error *error)
+{
+	if (!mps_is_wanted(&script->config))
+		return 0;
+	if (!script->job.node)
+		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm does not say on which node");
+	return jobs_make_directory(script->directory, error) < 0 ? -1
+	                                                         : mps_begin(&script->job, &script->config, script->user, error);
+}
+
+/* --- a step ----------------------------------------------------------------------------------------------------------- */
+
+/* The tasks are forked from this process, and so know it too. */
+static struct {
+	struct config config;
+	struct nvtaskset_error failure; /* "": none */
+	char directory[PATH_MAX];
+	char group[PATH_MAX];           /* "": the job has no TPCs, or whole GPUs */
+	char pipes[PATH_MAX];           /* of MPS; "": without */
+} step;
+
+/* The job goes back into the queue, where it may be; otherwise it fails. A node on which it can never run must not have it
+ * for ever. */
+static void requeue(const struct job *job, uint32_t id, const char *reason)
+{
+	struct allocation allocation;
+
+	if (id == SLURM_BATCH_SCRIPT && allocation_ask(&allocation, job->id, job->node, NULL) == 0 &&
+	    allocation.restarts < step.config.requeues && allocation_requeue(job->id) == 0)
+		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id, allocation.restarts + 1, reason);
+}
+
+/* Slurm gives all components the options of the last one, so they say nothing about this one. */
+static bool is_heterogeneous(spank_t spank)
+{
+	char size[16];
+
+	return spank_getenv(spank, "SLURM_HET_SIZE", size, sizeof size) == ESPANK_SUCCESS;
+}
+
+static int make_directory(const struct job *job, struct nvtaskset_error *error)
+{
+	return config_directory(&step.config, job->node, step.directory, error) < 0 ? -1 : jobs_make_directory(step.directory, error);
+}
+
+static int begin(const struct job *job, unsigned int user, const struct options *options, struct nvtaskset_error *error)
+{
+	struct jobs_note note;
+	struct nvtaskset_error ignored;
+
+	if (make_directory(job, error) < 0)
+		return -1;
+	jobs_reconcile_once(job, getenv(JOBS_LIFE), &ignored);
+	if (claim(job, user, &step.config, options, &note, error) < 0)
+		return -1;
+	if (!jobs_has_shards(&note))
+		return 0;
+	jobs_path(job, step.group);
+	return mps_is_wanted(&step.config) ? mps_find(job, user, step.pipes, error) : 0;
+}
+
+/* It has no tasks, and what it adopts has none of its environment. Where it is, it is there before the others until the job's
+ * end: so these need not ask the controller. */
+static void begin_extern(const struct job *job, unsigned int user)
+{
+	struct jobs_note note;
+	struct nvtaskset_error ignored;
+
+	if (make_directory(job, &ignored) == 0 && jobs_begin(job, user, &note, &ignored) == 0)
+		jobs_hold(job);
+}
+
+static void begin_step(spank_t spank)
+{
+	static const struct options none;
+	struct job job = {.directory = step.directory, .node = getenv("SLURMD_NODENAME")};
+	struct nvtaskset_error error;
+	uint32_t id;
+	uid_t user;
+
+	if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS || !job.node) {
+		reason_set(&step.failure, NVTASKSET_ERROR_OTHER, "Slurm does not say which job this is, or on which node");
+	} else if (id == SLURM_EXTERN_CONT) {
+		begin_extern(&job, user);
+	} else if (begin(&job, user, is_heterogeneous(spank) ? &none : options_given(), &error) < 0) {
+		step.failure = error;
+		if (error.code == NVTASKSET_ERROR_NO_ROOM || error.code == NVTASKSET_ERROR_BUSY)
+			requeue(&job, id, error.reason);
+	}
+}
+
+/* --- a task's environment ------------------------------------------------------------------------------------------------- */
+
+/* Programs get our library as from the command nvtaskset: its directory comes first in LD_LIBRARY_PATH, so that nothing of
+ * the system's changes, and jobs without TPCs find the driver alone. Where every program carries it anyway (nvtaskset system
+ * enable), and in containers, plugstack.conf says library=none. Its TPCs stand in the group's file: so changes reach all tasks. */
+
+#define GROUP_FILE "NVTASKSET_GROUP_FILE"
+#define SEARCH_PATH "LD_LIBRARY_PATH"
+#define SEARCH_PATH_MAX (128 * 1024) /* no variable of the kernel's is longer */
+
+static int set(spank_t spank, const char *variable, const char *value, struct nvtaskset_error *error)
+{
+	return spank_setenv(spank, variable, value, 1) == ESPANK_SUCCESS
+	               ? 0
+	               : reason_set(error, NVTASKSET_ERROR_OTHER, "%s: Slurm cannot set it", variable);
+}
+
+static int check_library(const char *library, struct nvtaskset_error *error)
+{
+	static const char *const names[] = {"libcuda.so.1", "libnvtaskset-driver.so.1"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "%.4000s/%s", library, names[i]);
+		if (access(path, R_OK) < 0)
+			return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is not there or cannot be read: 'make install' on this node "
+			                                                "puts it there", path);
+	}
+	return 0;
+}
+
+/* Once, and in front, whatever the step's environment has from the job's script. */
+static int put_library_first(spank_t spank, const char *library, struct nvtaskset_error *error)
+{
+	char *path = malloc(SEARCH_PATH_MAX + PATH_MAX);
+	size_t length = strlen(library);
+	int result = -1;
+
+	if (!path)
+		return reason_set(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
+	char *rest = path + length + 1;
+
+	memcpy(path, library, length);
+	path[length] = ':';
+	*rest = '\0';
+	spank_err_t found = spank_getenv(spank, SEARCH_PATH, rest, SEARCH_PATH_MAX);
+
+	if (found != ESPANK_SUCCESS && found != ESPANK_ENV_NOEXIST) {
+		reason_set(error, NVTASKSET_ERROR_OTHER, SEARCH_PATH ": %s", spank_strerror(found));
+	} else if (found == ESPANK_SUCCESS && strncmp(rest, library, length) == 0 && (rest[length] == ':' || !rest[length])) {
+		result = 0;
+	} else {
+		/* An empty entry would be the current directory. */
+		if (found != ESPANK_SUCCESS || !*rest)
+			path[length] = '\0';
+		result = set(spank, SEARCH_PATH, path, error);
+	}
+	free(path);
+	return result;
+}
+
+static void leave_others(spank_t spank, const char *directory)
+{
+	char path[PATH_MAX];
+	size_t length = strlen(directory);
+
+	if (spank_getenv(spank, GROUP_FILE, path, sizeof path) == ESPANK_SUCCESS && strncmp(path, directory, length) == 0 &&
+	    path[length] == '/')
+		spank_unsetenv(spank, GROUP_FILE);
+}
+
+/* A CUDA_MPS_PIPE_DIRECTORY that the user has set stays. A job without a group keeps a group of its user's own. */
+static int set_environment(spank_t spank, struct nvtaskset_error *error)
+{
+	const char *library = step.config.library;
+
+	if (!*step.group) {
+		leave_others(spank, step.directory);
+		return 0;
+	}
+	/* Of an nvtaskset that has started srun, on another machine perhaps. */
+	spank_unsetenv(spank, "NVTASKSET_PARTITION");
+	spank_unsetenv(spank, "NVTASKSET_PID");
+	if (*step.pipes)
+		spank_setenv(spank, "CUDA_MPS_PIPE_DIRECTORY", step.pipes, 0);
+	if (set(spank, GROUP_FILE, step.group, error) < 0)
+		return -1;
+	return *library && (check_library(library, error) < 0 || put_library_first(spank, library, error) < 0) ? -1 : 0;
+}
+
+/* --- the hooks -------------------------------------------------------------------------------------------------------- */
+
+/* Slurm looks for these by name. */
+#pragma GCC visibility push(default)
+
+/* cppcheck-suppress unknownMacro */
+SPANK_PLUGIN(nvtaskset, 1)
+
+/* An error in plugstack.conf must not keep users from submitting: the node says it. */
+int slurm_spank_init(spank_t spank, int count, char **arguments)
+{
+	switch (spank_context()) {
+	case S_CTX_REMOTE:
+		config_parse(&step.config, count, arguments, &step.failure);
+		return options_register(spank);
+	case S_CTX_LOCAL:
+	case S_CTX_ALLOCATOR:
+		return options_register(spank);
+	case S_CTX_SLURMD:
+		return begin_slurmd(count, arguments);
+	default:
+		return 0;
+	}
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments)
+{
+	(void)count;
+	(void)arguments;
+	if (spank_context() == S_CTX_REMOTE && !step.failure.reason[0])
+		begin_step(spank);
+	return 0;
+}
+
+/* In each task, as its user, behind all that Slurm itself sets in its environment. */
+int slurm_spank_task_init(spank_t spank, int count, char **arguments)
+{
+	struct nvtaskset_error error = step.failure;
+	int result = error.reason[0] ? -1 : set_environment(spank, &error);
+
+	(void)count;
+	(void)arguments;
+	if (result < 0)
+		slurm_error("nvtaskset: %s", error.reason);
+	return result;
+}
+
+/* Before the job's first step on this node, in each of its runs. */
+int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
+{
+	struct script script;
+	struct nvtaskset_error error;
+
+	if (begin_script(&script, spank, count, arguments, &error) < 0 || begin_job(&script, &error) < 0)
+		slurm_error("nvtaskset: job %u: %s", script.job.id, error.reason);
+	return 0;
+}
+
+/* After the job's processes on this node have ended. What cannot be removed now, a later step removes when it looks through the
+ * files (jobs.h). */
+int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
+{
+	struct script script;
+	struct nvtaskset_error error;
+
+	if (begin_script(&script, spank, count, arguments, &error) < 0 || jobs_remove(&script.job, &error) < 0)
+		slurm_error("nvtaskset: job %u: its TPCs are not free yet: %s", script.job.id, error.reason);
+	else
+		mps_end(&script.job, &script.config, script.user);
+	return 0;
+}
+
+#pragma GCC visibility pop

@@ -1,7 +1,7 @@
 #include "channels.h"
 
 #include "gpu/topology/rm_abi.h"
-#include "list.h"
+#include "kernel_client.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -52,7 +52,9 @@ bool channels_are_current(void)
 	return changes_seen == atomic_load(&changes);
 }
 
-void channels_list_are_suspended(bool wanted)
+/* While they are suspended, channels that come count as changes only when they are resumed: a context that is being made needs its
+ * own. */
+static void set_suspended(bool wanted)
 {
 	atomic_store(&are_suspended, wanted);
 	if (!wanted && atomic_exchange(&some_are_new, false))
@@ -99,11 +101,6 @@ void channels_unwatch(void)
 #define GAP_SEEN 64
 
 struct channels_list channels_list;
-
-unsigned int channels_count(void)
-{
-	return channels_list.count;
-}
 
 static struct channel_group *find_group(struct channel_group *groups, unsigned int count, uint32_t handle)
 {
@@ -217,7 +214,8 @@ static bool add_new(const struct kernel_client *client)
 	return has_room;
 }
 
-enum channels_result channels_list_make(const struct kernel_client *client, struct error *error)
+/* Brings the list up to date: channels that have gone leave it, new ones are looked for. */
+static enum channels_result make_list(const struct kernel_client *client, struct error *error)
 {
 	uint64_t now = atomic_load(&changes);
 	enum channels_result result = CHANNELS_DONE;
@@ -238,15 +236,6 @@ enum channels_result channels_list_make(const struct kernel_client *client, stru
 	return result;
 }
 
-enum channels_result channels_list_refresh(const struct kernel_client *client, struct error *error)
-{
-	enum channels_result result = channels_list.count > 0 ? CHANNELS_DONE : CHANNELS_NONE;
-
-	if (!channels_are_current() && !atomic_load(&are_suspended))
-		result = channels_list_make(client, error);
-	return result;
-}
-
 uint64_t channels_looks(void)
 {
 	return looks;
@@ -256,7 +245,208 @@ enum channels_result channels_find(struct error *error)
 {
 	struct kernel_client client;
 
-	return kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED : channels_list_make(&client, error);
+	return kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED : make_list(&client, error);
+}
+
+/* --- suspending them ------------------------------------------------------------------------------------------------ */
+
+/* One handle of the list is no channel, and nothing was done. */
+#define STATUS_NO_CHANNEL 0x21
+
+#define DISABLE_CHANNELS 0x2080110b /* ctrl/ctrl2080/ctrl2080fifo.h */
+#define CHANNELS_AT_ONCE 64
+struct disable_channels {
+	uint8_t disable;
+	uint32_t count;
+	uint8_t only_scheduling;
+	uint8_t rewind;
+	uint64_t event;
+	uint32_t clients[CHANNELS_AT_ONCE];
+	uint32_t channels[CHANNELS_AT_ONCE];
+};
+
+_Static_assert(sizeof(struct disable_channels) == 536, "layout");
+
+/* One call for those of this subdevice from `from` on, which then is where the next call goes on; at most up to `end`. */
+static uint32_t disable(const struct kernel_client *client, unsigned int subdevice, bool suspends, unsigned int *from,
+                    unsigned int end)
+{
+	static struct disable_channels call;
+	unsigned int place = *from;
+
+	call = (struct disable_channels){.disable = suspends};
+	for (; place < end && call.count < CHANNELS_AT_ONCE; place++) {
+		if (channels_list.channels[place].device == channels_list.subdevices[subdevice].device) {
+			call.clients[call.count] = client->handle;
+			call.channels[call.count++] = channels_list.channels[place].handle;
+		}
+	}
+	uint32_t status = call.count == 0 ? (uint32_t)STATUS_OK
+	                                  : kernel_client_control(client, channels_list.subdevices[subdevice].handle, DISABLE_CHANNELS,
+	                                                          &call, sizeof call);
+
+	*from = place;
+	return status;
+}
+
+/* The first status that is not STATUS_OK; it ends the work, unless everything is to be tried. */
+static uint32_t disable_all(const struct kernel_client *client, bool suspends, bool tries_all)
+{
+	uint32_t first = STATUS_OK;
+
+	for (unsigned int subdevice = 0; subdevice < channels_list.subdevice_count && (first == STATUS_OK || tries_all); subdevice++) {
+		unsigned int place = 0;
+
+		while (place < channels_list.count && (first == STATUS_OK || tries_all)) {
+			uint32_t status = disable(client, subdevice, suspends, &place, channels_list.count);
+
+			first = first == STATUS_OK ? status : first;
+		}
+	}
+	return first;
+}
+
+/* Each channel by itself: one that is gone does not keep the others from coming back. False if one is refused that is there. */
+static bool resume_each(const struct kernel_client *client)
+{
+	bool are_back = true;
+
+	for (unsigned int subdevice = 0; subdevice < channels_list.subdevice_count; subdevice++) {
+		for (unsigned int place = 0; place < channels_list.count;) {
+			uint32_t status = disable(client, subdevice, false, &place, place + 1);
+
+			are_back = are_back && (status == STATUS_OK || status == STATUS_NO_CHANNEL);
+		}
+	}
+	return are_back;
+}
+
+static bool resume(const struct kernel_client *client)
+{
+	struct error error;
+	uint32_t status = disable_all(client, false, true);
+
+	if (status == STATUS_NO_CHANNEL && make_list(client, &error) == CHANNELS_DONE)
+		status = disable_all(client, false, true);
+	return status == STATUS_OK || resume_each(client);
+}
+
+/* All, or none. */
+static uint32_t suspend(const struct kernel_client *client)
+{
+	uint32_t status = disable_all(client, true, false);
+
+	if (status != STATUS_OK)
+		resume(client);
+	return status;
+}
+
+/* A list that is out of date is brought up to date once. */
+static enum channels_result suspend_listed(const struct kernel_client *client, struct error *error)
+{
+	enum channels_result result = channels_are_current() ? CHANNELS_DONE : make_list(client, error);
+	uint32_t status = result == CHANNELS_DONE ? suspend(client) : STATUS_OK;
+
+	if (status == STATUS_NO_CHANNEL) {
+		result = make_list(client, error);
+		status = result == CHANNELS_DONE ? suspend(client) : STATUS_OK;
+	}
+	if (status != STATUS_OK) {
+		error_set(error, "the kernel driver does not suspend its work (status %#x)", status);
+		result = CHANNELS_REFUSED;
+	}
+	return result;
+}
+
+enum channels_result channels_suspend(struct error *error)
+{
+	struct kernel_client client;
+	enum channels_result result = kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED
+	                                                                      : suspend_listed(&client, error);
+
+	set_suspended(result == CHANNELS_DONE);
+	return result;
+}
+
+int channels_resume(struct error *error)
+{
+	struct kernel_client client;
+
+	set_suspended(false);
+	if (kernel_client_reach(&client, error) < 0)
+		return -1;
+	return resume(&client) ? 0 : error_set(error, "the kernel driver does not resume its work");
+}
+
+/* --- their time slices ---------------------------------------------------------------------------------------------- */
+
+#define SET_TIMESLICE 0xa06c0103 /* ctrl/ctrla06c/ctrla06cgpfifo.h: of a group, in us */
+#define GET_TIMESLICE 0xa06c0104
+
+/* The same, if channels have changed and are not suspended: who suspends them must see that some are new. */
+static enum channels_result refresh_list(const struct kernel_client *client, struct error *error)
+{
+	enum channels_result result = channels_list.count > 0 ? CHANNELS_DONE : CHANNELS_NONE;
+
+	if (!channels_are_current() && !atomic_load(&are_suspended))
+		result = make_list(client, error);
+	return result;
+}
+
+/* Its context has gone meanwhile. */
+static bool is_gone(const struct kernel_client *client, const struct channel_group *group)
+{
+	return kernel_client_class_of(client, group->handle) != CLASS_GROUP;
+}
+
+/* A slice that is 0 would be none that could be given back. */
+static uint32_t remember(const struct kernel_client *client, struct channel_group *group)
+{
+	uint32_t status = STATUS_OK;
+
+	if (group->slice_us == 0)
+		status = kernel_client_control(client, group->handle, GET_TIMESLICE, &group->slice_us, sizeof group->slice_us);
+	return status == STATUS_OK && group->slice_us == 0 ? (uint32_t)STATUS_NOT_PERMITTED : status;
+}
+
+static uint32_t set_slice(const struct kernel_client *client, struct channel_group *group, uint64_t slice_us)
+{
+	if (group->ours_us == slice_us)
+		return STATUS_OK;
+	uint32_t status = remember(client, group);
+	uint64_t wanted = slice_us > 0 ? slice_us : group->slice_us;
+
+	if (status == STATUS_OK)
+		status = kernel_client_control(client, group->handle, SET_TIMESLICE, &wanted, sizeof wanted);
+	if (status == STATUS_OK)
+		group->ours_us = slice_us;
+	return status;
+}
+
+/* One that refuses does not keep the others from theirs. */
+static enum channels_result set_slices(const struct kernel_client *client, uint64_t slice_us, struct error *error)
+{
+	uint32_t first = STATUS_OK;
+
+	for (unsigned int i = 0; i < channels_list.group_count; i++) {
+		struct channel_group *group = &channels_list.groups[i];
+		uint32_t status = set_slice(client, group, slice_us);
+
+		if (first == STATUS_OK && status != STATUS_OK && !is_gone(client, group))
+			first = status;
+	}
+	if (first != STATUS_OK)
+		error_set(error, "the kernel driver does not set its time slices (status %#x)", first);
+	return first == STATUS_OK ? CHANNELS_DONE : CHANNELS_REFUSED;
+}
+
+enum channels_result channels_set_slice(uint64_t slice_us, struct error *error)
+{
+	struct kernel_client client;
+	enum channels_result result = kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED
+	                                                                      : refresh_list(&client, error);
+
+	return result == CHANNELS_DONE ? set_slices(&client, slice_us, error) : result;
 }
 
 void channels_after_fork(void)

@@ -1,12 +1,12 @@
 /*
- * Suspends this process's work on the GPUs, in the middle of kernels, and resumes it (suspend.c); and sets for how long
- * at a time it runs (slice.c; docs/facts.md, "Time slices").
+ * Suspends this process's work on the GPUs, in the middle of kernels, and resumes it; and sets for how long at a time it
+ * runs (facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some that can run kernels, all
  * in one group. The kernel driver lets a process stop its own ones, and set the time slice of its own groups, through the client
  * that the CUDA driver has (kernel_client.h). We ask for the client's objects ourselves.
  *
- * What calls of suspended programs do is in docs/hardware.md: many wait. So the thread that suspends must not call the CUDA
+ * What calls of suspended programs do is in hardware.md: many wait. So the thread that suspends must not call the CUDA
  * driver.
  *
  * Under MPS all clients' channels are in the server's group: this must not be used there.
@@ -52,9 +52,32 @@ enum channels_result channels_set_slice(uint64_t slice_us, struct error *error);
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);
 
-/* How often they were looked for. Of the last look: channels that can run kernels. */
+/* How often they were looked for. */
 uint64_t channels_looks(void);
-unsigned int channels_count(void);
+
+/* What was found, in our thread alone. */
+#define SUBDEVICES_MAX 64
+#define CHANNELS_MAX 4096
+#define GROUPS_MAX (CHANNELS_MAX / 4)
+
+extern struct channels_list {
+	unsigned int count;
+	struct channel {
+		uint32_t handle;
+		uint32_t device; /* whose subdevice is to be asked */
+	} channels[CHANNELS_MAX];
+	unsigned int subdevice_count;
+	struct {
+		uint32_t handle;
+		uint32_t device;
+	} subdevices[SUBDEVICES_MAX];
+	unsigned int group_count;
+	struct channel_group {
+		uint32_t handle;
+		uint64_t slice_us; /* that it has by itself; 0: not known yet */
+		uint64_t ours_us;  /* that it has from us; 0: none */
+	} groups[GROUPS_MAX];      /* their handles are never used again */
+} channels_list __attribute__((visibility("hidden")));
 
 /* In the child of a fork: it has no client, and no channels. */
 void channels_after_fork(void);

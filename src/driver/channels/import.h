@@ -1,6 +1,6 @@
 /*
  * The driver library's import of `ioctl`: the word in its table of imports through which it calls the C library's function,
- * all of its calls of the kernel driver (docs/facts.md, "Time slices").
+ * all of its calls of the kernel driver (facts.md, "Time slices").
  *
  * Only kernel_client.c uses it, in programs that were given something in time (SECURITY.md).
  */

@@ -1,5 +1,6 @@
 #include "kernel_client.h"
 
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
 #include "import.h"
@@ -121,34 +122,21 @@ void kernel_client_provoke(void)
 	}
 }
 
-static void ask_in_primary(CUdevice device)
+static bool ask_in(CUcontext context)
 {
-	CUcontext context = NULL;
-	unsigned int flags;
-	int is_active = 0;
+	bool is_pushed;
 
-	if (driver.primary_get_state(device, &flags, &is_active) != CUDA_SUCCESS || !is_active ||
-	    driver.primary_retain(&context, device) != CUDA_SUCCESS)
-		return;
-	if (driver.context_push(context) == CUDA_SUCCESS) {
+	if (contexts_enter(context, &is_pushed) == CUDA_SUCCESS) {
 		kernel_client_provoke();
-		driver.context_pop(&context);
+		contexts_leave(is_pushed);
 	}
-	driver.primary_release(device);
+	return !kernel_client_is_known();
 }
 
 void kernel_client_provoke_in_primary(void)
 {
-	bool can_find = driver.primary_get_state && driver.primary_retain && driver.primary_release;
-	int count = 0;
-	CUdevice device;
-
-	if (!can_find || driver.device_get_count(&count) != CUDA_SUCCESS)
-		return;
-	for (int number = 0; number < count && !kernel_client_is_known(); number++) {
-		if (driver.device_get(&device, number) == CUDA_SUCCESS)
-			ask_in_primary(device);
-	}
+	if (!kernel_client_is_known())
+		contexts_visit_primaries(ask_in);
 }
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */

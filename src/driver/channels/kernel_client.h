@@ -1,6 +1,6 @@
 /*
  * The CUDA driver's client of NVIDIA's kernel driver: through it, and the descriptor that it was made with, a process reaches
- * its own objects (docs/facts.md, "Time slices"). To learn these two, we watch what the CUDA driver asks the kernel driver
+ * its own objects (facts.md, "Time slices"). To learn these two, we watch what the CUDA driver asks the kernel driver
  * (import.h). Nothing is asked about any other client.
  *
  * Only for channels.h, in programs that were given something in time.

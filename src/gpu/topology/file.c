@@ -1,4 +1,4 @@
-/* The text format of a topology, which docs/topology-format.md describes: as a file, and as one line of the environment. */
+/* The text format of a topology, which topology-format.md describes: as a file, and as one line of the environment. */
 #include "topology.h"
 
 #include "base/proc.h"

@@ -143,7 +143,7 @@ static const struct limits {
 	uint16_t gpcs;
 	uint16_t tpcs;
 } published[] = {
-	{9, 0, 8, 9}, /* GH100; docs/facts.md, "Mask bits" */
+	{9, 0, 8, 9}, /* GH100; facts.md, "Mask bits" */
 };
 
 /* For each TPC, the lowest TPC that is known to share its virtual GPC. */
@@ -167,7 +167,7 @@ static bool find_groups(const struct measured *measured, const struct topology *
 	return any;
 }
 
-/* The inverse of the rule of docs/facts.md, "Mask bits". */
+/* The inverse of the rule of facts.md, "Mask bits". */
 static unsigned int virtual_gpc_of(unsigned int bit, unsigned int gpcs, unsigned int tpcs)
 {
 	return bit < gpcs * tpcs ? bit / tpcs : gpcs + (bit - gpcs * tpcs);

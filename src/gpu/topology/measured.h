@@ -3,8 +3,8 @@
  * (tools/nvtaskset/measure/launcher.h) notes which SMs ran blocks, and this infers from it.
  *
  *   - The SMs on which nothing runs while one mask bit is set are the TPC of that bit.
- *   - SMs that share a cluster are in one virtual GPC (docs/facts.md, "Topology"). The virtual GPCs' numbers and the
- *     bits follow the rule of docs/facts.md, "Mask bits", with the two limits of the chip that explain all that was
+ *   - SMs that share a cluster are in one virtual GPC (facts.md, "Topology"). The virtual GPCs' numbers and the
+ *     bits follow the rule of facts.md, "Mask bits", with the two limits of the chip that explain all that was
  *     observed.
  *
  * The chip's GPCs cannot be observed in this way, nor virtual GPCs before Hopper, which has none.

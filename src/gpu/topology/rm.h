@@ -1,5 +1,5 @@
 /*
- * Asks NVIDIA's kernel driver for the TPCs of each GPU, by the calls of docs/facts.md, "Topology".
+ * Asks NVIDIA's kernel driver for the TPCs of each GPU, by the calls of facts.md, "Topology".
  *
  * This runs in other people's processes too: nothing is allocated. The descriptors are closed before it returns, and
  * with them the kernel frees all that was made through them.

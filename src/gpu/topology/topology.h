@@ -3,7 +3,7 @@
  *
  * Only this directory knows mask bits. All others use logical TPC numbers (tpcset.h).
  *
- * There are two kinds of GPC (docs/facts.md, "Topology"). `gpc` is the GPC of the chip, whose caches and path to
+ * There are two kinds of GPC (facts.md, "Topology"). `gpc` is the GPC of the chip, whose caches and path to
  * memory the TPC shares. `virtual_gpc` is the group in which the block scheduler can place one cluster. A TPC in no
  * group is a singleton: its virtual_gpc is gpc_limit or above, and no other TPC has it.
  */
@@ -38,8 +38,8 @@ struct topology {
 	uint16_t compute_major;       /* compute capability, 9.0 on an H200 */
 	uint16_t compute_minor;
 	uint16_t sms_per_tpc;         /* 1 or 2 */
-	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of docs/facts.md, "Mask bits" */
-	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of docs/facts.md, "Mask bits" */
+	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of facts.md, "Mask bits" */
+	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of facts.md, "Mask bits" */
 	uint16_t tpc_count;           /* present TPCs; they are numbered 0 … tpc_count - 1 */
 	struct topology_tpc tpcs[TPCSET_MAX];
 };
@@ -50,12 +50,12 @@ struct topology_list {
 	struct topology gpus[TOPOLOGY_GPUS_MAX];
 };
 
-/* The mask bit of a TPC, from the driver's numbers, by the rule of docs/facts.md, "Mask bits". Before Hopper it is the
+/* The mask bit of a TPC, from the driver's numbers, by the rule of facts.md, "Mask bits". Before Hopper it is the
  * TPC's logical number, and the last two arguments are not used. */
 unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, unsigned int virtual_gpc,
                                unsigned int migratable_tpc);
 
-/* The number of SMs in a TPC, by compute capability: 1 below 6.0, in 6.1 and in 6.2, else 2 (docs/facts.md, "Mask
+/* The number of SMs in a TPC, by compute capability: 1 below 6.0, in 6.1 and in 6.2, else 2 (facts.md, "Mask
  * bits"). */
 unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor);
 
@@ -86,13 +86,13 @@ struct tpcset topology_enabled(const struct topology *gpu, const uint64_t *words
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
 void topology_sort(struct topology_list *list); /* by PCI address */
 
-/* The text format of share/topologies, described in docs/topology-format.md. Reading accepts only a whole file; the
+/* The text format of share/topologies, described in topology-format.md. Reading accepts only a whole file; the
  * reason starts with NAME:LINE. What was written reads back equal. */
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
 /* The same as one line, from the command to the programs that it starts or attaches to: in the environment, or as the argument of
- * attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU (docs/hardware.md,
+ * attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU (hardware.md,
  * "Topology"). It is only valid with the driver version that it came from. It has no names, and no GPUs without a UUID. UUIDs
  * identify GPUs: a MIG instance has another UUID than its GPU. */
 #define TOPOLOGY_ENVIRONMENT "NVTASKSET_GPUS"
@@ -129,7 +129,7 @@ bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci
 int topology_load_file_or_driver(struct topology_list *list, struct error *error);
 
 /* Asks the kernel driver for the wanted GPUs, or for all (NULL), without root, CUDA or a kernel module of ours
- * (docs/facts.md, "Topology"). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, also below 0, if the driver answers that
+ * (facts.md, "Topology"). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, also below 0, if the driver answers that
  * its GPUs cannot be partitioned (MIG). */
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);

@@ -1,7 +1,6 @@
 #include "account.h"
 
 #include "driver/contexts.h"
-#include "driver/releases.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@ static struct segment segment;
 
 __thread struct account_own account_own __attribute__((tls_model("initial-exec")));
 static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")));
-static __thread struct counts_place *chosen __attribute__((tls_model("initial-exec")));
 
 /* Counts launches that are counted nowhere, so that the launch path need not ask. */
 static __thread _Atomic uint64_t nowhere __attribute__((tls_model("initial-exec")));
@@ -39,9 +37,8 @@ void account_open(void)
 void account_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	account_own = (struct account_own){.slot = NULL};
+	account_own.slot = NULL;
 	has_asked_for_slot = false;
-	chosen = NULL;
 	if (is_off)
 		counts_note_gap_everywhere(&segment, COUNTS_OFF);
 	else
@@ -80,71 +77,70 @@ static struct counter_slot *take_slot(void)
 	return slot;
 }
 
-static struct counter_slot *have_slot(void)
-{
-	if (!has_asked_for_slot)
-		account_own.slot = take_slot();
-	has_asked_for_slot = true;
-	return account_own.slot;
-}
-
-void account_choose(struct counts_place *place)
-{
-	const struct counter_slot *slot = have_slot();
-
-	chosen = place;
-	account_own.launched = slot && place ? counts_launched(place, &segment, slot) : &nowhere;
-}
-
-void account_launch_elsewhere(bool restricted)
-{
-	segment_count_launch(&segment, restricted);
-	if (chosen)
-		counts_launch_shared(chosen);
-}
-
-void account_node(bool restricted)
-{
-	if (account_own.slot)
-		counter_slot_count_launch(account_own.slot, restricted);
-	else
-		segment_count_launch(&segment, restricted);
-}
-
-void account_uncounted_node(enum qmd_release_outcome why)
-{
-	account_node_gap(why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
-}
-
-void account_node_gap(enum counts_gap why)
-{
-	if (chosen)
-		counts_note_gap(chosen, why);
-}
-
-void account_uncounted_launch(enum qmd_release_outcome why)
-{
-	account_uncounted_node(why);
-	if (chosen)
-		counts_note_uncounted(chosen, COUNTS_PLAIN, 1);
-}
-
-void account_stop(void)
-{
-	is_off = true;
-	account_own.launched = &nowhere;
-	chosen = NULL;
-}
-
 static void note_everywhere(enum counts_gap gap)
 {
 	if (!is_off)
 		counts_note_gap_everywhere(&segment, gap);
 }
 
+void account_launch_elsewhere(const struct releases *releases, bool restricted)
+{
+	segment_count_launch(&segment, restricted);
+	if (releases->place)
+		counts_launch_shared(releases->place);
+}
+
+void account_node(const struct releases *releases, bool restricted)
+{
+	if (releases->are_unknown)
+		note_everywhere(COUNTS_OLDER);
+	if (!has_asked_for_slot)
+		account_own.slot = take_slot();
+	has_asked_for_slot = true;
+	if (account_own.slot)
+		counter_slot_count_launch(account_own.slot, restricted);
+	else
+		segment_count_launch(&segment, restricted);
+}
+
+void account_launch_anew(const struct releases *releases, bool restricted)
+{
+	struct counts_place *place = releases->place;
+
+	account_node(releases, restricted);
+	account_own.launched = account_own.slot && place ? counts_launched(place, &segment, account_own.slot) : &nowhere;
+	if (account_own.slot)
+		counts_launch(account_own.launched);
+	else if (place)
+		counts_launch_shared(place);
+}
+
+void account_uncounted_node(const struct releases *releases, enum qmd_release_outcome why)
+{
+	account_node_gap(releases, why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
+}
+
+void account_node_gap(const struct releases *releases, enum counts_gap why)
+{
+	if (releases->place)
+		counts_note_gap(releases->place, why);
+}
+
+void account_uncounted_launch(const struct releases *releases, enum qmd_release_outcome why)
+{
+	account_uncounted_node(releases, why);
+	if (releases->place)
+		counts_note_uncounted(releases->place, COUNTS_PLAIN, 1);
+}
+
+void account_stop(void)
+{
+	is_off = true;
+}
+
 void account_unknown_graph(CUcontext context, enum counts_gap why)
 {
-	const struct releases *releases = contexts_find(context).releases;
+	const struct releases *releases = contexts_releases(context);
 
 	if (releases && releases->place)
 		counts_note_gap(releases->place, why);
@@ -152,14 +148,17 @@ void account_unknown_graph(CUcontext context, enum counts_gap why)
 		note_everywhere(why);
 }
 
-void account_older_context(void)
-{
-	note_everywhere(COUNTS_OLDER);
-}
-
 void account_reason(enum segment_reason reason)
 {
 	segment_count_reason(&segment, reason);
+}
+
+void account_reasons(uint32_t reasons)
+{
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		if (reasons >> reason & 1)
+			account_reason((enum segment_reason)reason);
+	}
 }
 
 void account_refresh(void)

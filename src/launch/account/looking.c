@@ -35,23 +35,21 @@ void looking_functions_changed(void)
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
-/* The words of a stream's line take turns (docs/hardware.md, "Releases"). */
+/* The words of a stream's line take turns (hardware.md, "Releases"). */
 #define STREAM_LINE UINT64_C(64)
 
-/* Each thread has a per-thread stream of its own. */
-uint64_t looking_stream(CUstream stream)
+/* Each thread has a per-thread stream of its own, and a frame. */
+uint64_t looking_stream(const struct frame *frame, CUstream stream)
 {
-	static __thread uint64_t own __attribute__((tls_model("initial-exec")));
-
-	return stream == CU_STREAM_PER_THREAD ? (uintptr_t)&own : (uintptr_t)stream;
+	return stream == CU_STREAM_PER_THREAD ? (uintptr_t)frame : (uintptr_t)stream;
 }
 
 /* The stream, if we hear of the call that launches. Otherwise the line in which the driver is told of the end, in slot 0. */
 static uint64_t stream_of(const struct launch *launch)
 {
-	CUstream stream = launch->origin.stream;
+	CUstream stream = launch->frame.stream;
 
-	return stream ? looking_stream(stream)
+	return stream ? looking_stream(&launch->frame, stream)
 	              : (qmd_slot_address(launch->gpu->family, launch->qmd, 0) & ~(STREAM_LINE - 1)) | STAMPS_STREAM_UNKNOWN;
 }
 
@@ -66,26 +64,29 @@ void looking_name(struct stamps *stamps, CUfunction function)
 	stamps_name(stamps, function, name);
 }
 
-bool looking_stamp(const struct launch *launch, struct stamps_cell cell)
+bool looking_can_stamp(const struct launch *launch)
 {
 	const struct releases *releases = launch->releases;
-	struct qmd_release release;
-	bool is_written = qmd_release_prepare(&release, launch->gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS,
-	                                      releases->stamps_at + cell.at, cell.number) &&
-	                  qmd_release(&release, launch->qmd) == QMD_RELEASES;
+	bool can = releases->stamps && qmd_release_look(&releases->stamping, launch->qmd) == QMD_RELEASES;
 
-	if (!is_written) {
+	if (releases->stamps && !can && qmd_is_known(launch->gpu->family, launch->qmd))
 		stamps_note_gap(releases->stamps, STAMPS_SLOT_USED);
-		stamps_take_back(releases->stamps, cell);
-	}
-	return is_written;
+	return can;
 }
 
-void looking_launch(const struct launch *launch, unsigned int tpcs)
+void looking_stamp(const struct launch *launch, struct stamps_cell cell, struct qmd_change *change)
 {
-	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
+	change->stamping = &launch->releases->stamping;
+	change->stamp_at = launch->releases->stamps_at + cell.at;
+	change->stamp = cell.number;
+}
 
-	if (stamps && qmd_is_known(launch->gpu->family, launch->qmd)) {
+bool looking_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
+{
+	bool is_on = looking_is_on();
+
+	if (is_on && looking_can_stamp(launch)) {
+		struct stamps *stamps = launch->releases->stamps;
 		const struct stamps_launch record = {
 			.launched_ns = process_clock_ns(),
 			.function = launch->function,
@@ -94,8 +95,7 @@ void looking_launch(const struct launch *launch, unsigned int tpcs)
 		};
 
 		looking_name(stamps, launch->function);
-		struct stamps_cell cell = stamps_add_launch(stamps, &record);
-
-		looking_stamp(launch, cell);
+		looking_stamp(launch, stamps_add_launch(stamps, &record), change);
 	}
+	return is_on;
 }

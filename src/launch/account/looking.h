@@ -23,18 +23,19 @@ void looking_use(const struct segment *segment);
 /* Whether somebody looks. In the launch path. */
 bool looking_is_on(void);
 
-/* The launch's kernel is about to be uploaded, for so many TPCs, 0 if that is not known; and somebody looks. */
-void looking_launch(const struct launch *launch, unsigned int tpcs);
+/* The launch's descriptor is about to be changed, for so many TPCs, 0 if that is not known: if somebody looks, this adds the
+ * release. Whether somebody does. */
+bool looking_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
 
 /* What stamps call a stream, perhaps one that every context has (driver/cuda.h). */
-uint64_t looking_stream(CUstream stream);
+uint64_t looking_stream(const struct frame *frame, CUstream stream);
 
 /* Functions may have gone, and others may get their handles. */
 void looking_functions_changed(void);
 
-/* Of a launch or a node: has the function's name written, once; and the release, which writes to this cell. False if there
- * is no place for one: then the cell is given back. */
+/* For graphs: whether a release can be added; has the function's name written, once; adds the release, which writes to this cell. */
+bool looking_can_stamp(const struct launch *launch);
 void looking_name(struct stamps *stamps, CUfunction function);
-bool looking_stamp(const struct launch *launch, struct stamps_cell cell);
+void looking_stamp(const struct launch *launch, struct stamps_cell cell, struct qmd_change *change);
 
 #endif

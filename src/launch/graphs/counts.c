@@ -35,8 +35,6 @@ struct instance {
 
 static struct table instances;
 
-static __thread bool expected_run_once __attribute__((tls_model("initial-exec")));
-
 static struct instance *find(CUgraphExec exec)
 {
 	return exec ? TABLE_CONTENT(table_find(&instances, exec), struct instance, entry) : NULL;
@@ -81,6 +79,44 @@ void graph_counts_after_fork(void)
 	memset(&instances, 0, sizeof instances);
 }
 
+/* --- what a call uploads ---------------------------------------------------------------------------------------- */
+
+static bool have_room(struct frame *frame)
+{
+	size_t room = frame->written_room ? 2 * frame->written_room : 64;
+
+	if (frame->written_count == frame->written_room) {
+		struct graph_descriptor *list = realloc(frame->written, room * sizeof *list);
+
+		if (!list)
+			return false;
+		frame->written = list;
+		frame->written_room = room;
+	}
+	return true;
+}
+
+struct graph_descriptor *graph_counts_remember(struct launch *launch)
+{
+	struct frame *frame = &launch->frame;
+	struct graph_descriptor *descriptor = NULL;
+
+	if (have_room(frame)) {
+		descriptor = &frame->written[frame->written_count++];
+		*descriptor = (struct graph_descriptor){.qmd = launch->qmd, .place = launch->releases->place};
+	}
+	return descriptor;
+}
+
+void graph_counts_restore(struct frame *frame)
+{
+	for (size_t i = 0; i < frame->written_count; i++)
+		qmd_restore(frame->written[i].qmd, &frame->written[i].saved);
+	free(frame->written);
+	frame->written = NULL;
+	frame->written_count = frame->written_room = 0;
+}
+
 /* --- nodes ------------------------------------------------------------------------------------------------------ */
 
 /* NULL if there are too many. */
@@ -121,26 +157,25 @@ static bool put(struct instance *instance, const struct node *new)
 	return true;
 }
 
-void graph_counts_expect(bool run_once)
+enum counts_kind graph_counts_kind(const struct frame *frame)
 {
-	expected_run_once = run_once;
-}
-
-enum counts_kind graph_counts_kind(CUgraphExec exec)
-{
-	const struct instance *instance = find(exec);
-	bool run_once = exec ? instance && instance->run_once : expected_run_once;
+	const struct instance *instance = find(frame->exec);
+	bool run_once = frame->exec ? instance && instance->run_once : frame->runs_once;
 
 	return run_once ? COUNTS_NODE : COUNTS_UNHEARD;
 }
 
-void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor)
+void graph_counts_uploaded(CUgraphExec exec, const struct frame *frame)
 {
-	const struct node node = {.qmd = descriptor->qmd, .place = descriptor->place, .kernel = descriptor->kernel};
 	struct instance *instance = find(exec);
 
-	if (instance && node.place && !put(instance, &node))
-		counts_note_gap(node.place, COUNTS_NO_MEMORY);
+	for (size_t i = 0; instance && i < frame->written_count; i++) {
+		const struct graph_descriptor *written = &frame->written[i];
+		const struct node node = {.qmd = written->qmd, .place = written->place, .kernel = written->kernel};
+
+		if (node.place && !put(instance, &node))
+			counts_note_gap(node.place, COUNTS_NO_MEMORY);
+	}
 }
 
 static void count(struct share *share)

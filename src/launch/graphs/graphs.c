@@ -1,10 +1,8 @@
 #include "graphs.h"
 
 #include "counts.h"
-#include "descriptors.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
-#include "driver/graph_bodies.h"
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
@@ -16,9 +14,6 @@ static bool expects_older;
 static atomic_bool some_are_forgotten; /* there was no memory for them */
 static struct segment own;
 static uint64_t whole_edit; /* the last edit at graphs_use, if the revision restricted no GPU; otherwise 0 */
-
-/* The epoch of masks when this thread's call began. Not read at its end: some calls that instantiate also upload. */
-static __thread uint64_t number_at_begin __attribute__((tls_model("initial-exec")));
 
 void graphs_expect_older(void)
 {
@@ -43,7 +38,7 @@ static void count_stale(void)
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
 
 /* Makes the driver upload the node again. For a kernel with a non-portable cluster size, the driver reports an error
- * and disables the node nevertheless (docs/hardware.md). So the node is always enabled again, or the program would lose
+ * and disables the node nevertheless (hardware.md). So the node is always enabled again, or the program would lose
  * a kernel. */
 static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 {
@@ -69,28 +64,28 @@ static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 
 /* A node that cannot be uploaded again where nothing but the gate has changed is inside the partition: only there the gate sends what it
  * cannot call back. */
-static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, uint64_t older)
+static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool masks_changed)
 {
 	size_t left = nodes->out_of_reach;
 
 	looking_graph_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		left += refresh_node(exec, nodes->list[i]);
-	for (size_t i = 0; i < left && older != number_at_begin; i++)
+	for (size_t i = 0; i < left && masks_changed; i++)
 		count_stale();
 }
 
 /* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. That
  * somebody looks is no change. */
-static bool older_are_stale(void)
+static bool older_are_stale(uint64_t masks)
 {
-	return expects_older && number_at_begin - segment_raised(&own) > whole_edit;
+	return expects_older && masks - segment_raised(&own) > whole_edit;
 }
 
-static void launch_begins(CUgraphExec exec)
+static void launch_begins(CUgraphExec exec, uint64_t masks)
 {
-	if ((graph_instances_may_be_older(exec, number_at_begin) || older_are_stale()) &&
-	    !graph_instances_renew(exec, number_at_begin, refresh) && older_are_stale())
+	if ((graph_instances_may_be_older(exec, masks) || older_are_stale(masks)) &&
+	    !graph_instances_renew(exec, masks, refresh) && older_are_stale(masks))
 		count_stale();
 }
 
@@ -115,13 +110,8 @@ static void instance_begins(const struct call *call)
 {
 	bool uploads = calls_instantiate_flags(call) & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
 
-	graph_counts_expect(uploads && !is_made_for_kernels(call) &&
-	                    runs_once(((const struct call_instantiate *)call->arguments)->graph));
-}
-
-static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
-{
-	graph_counts_uploaded(exec, descriptor);
+	call->frame->runs_once = uploads && !is_made_for_kernels(call) &&
+	                         runs_once(((const struct call_instantiate *)call->arguments)->graph);
 }
 
 /* Launches of a graph by kernels are not announced: all of them count once, here. */
@@ -130,13 +120,13 @@ static void instantiated(const struct call *call)
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
 	CUgraphExec exec = *made->exec;
 
-	if (!graph_instances_add(exec, made->graph, number_at_begin))
+	if (!graph_instances_add(exec, made->graph, call->frame->masks))
 		count_stale();
 	if (is_made_for_kernels(call))
 		count_stale();
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
-	graph_descriptors_visit(node_uploaded, exec);
+	graph_counts_uploaded(exec, call->frame);
 	looking_graph_destroyed(exec); /* an old one with the same handle */
 }
 
@@ -161,16 +151,13 @@ static void destroy_instance(CUgraphExec exec)
  * not be asked about. */
 static bool has_run(const struct call *call)
 {
-	CUstream stream = calls_stream_of_graph(call);
-
-	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
-	       (stream == CU_STREAM_LEGACY || !driver_captures(stream));
+	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !driver_captures(calls_stream_of_graph(call));
 }
 
 /* Where kernels of the graph that this call launches count; NULL: nowhere, or it launches none. */
 static struct counts_place *place_of(const struct call *call)
 {
-	const struct releases *releases = calls_run_graph(call->id) ? contexts_find(call->context).releases : NULL;
+	const struct releases *releases = calls_run_graph(call->id) ? contexts_releases(call->context) : NULL;
 
 	return releases ? releases->place : NULL;
 }
@@ -180,7 +167,7 @@ static void count_kernels(const struct call *call, CUgraphExec exec)
 {
 	bool runs = has_run(call);
 
-	graph_descriptors_visit(node_uploaded, exec);
+	graph_counts_uploaded(exec, call->frame);
 	if (!graph_counts_call_ended(exec, runs) && runs)
 		account_unknown_graph(call->context, atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
 }
@@ -194,13 +181,13 @@ void graphs_call_begins(const struct call *call)
 	if (place)
 		counts_graph_begins(place);
 	/* First: it may raise that number. */
-	if (calls_launch_graph(call->id) && looking_graph_begins(((const struct call_exec *)call->arguments)->exec))
+	if (calls_launch_graph(call->id) && looking_graph_begins(call, ((const struct call_exec *)call->arguments)->exec))
 		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
-	number_at_begin = epoch_of_masks();
+	call->frame->masks = epoch_of_masks();
 	if (calls_instantiate_graph(call->id))
 		instance_begins(call);
 	else if (calls_launch_graph(call->id))
-		launch_begins(((const struct call_exec *)call->arguments)->exec);
+		launch_begins(((const struct call_exec *)call->arguments)->exec, call->frame->masks);
 	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
 		destroy_instance(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_DESTROY)
@@ -220,7 +207,7 @@ void graphs_call_ended(const struct call *call)
 		counts_graph_ended(place);
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
-	graph_descriptors_restore();
+	graph_counts_restore(call->frame);
 	if (calls_launch_graph(call->id))
 		looking_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	if (calls_add_node(call->id) && is_done)

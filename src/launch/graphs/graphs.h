@@ -1,7 +1,7 @@
 /*
  * CUDA graphs that follow a changed partition.
  *
- * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (docs/facts.md, "CUDA graphs").
+ * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (facts.md, "CUDA graphs").
  * After a change, at the graph's next launch, we disable and enable each node that can be a kernel: the driver uploads
  * it again.
  *

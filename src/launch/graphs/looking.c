@@ -16,7 +16,7 @@
 #define NODES_AT_ONCE (STAMPS_NODES / 2)
 
 /* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the graph
- * are among them (docs/hardware.md, "Graphs"). A break is on each side of the others. */
+ * are among them (hardware.md, "Graphs"). A break is on each side of the others. */
 #define NODES_AT_EDGE 64
 #define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
 
@@ -63,9 +63,6 @@ static atomic_bool has_stamped;
 
 /* When the next instance may be uploaded for a turn. */
 static _Atomic uint64_t next_turn_ns;
-
-/* When this thread's current call, which launches a graph, began; 0: nobody looks. */
-static __thread uint64_t began_ns __attribute__((tls_model("initial-exec")));
 
 static unsigned int nodes_of(const struct instance *instance)
 {
@@ -129,7 +126,6 @@ void looking_graphs_after_fork(void)
 	memset(&instances, 0, sizeof instances);
 	atomic_store(&has_stamped, false);
 	atomic_store(&next_turn_ns, 0);
-	began_ns = 0;
 }
 
 /* --- one node --------------------------------------------------------------------------------------------------- */
@@ -191,20 +187,19 @@ static struct stamps_cell same_cell(const struct instance *instance, const struc
 	return has_cell ? stamps_node_cell(number) : (struct stamps_cell){.number = 0};
 }
 
+/* Number 0 if it gets no cell. */
 static struct stamps_cell put_node(struct instance *instance, const struct launch *launch, const struct stamps_node *node)
 {
 	struct node *place = pointer_map_find(&instance->nodes, sizeof *place, launch->qmd);
+	bool is_known = place, can_stamp = looking_can_stamp(launch);
 	struct stamps_cell cell = {.number = 0};
-	bool is_known = place;
 
 	if (!is_known)
 		place = pointer_map_add(&instance->nodes, sizeof *place, launch->qmd);
-	if (is_known) {
-		cell = same_cell(instance, node, place->number);
+	if (is_known)
 		count_node(instance, place->function, -1U);
-	} else if (place) {
-		cell = new_cell(instance, node, nodes_of(instance) - 1);
-	}
+	if (place && can_stamp)
+		cell = is_known ? same_cell(instance, node, place->number) : new_cell(instance, node, nodes_of(instance) - 1);
 	if (place) {
 		*place = (struct node){.qmd = launch->qmd, .function = node->function, .number = cell.number};
 		count_node(instance, node->function, 1);
@@ -212,17 +207,16 @@ static struct stamps_cell put_node(struct instance *instance, const struct launc
 	return cell;
 }
 
-void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct graph_descriptor *descriptor)
+void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
 {
-	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
-	struct instance *instance = launch->origin.exec ? find_or_add(launch->origin.exec) : NULL;
+	struct stamps *stamps = looking_is_on() ? launch->releases->stamps : NULL;
+	struct instance *instance = stamps && launch->frame.exec ? find_or_add(launch->frame.exec) : NULL;
 
-	if (!stamps || !descriptor || !instance || !qmd_is_known(launch->gpu->family, launch->qmd) ||
-	    (instance->stamps && instance->stamps != stamps))
+	if (!instance || !qmd_is_known(launch->gpu->family, launch->qmd) || (instance->stamps && instance->stamps != stamps))
 		return;
 	bool is_own = qmd_has_no_blocks(launch->gpu->family, launch->qmd);
 	const struct stamps_node node = {
-		.exec = launch->origin.exec,
+		.exec = launch->frame.exec,
 		.function = is_own ? NULL : launch->function,
 		.tpcs = tpcs,
 	};
@@ -233,9 +227,8 @@ void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct g
 	struct stamps_cell cell = put_node(instance, launch, &node);
 
 	if (cell.number != 0) {
-		graph_descriptors_save_stamp(descriptor, &launch->releases->stamping);
-		if (looking_stamp(launch, cell))
-			atomic_store_explicit(&has_stamped, true, memory_order_relaxed);
+		looking_stamp(launch, cell, change);
+		atomic_store_explicit(&has_stamped, true, memory_order_relaxed);
 	}
 }
 
@@ -267,11 +260,12 @@ static void turn(struct instance *instance, uint64_t now)
 }
 
 /* Nobody looks any more: graphs are uploaded again, without releases. */
-bool looking_graph_begins(CUgraphExec exec)
+bool looking_graph_begins(const struct call *call, CUgraphExec exec)
 {
 	bool is_on = looking_is_on(), must_upload = false;
+	uint64_t began_ns = is_on ? process_clock_ns() : 0;
 
-	began_ns = is_on ? process_clock_ns() : 0;
+	call->frame->began_ns = began_ns;
 	if (is_on) {
 		struct instance *instance = find(exec);
 
@@ -302,14 +296,14 @@ static void tell_shares(struct instance *instance, CUgraphExec exec)
 	}
 }
 
-static void add_launch(const struct instance *instance, CUgraphExec exec, CUstream stream)
+static void add_launch(const struct instance *instance, const struct call *call, CUgraphExec exec)
 {
 	bool is_known = tells_end(instance);
 
 	stamps_add_graph(instance->stamps, &(const struct stamps_graph){
-						   .launched_ns = began_ns,
+						   .launched_ns = call->frame->began_ns,
 						   .exec = exec,
-						   .stream = looking_stream(stream),
+						   .stream = looking_stream(call->frame, calls_stream_of_graph(call)),
 						   .first = is_known ? instance->first : 0,
 						   .last = is_known ? instance->last : 0,
 						   .end = is_known ? instance->end : 0,
@@ -319,12 +313,12 @@ static void add_launch(const struct instance *instance, CUgraphExec exec, CUstre
 
 void looking_graph_ended(const struct call *call, CUgraphExec exec)
 {
-	struct instance *instance = began_ns != 0 ? find(exec) : NULL;
+	struct instance *instance = call->frame->began_ns != 0 ? find(exec) : NULL;
 
 	if (instance && instance->stamps) {
 		tell_shares(instance, exec);
 		if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS)
-			add_launch(instance, exec, calls_stream_of_graph(call));
+			add_launch(instance, call, exec);
 	}
-	began_ns = 0;
+	call->frame->began_ns = 0;
 }

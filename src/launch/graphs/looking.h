@@ -8,18 +8,17 @@
 #ifndef NVTASKSET_LAUNCH_GRAPHS_LOOKING_H
 #define NVTASKSET_LAUNCH_GRAPHS_LOOKING_H
 
-#include "descriptors.h"
 #include "driver/calls.h"
 #include "driver/hook.h"
 
 #include <stdbool.h>
 
-/* The node is about to be uploaded, and somebody looks. `descriptor` is NULL if there is no memory for it. */
-void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct graph_descriptor *descriptor);
+/* The node's descriptor is about to be changed, and will be restored: if somebody looks, this adds the release. */
+void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
 
 /* A call that launches an instance begins: before it is decided whether the instance is uploaded again. True if it must
  * be, for other nodes to get their turn. It has ended. */
-bool looking_graph_begins(CUgraphExec exec);
+bool looking_graph_begins(const struct call *call, CUgraphExec exec);
 void looking_graph_ended(const struct call *call, CUgraphExec exec);
 
 /* All nodes of an instance will be uploaded again; it is about to be destroyed. */

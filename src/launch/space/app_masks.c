@@ -149,7 +149,7 @@ static struct app_mask mask_of_stream(CUstream stream)
  * graph. */
 static bool take(const struct launch *launch, struct app_mask *mask)
 {
-	bool is_of_graph = launch->origin.uploads_nodes;
+	bool is_of_graph = launch->frame.uploads_nodes;
 
 	*mask = (struct app_mask){{0}};
 	if (!is_of_graph) {
@@ -157,7 +157,7 @@ static bool take(const struct launch *launch, struct app_mask *mask)
 		memset(&thread.next, 0, sizeof thread.next);
 	}
 	if (!is_of_graph && !is_set(mask))
-		*mask = mask_of_stream(launch->origin.stream);
+		*mask = mask_of_stream(launch->frame.stream);
 	if (!is_set(mask))
 		*mask = read_mask(&for_all);
 	return is_set(mask);
@@ -183,10 +183,8 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 	if (!atomic_load_explicit(&are_any, memory_order_acquire) || decision->state == DECISION_UNRESTRICTED)
 		return;
 	decision->is_of_launch = true;
-	if (!launch->gpu->topology)
-		decision_leave_unrestricted(decision, SEGMENT_NO_TOPOLOGY);
-	else if (!gpus_have_masks(launch->gpu))
-		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
+	if (!launch->gpu->has_masks)
+		decision_leave_unrestricted(decision, launch->gpu->topology ? SEGMENT_UNKNOWN_QMD : SEGMENT_NO_TOPOLOGY);
 	else if (take(launch, &mask))
 		narrow(launch->gpu, &mask, decision);
 }
@@ -196,6 +194,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 static void hear_of_calls(void)
 {
 	atomic_store(&app_masks_want_calls, true);
+	epoch_raise();
 	if (atomic_load(&hears_calls))
 		hook_want_more();
 }

@@ -2,7 +2,7 @@
  * The second decider: the program's own masks, which it sets through libsmctrl. A mask is for all launches, for the
  * launches into one stream, or for a thread's next launch. The narrower scope wins. The partition limits them all.
  *
- * The launch callback does not say which stream it is (docs/facts.md, "Callbacks"); the API call around it does
+ * The launch callback does not say which stream it is (facts.md, "Callbacks"); the API call around it does
  * (hook.h). We hear of these calls once the program has set a mask for a stream. Until it sets any mask, launches cost
  * nothing more.
  *

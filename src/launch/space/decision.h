@@ -42,7 +42,7 @@ static inline void decision_leave_unrestricted(struct decision *decision, enum s
 	decision->reason = reason;
 }
 
-/* The GPU's mask bits must be known (gpus_have_masks). */
+/* The GPU's mask bits must be known (struct gpu). */
 static inline void decision_restrict(struct decision *decision, const struct topology *gpu, const struct tpcset *set)
 {
 	decision->state = DECISION_RESTRICTED;

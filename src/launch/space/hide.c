@@ -1,8 +1,9 @@
 #include "hide.h"
 
-#include "allowed.h"
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "partition.h"
 
 #include <execinfo.h>
 #include <link.h>
@@ -24,6 +25,80 @@ bool hide_wants_call(int id)
 	return on && (id == CALL_DEVICE_GET_ATTRIBUTE || id == CALL_MAX_POTENTIAL_BLOCK_SIZE ||
 	              id == CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS || id == CALL_MAX_ACTIVE_CLUSTERS ||
 	              id == CALL_MAX_POTENTIAL_CLUSTER_SIZE);
+}
+
+/* --- who asks ------------------------------------------------------------------------------------------------------ */
+
+#define DEPTH 48
+
+/* A search for the loaded object that an address lies in. */
+struct search {
+	uintptr_t address;
+	const char *name; /* of the object's file, without its directory; NULL if there is no such object */
+	uintptr_t base;
+};
+
+static bool holds(const struct dl_phdr_info *object, uintptr_t address)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		found = found || (segment->p_type == PT_LOAD && address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz);
+	}
+	return found;
+}
+
+static int look(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search *search = data;
+
+	(void)size;
+	if (holds(object, search->address)) {
+		const char *slash = strrchr(object->dlpi_name, '/');
+
+		search->name = slash ? slash + 1 : object->dlpi_name;
+		search->base = object->dlpi_addr;
+	}
+	return search->name != NULL;
+}
+
+static struct search find(const void *address)
+{
+	struct search search = {.address = (uintptr_t)address};
+
+	dl_iterate_phdr(look, &search);
+	return search;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Whether cuBLAS has made the API call that is being announced on this thread, itself or through the CUDA runtime. Also
+ * true if the stack cannot be read. The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA
+ * runtime's, then the caller's. */
+static bool caller_is_cublas(void)
+{
+	static const char ours;
+	const struct link_map *library = driver_library();
+	uintptr_t driver_base = library ? library->l_addr : 0;
+	void *frames[DEPTH];
+	int depth = backtrace(frames, DEPTH);
+	struct search own = find(&ours), caller = {.name = NULL};
+	bool in_driver = false;
+
+	for (int i = 0; i < depth && !caller.name; i++) {
+		struct search frame = find(frames[i]);
+
+		in_driver = in_driver || (frame.name && frame.base == driver_base);
+		if (in_driver && frame.name && frame.base != own.base && frame.base != driver_base &&
+		    !begins(frame.name, "libcudart"))
+			caller = frame;
+	}
+	return !caller.name || begins(caller.name, "libcublas");
 }
 
 /* --- the size of the partition -------------------------------------------------------------------------- */
@@ -93,7 +168,7 @@ static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 {
 	const struct call_occupancy *arguments = (const struct call_occupancy *)call->arguments;
 	const struct topology *topology = gpu->topology;
-	struct tpcset set = allowed_on(gpu);
+	struct tpcset set = partition_on(gpu);
 	int *answer = arguments->answer;
 	unsigned int largest = largest_group(topology, &set);
 
@@ -116,7 +191,7 @@ static struct gpu *gpu_of_thread(void)
 {
 	CUcontext context = NULL;
 
-	return driver.context_get_current(&context) == CUDA_SUCCESS && context ? gpus_of_context(context) : NULL;
+	return driver.context_get_current(&context) == CUDA_SUCCESS && context ? contexts_gpu(context) : NULL;
 }
 
 static void hide_attribute(const struct call_attribute *arguments)
@@ -126,8 +201,8 @@ static void hide_attribute(const struct call_attribute *arguments)
 	if (arguments->attribute != CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 		return;
 	gpu = gpus_of_device(arguments->device);
-	if (gpu && gpu->topology) {
-		struct tpcset set = allowed_on(gpu);
+	if (gpu->topology) {
+		struct tpcset set = partition_on(gpu);
 
 		*arguments->value = smaller(*arguments->value, sms_of(gpu->topology, &set));
 	}
@@ -145,77 +220,4 @@ void hide_call_ended(const struct call *call)
 		gpu = gpu_of_thread();
 	if (gpu && gpu->topology)
 		hide_occupancy(call, gpu);
-}
-
-/* --- who asks ------------------------------------------------------------------------------------------------------ */
-
-#define DEPTH 48
-
-/* A search for the loaded object that an address lies in. */
-struct search {
-	uintptr_t address;
-	const char *name; /* of the object's file, without its directory; NULL if there is no such object */
-	uintptr_t base;
-};
-
-static bool holds(const struct dl_phdr_info *object, uintptr_t address)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-
-		found = found || (segment->p_type == PT_LOAD && address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz);
-	}
-	return found;
-}
-
-static int look(struct dl_phdr_info *object, size_t size, void *data)
-{
-	struct search *search = data;
-
-	(void)size;
-	if (holds(object, search->address)) {
-		const char *slash = strrchr(object->dlpi_name, '/');
-
-		search->name = slash ? slash + 1 : object->dlpi_name;
-		search->base = object->dlpi_addr;
-	}
-	return search->name != NULL;
-}
-
-static struct search find(const void *address)
-{
-	struct search search = {.address = (uintptr_t)address};
-
-	dl_iterate_phdr(look, &search);
-	return search;
-}
-
-static bool begins(const char *name, const char *with)
-{
-	return strncmp(name, with, strlen(with)) == 0;
-}
-
-/* The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA runtime's, then the
- * caller's. */
-bool caller_is_cublas(void)
-{
-	static const char ours;
-	const struct link_map *library = driver_library();
-	uintptr_t driver_base = library ? library->l_addr : 0;
-	void *frames[DEPTH];
-	int depth = backtrace(frames, DEPTH);
-	struct search own = find(&ours), caller = {.name = NULL};
-	bool in_driver = false;
-
-	for (int i = 0; i < depth && !caller.name; i++) {
-		struct search frame = find(frames[i]);
-
-		in_driver = in_driver || (frame.name && frame.base == driver_base);
-		if (in_driver && frame.name && frame.base != own.base && frame.base != driver_base &&
-		    !begins(frame.name, "libcudart"))
-			caller = frame;
-	}
-	return !caller.name || begins(caller.name, "libcublas");
 }

@@ -6,7 +6,7 @@
  * MPS that would do so makes cuBLAS compute wrong products.
  *
  * cuBLAS gets the driver's own answers. If it sees 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, for whatever
- * reason, it computes wrong products (docs/hardware.md). A cuBLAS that is linked statically into the program cannot be
+ * reason, it computes wrong products (hardware.md). A cuBLAS that is linked statically into the program cannot be
  * distinguished from the program.
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_HIDE_H
@@ -26,11 +26,5 @@ bool hide_wants_call(int id);
 
 /* Such a call has ended: reduces its answer. */
 void hide_call_ended(const struct call *call);
-
-/* Which library has called the driver. */
-
-/* Whether cuBLAS has made the API call that is being announced on this thread, itself or through the CUDA runtime. Also
- * true if the stack cannot be read. Walks the stack, so it is too slow for launches. */
-bool caller_is_cublas(void);
 
 #endif

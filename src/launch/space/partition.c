@@ -2,20 +2,16 @@
 
 #include "base/log.h"
 #include "base/ring.h"
-#include "driver/gpus.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 static struct segment segment;
 
-/* The partition, compiled for one GPU. */
+/* What the partition means on one GPU. */
 struct compiled {
 	uint64_t number; /* of the segment's revision that it was compiled from; 0: not compiled yet */
-	uint32_t state;  /* enum decision_state */
-	uint32_t reason; /* enum segment_reason */
-	struct tpcset set;
-	struct qmd_mask disable;
+	struct decision decision;
 };
 
 #define WORDS (sizeof(struct compiled) / sizeof(uint64_t))
@@ -23,7 +19,7 @@ struct compiled {
 
 _Static_assert(sizeof(struct compiled) == WORDS * sizeof(uint64_t), "copied by words");
 
-/* Indexed by gpus_number. The compiled partition in force is at places[current % PLACES]. */
+/* Indexed by a GPU's number. The compiled partition in force is at places[current % PLACES]. */
 static struct gpu_partition {
 	_Atomic bool compiling; /* a thread is filling the next place */
 	_Atomic uint64_t current;
@@ -70,19 +66,8 @@ static void publish(struct gpu_partition *partition, const struct compiled *comp
 
 /* --- compiling ------------------------------------------------------------------------------------------------------ */
 
-static struct decision decision_of(const struct compiled *compiled)
-{
-	return (struct decision){
-		.state = compiled->state,
-		.reason = compiled->reason,
-		.partition = compiled->set,
-		.set = compiled->set,
-		.disable = compiled->disable,
-	};
-}
-
 /* A partition without any TPC of this GPU is ignored, and the one before stays in force: no launch could ever run in it
- * (docs/facts.md, "Launches that never finish"). */
+ * (facts.md, "Launches that never finish"). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {
 	struct tpcset all = topology_all(gpu->topology);
@@ -90,7 +75,7 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 	struct decision decision = {.state = DECISION_WHOLE_GPU, .set = all};
 
 	if (tpcset_is_empty(&usable) && before->number != 0) {
-		decision = decision_of(before);
+		decision = before->decision;
 		decision_note(&decision, SEGMENT_NO_SUCH_TPC);
 	} else if (tpcset_is_empty(&usable)) {
 		decision_leave_unrestricted(&decision, SEGMENT_NO_SUCH_TPC);
@@ -102,19 +87,20 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 
 /* All GPUs of unknown topology share one entry, without a PCI address. So any entry of the revision may be meant for
  * one of them. */
-static struct decision compile(const struct gpu *gpu, const struct segment_revision *revision, const struct compiled *before)
+static struct decision compile(const struct gpu *gpu, bool is_empty, const struct segment_partition *partition,
+                               const struct compiled *before)
 {
-	const struct segment_partition *partition = segment_find(revision, gpu->pci);
 	struct decision decision = {.state = DECISION_WHOLE_GPU};
 
 	if (gpu->topology)
 		decision.set = topology_all(gpu->topology);
-	if (!gpu->topology && revision->count > 0)
+	if (!gpu->topology && !is_empty)
 		decision_leave_unrestricted(&decision, SEGMENT_NO_TOPOLOGY);
-	else if (gpu->topology && partition && !gpus_have_masks(gpu))
+	else if (gpu->topology && partition && !gpu->has_masks)
 		decision_leave_unrestricted(&decision, SEGMENT_UNKNOWN_QMD);
 	else if (gpu->topology && partition)
 		decision = compile_set(gpu, &partition->set, before);
+	decision.partition = decision.set;
 	return decision;
 }
 
@@ -124,34 +110,41 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
                                                          const struct compiled *before)
 {
 	struct segment_revision revision;
-	struct decision decision = decision_of(before);
-	uint64_t number;
+	struct compiled compiled = *before;
 
-	if (segment_read(&segment, &revision, &number)) {
+	if (segment_read(&segment, &revision, &compiled.number)) {
+		const struct segment_partition *own = segment_find(&revision, gpu->pci);
+
 		if (revision.count > 0)
 			log_wake();
-		decision = compile(gpu, &revision, before);
-		publish(partition, &(struct compiled){number, decision.state, decision.reason, decision.set, decision.disable});
+		compiled.decision = compile(gpu, revision.count == 0, own, before);
+		publish(partition, &compiled);
 	} else {
 		if (before->number == 0)
-			decision_leave_unrestricted(&decision, SEGMENT_DAMAGED);
-		decision.is_of_launch = true;
+			decision_leave_unrestricted(&compiled.decision, SEGMENT_DAMAGED);
+		compiled.decision.is_of_launch = true;
 	}
-	decision.partition = decision.set;
-	return decision;
+	return compiled.decision;
+}
+
+/* `edits`: the segment's number. */
+static struct decision decide(const struct gpu *gpu, uint64_t edits)
+{
+	struct gpu_partition *partition = &partitions[gpu->number];
+	struct compiled compiled = load(partition);
+
+	compiled.decision.notes = 0; /* those of the launch that compiled it */
+	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled);
 }
 
 void partition_decide(const struct launch *launch, struct decision *decision)
 {
-	const struct gpu *gpu = launch->gpu;
+	*decision = decide(launch->gpu, launch->edits);
+}
 
-	if (!gpu) {
-		*decision = (struct decision){.reason = SEGMENT_NO_TOPOLOGY, .state = DECISION_UNRESTRICTED};
-		return;
-	}
-	struct gpu_partition *partition = &partitions[gpus_number(gpu)];
-	struct compiled compiled = load(partition);
+struct tpcset partition_on(const struct gpu *gpu)
+{
+	struct decision decision = decide(gpu, segment_revision_number(&segment));
 
-	*decision = compiled.number == segment_revision_number(&segment) ? decision_of(&compiled)
-	                                                                 : refresh(gpu, partition, &compiled);
+	return decision.state == DECISION_RESTRICTED ? decision.partition : topology_all(gpu->topology);
 }

@@ -7,6 +7,7 @@
 #define NVTASKSET_LAUNCH_SPACE_PARTITION_H
 
 #include "decision.h"
+#include "driver/gpus.h"
 #include "driver/hook.h"
 #include "state/segment/segment.h"
 
@@ -14,7 +15,11 @@
  * which has a segment of its own. */
 void partition_use(const struct segment *segment);
 
-/* Fills all of the decision. A launch on an unknown GPU (NULL) is unrestricted. */
+/* Fills all of the decision. */
 void partition_decide(const struct launch *launch, struct decision *decision);
+
+/* The TPCs that launches on this GPU may use now, for calls other than the launch itself: all if it does not restrict them. The
+ * GPU's topology must be known. */
+struct tpcset partition_on(const struct gpu *gpu);
 
 #endif

@@ -1,7 +1,12 @@
 #include "residency.h"
 
+#include "driver/contexts.h"
 #include "driver/functions.h"
-#include "gpu/topology/occupancy.h"
+#include "launch/account/account.h"
+#include "partition.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* How many blocks of the kernel an SM holds, as the driver says; it says 0 for too much shared memory. Without an
  * answer, or with 0, this is 1: the launch then rather gets too much room than too little. */
@@ -14,26 +19,33 @@ static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *s
 	return blocks > 0 ? (unsigned int)blocks : 1;
 }
 
-bool residency_holds(const struct gpu *gpu, const struct launch_request *request, const struct tpcset *set)
+struct occupancy residency_need(const struct topology *topology, const struct launch_request *request)
 {
-	struct tpcset all = topology_all(gpu->topology);
-	struct occupancy need =
-		occupancy_of(gpu->topology, &request->shape, blocks_per_sm(request->function, &request->shape), &all);
+	struct tpcset all = topology_all(topology);
 
-	return occupancy_fits(&need, set);
+	return occupancy_of(topology, &request->shape, blocks_per_sm(request->function, &request->shape), &all);
 }
 
-/* The driver's occupancy query takes dynamic shared memory only; the descriptor has the function's static memory in it,
- * too. */
-static struct qmd_shape shape_in_descriptor(const struct launch *launch)
+/* --- launches ------------------------------------------------------------------------------------------------------- */
+
+/* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says it, and more exactly than
+ * the call. Of shared memory, the driver's occupancy query takes what a launch adds; the descriptor has the function's own in it, too. */
+static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
 {
-	struct qmd_shape shape = qmd_shape_of(launch->gpu->family, launch->qmd);
+	unsigned int own = 0;
 	int fixed = 0;
 
-	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->function) != CUDA_SUCCESS)
-		fixed = 0;
-	shape.shared_bytes -= shape.shared_bytes > (unsigned int)fixed ? (unsigned int)fixed : shape.shared_bytes;
-	return shape;
+	if (!qmd_shows_must_fit(launch->gpu->family)) {
+		*shape = launch->frame.shape;
+		return shape->cooperative > 0;
+	}
+	if (!qmd_must_fit(launch->gpu->family, launch->qmd))
+		return false;
+	*shape = qmd_shape_of(launch->gpu->family, launch->qmd);
+	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->function) == CUDA_SUCCESS)
+		own = (unsigned int)fixed;
+	shape->shared_bytes -= shape->shared_bytes > own ? own : shape->shared_bytes;
+	return true;
 }
 
 /* Judges by the result: even if the partition seemed too small, there may have been no other TPC to add. */
@@ -59,13 +71,13 @@ static bool can_step_aside(const struct occupancy *need, const struct tpcset *th
  * it, it may use all of the partition. Only then is the partition widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
 {
-	const struct gpu *gpu = launch->gpu;
-	struct qmd_mask own = qmd_own_mask(gpu->family, launch->qmd);
-	struct tpcset theirs = topology_enabled(gpu->topology, own.words);
-	struct occupancy need = occupancy_of(gpu->topology, shape, blocks_per_sm(launch->function, shape), &theirs);
+	const struct topology *topology = launch->gpu->topology;
+	struct qmd_mask own = qmd_own_mask(launch->gpu->family, launch->qmd);
+	struct tpcset theirs = topology_enabled(topology, own.words);
+	struct occupancy need = occupancy_of(topology, shape, blocks_per_sm(launch->function, shape), &theirs);
 
 	if (decision->is_aside && !can_step_aside(&need, &theirs, decision))
-		decision_stay(decision, gpu->topology);
+		decision_stay(decision, topology);
 	if (decision->state == DECISION_WHOLE_GPU)
 		return;
 	struct tpcset set = occupancy_find_room(&need, &decision->set, &theirs);
@@ -73,22 +85,64 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	if (!tpcset_is_subset(&set, &decision->set))
 		set = occupancy_find_room(&need, &decision->partition, &theirs);
 	note_where(&set, &theirs, decision);
-	decision_restrict(decision, gpu->topology, &set);
+	decision_restrict(decision, topology, &set);
 	decision->is_exact = true;
 }
 
-/* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says it, and more
- * exactly than the call. */
 void residency_decide(const struct launch *launch, struct decision *decision)
 {
-	if (decision->state != DECISION_RESTRICTED)
-		return;
-	if (!qmd_shows_must_fit(launch->gpu->family)) {
-		if (launch->origin.shape.cooperative > 0)
-			give_room(launch, &launch->origin.shape, decision);
-	} else if (qmd_must_fit(launch->gpu->family, launch->qmd)) {
-		const struct qmd_shape shape = shape_in_descriptor(launch);
+	struct qmd_shape shape;
 
+	if (decision->state == DECISION_RESTRICTED && must_fit(launch, &shape))
 		give_room(launch, &shape, decision);
+}
+
+/* --- calls that fail ------------------------------------------------------------------------------------------------ */
+
+static bool fails;
+
+void residency_open(void)
+{
+	const char *text = secure_getenv(MISFIT_ENVIRONMENT);
+
+	fails = text && strcmp(text, "fail") == 0;
+}
+
+bool residency_wants_call(int id)
+{
+	return fails && calls_may_launch_at_once(id);
+}
+
+/* A launch that the whole GPU cannot hold either is refused by the driver itself. */
+static bool is_misfit(const struct topology *topology, const struct launch_request *request, const struct tpcset *set)
+{
+	struct occupancy need = residency_need(topology, request);
+
+	return !occupancy_fits(&need, set) && occupancy_fits(&need, &need.possible);
+}
+
+void residency_call_begins(const struct call *call)
+{
+	struct launch_request request;
+	bool at_once = calls_read_request(call, &request);
+	const struct gpu *gpu = at_once ? contexts_gpu(call->context) : NULL;
+
+	call->frame->refusal = CUDA_SUCCESS;
+	if (!gpu || !gpu->topology || driver_captures(request.stream))
+		return;
+	struct tpcset set = partition_on(gpu);
+
+	if (is_misfit(gpu->topology, &request, &set)) {
+		calls_refuse(call);
+		call->frame->refusal = request.shape.cooperative > 0 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+		                                                     : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		account_reason(SEGMENT_REFUSED);
 	}
+}
+
+void residency_call_ended(const struct call *call)
+{
+	if (call->frame->refusal != CUDA_SUCCESS)
+		*call->result = call->frame->refusal;
+	call->frame->refusal = CUDA_SUCCESS;
 }

@@ -12,10 +12,10 @@ static void add(const struct launch *launch, struct decision *decision, const st
 
 void yielding_decide(const struct launch *launch, struct decision *decision)
 {
-	bool has_masks = launch->gpu && launch->gpu->topology && gpus_have_masks(launch->gpu);
 	struct tpcset tpcs = decision->set;
 
-	if (!has_masks || decision->state == DECISION_UNRESTRICTED || !gate_tpcs(launch->gpu, &tpcs))
+	decision->is_of_launch = decision->is_of_launch || gate_is_outside();
+	if (!launch->gpu->has_masks || decision->state == DECISION_UNRESTRICTED || !gate_tpcs(launch->gpu, &tpcs))
 		return;
 	struct tpcset all = topology_all(launch->gpu->topology);
 

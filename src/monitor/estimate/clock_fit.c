@@ -1,6 +1,7 @@
 #include "clock_fit.h"
 
 #include <float.h>
+#include <math.h>
 #include <stddef.h>
 
 /* What two clocks may drift apart, in ns for each ns. */
@@ -16,11 +17,6 @@ static double distance(uint64_t from, uint64_t to)
 static double difference(int64_t a, int64_t b)
 {
 	return (double)(int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static double absolute(double value)
-{
-	return value < 0 ? -value : value;
 }
 
 /* --- adding ----------------------------------------------------------------------------------------------------- */
@@ -39,47 +35,27 @@ static struct clock_bounds *bounds_at(struct clock_fit *fit, uint64_t cpu)
 static bool contradicts(const struct clock_bound *upper, const struct clock_bound *lower)
 {
 	return upper->is_known && lower->is_known &&
-	       difference(lower->offset, upper->offset) > DRIFT_MAX * absolute(distance(lower->at, upper->at));
+	       difference(lower->offset, upper->offset) > DRIFT_MAX * fabs(distance(lower->at, upper->at));
 }
 
-static struct clock_bound bound_of(uint64_t cpu, uint64_t gpu)
+bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, uint64_t gpu)
 {
-	return (struct clock_bound){.is_known = true, .offset = (int64_t)(gpu - cpu), .at = cpu};
-}
+	struct clock_bounds *bounds = bounds_at(fit, cpu);
+	const struct clock_bound new = {.is_known = true, .offset = (int64_t)(gpu - cpu), .at = cpu};
 
-static bool set_if(bool is_better, struct clock_bound *bound, struct clock_bound new)
-{
-	if (is_better)
+	if (!bounds || (order == CLOCK_USUALLY_NOT_BEFORE && contradicts(&new, &bounds->lower)))
+		return false;
+	struct clock_bound *bound = order == CLOCK_NOT_BEFORE  ? &bounds->upper
+	                            : order == CLOCK_NOT_AFTER ? &bounds->lower
+	                                                       : &bounds->usual;
+	bool is_closer = order == CLOCK_NOT_AFTER ? new.offset > bound->offset : new.offset < bound->offset;
+	bool is_new = !bound->is_known || is_closer;
+
+	if (is_new)
 		*bound = new;
-	return is_better;
-}
-
-bool clock_fit_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
-{
-	struct clock_bounds *bounds = bounds_at(fit, cpu);
-	const struct clock_bound new = bound_of(cpu, gpu);
-
-	return bounds && set_if(!bounds->upper.is_known || new.offset < bounds->upper.offset, &bounds->upper, new);
-}
-
-bool clock_fit_not_after(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
-{
-	struct clock_bounds *bounds = bounds_at(fit, cpu);
-	const struct clock_bound new = bound_of(cpu, gpu);
-	bool is_new = bounds && set_if(!bounds->lower.is_known || new.offset > bounds->lower.offset, &bounds->lower, new);
-
-	if (is_new && contradicts(&bounds->usual, &bounds->lower))
+	if (contradicts(&bounds->usual, &bounds->lower))
 		bounds->usual.is_known = false;
 	return is_new;
-}
-
-bool clock_fit_usually_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
-{
-	struct clock_bounds *bounds = bounds_at(fit, cpu);
-	const struct clock_bound new = bound_of(cpu, gpu);
-
-	return bounds && !contradicts(&new, &bounds->lower) &&
-	       set_if(!bounds->usual.is_known || new.offset < bounds->usual.offset, &bounds->usual, new);
 }
 
 /* --- fitting ---------------------------------------------------------------------------------------------------- */
@@ -211,7 +187,7 @@ static double drift_at_edge(const struct limits *limits, double inside, double o
 {
 	if (room(limits, outside) >= 0)
 		inside = outside;
-	while (absolute(outside - inside) > STEP) {
+	while (fabs(outside - inside) > STEP) {
 		double middle = (inside + outside) / 2;
 
 		if (room(limits, middle) >= 0)
@@ -286,7 +262,7 @@ bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_of
 	double from = drift_at_edge(&limits, drift, -DRIFT_MAX), to = drift_at_edge(&limits, drift, DRIFT_MAX);
 	double upper = highest(&limits, drift_of_most(&limits, from, to, highest));
 	double lower = -mirrored_lowest(&limits, drift_of_most(&limits, from, to, mirrored_lowest));
-	bool is_tight = absolute(upper - lower) < TIGHT_NS;
+	bool is_tight = fabs(upper - lower) < TIGHT_NS;
 
 	/* Where little is known, clocks that hardly drift apart are likelier than others. */
 	drift = is_tight ? (from + to) / 2 : between(0, from, to);
@@ -295,7 +271,7 @@ bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_of
 	*offset = (struct clock_offset){
 		.at = cpu,
 		.offset = (int64_t)((uint64_t)limits.base + (uint64_t)rounded(best)),
-		.error_ns = (uint64_t)rounded(larger(absolute(upper - best), absolute(best - lower))),
+		.error_ns = (uint64_t)rounded(larger(fabs(upper - best), fabs(best - lower))),
 		.drift = drift,
 		.drift_error = larger(to - drift, drift - from),
 	};

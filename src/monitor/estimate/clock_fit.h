@@ -26,13 +26,17 @@ struct clock_fit {
 	} spans[CLOCK_FIT_SPANS];
 };
 
-/* What the GPU did at its time `gpu` was not before `cpu`; not after it. Return whether that is new: the clocks were not known
- * so well before. */
-bool clock_fit_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
-bool clock_fit_not_after(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
+/* Of what the GPU did, to a moment of the processor's. The last one is not always true: what contradicts the others is not
+ * believed. */
+enum clock_order {
+	CLOCK_NOT_BEFORE,
+	CLOCK_NOT_AFTER,
+	CLOCK_USUALLY_NOT_BEFORE
+};
 
-/* As clock_fit_not_before, but not always true: what contradicts the others is not believed. */
-bool clock_fit_usually_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
+/* What the GPU did at its time `gpu` was in this order to `cpu`. Returns whether that is new: the clocks were not known so
+ * well before. */
+bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, uint64_t gpu);
 
 /* GPU minus processor at the processor's time `at`. It differs from the true one by at most the error; before and after,
  * the drift in ns for each ns, and its error, add up. */

@@ -70,30 +70,13 @@ void shared_clock_leave(struct shared_clock *clock)
 	pthread_mutex_unlock(&lock);
 }
 
-typedef bool bound(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
-
-static bool add_bound(struct shared_clock *clock, bound *add_to, uint64_t cpu, uint64_t gpu)
+bool shared_clock_add(struct shared_clock *clock, enum clock_order order, uint64_t cpu, uint64_t gpu)
 {
 	pthread_mutex_lock(&lock);
-	bool is_new = add_to(&clock->fit, cpu, gpu);
+	bool is_new = clock_fit_add(&clock->fit, order, cpu, gpu);
 
 	pthread_mutex_unlock(&lock);
 	return is_new;
-}
-
-bool shared_clock_not_before(struct shared_clock *clock, uint64_t cpu, uint64_t gpu)
-{
-	return add_bound(clock, clock_fit_not_before, cpu, gpu);
-}
-
-bool shared_clock_not_after(struct shared_clock *clock, uint64_t cpu, uint64_t gpu)
-{
-	return add_bound(clock, clock_fit_not_after, cpu, gpu);
-}
-
-bool shared_clock_usually_not_before(struct shared_clock *clock, uint64_t cpu, uint64_t gpu)
-{
-	return add_bound(clock, clock_fit_usually_not_before, cpu, gpu);
 }
 
 bool shared_clock_offset(struct shared_clock *clock, uint64_t cpu, struct clock_offset *offset)

@@ -22,12 +22,8 @@ struct shared_clock;
 struct shared_clock *shared_clock_join(struct pci_address pci, uint64_t user);
 void shared_clock_leave(struct shared_clock *clock); /* may be NULL */
 
-/* As clock_fit_not_before, clock_fit_not_after and clock_fit_usually_not_before. */
-bool shared_clock_not_before(struct shared_clock *clock, uint64_t cpu, uint64_t gpu);
-bool shared_clock_not_after(struct shared_clock *clock, uint64_t cpu, uint64_t gpu);
-bool shared_clock_usually_not_before(struct shared_clock *clock, uint64_t cpu, uint64_t gpu);
-
-/* As clock_fit_offset. */
+/* As clock_fit_add, and clock_fit_offset. */
+bool shared_clock_add(struct shared_clock *clock, enum clock_order order, uint64_t cpu, uint64_t gpu);
 bool shared_clock_offset(struct shared_clock *clock, uint64_t cpu, struct clock_offset *offset);
 
 #endif

@@ -1,5 +1,6 @@
 #include "times.h"
 
+#include "base/extremes.h"
 #include "gpu/tpcset.h"
 
 #include <stdlib.h>
@@ -47,38 +48,21 @@ void times_share(struct times *times, struct shared_clock *shared, uint64_t ahea
 	times->has_offset = false;
 }
 
-static bool not_before(struct times *times, uint64_t cpu, uint64_t gpu)
+static bool learn(struct times *times, enum clock_order order, uint64_t cpu, uint64_t gpu)
 {
-	bool is_new = clock_fit_not_before(&times->fit, cpu, gpu);
+	bool is_new = clock_fit_add(&times->fit, order, cpu, gpu);
 
-	return (times->shared && shared_clock_not_before(times->shared, cpu - times->ahead, gpu)) || is_new;
-}
-
-static bool not_after(struct times *times, uint64_t cpu, uint64_t gpu)
-{
-	bool is_new = clock_fit_not_after(&times->fit, cpu, gpu);
-
-	return (times->shared && shared_clock_not_after(times->shared, cpu - times->ahead, gpu)) || is_new;
-}
-
-static bool usually_not_before(struct times *times, uint64_t cpu, uint64_t gpu)
-{
-	bool is_new = clock_fit_usually_not_before(&times->fit, cpu, gpu);
-
-	return (times->shared && shared_clock_usually_not_before(times->shared, cpu - times->ahead, gpu)) || is_new;
+	return (times->shared && shared_clock_add(times->shared, order, cpu - times->ahead, gpu)) || is_new;
 }
 
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen)
 {
 	const struct times_calibration *calibration = &times->calibration;
-	bool is_new = false;
+	uint64_t least = calibration->latency_least_ns + calibration->plain.release_ns, stamp = kernel->stamp_ns;
+	bool is_new = kernel->launched_ns != 0 && learn(times, CLOCK_NOT_BEFORE, kernel->launched_ns + least, stamp);
 
-	if (kernel->launched_ns != 0)
-		is_new = not_before(times, kernel->launched_ns + calibration->latency_least_ns + calibration->plain.release_ns,
-		                    kernel->stamp_ns);
-	is_new = not_after(times, seen - calibration->visible_least_ns, kernel->stamp_ns) || is_new;
-	if (unseen != 0)
-		is_new = usually_not_before(times, unseen - calibration->visible_most_ns, kernel->stamp_ns) || is_new;
+	is_new |= learn(times, CLOCK_NOT_AFTER, seen - calibration->visible_least_ns, stamp);
+	is_new |= unseen != 0 && learn(times, CLOCK_USUALLY_NOT_BEFORE, unseen - calibration->visible_most_ns, stamp);
 	times->has_offset = times->has_offset && !is_new;
 	return is_new;
 }
@@ -184,9 +168,7 @@ static struct times_stream *stream_of(struct times *times, uint64_t stream)
 /* A hostile process's times may be anything. */
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
-	if (value > most)
-		value = most;
-	return value < least ? least : value;
+	return max_u64(least, min_u64(value, most));
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -201,7 +183,7 @@ static uint64_t latency_of(const struct times *times, const struct times_kernel 
 	uint64_t pause = times->launched != 0 && kernel->launched_ns > times->launched ? kernel->launched_ns - times->launched : 0;
 	uint64_t longer = pause / 1000000 * calibration->paused_ns_per_ms;
 
-	return calibration->plain.latency_ns + between(longer, 0, calibration->paused_most_ns);
+	return calibration->plain.latency_ns + min_u64(longer, calibration->paused_most_ns);
 }
 
 /* The begin of a kernel whose stamp, or the present, is `end` on the processor's clock. */

@@ -37,7 +37,7 @@ struct times_calibration {
 	uint64_t visible_most_ns;    /* usually */
 };
 
-/* As measured on an H100 (docs/hardware.md, "Releases"). */
+/* As measured on an H100 (hardware.md, "Releases"). */
 extern const struct times_calibration times_usual, times_under_mps;
 
 struct times_kernel {

@@ -45,6 +45,7 @@ struct board_claim {
 	uint8_t is_suspended;  /* just now it takes none of the GPU's time; no bool, since others may write anything */
 	uint8_t is_client;     /* of MPS */
 	uint8_t is_borrower;   /* it may use what others lend */
+	uint8_t pauses;        /* it pauses now and then, as it sees itself: by that, it decides for how long it runs at once */
 	uint64_t group;        /* whose share of the time it has part in; its own number where that is its alone */
 	uint64_t served_ns;    /* this share until now, by weight (time/rules/weight.h) */
 	uint64_t segment;      /* its descriptor of its segment, */

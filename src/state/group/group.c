@@ -268,18 +268,6 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
 }
 
 /* On GPUs that the group does not name, the member's own partition stays; and of the time what the group was not given. */
-static void keep_others(struct segment_revision *revision, const struct segment_revision *own)
-{
-	struct segment_revision of_group = *revision;
-
-	segment_put_time(revision, own);
-	segment_put_time(revision, &of_group);
-	for (uint32_t i = 0; i < own->count; i++) {
-		if (!segment_find(revision, own->partitions[i].pci))
-			segment_put(revision, &own->partitions[i], NULL);
-	}
-}
-
 bool group_resolve(const struct group *group, struct segment_revision *revision)
 {
 	struct segment_revision own = *revision;
@@ -289,7 +277,7 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 		return true;
 	if (!group_read(group, revision, &number))
 		return false;
-	keep_others(revision, &own);
+	segment_put_missing(revision, &own);
 	revision->group = (uint32_t)number;
 	return true;
 }

@@ -59,7 +59,7 @@ static bool is_sealed(int file, uint64_t inode, size_t size)
 	       fstat(file, &status) == 0 && status.st_ino == inode && status.st_size == (off_t)size;
 }
 
-const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size)
+const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at)
 {
 	void *memory = MAP_FAILED;
 
@@ -67,10 +67,15 @@ const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size
 	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
 
 	if (file >= 0 && is_sealed(file, inode, size))
-		memory = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+		memory = mmap(at, size, PROT_READ, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
 	if (file >= 0)
 		close(file);
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size)
+{
+	return area_map_at(directory, number, inode, size, NULL);
 }
 
 bool area_is(const void *memory, const struct area_kind *kind)

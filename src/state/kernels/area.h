@@ -50,6 +50,9 @@ void area_leave(struct area *area, const struct area_kind *kind);
  * hostile. The caller unmaps it. */
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size);
 
+/* The same, in the place of what is mapped there; NULL: anywhere. */
+const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at);
+
 /* Whether it is of this kind; NULL is not. */
 bool area_is(const void *memory, const struct area_kind *kind);
 

@@ -112,6 +112,12 @@ unsigned int counts_number(const struct counts_place *place)
 	return (unsigned int)place->number;
 }
 
+/* After the change that it tells of. */
+static void move(struct counts_place *place)
+{
+	atomic_fetch_add(&place->moves, COUNTS_MOVE);
+}
+
 /* Kernels that a former context has launched, and that have not ended, never will. */
 static void give_up(struct counts_place *place, enum counts_kind kind, uint64_t launched)
 {
@@ -124,8 +130,9 @@ void counts_begin(struct counts_place *place)
 {
 	give_up(place, COUNTS_PLAIN, counts_place_plain(place));
 	give_up(place, COUNTS_NODE, atomic_load_explicit(&place->nodes, memory_order_relaxed));
-	atomic_fetch_and(&place->graphs, ~COUNTS_GRAPHS_OPEN);
+	atomic_fetch_and(&place->moves, ~COUNTS_GRAPHS_OPEN);
 	atomic_store_explicit(&place->state, COUNTS_IN_USE, memory_order_release);
+	move(place);
 }
 
 void counts_are_more(const struct segment *segment)
@@ -150,12 +157,14 @@ _Atomic uint64_t *counts_launched(struct counts_place *place, const struct segme
 	size_t number = (size_t)(slot - segment->slots - 1);
 
 	atomic_fetch_or(&place->used, UINT64_C(1) << number);
+	move(place);
 	return &place->slots[number].plain;
 }
 
 void counts_launch_shared(struct counts_place *place)
 {
 	atomic_fetch_add_explicit(&place->plain, 1, memory_order_relaxed);
+	move(place);
 }
 
 void counts_launch_nodes(struct counts_place *place, uint64_t kernels)
@@ -165,12 +174,12 @@ void counts_launch_nodes(struct counts_place *place, uint64_t kernels)
 
 void counts_graph_begins(struct counts_place *place)
 {
-	atomic_fetch_add(&place->graphs, COUNTS_GRAPH_BEGINS);
+	atomic_fetch_add(&place->moves, COUNTS_GRAPH_BEGINS);
 }
 
 void counts_graph_ended(struct counts_place *place)
 {
-	atomic_fetch_sub(&place->graphs, 1);
+	atomic_fetch_sub(&place->moves, 1);
 }
 
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels)
@@ -179,25 +188,22 @@ void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, ui
 		atomic_fetch_add_explicit(&place->uncounted[kind], kernels, memory_order_relaxed);
 }
 
-/* Most gaps are noted again and again. */
-static void note(_Atomic uint64_t *gaps, enum counts_gap gap)
+/* Most gaps are noted again and again: whether this one is new. */
+static bool note(_Atomic uint64_t *gaps, enum counts_gap gap)
 {
 	uint64_t bit = UINT64_C(1) << gap;
 
-	if (!(atomic_load_explicit(gaps, memory_order_relaxed) & bit))
-		atomic_fetch_or_explicit(gaps, bit, memory_order_relaxed);
+	return !(atomic_load_explicit(gaps, memory_order_relaxed) & bit) && !(atomic_fetch_or(gaps, bit) & bit);
 }
 
 void counts_note_gap(struct counts_place *place, enum counts_gap gap)
 {
-	note(&place->gaps, gap);
+	if (note(&place->gaps, gap))
+		move(place);
 }
 
 void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap)
 {
-	uint64_t before = atomic_load(&segment->memory->gaps);
-
-	note(&segment->memory->gaps, gap);
-	if (!(before >> gap & 1))
+	if (note(&segment->memory->gaps, gap))
 		counts_are_more(segment);
 }

@@ -1,7 +1,7 @@
 /*
  * How many kernels a process has launched, and how many of them have ended, on each GPU.
  *
- * The GPU itself counts a kernel when it has ended (docs/facts.md, "Releases"). It does so in memory of the process that
+ * The GPU itself counts a kernel when it has ended (facts.md, "Releases"). It does so in memory of the process that
  * others can read: an area, which is a memfd of its own. It is not the segment, which may move to another file: what the
  * hardware writes to must never move, and is never unmapped. An area has places, one for each CUDA context, since memory
  * serves only the context that has registered it. A place is two pages: one that the hardware writes, and the library

@@ -34,15 +34,17 @@ struct counts_place {
 	_Atomic uint64_t plain;                       /* launched by threads without a slot of their own */
 	_Atomic uint64_t nodes;                       /* launched in graphs */
 	_Atomic uint64_t uncounted[COUNTS_UNHEARD];   /* launched and never counted as ended: plain, nodes */
-	_Atomic uint64_t graphs;                      /* calls that launch graphs: in the lower 16 bits those that have not ended */
+	_Atomic uint64_t moves;                       /* changes with all but launches in slots; in the lower 16 bits: calls that launch
+	                                               * graphs and have not ended */
 	_Atomic uint64_t used;                        /* a bit for each of the slots in which was counted: set before that */
 	struct {
 		_Alignas(64) _Atomic uint64_t plain;
 	} slots[COUNTER_SLOTS - 1]; /* slot n of the segment is n - 1 here: its slot 0 is nobody's own */
 };
 
-/* In `graphs`: a call begins; and ends. */
-#define COUNTS_GRAPH_BEGINS (UINT64_C(1) << 16 | 1)
+/* In `moves`. */
+#define COUNTS_MOVE (UINT64_C(1) << 16)
+#define COUNTS_GRAPH_BEGINS (COUNTS_MOVE | 1)
 #define COUNTS_GRAPHS_OPEN UINT64_C(0xffff)
 
 struct counts_memory {

@@ -55,7 +55,46 @@ uint64_t counts_place_plain(const struct counts_place *place)
 
 uint64_t counts_place_launches(const struct counts_place *place)
 {
-	return counts_place_plain(place) + load(&place->nodes) + load(&place->graphs) + (load(&place->gaps) << 48);
+	uint64_t sum = load(&place->moves);
+
+	for (uint64_t used = load(&place->used) & ALL_SLOTS; used != 0; used &= used - 1)
+		sum += load(&place->slots[__builtin_ctzll(used)].plain);
+	return sum;
+}
+
+static const _Atomic uint64_t nothing;
+
+void counts_words_clear(struct counts_words *words)
+{
+	*words = (struct counts_words){.list = {[0 ... COUNTS_WORDS - 1] = &nothing}};
+}
+
+bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word)
+{
+	int i = 0;
+
+	while (i < COUNTS_WORDS && words->list[i] != &nothing)
+		i++;
+	if (i < COUNTS_WORDS)
+		words->list[i] = word;
+	return i < COUNTS_WORDS;
+}
+
+bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
+                             const _Atomic uint64_t *but)
+{
+	bool has_room = true, has_it = !but;
+
+	for (unsigned int i = 0; i < count && has_room; i++) {
+		has_room = counts_words_add(words, &places[i]->moves);
+		for (uint64_t used = load(&places[i]->used) & ALL_SLOTS; used != 0 && has_room; used &= used - 1) {
+			const _Atomic uint64_t *word = &places[i]->slots[__builtin_ctzll(used)].plain;
+
+			has_it = has_it || word == but;
+			has_room = word == but || counts_words_add(words, word);
+		}
+	}
+	return has_room && has_it;
 }
 
 /* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight. There are too few only while
@@ -73,7 +112,7 @@ static void add_place(struct counts_of_gpu *gpu, const struct counts_place *plac
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
 	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
 	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
-	uint64_t open = load(&place->graphs) & COUNTS_GRAPHS_OPEN;
+	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
 	uint64_t plain = counts_place_plain(place), nodes = load(&place->nodes);
 
 	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
@@ -97,6 +136,11 @@ uint64_t counts_place_in_flight(const struct counts_place *place)
 uint64_t counts_place_ended(const struct counts_place *place)
 {
 	return load(&place->ended[COUNTS_PLAIN].kernels) + load(&place->ended[COUNTS_NODE].kernels);
+}
+
+const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place)
+{
+	return &place->ended[COUNTS_PLAIN].kernels;
 }
 
 bool counts_place_is_exact(const struct counts_place *place)
@@ -178,37 +222,36 @@ unsigned int counts_own_places(const struct counts_areas *areas, struct pci_addr
 
 #define NOT_MAPPED UINT64_MAX /* no file has this inode number */
 
-#define KEPT_MAX 64
+#define SPARES_MAX 512
 
-/* Mappings that other threads may still use. */
-static struct kept {
-	const void *memory;
+/* Other threads may still read what was mapped here. So it is never unmapped: nothing takes its place, and then what is mapped
+ * next. */
+static struct spare {
+	void *at;
 	size_t size;
-} kept[KEPT_MAX];
-static unsigned int kept_count;
-static bool keeps;
+} spares[SPARES_MAX];
+static unsigned int spare_count;
 
 static void unmap(const void *memory, size_t size)
 {
-	if (!memory)
-		return;
-	if (!keeps)
-		munmap((void *)memory, size);
-	else if (kept_count < KEPT_MAX)
-		kept[kept_count++] = (struct kept){memory, size};
+	void *at = (void *)memory;
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+	if (at && mmap(at, size, PROT_READ, how, -1, 0) == at && spare_count < SPARES_MAX)
+		spares[spare_count++] = (struct spare){at, size};
 }
 
-void counts_views_keep(void)
+static const void *map(int directory, uint64_t number, uint64_t inode, size_t size)
 {
-	keeps = true;
-}
+	unsigned int i = 0;
 
-void counts_views_release(void)
-{
-	while (kept_count > 0) {
-		kept_count--;
-		munmap((void *)kept[kept_count].memory, kept[kept_count].size);
-	}
+	while (i < spare_count && spares[i].size != size)
+		i++;
+	const void *memory = area_map_at(directory, number, inode, size, i < spare_count ? spares[i].at : NULL);
+
+	if (memory && i < spare_count)
+		spares[i] = spares[--spare_count];
+	return memory;
 }
 
 /* An area that this process's own limits kept from being mapped is a gap, and is news again at the next look. */
@@ -221,11 +264,9 @@ static void map_area(struct counts_view *view, int place, int directory)
 	unmap(area->memory, sizeof *area->memory);
 	area->memory = NULL;
 	if (inode != 0 && directory >= 0)
-		area->memory = area_map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
+		area->memory = map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
 	bool is_limited = inode != 0 && !area->memory && (directory < 0 || area_is_limit(errno));
 
-	if (is_limited && area_is_limit(errno))
-		view->limit = errno;
 	area->inode = is_limited ? NOT_MAPPED : inode;
 }
 
@@ -258,7 +299,7 @@ static bool is_segment(const struct segment_memory *memory)
 
 static const struct segment_memory *map_segment(int directory, uint64_t descriptor, uint64_t inode)
 {
-	const struct segment_memory *memory = area_map(directory, descriptor, inode, sizeof *memory);
+	const struct segment_memory *memory = map(directory, descriptor, inode, sizeof *memory);
 
 	if (memory && !is_segment(memory)) {
 		unmap(memory, sizeof *memory);
@@ -310,8 +351,7 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
 	return on;
 }
 
-/* All that it counts. */
-static struct counts read_all(const struct counts_view *view)
+struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
 {
 	struct counts counts = {.gaps = (uint32_t)load(&view->segment->gaps) & ALL_GAPS};
 
@@ -319,13 +359,6 @@ static struct counts read_all(const struct counts_view *view)
 		if (view->areas[i].inode != 0)
 			add_area(&counts, view->areas[i].memory);
 	}
-	return counts;
-}
-
-struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
-{
-	struct counts counts = read_all(view);
-
 	return counts_on(&counts, pci);
 }
 
@@ -359,19 +392,35 @@ static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 	return now != 0 && now != execution;
 }
 
+/* Returns errno if a limit of the reader's own is in the way, otherwise 0. */
+static int read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
+{
+	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
+	int limit = area_is_limit(errno) ? errno : 0;
+
+	add_area(counts, memory);
+	if (memory)
+		munmap((void *)memory, sizeof *memory);
+	return limit;
+}
+
 int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error)
 {
-	struct counts_view view = {.pid = pid, .segment = segment->memory};
-	int saved = errno;
+	const struct segment_memory *memory = segment->memory;
+	int saved = errno, directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
+	int limit = directory < 0 && area_is_limit(errno) ? errno : 0;
 
-	counts_view_follow(&view);
-	*counts = read_all(&view);
+	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
+	for (int i = 0; i < SEGMENT_AREAS && limit == 0; i++) {
+		uint64_t inode = load(&memory->areas[i].inode);
+
+		if (inode != 0)
+			limit = read_area(counts, directory, load(&memory->areas[i].file), inode);
+	}
+	if (directory >= 0)
+		close(directory);
 	if (counts->gaps != 0 && is_of_former_execution(segment, pid))
 		*counts = (struct counts){.count = 0};
-	int limit = view.limit;
-
-	view.segment = NULL; /* it stays mapped */
-	counts_view_close(&view);
 	errno = limit != 0 ? limit : saved;
 	return limit != 0 ? error_set_errno(error, "counts of kernels") : 0;
 }

@@ -42,14 +42,38 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
 /* --- one place, at any moment --------------------------------------------------------------------------------------- */
 
 /* A number that changes with each launch: of a kernel before it is uploaded, of a graph before its call begins. Also with what
- * counts_place_is_exact says. Costs some ten instructions. */
+ * counts_place_is_exact says. */
 uint64_t counts_place_launches(const struct counts_place *place);
+
+/* The words of which these numbers of some places are the sum, and others that rise: few enough to be read before each launch. */
+#define COUNTS_WORDS 5
+struct counts_words {
+	const _Atomic uint64_t *list[COUNTS_WORDS];
+	uint64_t sum; /* for the one who compares it */
+};
+void counts_words_clear(struct counts_words *words);
+
+/* False if there is no room. Without the word `but`: false as well, if it is not among these; NULL: with all. */
+bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word);
+bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
+                             const _Atomic uint64_t *but);
+
+static inline uint64_t counts_words_sum(const struct counts_words *words)
+{
+	uint64_t sum = 0;
+
+#pragma GCC unroll 8
+	for (int i = 0; i < COUNTS_WORDS; i++)
+		sum += atomic_load_explicit(words->list[i], memory_order_acquire);
+	return sum;
+}
 
 /* How many kernels are in flight there, at least one while a graph is being launched. What ended is read first. */
 uint64_t counts_place_in_flight(const struct counts_place *place);
 
-/* How many kernels have ended there. */
+/* How many kernels have ended there; and the word that counts plain ones of them. */
 uint64_t counts_place_ended(const struct counts_place *place);
+const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place);
 
 /* Whether all ends are counted exactly there. */
 bool counts_place_is_exact(const struct counts_place *place);
@@ -62,7 +86,8 @@ unsigned int counts_own_places(const struct counts_areas *areas, struct pci_addr
                                unsigned int room);
 
 /* --- a view ----------------------------------------------------------------------------------------------------------
- * Another process's counts, mapped for as long as a reader wants to look: reading them then makes no system call. */
+ * Another process's counts, mapped for as long as a reader wants to look: reading them then makes no system call. One thread at a time
+ * opens and closes views; others may go on reading what was in one that is closed: then these are zeros, or another process's. */
 
 struct counts_view {
 	pid_t pid;
@@ -71,7 +96,6 @@ struct counts_view {
 		uint64_t inode; /* 0: none yet */
 		const struct counts_memory *memory;
 	} areas[SEGMENT_AREAS];
-	int limit; /* 0; or the errno of a limit of this process's own that kept an area from being mapped */
 };
 
 /* Maps the segment that process `pid` has open as this descriptor, by the file's inode number. False if it is no segment, or
@@ -88,17 +112,12 @@ bool counts_view_is_current(const struct counts_view *view);
 /* What the process counts on one GPU, with the gaps of all. No system call. */
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
 
-/* The places in use on that GPU, at most `room`; returns how many there are. They stay mapped while counts_views_keep says so. */
+/* The places in use on that GPU, at most `room`; returns how many there are. */
 unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
                                 unsigned int room);
 
 /* A number that changes when there may be more of them, or a gap of all; whether there is such a gap. */
 const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
 bool counts_view_has_gap(const struct counts_view *view);
-
-/* Other threads may use what was mapped: from here on, nothing is unmapped; until nobody uses what is not in any view any more.
- * What does not fit into memory for that stays mapped. */
-void counts_views_keep(void);
-void counts_views_release(void);
 
 #endif

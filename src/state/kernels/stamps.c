@@ -61,12 +61,6 @@ struct stamps_cell stamps_add_launch(struct stamps *stamps, const struct stamps_
 	return cell;
 }
 
-void stamps_take_back(struct stamps *stamps, struct stamps_cell cell)
-{
-	if (!(cell.number & STAMPS_IS_NODE))
-		store(&stamps->records[cell.number % STAMPS_CELLS].kind, STAMPS_NOTHING);
-}
-
 static void write_node(struct stamps_node_record *record, uint64_t number, const struct stamps_node *node)
 {
 	store(&record->number, 0);

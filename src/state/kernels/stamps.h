@@ -2,7 +2,7 @@
  * The times at which a process's kernels have ended, on each GPU, while somebody looks (state/segment/lease.h).
  *
  * Beside the place in which a context's kernels are counted (counts.h) there is a ring of cells: each kernel that is
- * launched while somebody looks gets the next one, and the GPU writes into it the kernel's number and the time (docs/facts.md,
+ * launched while somebody looks gets the next one, and the GPU writes into it the kernel's number and the time (facts.md,
  * "Releases"). What the kernel is, and when it was launched, the launching thread writes into a record beside it. Kernels
  * in graphs have cells of their own, which each launch of the graph writes again; such a launch has a record in the ring.
  *
@@ -49,9 +49,6 @@ struct stamps_cell {
 
 /* Gives it a cell. From any thread. */
 struct stamps_cell stamps_add_launch(struct stamps *stamps, const struct stamps_launch *launch);
-
-/* It will never end: no release was written into its descriptor. */
-void stamps_take_back(struct stamps *stamps, struct stamps_cell cell);
 
 /* A node of a graph is uploaded: it gets a cell for as long as nobody else gets the same one. From any thread. */
 struct stamps_node {

@@ -17,8 +17,7 @@
 
 enum stamps_kind {
 	STAMPS_LAUNCH,
-	STAMPS_GRAPH,
-	STAMPS_NOTHING /* it never ends */
+	STAMPS_GRAPH
 };
 
 /* In the order in which the hardware writes them. */

@@ -14,7 +14,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 13
+#define SEGMENT_VERSION 14
 
 /*
  * 8-byte words in the machine's byte order:
@@ -32,8 +32,8 @@
  *                                of times (state/kernels/stamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
- *   4800 lending                 what the owner has borrowed now, for how long and how often; why, if nothing
- *   4864 the ring of revisions   revision n is at n % REVISIONS_RING
+ *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
+ *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -69,6 +69,9 @@ struct segment_memory {
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
 	_Atomic uint64_t contexts; /* raised with each context, and each gap of all GPUs */
+	struct {
+		_Atomic uint64_t lender, tpc_us;
+	} loans[SEGMENT_LOANS];
 	_Alignas(64) revisions_ring ring;
 };
 
@@ -82,7 +85,7 @@ _Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
 _Static_assert(offsetof(struct segment_memory, gaps) == 4352, "shared layout");
 _Static_assert(offsetof(struct segment_memory, lease) == 4544, "shared layout");
 _Static_assert(offsetof(struct segment_memory, time_state) == 4736, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 4864, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 4992, "shared layout");
 _Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 

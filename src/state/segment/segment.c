@@ -266,14 +266,18 @@ void segment_set_time_held(const struct segment *segment, uint64_t launches)
 	atomic_store_explicit(&segment->memory->held, launches, memory_order_relaxed);
 }
 
-void segment_set_borrowed(const struct segment *segment, const struct tpcset *tpcs, uint64_t tpc_us, uint64_t overruns)
+void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed)
 {
 	struct segment_memory *memory = segment->memory;
 
 	for (int word = 0; word < TPCSET_WORDS; word++)
-		atomic_store_explicit(&memory->borrowed[word], tpcs->words[word], memory_order_relaxed);
-	atomic_store_explicit(&memory->borrowed_tpc_us, tpc_us, memory_order_relaxed);
-	atomic_store_explicit(&memory->overruns, overruns, memory_order_relaxed);
+		atomic_store_explicit(&memory->borrowed[word], borrowed->tpcs.words[word], memory_order_relaxed);
+	atomic_store_explicit(&memory->borrowed_tpc_us, borrowed->tpc_us, memory_order_relaxed);
+	atomic_store_explicit(&memory->overruns, borrowed->overruns, memory_order_relaxed);
+	for (int i = 0; i < SEGMENT_LOANS; i++) {
+		atomic_store_explicit(&memory->loans[i].tpc_us, borrowed->loans[i].tpc_us, memory_order_relaxed);
+		atomic_store_explicit(&memory->loans[i].lender, borrowed->loans[i].lender, memory_order_relaxed);
+	}
 }
 
 struct segment_borrowed segment_read_borrowed(const struct segment *segment)
@@ -286,6 +290,10 @@ struct segment_borrowed segment_read_borrowed(const struct segment *segment)
 
 	for (int word = 0; word < TPCSET_WORDS; word++)
 		borrowed.tpcs.words[word] = atomic_load_explicit(&memory->borrowed[word], memory_order_relaxed);
+	for (int i = 0; i < SEGMENT_LOANS; i++) {
+		borrowed.loans[i].lender = atomic_load_explicit(&memory->loans[i].lender, memory_order_relaxed);
+		borrowed.loans[i].tpc_us = atomic_load_explicit(&memory->loans[i].tpc_us, memory_order_relaxed);
+	}
 	return borrowed;
 }
 

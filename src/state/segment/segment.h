@@ -36,6 +36,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* So many lenders are told apart. */
+#define SEGMENT_LOANS 8
+
 /* So many areas of each kind a segment names: of counts (state/kernels/counts.h), and of times
  * (state/kernels/stamps.h). */
 #define SEGMENT_AREAS 8
@@ -190,7 +193,7 @@ void counter_slots_free(void);
 void counter_slots_keep(void);
 
 /* Counts a launch in the thread's own slot. Not an atomic addition: it would wait for all earlier memory accesses of
- * the thread, and take as long as the rest of the callback (docs/evaluation.md). */
+ * the thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */
 static inline void counter_slot_count_launch(struct counter_slot *slot, bool restricted)
 {
 	_Atomic uint64_t *launches = &slot->launches[restricted];
@@ -203,8 +206,17 @@ void segment_set_time_state(const struct segment *segment, enum segment_time_sta
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 void segment_set_time_held(const struct segment *segment, uint64_t launches);
 
-/* What it has borrowed now, of all GPUs, and for how long in all, times TPCs; so many launches took longer there than they may. */
-void segment_set_borrowed(const struct segment *segment, const struct tpcset *tpcs, uint64_t tpc_us, uint64_t overruns);
+/* What it has borrowed. */
+struct segment_borrowed {
+	struct tpcset tpcs; /* now, of all GPUs */
+	uint64_t tpc_us;    /* for how long in all, times TPCs */
+	uint64_t overruns;  /* so many launches took longer there than they may */
+	struct segment_loan {
+		uint64_t lender; /* the first ones of these processes; 0: none */
+		uint64_t tpc_us;
+	} loans[SEGMENT_LOANS];
+};
+void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
@@ -222,10 +234,6 @@ void segment_read_counters(const struct segment *segment, struct segment_counter
 
 void segment_read_time(const struct segment *segment, struct segment_time *time);
 
-struct segment_borrowed {
-	struct tpcset tpcs;
-	uint64_t tpc_us, overruns;
-};
 struct segment_borrowed segment_read_borrowed(const struct segment *segment);
 
 /* Adds without wrapping around: a process can write anything into its own counters. */

@@ -2,14 +2,12 @@
 
 #include "state/kernels/counts_read.h"
 
-#define ALL_LOOKS 32
-#define LAST_LOOKS 8
 #define MOST_LOOKS 5
 
 static void record(struct demand *demand, uint64_t now)
 {
 	if (now - demand->recorded >= DEMAND_LOOK_NS) {
-		demand->history = demand->history << 1 | demand->wants;
+		demand->history = (uint8_t)(demand->history << 1 | demand->wants);
 		demand->recorded = now;
 	}
 }
@@ -37,6 +35,8 @@ void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu
 	demand->wants = wants(demand, counts, now);
 	if (!was_idle || demand->wants)
 		demand->idle_since = now;
+	if (is_first || !demand->wants)
+		demand->paused = now;
 	demand->looked = now;
 	record(demand, now);
 }
@@ -48,12 +48,10 @@ uint64_t demand_idle_ns(const struct demand *demand)
 
 bool demand_pauses(const struct demand *demand)
 {
-	return __builtin_popcount(demand->history) + 1 < ALL_LOOKS;
+	return demand->looked - demand->paused < DEMAND_GAPS_NS;
 }
 
 bool demand_is_present(const struct demand *demand)
 {
-	uint32_t last = demand->history & ((1u << LAST_LOOKS) - 1);
-
-	return demand->wants || ((last & 7) != 0 && __builtin_popcount(last) >= MOST_LOOKS);
+	return demand->wants || ((demand->history & 7) != 0 && __builtin_popcount(demand->history) >= MOST_LOOKS);
 }

@@ -19,6 +19,9 @@
 /* Looks that are closer to each other are one in the history. */
 #define DEMAND_LOOK_NS UINT64_C(800000)
 
+/* A gap of 50 us in each 4 ms is seen by one of some 80 looks: so a process without gaps is one in which none of this time's was. */
+#define DEMAND_GAPS_NS UINT64_C(500000000)
+
 /* All zero: nothing was read yet. */
 struct demand {
 	bool is_known;       /* when its kernels end is known exactly */
@@ -27,8 +30,9 @@ struct demand {
 	uint64_t moved;      /* these numbers have changed then, or later than at the look before */
 	uint64_t idle_since; /* it is idle, and has been since then at least */
 	uint64_t looked;
+	uint64_t paused;     /* the last look that saw no work, or the first one */
 	uint64_t recorded;   /* the last look of the history */
-	uint32_t history;    /* a bit for each of the last 32 looks: it wanted; the last one is the lowest */
+	uint8_t history;     /* a bit for each of the last 8 looks: it wanted; the last one is the lowest */
 };
 
 void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu *counts);
@@ -36,7 +40,7 @@ void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu
 /* For how long it has been idle, at least; 0 while it wants. */
 uint64_t demand_idle_ns(const struct demand *demand);
 
-/* Whether it pauses now and then: two of the last 32 looks saw no work. */
+/* Whether it pauses now and then: a look within DEMAND_GAPS_NS saw no work. */
 bool demand_pauses(const struct demand *demand);
 
 /* Whether it wants, or pauses for a moment only: its last work was seen at most two looks ago, and most looks see some. */

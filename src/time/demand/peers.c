@@ -180,7 +180,7 @@ static struct tpcset tpcs_on(struct pci_address pci)
 {
 	const struct gpu *gpu = gpus_at(pci);
 	const struct segment_partition *set = has_partition ? segment_find(&partition, pci) : NULL;
-	bool has_masks = gpu && gpus_have_masks(gpu);
+	bool has_masks = gpu && gpu->has_masks;
 	struct tpcset tpcs = has_masks ? topology_all(gpu->topology) : everything;
 
 	return has_masks && set && tpcset_overlap(&set->set, &tpcs) ? tpcset_and(&set->set, &tpcs) : tpcs;
@@ -198,6 +198,7 @@ static struct board_claim claim_on(struct pci_address pci, const struct peers_se
 		.is_suspended = self->is_suspended,
 		.is_client = self->is_client,
 		.is_borrower = self->is_borrower,
+		.pauses = self->pauses,
 		.lend_us = self->lend_us,
 		.group = self->group != 0 ? self->group : (uint64_t)getpid(),
 		.served_ns = self->served_ns,
@@ -268,7 +269,7 @@ static void add_equal(struct rivals *rivals, const struct peer *peer, const stru
 
 	rivals->equals_present += is_present;
 	rivals->equals_wanting += peer->demand.wants;
-	rivals->equals_pause = rivals->equals_pause || (is_present && demand_pauses(&peer->demand));
+	rivals->equals_pause = rivals->equals_pause || (is_present && claim->pauses);
 	if (claim->group == self->group)
 		rivals->group_is_present = rivals->group_is_present || is_present;
 	else if (is_present && claim->served_ns > 0)
@@ -300,6 +301,8 @@ static void add(struct rivals *rivals, const struct peer *peer, const struct boa
 		add_higher(rivals, peer);
 	else if (claim->priority == self->priority)
 		add_equal(rivals, peer, self);
+	else
+		rivals->has_lower = true;
 	if (claim->priority <= self->priority && claim->group != self->group && peer->demand.wants && !is_counted(peer))
 		rivals->lower_wanting++;
 }

@@ -1,6 +1,6 @@
 /*
  * The other programs on this process's GPUs that have a claim to their time or their TPCs: from the board
- * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_view.h). For
+ * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_read.h). For
  * our thread alone, but for the last one.
  */
 #ifndef NVTASKSET_TIME_DEMAND_PEERS_H
@@ -23,6 +23,7 @@ struct peers_self {
 	bool is_suspended;
 	bool is_client;     /* of MPS */
 	bool is_borrower;
+	bool pauses;        /* demand.h */
 	uint32_t lend_us;   /* 0: it lends nothing */
 };
 

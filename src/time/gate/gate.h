@@ -1,16 +1,17 @@
 /*
- * The gate: which TPCs the launches of a client of MPS get now, and when they go. Under MPS, nobody's channels may be touched: so a
- * launch is decided about at the entry of its call (docs/facts.md, "Callbacks"), where it may also wait. The law is that of
- * rules/lending.h. A graph is one launch, whose nodes are uploaded anew where it changes its TPCs; what is captured never waits. No
- * decision needs a lock, memory or a system call; a thread that waits sleeps and looks again, and our thread (keeper.h) sees who comes
- * and goes. A launch that is made inside of another one's call goes with that one. Signals are delivered while a launch waits.
+ * The gate: which TPCs the launches of a client of MPS get now, and when they go, by the law of rules/lending.h. Under MPS,
+ * nobody's channels may be touched: so a launch is decided about at the entry of its call (facts.md, "Callbacks"), where it
+ * may also wait. No decision needs a lock, memory or a system call; a thread that waits sleeps and looks again, and our thread
+ * (keeper.h) sees who comes and goes. A graph is one launch, whose nodes are uploaded anew where it changes its TPCs. What is
+ * captured never waits, nor what another subscriber launches in a callback; a launch inside of another one's call goes with it.
+ * Signals are delivered while a launch waits.
  */
 #ifndef NVTASKSET_TIME_GATE_GATE_H
 #define NVTASKSET_TIME_GATE_GATE_H
 
-#include "driver/calls.h"
-#include "lengths.h"
-#include "others.h"
+#include "launch/space/epoch.h"
+#include "passing.h"
+#include "state/kernels/counts_read.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,57 +19,58 @@
 
 struct gpu;
 
-/* --- the program's threads -------------------------------------------------------------------------------------------- */
-
-/* Whether such a call is listened to; one begins, which may wait: whether its launch may use other TPCs than the last one; it ended:
- * whether this thread is in no other one. */
+/* Whether such a call is listened to; one begins, which may wait: whether it goes elsewhere; it ended: whether in no other. */
 bool gate_wants_call(int id);
 bool gate_call_begins(const struct call *call);
 bool gate_call_ended(const struct call *call);
 
+/* This thread's calls; belongs to gate.c, and is declared here for the functions below alone. */
+#define GATE_AS_BEFORE 1 /* it is in a call that goes as the last one, */
+#define GATE_DECIDED 2   /* or in one that was decided about; */
+#define GATE_NESTED 4    /* and in one inside of that, for each */
+struct gate_own {
+	unsigned int calls;
+	struct gate_last last;
+};
+extern __thread struct gate_own gate_own __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* A call of calls_launch_kernel begins: whether it goes as the last one; and ended: whether it did. Otherwise: above. */
+static inline bool gate_goes_as_before(CUcontext context, const struct call_kernel *kernel)
+{
+	const struct gate_last *last = &gate_own.last;
+
+	if (gate_own.calls != 0 || last->world != epoch_of_world() || last->context != context ||
+	    !calls_is_same_kernel(&last->kernel, kernel) || counts_words_sum(&last->words) != last->words.sum ||
+	    (int64_t)(atomic_load_explicit(last->launched, memory_order_relaxed) -
+	              atomic_load_explicit(last->ended, memory_order_relaxed)) > last->most)
+		return false;
+	gate_own.calls = GATE_AS_BEFORE;
+	return true;
+}
+
+static inline bool gate_went_as_before(void)
+{
+	bool did = gate_own.calls == GATE_AS_BEFORE;
+
+	if (did)
+		gate_own.calls = 0;
+	return did;
+}
+
+/* The next one is decided about. */
+static inline void gate_forget(void)
+{
+	gate_own.last.world = 0;
+}
+
 /* Whether what this thread launches is in no call that the gate has decided about, as fills and copies are. */
 bool gate_is_outside(void);
 
-/* The TPCs of the launch that this thread's call makes, where they are not those of its partition; outside of calls, the own part. In
- * the launch path. */
+/* The TPCs of the launch that this thread's call makes, where they are not those of its partition; outside of calls, the own
+ * part. In the launch path. */
 bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs);
 
 /* In the child of a fork. */
 void gate_after_fork(void);
-
-/* --- for keeper.c ----------------------------------------------------------------------------------------------------- */
-
-struct gate_state {
-	atomic_bool listens;      /* calls are announced to us: for ever */
-	atomic_bool is_needed;    /* there was somebody with a higher claim, or a quota: until then all go */
-	atomic_bool is_open;      /* launches are decided about */
-	atomic_bool takes_any;    /* there is no window */
-	atomic_bool is_spread;    /* the process had work on several GPUs when our thread looked */
-	atomic_uint waiting;      /* so many threads wait */
-	_Atomic uint32_t news;    /* what those sleep on that wait for the quota */
-	_Atomic uint64_t left_ns; /* of the quota in this period; UINT64_MAX: there is none */
-	_Atomic uint64_t held, held_ns;  /* launches that have waited */
-	_Atomic uint64_t bounded;        /* episodes that have ended without */
-	_Atomic uint64_t overruns;       /* launches beyond the own part that took longer than they may */
-	atomic_bool has_more, is_too_long; /* a launch went there; one did not, since it takes too long */
-};
-extern struct gate_state gate_state __attribute__((visibility("hidden")));
-
-/* From here on calls are listened to, and launches decided about; or no more: nothing waits. */
-void gate_open(void);
-void gate_close(void);
-
-/* What is left of the quota. Our thread is rung when the process begins to use it. */
-void gate_set_left(uint64_t ns);
-
-/* Looks at the others on this GPU. False if threads still read the view before the last one: then nothing is new. Adds to `borrowed`
- * what is used there now beyond the process's own TPCs. */
-bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tpcset *borrowed);
-
-/* No thread reads a view that was replaced. */
-bool gate_former_are_free(void);
-
-/* What was measured is looked at, on all GPUs. Returns when to look again. */
-uint64_t gate_look(uint64_t now);
 
 #endif

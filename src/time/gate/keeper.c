@@ -2,7 +2,8 @@
 
 #include "base/extremes.h"
 #include "driver/gpus.h"
-#include "gate.h"
+#include "gates.h"
+#include "launch/space/epoch.h"
 #include "mps/reach.h"
 #include "state/kernels/counts_read.h"
 #include "time/demand/given.h"
@@ -10,26 +11,23 @@
 
 #define MS UINT64_C(1000000)
 
-/* How often the others are looked at while the process works or waits, or did so of late; whether MPS is still there; whether
- * anything could be borrowed; and what is used of a quota, at least. */
+/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; and a quota. */
 #define LOOK_NS (5 * MS)
 #define ACTIVE_NS (20 * MS)
+#define TURN_NS (250 * MS)
 #define SERVER_NS (100 * MS)
-#define JUDGE_NS (1000 * MS)
 #define QUOTA_LOOK_NS (MS / 10)
 
 static struct {
 	const struct segment *segment;
 	struct others_rules rules;
 	uint32_t lend_us;
-	bool has_gate;
+	bool has_gate, has_server, is_too_long;
 	struct work work;
-	bool wants, is_active, is_known;      /* it has work in flight, or had of late; that is exact */
+	bool wants, is_active, is_known; /* it has work in flight, or had of late; that is exact */
 	uint64_t wanted_since;
-	bool has_server, is_too_long;
-	uint64_t others_seen, server_seen, judged; /* when; 0: never */
-	bool are_all_new;                     /* each GPU's view was replaced then */
-	uint64_t tpc_ns;                      /* borrowed, in all */
+	uint64_t others_seen, server_seen, turned; /* when; 0: never */
+	struct segment_borrowed borrowed;
 } keeper;
 
 /* --- rules ------------------------------------------------------------------------------------------------------------ */
@@ -40,6 +38,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	keeper.segment = segment;
 	keeper.lend_us = segment_lends_us(&revision->lending);
 	atomic_store(&gate_state.takes_any, segment_policy_is_ht(revision->rank));
+	epoch_raise_world();
 	keeper.has_gate = segment_time_holds_back(revision) || segment_borrows(&revision->lending);
 	keeper.rules = (struct others_rules){
 		.priority = keeper.has_gate ? segment_rank_priority(revision->rank) : SEGMENT_PRIORITY_MAX,
@@ -48,13 +47,13 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	if (!keeper.has_gate)
-		gate_close();
+		gate_set_open(false);
 }
 
 void keeper_end(void)
 {
-	gate_close();
-	keeper.has_gate = keeper.has_server = keeper.are_all_new = false;
+	gate_set_open(false);
+	keeper.has_gate = keeper.has_server = false;
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
@@ -83,10 +82,7 @@ static void see_server(uint64_t now)
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
-	if (keeper.has_server && keeper.has_gate)
-		gate_open();
-	else
-		gate_close();
+	gate_set_open(keeper.has_server && keeper.has_gate);
 }
 
 /* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
@@ -105,41 +101,39 @@ static uint64_t see_quota(uint64_t now)
 	return until;
 }
 
-/* What others' views had mapped is let go at the next look: until then a thread may read the view that was current before. */
 static void see_others(uint64_t now)
 {
 	uint64_t passed = keeper.others_seen != 0 ? now - keeper.others_seen : 0;
 	struct peers_self self = given_self();
-	struct tpcset borrowed = {{0}};
 
 	self.is_client = true;
 	self.is_borrower = keeper.rules.borrows;
 	self.lend_us = keeper.lend_us;
-	if (keeper.are_all_new && gate_former_are_free())
-		counts_views_release();
-	counts_views_keep();
 	peers_look(now, &keeper.work, &self);
-	keeper.are_all_new = true;
+	keeper.borrowed.tpcs = (struct tpcset){{0}};
+	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
-		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && keeper.are_all_new;
+		if (gpu)
+			gate_see(gpu, &keeper.rules, passed, &keeper.borrowed);
 	}
 	keeper.others_seen = now;
-	keeper.tpc_ns += passed * tpcset_count(&borrowed);
-	segment_set_borrowed(keeper.segment, &borrowed, keeper.tpc_ns / 1000, atomic_load(&gate_state.overruns));
+	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
-/* Whether all that could be borrowed of late was for too short a time. */
-static void judge(uint64_t now)
+/* In each turn, launches are decided about anew, and measured; and whether all that could be borrowed was for too short a time. */
+static void turn(uint64_t now)
 {
-	if (now - keeper.judged < JUDGE_NS)
+	if (now - keeper.turned < TURN_NS)
 		return;
 	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false), has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
-	keeper.judged = now;
+	keeper.turned = now;
+	atomic_fetch_add(&lengths_turn, 1);
+	epoch_raise_world();
 }
 
 uint64_t keeper_look(uint64_t now, bool *is_idle)
@@ -150,7 +144,7 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);
-	judge(now);
+	turn(now);
 	until = min_u64(until, gate_look(now));
 	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000, atomic_load(&gate_state.held_ns) / 1000,
 	                      atomic_load(&gate_state.bounded));
@@ -161,13 +155,11 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 
 enum segment_time_state keeper_state(void)
 {
-	enum segment_time_state state = SEGMENT_TIME_HELD;
+	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
 	else if (!keeper.is_known)
 		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;
-	else if (keeper.is_too_long)
-		state = SEGMENT_TIME_TOO_LONG;
 	return state;
 }

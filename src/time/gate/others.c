@@ -6,6 +6,7 @@
 #include "state/kernels/counts_read.h"
 #include "state/revisions.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* --- making it -------------------------------------------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ static struct claims see_claims(struct pci_address pci, const struct others_rule
 			claims.kept = tpcset_or(&claims.kept, &claim->tpcs);
 		claims.borrowers += claim->is_client && claim->is_borrower;
 	}
+	claims.borrowers = max_u64(claims.borrowers, 1);
 	return claims;
 }
 
@@ -46,23 +48,12 @@ static struct tpcset what_it_gives(const struct claims *claims, const struct pee
 
 	if (is_higher(claims, peer, rules))
 		gives = tpcset_and(&peer->is.claim.tpcs, &claims->own);
-	if (rules->borrows && peer->is.claim.lend_us > 0) {
+	if (rules->borrows && peer->is.claim.lend_us > 0 && peer->demand.is_known) {
 		lent = tpcset_and(&lent, &rules->borrow);
 		lent = tpcset_without(&lent, &claims->kept);
 		gives = tpcset_or(&gives, &lent);
 	}
 	return gives;
-}
-
-/* How it was seen before goes on. */
-static void copy_owner(struct other *other, const struct others_on_gpu *before)
-{
-	for (unsigned int i = 0; i < before->count; i++) {
-		if (before->list[i].pid == other->pid && before->list[i].start == other->start) {
-			atomic_store(&other->owner.launches, atomic_load(&before->list[i].owner.launches));
-			atomic_store(&other->owner.since, atomic_load(&before->list[i].owner.since));
-		}
-	}
 }
 
 /* The number comes first: with what comes later, it is another one. */
@@ -81,132 +72,177 @@ static void find_places(struct other *other, const struct peer *peer)
 }
 
 /* Who only lends is never idle where that is not known. One of a higher priority is where nothing has moved for a while. */
-static void add(struct others_on_gpu *made, const struct peer *peer, const struct tpcset *gives, uint64_t limit_ns, bool is_before)
+static void add(struct others_on_gpu *made, const struct peer *peer, const struct tpcset *gives, uint64_t limit, bool is_before)
 {
 	struct other *other = &made->list[made->count++];
 
-	*other = (struct other){
-		.gives = *gives,
-		.takes = peer->is.claim.tpcs,
-		.hold_ns = is_before && !made->has_part ? 0 : limit_ns,
-		.is_open = is_before && !peer->demand.wants,
-		.pid = peer->is.pid,
-		.start = peer->is.start,
-	};
+	other->pid = peer->is.pid;
+	other->gives = *gives;
+	other->takes = peer->is.claim.tpcs;
+	other->hold_ns = is_before && !made->has_part ? 0 : limit;
+	other->is_open = is_before && !peer->demand.wants;
 	find_places(other, peer);
+	other->is_open = other->is_open && other->is_unknown;
 }
 
-static bool is_same(const struct others_on_gpu *a, const struct others_on_gpu *b)
-{
-	bool same = a->count == b->count && tpcset_equal(&a->part, &b->part);
-
-	for (unsigned int i = 0; i < a->count && same; i++)
-		same = tpcset_equal(&a->list[i].gives, &b->list[i].gives) && tpcset_equal(&a->list[i].takes, &b->list[i].takes);
-	return same;
-}
-
+/* Those for whom there is no room keep what they have. */
 static void see_each(struct others_on_gpu *made, struct pci_address pci, const struct others_rules *rules,
                      const struct claims *claims)
 {
+	struct tpcset left_out = {{0}};
 	const struct peer *peer;
 
-	for (unsigned int i = 0; (peer = peers_on(pci, i)) && made->count < OTHERS_MAX; i++) {
+	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++) {
 		struct tpcset gives = what_it_gives(claims, peer, rules);
-		uint32_t lend_us = peer->is.claim.lend_us;
-		uint64_t limit = (uint64_t)(lend_us > 0 ? lend_us : SEGMENT_LEND_USUAL_US) * 1000;
+		uint64_t lend_us = peer->is.claim.lend_us, limit = (lend_us > 0 ? lend_us : SEGMENT_LEND_USUAL_US) * 1000;
 
 		if (!peer->is.claim.is_client || tpcset_is_empty(&gives))
 			continue;
-		add(made, peer, &gives, limit, is_higher(claims, peer, rules));
-		made->limit_ns = min_u64(made->limit_ns, lend_us > 0 ? limit / claims->borrowers : limit);
+		if (made->count == OTHERS_MAX) {
+			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
+		} else {
+			add(made, peer, &gives, limit, is_higher(claims, peer, rules));
+			made->limit_ns = min_u64(made->limit_ns, lend_us > 0 ? limit / claims->borrowers : limit);
+		}
+	}
+	for (unsigned int i = 0; i < made->count; i++)
+		made->list[i].gives = tpcset_without(&made->list[i].gives, &left_out);
+}
+
+/* How they were seen before goes on. */
+static void copy_owners(struct others_on_gpu *made, const struct others_on_gpu *before)
+{
+	for (unsigned int i = 0; i < made->count * before->count; i++) {
+		unsigned int to = i / before->count, from = i % before->count;
+
+		if (made->list[to].pid == before->list[from].pid) {
+			atomic_store(&made->owners[to].launches, atomic_load(&before->owners[from].launches));
+			atomic_store(&made->owners[to].since, atomic_load(&before->owners[from].since));
+		}
 	}
 }
 
-void others_see(struct others_on_gpu *made, const struct others_on_gpu *before, struct pci_address pci,
+static void see_own(struct others_on_gpu *made, struct pci_address pci, const struct others_rules *rules)
+{
+	unsigned int count = releases_places(pci, made->own, OTHERS_PLACES);
+
+	made->own_count = count <= OTHERS_PLACES ? count : 0;
+	made->own_is_unknown = !rules->is_known || made->own_count == 0;
+	for (unsigned int i = 0; i < made->own_count; i++)
+		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
+}
+
+bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, struct pci_address pci,
                 const struct others_rules *rules)
 {
 	struct claims claims = see_claims(pci, rules);
 
-	claims.borrowers = max_u64(claims.borrowers, 1);
-	*made = (struct others_on_gpu){.all_own = claims.own, .part = tpcset_without(&claims.own, &claims.higher), .limit_ns = UINT64_MAX};
+	memset(made, 0, sizeof *made);
+	made->all_own = claims.own;
+	made->part = tpcset_without(&claims.own, &claims.higher);
 	made->has_part = !tpcset_is_empty(&made->part);
 	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &claims.own);
+	made->limit_ns = UINT64_MAX;
 	see_each(made, pci, rules, &claims);
 	made->batch_ns = min_u64(made->limit_ns, LENDING_BATCH_NS / claims.borrowers);
-	for (unsigned int i = 0; i < made->count; i++)
-		copy_owner(&made->list[i], before);
-	made->own_count = releases_places(pci, made->own, OTHERS_PLACES);
-	made->own_is_unknown = !rules->is_known || made->own_count == 0 || made->own_count > OTHERS_PLACES;
-	made->own_count = made->own_count > OTHERS_PLACES ? 0 : made->own_count;
-	for (unsigned int i = 0; i < made->own_count; i++)
-		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
-	made->generation = before->generation + !is_same(made, before);
+	see_own(made, pci, rules);
+	made->generation = before->generation;
+	bool is_new = memcmp(made, before, offsetof(struct others_on_gpu, owners)) != 0;
+
+	made->generation += is_new;
+	copy_owners(made, before);
+	return is_new;
 }
 
 /* --- reading it ------------------------------------------------------------------------------------------------------- */
 
-/* Everything that is read was launched before `launches`, or is seen in flight: or the number is another one at the next look. */
-static __attribute__((noinline)) bool opens(struct other *other, uint64_t launches)
+static uint64_t sum(const struct counts_place *const places[], unsigned int count, uint64_t of(const struct counts_place *))
 {
-	uint64_t in_flight = 0;
+	uint64_t all = 0;
 
-	if (other->is_unknown)
-		return other->is_open;
-	for (unsigned int i = 0; i < other->place_count; i++)
-		in_flight += counts_place_in_flight(other->places[i]);
-	bool wants = in_flight > 0 || atomic_load(other->number) != other->number_then;
-
-	return lending_opens(&other->owner, launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
+	for (unsigned int i = 0; i < count; i++)
+		all += of(places[i]);
+	return all;
 }
 
-uint32_t others_open(struct others_on_gpu *others)
+static uint64_t launches_of(const struct other *other)
+{
+	return sum(other->places, other->place_count, counts_place_launches);
+}
+
+static bool stays_open(const struct others_on_gpu *others, unsigned int i, uint64_t launches)
+{
+	const struct other *other = &others->list[i];
+
+	return !other->is_unknown && lending_stays_open(&others->owners[i], launches) &&
+	       atomic_load_explicit(other->number, memory_order_relaxed) == other->number_then;
+}
+
+/* Everything that is read was launched before `launches`, or is seen in flight: or the number is another one at the next look. */
+static enum lending_state look(struct others_on_gpu *others, unsigned int i, uint64_t launches)
+{
+	const struct other *other = &others->list[i];
+	enum lending_state state = other->is_open ? LENDING_OPEN : LENDING_BUSY;
+
+	if (!other->is_unknown) {
+		bool wants = sum(other->places, other->place_count, counts_place_in_flight) > 0 ||
+		             atomic_load(other->number) != other->number_then;
+
+		state = lending_look(&others->owners[i], launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
+	}
+	return state;
+}
+
+uint32_t others_look(struct others_on_gpu *others, bool *is_idle)
 {
 	uint32_t open = 0;
 
+	*is_idle = false;
 	for (unsigned int i = 0; i < others->count; i++) {
-		struct other *other = &others->list[i];
-		uint64_t launches = 0;
+		uint64_t launches = launches_of(&others->list[i]);
+		enum lending_state state = stays_open(others, i, launches) ? LENDING_OPEN : look(others, i, launches);
 
-		for (unsigned int place = 0; place < other->place_count; place++)
-			launches += counts_place_launches(other->places[place]);
-		bool stays = !other->is_unknown && lending_stays_open(&other->owner, launches) &&
-		             atomic_load_explicit(other->number, memory_order_relaxed) == other->number_then;
-
-		if (stays || opens(other, launches))
-			open |= UINT32_C(1) << i;
+		open |= (uint32_t)(state == LENDING_OPEN) << i;
+		*is_idle = *is_idle || state == LENDING_IDLE;
 	}
 	return open;
 }
 
-bool others_open_own(const struct others_on_gpu *others, uint32_t open)
-{
-	bool has_own = false;
-
-	for (unsigned int i = 0; i < others->count; i++)
-		has_own = has_own || (open >> i & 1 && tpcset_overlap(&others->list[i].gives, &others->all_own));
-	return has_own;
-}
-
 uint64_t others_own_in_flight(const struct others_on_gpu *others)
 {
-	uint64_t in_flight = 0;
+	return sum(others->own, others->own_count, counts_place_in_flight);
+}
 
-	for (unsigned int i = 0; i < others->own_count; i++)
-		in_flight += counts_place_in_flight(others->own[i]);
-	return in_flight;
+uint64_t others_own_ended(const struct others_on_gpu *others)
+{
+	return sum(others->own, others->own_count, counts_place_ended);
 }
 
 struct tpcset others_tpcs(const struct others_on_gpu *others, uint32_t open)
 {
-	struct tpcset more = {{0}};
+	struct tpcset more = {{0}}, taken = {{0}};
 
 	for (unsigned int i = 0; i < others->count; i++) {
+		const struct other *other = &others->list[i];
+
 		if (open >> i & 1)
-			more = tpcset_or(&more, &others->list[i].gives);
+			more = tpcset_or(&more, &other->gives);
+		else
+			taken = tpcset_or(&taken, &other->takes);
 	}
-	for (unsigned int i = 0; i < others->count; i++) {
-		if (!(open >> i & 1))
-			more = tpcset_without(&more, &others->list[i].takes);
-	}
+	more = tpcset_without(&more, &taken);
 	return tpcset_or(&more, &others->part);
+}
+
+bool others_words(const struct others_on_gpu *others, const _Atomic uint64_t *but, struct counts_words *words)
+{
+	bool is_so = counts_words_add_places(words, others->own, others->own_count, but);
+
+	for (unsigned int i = 0; i < others->count && is_so; i++)
+		is_so = counts_words_add_places(words, others->list[i].places, others->list[i].place_count, NULL) &&
+		        counts_words_add(words, others->list[i].number);
+	words->sum = is_so ? counts_words_sum(words) : 0;
+	for (unsigned int i = 0; i < others->count && is_so; i++)
+		is_so = stays_open(others, i, launches_of(&others->list[i]));
+	return is_so;
 }

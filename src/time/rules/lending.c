@@ -4,80 +4,48 @@
 
 /* --- idle ------------------------------------------------------------------------------------------------------------- */
 
-/* Of threads that look at the same time, one may write the time and another one the number: then the first look with another number
- * begins anew. */
-static bool note_idle(struct lending_owner *owner, uint64_t launches, uint64_t now, uint64_t hold_ns)
+/* Of threads that look at the same time, one may write the time and another one the number: then the first look with another
+ * number begins anew. */
+enum lending_state lending_look(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
 {
 	uint64_t since = atomic_load(&owner->since);
 	bool is_as_before = since != 0 && atomic_load(&owner->launches) == launches;
-	bool is_open = hold_ns == 0 || (is_as_before && (since == LENDING_OPEN || now - since >= hold_ns));
+	bool is_long = hold_ns == 0 || (is_as_before && (since == LENDING_FOR_LONG || now - since >= hold_ns));
+	enum lending_state state = wants ? LENDING_BUSY : is_long ? LENDING_OPEN : LENDING_IDLE;
 
-	if (!is_as_before) {
+	if (wants || !is_as_before)
 		atomic_store(&owner->since, 0);
+	if (!wants && !is_as_before)
 		atomic_store(&owner->launches, launches);
-	}
-	if (is_open || !is_as_before)
-		atomic_store(&owner->since, is_open ? LENDING_OPEN : now);
-	return is_open;
-}
-
-bool lending_opens(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
-{
-	bool is_open = !wants && note_idle(owner, launches, now, hold_ns);
-
-	if (wants)
-		atomic_store(&owner->since, 0);
-	return is_open;
+	if (!wants && (is_long || !is_as_before))
+		atomic_store(&owner->since, is_long ? LENDING_FOR_LONG : now);
+	return state;
 }
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_alone(const struct lending_view *view)
-{
-	bool is_short = view->length_ns > 0 && view->length_ns <= view->limit_ns && !view->may_wait;
-
-	return view->in_flight == 0 && (is_short || !view->has_part);
-}
-
-bool lending_ends_within(const struct lending_view *view, uint64_t ns)
+static bool has_room(const struct lending_view *view)
 {
 	uint64_t longest = max_u64(view->longest_ns, view->length_ns);
+	bool fits = view->length_ns != 0 && view->in_flight < lending_fit(longest, view->batch_ns);
 
-	return view->length_ns > 0 && !view->may_wait && longest <= ns && view->in_flight < ns / longest;
+	return view->in_flight == 0 || ((fits || view->is_ending) && !view->is_new && !view->may_wait);
 }
 
 enum lending_verdict lending_ask(const struct lending_view *view)
 {
-	bool is_too_long = view->length_ns > view->limit_ns;
+	bool fits = lending_fit(view->length_ns, view->limit_ns) > 0 && !view->may_wait;
+	bool takes_more = view->has_more && (view->takes_any || fits || !view->has_part);
+	bool wants_room = takes_more || ((view->has_more || view->may_have_more) && (fits || view->is_new));
 	enum lending_verdict verdict = LENDING_ROOM;
 
-	if (view->has_more && (view->takes_any || is_alone(view) || lending_ends_within(view, view->batch_ns)))
+	if (takes_more && (view->takes_any || has_room(view)))
 		verdict = LENDING_MORE;
-	else if (view->has_part && (!view->has_more || is_too_long || view->in_flight == 0 || !view->may_drain))
+	else if (view->has_part && (!wants_room || !view->is_patient || has_room(view)))
 		verdict = LENDING_PART;
-	else if (!view->has_more)
+	else if (!view->has_part && !view->has_more)
 		verdict = LENDING_CLOSED;
 	return verdict;
-}
-
-/* --- lengths ---------------------------------------------------------------------------------------------------------- */
-
-#define UNIT_NS 2000
-#define BITS 16
-#define LONGEST UINT64_C(0xffff)
-
-uint64_t lending_add_length(uint64_t lengths, uint64_t ns)
-{
-	return lengths << BITS | min_u64(ns / UNIT_NS + 1, LONGEST);
-}
-
-uint64_t lending_longest(uint64_t lengths)
-{
-	uint64_t longest = 0;
-
-	for (; lengths != 0; lengths >>= BITS)
-		longest = max_u64(longest, lengths & LONGEST);
-	return longest * UNIT_NS;
 }
 
 /* --- episode ---------------------------------------------------------------------------------------------------------- */

@@ -1,16 +1,17 @@
 /*
- * The law of the gate (gate/gate.h): when a process's launches may use TPCs to which somebody else has a higher claim, since these
- * are its own and were lent, or since its priority is higher. Pure: time is what the caller says, in ns of a clock that never goes
- * back; so is what others and the process itself have in flight.
+ * The law of the gate (gate/gate.h): when a process's launches may use TPCs to which somebody else has a higher claim, since
+ * these are its own and were lent, or since its priority is higher. Pure: what the caller sees, and when, in ns.
  *
- *   idle     What somebody with a higher claim has in flight is exact, and for a while after it its TPCs are its own as well: so a
- *            program that pauses between steps is not disturbed in each pause. A launch closes its TPCs at once.
- *   window   What is in flight there when the owner comes back ends in time: one launch of at most LIMIT, or several that together
- *            take at most LENDING_BATCH_NS. All that the process has in flight counts, since it may be before the launch in its
- *            stream. What is not known to take so long, or may not start at once, runs in the process's own part first. Who has no
- *            part of its own has one launch there, whatever it takes.
- *   episode  Nobody waits for ever: after LENDING_EPISODE_NS without any launch, all go, for LENDING_FREE_NS or until nothing is in
- *            flight.
+ *   idle     What the owner has in flight is exact, and for a while after it its TPCs are its own as well: so a program that
+ *            pauses between steps is not disturbed in each pause. A launch closes its TPCs at once.
+ *   window   What is in flight there when the owner comes back ends in time: one launch of at most LIMIT, or several that
+ *            together take at most LENDING_BATCH_NS; the next one is sent a moment before its predecessor ends. All that the
+ *            process has in flight counts, since it may be before the launch in its stream. What is not known to take so long,
+ *            or may not start at once, runs in the own part; who has none has one launch there, whatever it takes.
+ *   part     While an owner is at work, all goes at once inside the own part. In the while after it, the own part has its
+ *            window as well: so nothing long is in flight when the TPCs open.
+ *   episode  Nobody waits for ever: after LENDING_EPISODE_NS without any launch, all go, until nothing is in flight, for
+ *            LENDING_FREE_NS at most.
  */
 #ifndef NVTASKSET_TIME_RULES_LENDING_H
 #define NVTASKSET_TIME_RULES_LENDING_H
@@ -20,42 +21,51 @@
 #include <stdint.h>
 
 #define LENDING_BATCH_NS UINT64_C(100000)
+#define LENDING_LEAD_NS UINT64_C(25000)
 #define LENDING_EPISODE_NS UINT64_C(100000000)
 #define LENDING_FREE_NS UINT64_C(10000000)
 
 /* --- idle ------------------------------------------------------------------------------------------------------------- */
 
-#define LENDING_OPEN UINT64_MAX
+#define LENDING_FOR_LONG UINT64_MAX
 
 /* Another process with a higher claim, as this one has seen it; its threads write it without a lock. All zero: busy. */
 struct lending_owner {
 	_Atomic uint64_t launches; /* a number that changes with each of its launches: when it was idle */
-	_Atomic uint64_t since;    /* it was idle; LENDING_OPEN: for long enough; 0: it is not */
+	_Atomic uint64_t since;    /* it was idle; LENDING_FOR_LONG: for long enough; 0: it is not */
+};
+
+enum lending_state {
+	LENDING_BUSY,
+	LENDING_IDLE, /* not for long enough */
+	LENDING_OPEN
 };
 
 /* Whether its TPCs are open, if nothing has changed. */
 static inline bool lending_stays_open(const struct lending_owner *owner, uint64_t launches)
 {
-	return atomic_load_explicit(&owner->since, memory_order_relaxed) == LENDING_OPEN &&
+	return atomic_load_explicit(&owner->since, memory_order_relaxed) == LENDING_FOR_LONG &&
 	       atomic_load_explicit(&owner->launches, memory_order_relaxed) == launches;
 }
 
 /* Otherwise: `launches` was read before it was seen whether it wants. It must have been idle for `hold_ns`. */
-bool lending_opens(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns);
+enum lending_state lending_look(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns);
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
-#define LENDING_NEVER UINT64_MAX /* for a length: it must not be where it may have to end in time */
+#define LENDING_NEVER UINT64_MAX /* a length of what must not be where it may have to end in time */
 
 struct lending_view {
-	uint64_t length_ns;  /* of the launch; 0: not known */
-	bool may_wait;       /* it may not start at once: behind an event, a value, the host */
-	bool has_part;       /* the process has TPCs that nobody has a higher claim to; */
-	bool has_more;       /* and there are open ones beside them */
-	bool takes_any;      /* there is no window */
-	bool may_drain;      /* it is worth waiting until less is in flight */
-	uint64_t in_flight;  /* kernels of this process, */
-	uint64_t longest_ns; /* of which none takes longer; LENDING_NEVER: not known */
+	uint64_t length_ns;           /* of the launch, in all that is open; 0: not known */
+	bool may_wait;                /* it may not start at once: behind an event, a value, the host */
+	bool is_new;                  /* it should run alone, to be measured */
+	bool is_patient;              /* it has not waited for too long */
+	bool has_part;                /* the process has TPCs that nobody has a higher claim to; */
+	bool has_more, may_have_more; /* and there are open ones beside them; or will be soon */
+	bool takes_any;               /* there is no window */
+	uint64_t in_flight;           /* kernels of this process, */
+	uint64_t longest_ns;          /* of which none takes longer; LENDING_NEVER: not known; */
+	bool is_ending;               /* and there is one, which is about to end */
 	uint64_t limit_ns, batch_ns;
 };
 
@@ -66,24 +76,13 @@ enum lending_verdict {
 	LENDING_CLOSED /* or until anything is open */
 };
 
-/* Whether it ends within so much time, with all that is in flight. */
-bool lending_ends_within(const struct lending_view *view, uint64_t ns);
+/* How many launches of this length end within so much time; 0 where it is not known. */
+static inline uint64_t lending_fit(uint64_t length_ns, uint64_t ns)
+{
+	return length_ns == 0 || length_ns == LENDING_NEVER ? 0 : ns / length_ns;
+}
 
 enum lending_verdict lending_ask(const struct lending_view *view);
-
-/* --- lengths ---------------------------------------------------------------------------------------------------------- */
-
-/* The last four of a function and grid, in one word that threads write without a lock; 0: none. Too long for it: as long as it
- * says. */
-uint64_t lending_add_length(uint64_t lengths, uint64_t ns);
-uint64_t lending_longest(uint64_t lengths);
-
-/* Whether this launch should be measured, the `number`th of its function and grid: the first ones, and then more seldom; again and
- * again where it is too long. */
-static inline bool lending_is_due(uint32_t number, bool is_too_long)
-{
-	return number < 8 || (number & (number - 1)) == 0 || (number & (is_too_long ? 63 : 1023)) == 0;
-}
 
 /* --- episode ---------------------------------------------------------------------------------------------------------- */
 

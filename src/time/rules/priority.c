@@ -21,17 +21,22 @@ static void look(struct priority *priority, uint64_t now, const struct rivals *r
 
 static uint64_t turn_length(const struct rivals *rivals)
 {
-	uint64_t programs = UINT64_C(1) + rivals->higher_wanting + rivals->lower_wanting;
+	uint64_t higher_us = (uint64_t)PRIORITY_SLICE_FIRST_US * rivals->higher_wanting;
+	uint64_t lower_us = PRIORITY_SLICE_TURN_US * (UINT64_C(1) + rivals->lower_wanting);
 
-	return min_u64(programs * PRIORITY_TURN_NS, PRIORITY_PERIOD_NS / 2);
+	return min_u64((higher_us + lower_us) * 1000, PRIORITY_PERIOD_NS / 2);
 }
 
 /* In its turns it has its usual time slice. So has it while it is suspended before, which costs nothing. */
 static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual, const struct rivals *rivals)
 {
-	uint64_t slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
+	uint64_t slice_us = 0;
 
-	return rivals->has_higher && !is_as_usual ? slice_us : 0;
+	if (rivals->has_higher && !is_as_usual)
+		slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
+	else if (!rivals->has_higher && rivals->has_lower && rivals->equals_present == 0)
+		slice_us = PRIORITY_SLICE_FIRST_US;
+	return slice_us;
 }
 
 /* A gap is seen by a second look at its end. */

@@ -4,15 +4,16 @@
  *
  * While a higher one is there, the program runs for the shortest time at once. The GPU then answers the higher one almost as if
  * it were alone, and what the higher one leaves is the program's. But each change between the two costs both of them time
- * (docs/facts.md, "Time slices"). So the program is suspended while the higher one works without gaps that are worth a change:
+ * (facts.md, "Time slices"). So the program is suspended while the higher one works without gaps that are worth a change:
  * from PRIORITY_LOOKS looks that saw it work, until it pauses for PRIORITY_PAUSE_NS. A gap of PRIORITY_GAP_NS is worth a change: the
  * program is not suspended where PRIORITY_GAPS of the last 64 looks saw one. A single one may be a moment of the higher one's host.
  *
  * Where others of no higher priority have work as well, most of the shortest times would be lost by changes between these and the
- * program. So it runs for longer at once.
+ * program. So it runs for longer at once. And so does the highest one while others are below it: the end of its usual time slice in the
+ * middle of its work would cost it two changes for nothing.
  *
  * No program waits for ever: all that are suspended have a turn at the same time, at the begin of each PRIORITY_PERIOD_NS of the
- * common clock. So a program that splits into several has no more of it.
+ * common clock, in which each of those with work may have a time slice. So a program that splits into several has no more of it.
  */
 #ifndef NVTASKSET_TIME_RULES_PRIORITY_H
 #define NVTASKSET_TIME_RULES_PRIORITY_H
@@ -25,6 +26,7 @@
 
 #define PRIORITY_SLICE_US 20
 #define PRIORITY_SLICE_SHARED_US 1000               /* beside others of no higher priority */
+#define PRIORITY_SLICE_FIRST_US 4000                /* of the highest one */
 #define PRIORITY_SHARED_NS UINT64_C(1000000000)     /* so long they count after they had work */
 #define PRIORITY_LOOK_NS UINT64_C(800000)           /* looks that are closer to each other are one */
 #define PRIORITY_LOOKS 5
@@ -32,7 +34,7 @@
 #define PRIORITY_GAP_NS UINT64_C(150000)
 #define PRIORITY_GAPS 2
 #define PRIORITY_PERIOD_NS UINT64_C(500000000)
-#define PRIORITY_TURN_NS UINT64_C(2000000)          /* a usual time slice, for each program that shares the turn */
+#define PRIORITY_SLICE_TURN_US 2000                 /* of a lower one in its turn: the usual one */
 
 /* Members are priority.c's. All zero: no higher one was seen yet. */
 struct priority {

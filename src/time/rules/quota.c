@@ -7,7 +7,7 @@
 #define LOOK_MIN_NS 500000
 #define LOOK_MAX_NS 5000000
 
-/* The GPU goes on with a program for so long after it was asked to suspend it (docs/facts.md, "Time slices"). */
+/* The GPU goes on with a program for so long after it was asked to suspend it (facts.md, "Time slices"). */
 #define LAG_NS 280000
 
 static bool limits(const struct quota *quota)

@@ -63,16 +63,11 @@ static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view 
                      const struct rivals *rivals, struct rules_verdict *verdict)
 {
 	struct priority_verdict of_priority = priority_ask(&rules->priority, now, view->wants, suspension, rivals);
-	const struct weight_view of_program = {
-		.wants = view->wants,
-		.pauses = view->pauses,
-		.is_present = view->is_present,
-		.is_held = (verdict->suspends || of_priority.suspends) && suspension->is_on,
-	};
-	struct weight_verdict of_weight = weight_ask(&rules->weight, now, &of_program, suspension, rivals);
+	bool is_held = (verdict->suspends || of_priority.suspends) && suspension->is_on;
+	struct weight_verdict of_weight = weight_ask(&rules->weight, now, view, is_held, suspension, rivals);
 
 	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
-	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : of_weight.slice_us;
+	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : max_u64(of_priority.slice_us, of_weight.slice_us);
 	verdict->until = min_u64(verdict->until, min_u64(of_priority.until, next_look(now, view, suspension, rivals)));
 }
 

@@ -45,14 +45,6 @@ struct rules_verdict {
 	uint64_t soonest;  /* it will not be suspended before */
 };
 
-/* What the program does, seen at a look. */
-struct rules_view {
-	bool wants;                /* it has work in flight, or that is not known */
-	bool pauses;               /* now and then */
-	bool is_present;           /* it wants, or pauses for a moment only */
-	unsigned int gpus_wanting; /* on so many GPUs */
-};
-
 /* From now on this revision's rules hold. Its quota is drawn from `budget`, its share of the time is counted in `served`: both are
  * its group's, or its own. What was used is kept. */
 void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget, _Atomic uint64_t *served,

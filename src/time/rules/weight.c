@@ -27,19 +27,13 @@ void weight_use(struct weight *weight, uint32_t wanted, _Atomic uint64_t *served
 
 /* --- keeping account -------------------------------------------------------------------------------------------------- */
 
-static void raise_to(_Atomic uint64_t *served, uint64_t least_ns)
+/* The group's other members count as well. */
+static void keep_within(_Atomic uint64_t *served, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t before = atomic_load(served);
 
-	while (before < least_ns && !atomic_compare_exchange_weak(served, &before, least_ns))
-		;
-}
-
-static void lower_to(_Atomic uint64_t *served, uint64_t most_ns)
-{
-	uint64_t before = atomic_load(served);
-
-	while (before > most_ns && !atomic_compare_exchange_weak(served, &before, most_ns))
+	while ((before < least_ns || before > most_ns) &&
+	       !atomic_compare_exchange_weak(served, &before, before < least_ns ? least_ns : most_ns))
 		;
 }
 
@@ -52,7 +46,7 @@ static uint64_t time_present(const struct weight *weight, uint64_t now, const st
 }
 
 /* Between two looks, the half of the time is as at either of them. */
-static void account(struct weight *weight, uint64_t now, const struct weight_view *view, const struct suspension *suspension,
+static void account(struct weight *weight, uint64_t now, const struct rules_view *view, const struct suspension *suspension,
                     const struct rivals *rivals)
 {
 	uint64_t passed = now > weight->accounted ? min_u64(now - weight->accounted, UNSEEN_NS) : 0;
@@ -67,19 +61,16 @@ static void account(struct weight *weight, uint64_t now, const struct weight_vie
 }
 
 /* A moment after all others have gone, there is no company to be even with. */
-static void settle(struct weight *weight, const struct weight_view *view, const struct rivals *rivals)
+static void settle(struct weight *weight, const struct rules_view *view, bool is_held, const struct rivals *rivals)
 {
 	bool comes = view->is_present && !weight->was_present && !rivals->group_is_present;
-	uint64_t least_ns = rivals->least_served_ns;
+	uint64_t even_ns = rivals->least_served_ns;
+	uint64_t lead_ns = weight->waited_ns < WEIGHT_WAIT_NS ? served_by(weight, 2 * WEIGHT_LEAD_NS) : 0;
 
-	if (least_ns == UINT64_MAX)
+	if (even_ns == UINT64_MAX)
 		return;
-	if (comes || view->is_held || weight_served(weight) == 0)
-		raise_to(weight->served, max_u64(least_ns, 1));
-	lower_to(weight->served, least_ns + served_by(weight, 2 * WEIGHT_LEAD_NS));
-	if (weight->waited_ns >= WEIGHT_WAIT_NS)
-		lower_to(weight->served, least_ns);
-	if (weight_served(weight) <= least_ns)
+	keep_within(weight->served, comes || is_held || weight_served(weight) == 0 ? even_ns : 0, even_ns + lead_ns);
+	if (weight_served(weight) <= even_ns)
 		weight->waited_ns = 0;
 }
 
@@ -93,13 +84,13 @@ static bool is_ahead(const struct weight *weight, uint64_t least_ns)
 	return least_ns != UINT64_MAX && served > least_ns && served - least_ns > lead;
 }
 
-struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct weight_view *view,
+struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
                                  const struct suspension *suspension, const struct rivals *rivals)
 {
 	bool is_long = rivals->equals_wanting > 0 && !view->pauses && !rivals->equals_pause;
 
 	account(weight, now, view, suspension, rivals);
-	settle(weight, view, rivals);
+	settle(weight, view, is_held, rivals);
 	weight->was_present = view->is_present;
 	weight->is_ahead = view->wants && is_ahead(weight, rivals->least_served_ns);
 	return (struct weight_verdict){.suspends = weight->is_ahead, .slice_us = is_long ? WEIGHT_SLICE_US : 0};

@@ -24,12 +24,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the program's own time on the GPU: four of these slices, since their order is chance. */
-#define WEIGHT_LEAD_NS UINT64_C(16000000)
-#define WEIGHT_SLICE_US 4000
+/* Of the program's own time on the GPU: more than five of these slices, since their order is chance, and each costs a program that
+ * always has company a change, of which one that is mostly alone has few. */
+#define WEIGHT_LEAD_NS UINT64_C(32000000)
+#define WEIGHT_SLICE_US 6000
 
 /* Longer than it takes one of a hundredth of the other's weight. */
-#define WEIGHT_WAIT_NS UINT64_C(2000000000)
+#define WEIGHT_WAIT_NS UINT64_C(4000000000)
 
 /* Members are weight.c's. */
 struct weight {
@@ -42,14 +43,6 @@ struct weight {
 	uint64_t waited_ns;  /* and has done so, since it was even with them */
 };
 
-/* What the program does, seen at a look. */
-struct weight_view {
-	bool wants;  /* it has work in flight */
-	bool pauses; /* now and then */
-	bool is_present; /* it wants, or pauses for a moment only */
-	bool is_held; /* another rule suspends it */
-};
-
 struct weight_verdict {
 	bool suspends;
 	uint64_t slice_us; /* 0: as by itself */
@@ -58,8 +51,8 @@ struct weight_verdict {
 /* A weight for a program that had none, or another one; and the number in which its group's share is counted. */
 void weight_use(struct weight *weight, uint32_t wanted, _Atomic uint64_t *served, uint64_t now);
 
-/* To be asked again and again while others are there: each millisecond. */
-struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct weight_view *view,
+/* To be asked again and again while others are there: each millisecond. `is_held`: another rule suspends it. */
+struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
                                  const struct suspension *suspension, const struct rivals *rivals);
 
 /* What it has been served, for others to read; 0: it has not met others yet. */

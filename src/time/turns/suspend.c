@@ -7,7 +7,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* Of the time that the call takes, when the GPU has let go of the program (docs/facts.md, "Time slices"). */
+/* Of the time that the call takes, when the GPU has let go of the program (facts.md, "Time slices"). */
 #define LAG_NUMERATOR 3
 #define LAG_DENOMINATOR 5
 

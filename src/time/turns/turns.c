@@ -53,6 +53,7 @@ static struct rivals look_at_peers(uint64_t now)
 
 	self.is_suspended = suspend_state().is_on;
 	self.is_client = eligibility_reason() == SEGMENT_TIME_MPS_CLIENT;
+	self.pauses = work.pauses;
 	return rules_take_part(given_rules()) ? peers_look(now, &work, &self) : rivals_none;
 }
 

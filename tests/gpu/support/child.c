@@ -4,14 +4,18 @@
 #include "../../sanitized.h"
 #include "gpu.h"
 
+#include <sys/prctl.h>
+
 #ifdef __x86_64__
 #define KNOWN_MACHINE 1
 #else
 #define KNOWN_MACHINE 0
 #endif
 
+/* It ends with its parent: else that one's parent would wait for the end of what it says. */
 static _Noreturn void be_the_child(void (*body)(void), int errors)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(errors, STDERR_FILENO);
 	/* Otherwise cmocka would go on to the next test in the child, too. */
 	setenv("CMOCKA_TEST_ABORT", "1", 1);

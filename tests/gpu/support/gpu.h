@@ -73,7 +73,7 @@ void gpu_launch_empty(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                                  uint32_t *sms);
 
-/* Eight of these blocks fit an SM of an H200: docs/facts.md, "Launches that never finish", has cooperative launches of
+/* Eight of these blocks fit an SM of an H200: facts.md, "Launches that never finish", has cooperative launches of
  * that many. */
 #define GPU_COOPERATIVE_THREADS 256
 unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu);

@@ -1,4 +1,4 @@
-/* A green context: its kernels have a mask of the driver's own (docs/facts.md, "Launch descriptors"). */
+/* A green context: its kernels have a mask of the driver's own (facts.md, "Launch descriptors"). */
 #ifndef TESTS_GREEN_H
 #define TESTS_GREEN_H
 

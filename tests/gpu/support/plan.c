@@ -51,8 +51,8 @@ bool plan_is_kept(const struct plan *plan, const struct segment *segment)
 	return kept;
 }
 
-/* The number must not change before the edit. So we take the lock that segment_edit takes; it belongs to the same file
- * description, so segment_edit does not wait. */
+/* The number must not change before the edit. So we take the lock that segment_change takes; it belongs to the same file
+ * description, so segment_change does not wait. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
 	if (lock_take(segment->file, error) < 0)

@@ -129,6 +129,6 @@ void subscriber_narrow(int domain, int id, const uint64_t *words)
 
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
 		assert_true(qmd_is_known(family, qmd));
-		qmd_set_mask(family, qmd, &disable);
+		qmd_write(family, qmd, &(struct qmd_change){.disable = &disable, .is_exact = true}, NULL);
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * A subscription of the test's own to the driver's callbacks (docs/facts.md, "The callback table" and "Callbacks"),
+ * A subscription of the test's own to the driver's callbacks (facts.md, "The callback table" and "Callbacks"),
  * which remembers the events. There is one slot, so only a program that runs without nvtaskset gets it.
  */
 #ifndef TESTS_SUBSCRIBER_H

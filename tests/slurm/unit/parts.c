@@ -5,7 +5,7 @@
 #include "config.h"
 #include "jobs.h"
 #include "mps.h"
-#include "number.h"
+#include "common.h"
 #include "options.h"
 #include "../../skip.h"
 

@@ -3,8 +3,9 @@
 #include "attach/attach.h"
 #include "attach/entry.h"
 #include "gpu/topology/topology.h"
-#include "start/own_library.h"
+#include "start/driver.h"
 #include "state/segment/find.h"
+#include "state/segment/segment.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,26 +1,46 @@
 #include "cli/actions.h"
 #include "state/segment/edit.h"
 
+#include "api/time_given.h"
 #include "attach.h"
-#include "cli/gpus.h"
-#include "cli/option_values.h"
-#include "cli/time_change.h"
+#include "cli/tables.h"
 #include "cli/time_given.h"
 #include "group.h"
-#include "select/process_tree.h"
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
-/* --- showing ------------------------------------------------------------------------------------------ */
+/* What -p is about, and what is known of it. */
+struct subject {
+	const struct options *options;
+	struct topology_list list;
+	struct pids pids;               /* the processes that were named */
+	struct targets targets;         /* those of them that have a partition */
+	struct group group;             /* whose they are; none without --group */
+	struct segment_revision before; /* of the group, or of the first process */
+	int lock;                       /* of the group's directory, or -1 */
+};
+
+static bool is_group(const struct subject *subject)
+{
+	return subject->group.memory != NULL;
+}
+
+/* --- showing ---------------------------------------------------------------------------------------------------------- */
+
+/* "pid 7" or "group train", as taskset begins its lines. */
+#define NAME_TEXT (GROUP_NAME_MAX + 8)
 
 /* The line that taskset prints; if several GPUs are shown, it also names the GPU. */
-static void show(const struct options *options, pid_t pid, const struct gpu_choices *chosen,
-                 const struct segment_revision *revision, const char *when)
+static void show_sets(const char *name, const char *when, const struct options *options, const struct gpu_choices *chosen,
+                      const struct segment_revision *revision)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
@@ -30,76 +50,83 @@ static void show(const struct options *options, pid_t pid, const struct gpu_choi
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("pid %d's %s %s%s: %s\n", (int)pid, when, set_noun(options->notation), where,
-		       set_format(&set, options->notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where, set_format(&set, options->notation, text));
 	}
 }
 
-/* --- showing and changing all of them --------------------------------------------------------------------- */
-
-/* Chooses the GPUs of each process. That can fail, so it comes before any change. */
-static int choose_all(struct gpu_choices *chosen, const struct targets *targets, const struct options *options,
-                      const struct topology_list *list, struct error *error)
+/* The sets before and after a change, and a line for each that was given of the time; the first one says what became of it. */
+static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
+                 const struct segment_revision *before, const struct segment_revision *now, const char *use)
 {
-	int result = 0;
+	char text[TIME_TEXT], other[TIME_TEXT];
 
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = target_gpus(&chosen[i], options, list, &targets->revisions[i], error);
-	return result;
-}
-
-/* A line for each that the process was given of the time; the first one says what became of it. `given` has changed. */
-static void show_time(const struct editor *editor, const struct segment_revision *revision,
-                      const struct segment_revision *given)
-{
-	struct segment_time time;
-	char text[TIME_TEXT], other[TIME_TEXT], use[TIME_USE];
-
-	segment_read_time(&editor->segment, &time);
-	time_describe(revision, &time, use);
+	show_sets(name, "current", options, chosen, before);
+	if (options->action == ACTION_CHANGE)
+		show_sets(name, "new", options, chosen, now);
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if (time_format(revision, kind, text)) {
-			printf("pid %d's %s %s: %s%s\n", (int)editor->pid, time_format(given, kind, other) ? "new" : "current",
-			       time_name(kind), text, use);
-			use[0] = '\0';
+		if (time_format(now, kind, text)) {
+			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current", time_name(kind), text,
+			       use);
+			use = "";
 		}
 	}
 }
 
-static void show_all(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
-                     const struct segment_revision *before, const struct segment_revision *after)
+static void show_processes(const struct subject *subject)
 {
+	const struct targets *targets = &subject->targets;
+
 	for (size_t i = 0; i < targets->count; i++) {
-		show(options, targets->editors[i].pid, &chosen[i], &before[i], "current");
-		if (after && options->action == ACTION_CHANGE)
-			show(options, targets->editors[i].pid, &chosen[i], &after[i], "new");
-		show_time(&targets->editors[i], after ? &after[i] : &before[i], &options->time);
+		struct segment_time time;
+		char name[NAME_TEXT], use[TIME_USE];
+
+		if (target_is_gone(targets, i))
+			continue;
+		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
+		segment_read_time(&targets->editors[i].segment, &time);
+		show(name, subject->options, &targets->chosen[i], &targets->before[i], &targets->revisions[i],
+		     time_describe(&targets->revisions[i], &time, use));
 	}
 }
 
-static int write_document(const struct targets *targets, const struct gpu_choices *chosen,
-                          const struct segment_revision *before, const struct segment_revision *after,
-                          const struct topology_list *list, struct error *error)
+static int add_processes(json_t *document, const struct subject *subject, bool changed, struct error *error)
 {
-	json_t *document = json_partitions();
+	const struct targets *targets = &subject->targets;
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
 		struct segment_time time;
 
 		segment_read_time(&targets->editors[i].segment, &time);
-		result = json_add_partition(document, targets->editors[i].pid, &chosen[i], after ? &after[i] : &before[i],
-		                            after ? &before[i] : NULL, &time, list, error);
+		if (!target_is_gone(targets, i))
+			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i], &targets->revisions[i],
+			                            changed ? &targets->before[i] : NULL, &time, &subject->list, error);
 	}
+	return result;
+}
+
+static int write_document(const struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *now,
+                          bool changed, struct error *error)
+{
+	json_t *document = json_partitions();
+	char name[GROUP_NAME_MAX];
+	int result = 0;
+
+	if (is_group(subject))
+		result = json_add_group(document, group_name(&subject->group, name), chosen, now, changed ? &subject->before : NULL,
+		                        &subject->list, error);
+	if (result == 0)
+		result = add_processes(document, subject, changed, error);
 	if (result == 0)
 		return json_write(document, false, stdout, error);
 	json_decref(document);
 	return result;
 }
 
-/* -1 with the reason if a partition is not in force. */
-static int check_in_force(const struct targets *targets, struct error *error)
+/* -1 with the reason if a process does not obey. */
+static int check_in_force(const struct subject *subject, struct error *error)
 {
+	const struct targets *targets = &subject->targets;
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
@@ -109,25 +136,33 @@ static int check_in_force(const struct targets *targets, struct error *error)
 
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
-			obstacle = time_refusal(&time, &targets->revisions[i]);
-		if (obstacle)
+			obstacle = time_refusal(&time, is_group(subject) ? &subject->options->time : &targets->revisions[i]);
+		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
 	return result;
 }
 
-static int report(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
-                  const struct segment_revision *before, const struct segment_revision *after,
-                  const struct topology_list *list, struct error *error)
+static int report(const struct subject *subject, const struct gpu_choices *chosen, bool changed, struct error *error)
 {
+	struct segment_revision now = subject->before;
+	char name[NAME_TEXT];
 	int result = 0;
 
-	if (options->json)
-		result = write_document(targets, chosen, before, after, list, error);
-	else
-		show_all(targets, options, chosen, before, after);
-	return result == 0 ? check_in_force(targets, error) : result;
+	if (is_group(subject))
+		group_resolve(&subject->group, &now);
+	if (subject->options->json) {
+		result = write_document(subject, chosen, &now, changed, error);
+	} else if (is_group(subject)) {
+		snprintf(name, sizeof name, "group %s", subject->options->group);
+		show(name, subject->options, chosen, &subject->before, &now, "");
+	} else {
+		show_processes(subject);
+	}
+	return result == 0 ? check_in_force(subject, error) : result;
 }
+
+/* --- changing --------------------------------------------------------------------------------------------------------- */
 
 static void wait_for_times(const struct targets *targets)
 {
@@ -137,80 +172,120 @@ static void wait_for_times(const struct targets *targets)
 		time_wait(&targets->editors[i].segment, end);
 }
 
-/* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
-static int show_and_change(struct targets *targets, const struct options *options, const struct topology_list *list,
-                           const struct gpu_choices *chosen, struct segment_revision *before,
-                           const struct segment_revision *wanted, struct error *error)
-{
-	bool changes = wanted->count > 0 || segment_time_is_given(wanted);
-	int status = EXIT_FAILURE;
-
-	if (targets_read(targets, error) < 0)
-		return status;
-	memcpy(before, targets->revisions, targets->count * sizeof *before);
-	if (!changes)
-		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	int result = editor_change(targets->editors, targets->count, wanted, error);
-
-	if (result == EDITOR_SOME) {
-		status = EXIT_CHANGED;
-	} else if (result == 0) {
-		if (segment_time_is_given(wanted))
-			wait_for_times(targets);
-		status = targets_read(targets, error) == 0 &&
-		                         report(targets, options, chosen, before, targets->revisions, list, error) == 0
-		                 ? EXIT_SUCCESS
-		                 : EXIT_CHANGED;
-	}
-	return status;
-}
-
-static int show_and_change_all(struct targets *targets, const struct options *options, const struct topology_list *list,
-                               const struct segment_revision *wanted, struct error *error)
-{
-	struct gpu_choices *chosen = calloc(targets->count, sizeof *chosen);
-	struct segment_revision *before = calloc(targets->count, sizeof *before);
-	int status = EXIT_FAILURE;
-
-	if (!chosen || !before)
-		error_set(error, "no memory");
-	else if (choose_all(chosen, targets, options, list, error) == 0)
-		status = show_and_change(targets, options, list, chosen, before, wanted, error);
-	free(chosen);
-	free(before);
-	return status;
-}
-
-static int check_time(const struct targets *targets, const struct options *options, struct error *error)
+/* Strays do not follow their group, and are changed one by one. */
+static int change_strays(const struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	int result = 0;
 
+	for (size_t i = 0; result == 0 && i < subject->targets.count; i++) {
+		struct editor *editor = &subject->targets.editors[i];
+		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) == GROUP_STRAY;
+
+		if (is_stray && !editor_has_ended(editor))
+			result = editor_change(editor, 1, wanted, error);
+	}
+	return result < 0 ? EDITOR_SOME : 0;
+}
+
+/* As editor_change. */
+static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
+{
+	int result;
+
+	if (!is_group(subject))
+		result = editor_change(subject->targets.editors, subject->targets.count, wanted, error);
+	else
+		result = group_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
+	if (result == 0 && segment_time_is_given(wanted))
+		wait_for_times(&subject->targets);
+	return result;
+}
+
+/* Chooses the GPUs to show of each process. That can fail, so it comes before any change. */
+static int choose_all(struct subject *subject, const struct gpu_choices *groups, struct error *error)
+{
+	struct targets *targets = &subject->targets;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < targets->count; i++) {
+		if (is_group(subject))
+			targets->chosen[i] = *groups;
+		else
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+	}
+	return result;
+}
+
+/* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
+static int show_and_change(struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *wanted,
+                           struct error *error)
+{
+	struct targets *targets = &subject->targets;
+	bool changes = wanted->count > 0 || segment_time_is_given(wanted);
+
+	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
+		return EXIT_FAILURE;
+	memcpy(targets->before, targets->revisions, targets->count * sizeof *targets->before);
+	int result = changes ? change(subject, wanted, error) : 0;
+
+	if (result == 0 && (targets_read(targets, error) < 0 || report(subject, chosen, changes, error) < 0))
+		result = EDITOR_SOME;
+	return result == 0 ? EXIT_SUCCESS : result == EDITOR_SOME && changes ? EXIT_CHANGED : EXIT_FAILURE;
+}
+
+/* --- what is wanted --------------------------------------------------------------------------------------------------- */
+
+static int find_wanted(struct subject *subject, struct segment_revision *wanted, const struct gpu_choices *chosen,
+                       struct error *error)
+{
+	const struct options *options = subject->options;
+	const struct set_limits limits = {.except = &subject->pids};
+	bool claims = options->notation == NOTATION_COUNT && subject->group.is_file;
+	char path[PATH_MAX];
+
+	if (!is_group(subject))
+		return set_find(wanted, options, chosen, &subject->list, &limits, error);
+	if (claims && !strchr(options->group, '/'))
+		return error_set(error, "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
+		                 options->group);
+	if (claims && !realpath(options->group, path))
+		return error_set_errno(error, "%.200s", options->group);
+	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL, &subject->lock, error);
+}
+
+static int check_times(const struct subject *subject, struct error *error)
+{
+	const struct targets *targets = &subject->targets;
+	const struct segment_revision *wanted = &subject->options->time;
+	int result = is_group(subject) ? api_check_policy(&subject->before, wanted, error) : 0;
+
+	if (result < 0)
+		error_reword(error, "--group %.60s: %.200s", subject->options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = time_check(targets->editors[i].pid, &targets->revisions[i], &options->time, error);
+		result = api_check_time(targets->editors[i].pid, &targets->before[i], wanted, error);
 	return result;
 }
 
 /* Every SET is parsed before the first is written, so that a mistake in one changes nothing. */
-static int act(struct targets *targets, const struct options *options, const struct topology_list *list,
-               const struct pids *tree, struct error *error)
+static int act(struct subject *subject, struct error *error)
 {
-	const struct set_limits limits = {.except = tree};
+	const struct options *options = subject->options;
 	struct segment_revision wanted = {.count = 0};
-	struct gpu_choices chosen;
+	struct gpu_choices chosen = {.count = 0};
+	bool sets = options->action == ACTION_CHANGE;
 
-	if (options->action == ACTION_CHANGE &&
-	    (target_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
-	     set_find(&wanted, options, &chosen, list, &limits, error) < 0))
+	if (((sets || is_group(subject)) && target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
+	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);
-	if (check_time(targets, options, error) < 0)
-		return EXIT_FAILURE;
 	if (options->dry_run) {
 		set_print(&wanted);
 		return EXIT_SUCCESS;
 	}
-	return show_and_change_all(targets, options, list, &wanted, error);
+	return show_and_change(subject, &chosen, &wanted, error);
 }
+
+/* --- opening ---------------------------------------------------------------------------------------------------------- */
 
 /* Adds the GPUs that the partition names. False if it names none, or there are too many. */
 static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)
@@ -237,23 +312,25 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 }
 
 /* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the
- * kernel driver takes time for each GPU (docs/hardware.md, "Topology"). */
-static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
-                           struct error *error)
+ * kernel driver takes time for each GPU (hardware.md, "Topology"). */
+static int load_topologies(struct subject *subject, struct error *error)
 {
 	struct topology_wanted wanted = {.count = 0};
-	bool few = options->gpu_count == 0 && !options->json;
+	bool few = subject->options->gpu_count == 0 && !subject->options->json && !is_group(subject);
 
-	for (size_t i = 0; i < targets->count && few; i++)
-		few = add_wanted(&wanted, &targets->revisions[i]);
-	return few && topology_load_wanted(&wanted, list, NULL) == 0 && has_all(list, &wanted) ? 0
-	                                                                                       : topology_load(list, error);
+	for (size_t i = 0; i < subject->targets.count && few; i++)
+		few = add_wanted(&wanted, &subject->targets.before[i]);
+	return few && topology_load_wanted(&wanted, &subject->list, NULL) == 0 && has_all(&subject->list, &wanted)
+	               ? 0
+	               : topology_load(&subject->list, error);
 }
 
 /* A SET that is wrong must not have changed a program that is attached to. A number of TPCs is chosen later, and so are
  * the GPUs if there are several and no -G. */
-static int check_sets(const struct options *options, const struct topology_list *list, struct error *error)
+static int check_sets(const struct subject *subject, struct error *error)
 {
+	const struct options *options = subject->options;
+	const struct topology_list *list = &subject->list;
 	static struct gpu_choices chosen;
 	static struct segment_revision unused;
 	static const struct set_limits limits;
@@ -271,38 +348,56 @@ static int check_sets(const struct options *options, const struct topology_list 
 
 /* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
  * does not exist, none is needed. */
-static int open_all(struct targets *targets, const struct options *options, const struct pids *tree,
-                    struct topology_list *list, struct error *error)
+static int open_processes(struct subject *subject, struct error *error)
 {
+	const struct options *options = subject->options;
 	bool attaches = options->attach && !options->dry_run;
+	pid_t pid = 0;
 
-	if (attaches && (topology_load(list, error) < 0 || check_sets(options, list, error) < 0 ||
-	                 attach_processes(tree, list, options->verbose, error) < 0))
+	if (parse_pid(&pid, options->pid, error) < 0 ||
+	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error) : pids_add(&subject->pids, pid, error)) < 0)
 		return -1;
-	if (targets_open(targets, tree, error) < 0)
+	if (attaches && (topology_load(&subject->list, error) < 0 || check_sets(subject, error) < 0 ||
+	                 attach_processes(&subject->pids, &subject->list, options->verbose, error) < 0))
 		return -1;
-	return attaches ? 0 : load_topologies(list, targets, options, error);
+	if (targets_open(&subject->targets, &subject->pids, error) < 0)
+		return -1;
+	subject->before = subject->targets.before[0];
+	return attaches ? 0 : load_topologies(subject, error);
+}
+
+/* A group may have many members, and none. Each takes some descriptors. */
+static int open_group(struct subject *subject, struct error *error)
+{
+	struct rlimit files;
+	uint64_t number;
+
+	if (group_target(&subject->group, subject->options->group, error) < 0 || load_topologies(subject, error) < 0 ||
+	    group_find_processes(&subject->pids, &subject->group, error) < 0)
+		return -1;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (subject->pids.count > 0)
+		targets_open(&subject->targets, &subject->pids, NULL);
+	return group_read(&subject->group, &subject->before, &number)
+	               ? 0
+	               : error_set(error, "--group %.60s: it is damaged", subject->options->group);
 }
 
 int action_partition(const struct options *options, struct error *error)
 {
-	static struct topology_list list; /* large */
-	struct targets targets = {.count = 0};
-	struct pids tree = {.count = 0};
-	pid_t pid = 0;
+	static struct subject subject; /* large */
 	int status = EXIT_FAILURE;
 
-	if (options->group)
-		return group_action(options, error);
-	int result = option_pid(&pid, options->pid, error);
-
-	if (result == 0)
-		result = options->all_tasks ? process_tree_find(&tree, pid, error) : process_tree_root_only(&tree, pid, error);
-	if (result == 0) {
-		if (open_all(&targets, options, &tree, &list, error) == 0)
-			status = act(&targets, options, &list, &tree, error);
-		targets_close(&targets);
-		free(tree.list);
-	}
+	subject = (struct subject){.options = options, .group = group_closed, .lock = -1};
+	if ((options->group ? open_group(&subject, error) : open_processes(&subject, error)) == 0)
+		status = act(&subject, error);
+	targets_close(&subject.targets);
+	free(subject.pids.list);
+	group_close(&subject.group);
+	if (subject.lock >= 0)
+		close(subject.lock);
 	return status;
 }

@@ -2,38 +2,19 @@
 
 #include "actions.h"
 #include "gpu/tpcset.h"
+#include "gpus.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* The actions that are words. No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
-static const struct action_word {
-	const char *first, *second; /* NULL: the first alone */
-	enum action action;
-} action_words[] = {
-	{"measure", NULL, ACTION_MEASURE},
-	{"mps", NULL, ACTION_MPS_STATUS},
-	{"mps", "status", ACTION_MPS_STATUS},
-	{"mps", "stop", ACTION_MPS_STOP},
-	{"system", NULL, ACTION_SYSTEM_STATUS},
-	{"system", "status", ACTION_SYSTEM_STATUS},
-	{"system", "enable", ACTION_SYSTEM_ENABLE},
-	{"system", "disable", ACTION_SYSTEM_DISABLE},
-	{"top", NULL, ACTION_TOP},
-	{"metrics", NULL, ACTION_METRICS},
-};
 
 /* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
 {
 	bool any = false;
 
-	for (unsigned int i = 0; i < options->gpu_count; i++) {
-		const char *colon = strrchr(options->gpus[i], ':');
-
-		/* Behind the last colon of a bus id there is a dot (00:06.0). No SET has one. */
-		any = any || (colon && !strchr(colon, '.'));
-	}
+	for (unsigned int i = 0; i < options->gpu_count; i++)
+		any = any || gpus_set_of(options->gpus[i]);
 	return any;
 }
 
@@ -50,11 +31,6 @@ static bool is_option(const char *argument)
 {
 	return argument[0] == '-' && (argument[1] == '-' || (argument[1] >= 'A' && argument[1] <= 'Z') ||
 	                              (argument[1] >= 'a' && argument[1] <= 'z'));
-}
-
-static int misplaced(const char *argument, struct error *error)
-{
-	return error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", argument);
 }
 
 /* top [PID] */
@@ -101,42 +77,31 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
 }
 
-/* -p --group NAME: the group in place of a PID. */
-static int take_group(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
+/* -p [SET] PID, or -p --group NAME [SET]. */
+static int take_subject(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
 {
+	int pids = options->group ? 0 : 1, sets = count - pids;
 	int result = 0;
 
-	for (int i = 0; i < count && result == 0; i++)
-		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
-	if (result == 0 && count > (own_sets ? 0 : 1))
-		result = error_set(error, "'%.40s': --group stands in place of a PID, as in 'nvtaskset -tp --group %.40s 0-7'",
-		                   arguments[count - 1], options->group);
-	if (count == 1)
-		options->set = arguments[0];
-	if (count == 1 || own_sets)
-		options->action = ACTION_CHANGE;
-	return result;
-}
-
-static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
-{
-	int result = 0;
-
-	for (int i = 0; i < count && result == 0; i++)
-		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
+	for (int i = 0; i < count && result == 0; i++) {
+		if (is_option(arguments[i]))
+			result = error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", arguments[i]);
+	}
 	if (result < 0)
 		return -1;
-	if (count == 0)
-		result = help_refer(options, error, "-p", "no PID");
-	else if (count > (own_sets ? 1 : 2))
-		result = too_many(options, arguments[count - 1], error);
-	if (count == 2)
+	if (sets < 0)
+		return help_refer(options, error, "-p", "no PID");
+	if (sets > (own_sets ? 0 : 1))
+		return options->group ? error_set(error, "'%.40s': a group has no PID, as in 'nvtaskset -tp --group %.40s 0-7'",
+		                                  arguments[count - 1], options->group)
+		                      : too_many(options, arguments[count - 1], error);
+	if (sets == 1)
 		options->set = arguments[0];
-	if (count == 2 || own_sets)
+	if (sets == 1 || own_sets)
 		options->action = ACTION_CHANGE;
-	if (count > 0)
+	if (pids == 1)
 		options->pid = arguments[count - 1];
-	return result;
+	return 0;
 }
 
 int arguments_take(struct options *options, char **arguments, int count, struct error *error)
@@ -146,10 +111,8 @@ int arguments_take(struct options *options, char **arguments, int count, struct 
 
 	if (options->action == ACTION_RUN)
 		result = take_command(options, arguments, own_sets, error);
-	else if (options->action == ACTION_SHOW && options->group)
-		result = take_group(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_SHOW)
-		result = take_pid(options, arguments, count, own_sets, error);
+		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
 		result = take_optional_pid(options, arguments, count, error);
 	else if (count > 0)
@@ -180,10 +143,10 @@ int arguments_check_set(const struct options *options, const char *set, bool has
 bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
 {
 	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
-	const struct action_word *found = NULL;
+	const struct word_row *found = NULL;
 
-	for (size_t i = 0; argument && i < sizeof action_words / sizeof action_words[0] && !found; i++) {
-		const struct action_word *word = &action_words[i];
+	for (size_t i = 0; argument && i < WORD_ROWS && !found; i++) {
+		const struct word_row *word = &word_rows[i];
 		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
 
 		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)

@@ -7,7 +7,7 @@
 #include "options.h"
 
 /* Takes `argument` if it is the next word of an action, `taken` words of which were taken before. The first word stands
- * in place of a SET, the second behind the first. */
+ * where otherwise a SET stands, the second behind the first. */
 bool arguments_take_word(struct options *options, unsigned int taken, const char *argument);
 
 /* Whether `argument` is a SET, or the PID where there is no SET. Options may follow. */

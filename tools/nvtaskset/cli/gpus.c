@@ -1,6 +1,7 @@
 #include "gpus.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -110,39 +111,42 @@ const char *gpus_label(struct pci_address gpu, const struct topology_list *list,
 
 /* --- -G ------------------------------------------------------------------------------------------ */
 
-/* Returns the GPU that the first `length` characters name. NULL with a reason if no GPU has this name; NULL with an
- * empty reason if they cannot be the name of a GPU. */
-static const struct topology *find_named(const struct topology_list *list, const char *text, size_t length,
-                                         struct error *error)
+/* In a bus id, a dot and a digit stand behind the last colon; other names have neither. */
+const char *gpus_set_of(const char *text)
+{
+	const char *dot = strchr(text, '.');
+	const char *colon = dot && dot[1] ? dot + 2 : text + strcspn(text, ":");
+
+	return *colon == ':' ? colon + 1 : NULL;
+}
+
+/* The GPU of this name. NULL with the reason; `text` is the argument that it comes from. */
+static const struct topology *find_named(const struct topology_list *list, const char *name, const char *text, struct error *error)
 {
 	const struct topology *found = NULL;
 	struct gpu_choices visible;
 	struct pci_address pci;
-	char name[TOPOLOGY_UUID_MAX];
-	int number = parse_number(text, length, TOPOLOGY_GPUS_MAX);
+	int number = parse_number(name, strlen(name), TOPOLOGY_GPUS_MAX);
 
-	error->reason[0] = '\0';
-	if (length >= sizeof name)
-		return NULL;
-	memcpy(name, text, length);
-	name[length] = '\0';
 	if (number >= 0) {
-		if (gpus_visible(&visible, list, error) == 0) {
-			if ((unsigned int)number < visible.count)
-				found = visible.choices[number].gpu;
-			else if (visible.count == 1)
-				error_set(error, "GPU %s: CUDA sees one GPU here, number 0", name);
-			else
-				error_set(error, "GPU %s: CUDA sees GPUs 0-%u here", name, visible.count - 1);
-		}
+		if (gpus_visible(&visible, list, error) < 0)
+			return NULL;
+		if ((unsigned int)number < visible.count)
+			found = visible.choices[number].gpu;
+		else if (visible.count == 1)
+			error_set(error, "GPU %s: CUDA sees one GPU here, number 0", name);
+		else
+			error_set(error, "GPU %s: CUDA sees GPUs 0-%u here", name, visible.count - 1);
 	} else if (strncasecmp(name, "GPU-", 4) == 0) {
-		found = find_uuid(list, name, length);
+		found = find_uuid(list, name, strlen(name));
 		if (!found)
 			error_set(error, "%s: no GPU here has this UUID", name);
 	} else if (pci_address_parse(&pci, name, NULL) == 0) {
 		found = topology_find(list, pci);
 		if (!found)
 			error_set(error, "%s: no GPU here has this bus id", name);
+	} else {
+		error_set(error, "-G %.60s: not a GPU's number, bus id or UUID, nor 'all'", text);
 	}
 	return found;
 }
@@ -169,28 +173,18 @@ static int add_all(struct gpu_choices *chosen, const struct topology_list *list,
 	return result;
 }
 
-/* Bus ids and strides contain colons too, so the GPU is the longest name that ends at a colon or at the end. */
-static int choose(struct gpu_choices *chosen, const struct topology_list *list, const char *text,
-                  struct error *error)
+static int choose(struct gpu_choices *chosen, const struct topology_list *list, const char *text, struct error *error)
 {
-	const struct topology *gpu = NULL;
-	size_t length = strlen(text), end = length + 1;
+	const char *set = gpus_set_of(text);
+	size_t length = set ? (size_t)(set - 1 - text) : strlen(text);
+	char name[TOPOLOGY_UUID_MAX];
 
-	if (strcmp(text, "all") == 0)
-		return add_all(chosen, list, NULL, text, error);
-	if (strncmp(text, "all:", 4) == 0)
-		return add_all(chosen, list, text + 4, text, error);
-	error->reason[0] = '\0';
-	while (!gpu && error->reason[0] == '\0' && end > 0) {
-		end--;
-		if (end == length || text[end] == ':')
-			gpu = find_named(list, text, end, error);
-	}
-	if (gpu)
-		return add(chosen, gpu, end < length ? text + end + 1 : NULL, text, error);
-	if (error->reason[0] == '\0')
-		error_set(error, "-G %.60s: not a GPU's number, bus id or UUID, nor 'all'", text);
-	return -1;
+	snprintf(name, sizeof name, "%.*s", (int)length, text);
+	if (strcmp(name, "all") == 0)
+		return add_all(chosen, list, set, text, error);
+	const struct topology *gpu = find_named(list, name, text, error);
+
+	return gpu ? add(chosen, gpu, set, text, error) : -1;
 }
 
 int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, const char *const *texts,

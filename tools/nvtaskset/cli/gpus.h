@@ -25,6 +25,9 @@ struct gpu_choices {
  * known or none is visible. */
 int gpus_visible(struct gpu_choices *visible, const struct topology_list *list, struct error *error);
 
+/* The SET in an argument of -G; NULL: it has none. */
+const char *gpus_set_of(const char *text);
+
 /* Reads the arguments of -G: a number, a bus id, a UUID or "all", each with or without :SET behind it. Without
  * arguments, it takes the first visible GPU. Either all GPUs have a SET of their own or none has. -1 with the
  * reason. */

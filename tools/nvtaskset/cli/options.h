@@ -44,9 +44,9 @@ enum misfit {
 
 /* How metrics are written. */
 enum metrics_format {
-	METRICS_ANY,         /* as a client asks for; OpenMetrics where none does */
 	METRICS_OPENMETRICS,
-	METRICS_PROMETHEUS
+	METRICS_PROMETHEUS,
+	METRICS_ANY /* as a client asks for; OpenMetrics where none does */
 };
 
 struct options {
@@ -54,6 +54,7 @@ struct options {
 	const char *word;       /* the first word of the action, such as "mps"; NULL: the action has none */
 	enum notation notation;
 	enum strategy strategy;
+	bool strategy_given; /* --strategy */
 	enum misfit misfit;
 	struct mps_request mps;
 	bool mps_given; /* --mps */
@@ -62,7 +63,7 @@ struct options {
 	bool attach;    /* load our library into a process that was started without it */
 	bool busy;      /* -l, metrics: how busy the GPUs are */
 	bool dry_run;   /* only print what would be done */
-	bool force;     /* MPS: stop it whoever started it */
+	bool force;     /* MPS: stop it, also if others started it or use it */
 	bool hide;      /* CUDA reports to COMMAND a GPU of its partition's size */
 	bool json;
 	bool once;      /* top: one look */

@@ -1,10 +1,15 @@
 #include "time_given.h"
 
+#include "base/clock.h"
 #include "state/revision_text.h"
-#include "state/segment/segment.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#define WAIT_MS 10
+
+/* --- as text ---------------------------------------------------------------------------------------------------------- */
 
 const char *time_name(enum time_kind kind)
 {
@@ -13,10 +18,30 @@ const char *time_name(enum time_kind kind)
 	return names[kind];
 }
 
+static int format_time(char *text, size_t room, uint32_t us)
+{
+	const char *unit = us % 1000000 == 0 ? "s" : us % 1000 == 0 ? "ms" : "us";
+
+	return snprintf(text, room, "%u%s", us % 1000000 == 0 ? us / 1000000 : us % 1000 == 0 ? us / 1000 : us, unit);
+}
+
+/* "30ms/100ms", "max". */
+static void format_quota(struct segment_quota quota, char text[TIME_TEXT])
+{
+	if (!segment_quota_limits(quota)) {
+		strcpy(text, "max");
+	} else {
+		int length = format_time(text, TIME_TEXT, quota.run_us);
+
+		text[length++] = '/';
+		format_time(text + length, TIME_TEXT - (size_t)length, quota.period_us);
+	}
+}
+
 static void format_lend(const struct segment_lending *lending, char text[TIME_TEXT])
 {
 	if (segment_lends_us(lending) > 0)
-		quota_format_time(text, TIME_TEXT, segment_lends_us(lending));
+		format_time(text, TIME_TEXT, segment_lends_us(lending));
 	else
 		snprintf(text, TIME_TEXT, "off");
 }
@@ -38,7 +63,7 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 	switch (kind) {
 	case TIME_QUOTA:
 		is_given = revision->quota.period_us > 0;
-		quota_format(revision->quota, text);
+		format_quota(revision->quota, text);
 		break;
 	case TIME_PRIORITY:
 		is_given = revision->rank.priority > 0;
@@ -146,4 +171,45 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 		snprintf(text + length, TIME_USE - (size_t)length, "%s %s", is_used ? ";" : ":",
 		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
 	return text;
+}
+
+/* --- what became of it --------------------------------------------------------------------------------------------- */
+
+double time_wait_end(void)
+{
+	return clock_ms() + WAIT_MS;
+}
+
+static bool is_seen(const struct segment *segment)
+{
+	struct segment_time time;
+
+	segment_read_time(segment, &time);
+	return time.number >= segment_revision_number(segment) && time.state != SEGMENT_TIME_PENDING;
+}
+
+void time_wait(const struct segment *segment, double end_ms)
+{
+	while (!is_seen(segment) && clock_ms() < end_ms)
+		clock_pause_us(1000);
+}
+
+/* Whether others give way to a program of this state, although it is never suspended itself. */
+static bool can_go_first(enum segment_time_state state)
+{
+	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||
+	       state == SEGMENT_TIME_MPS_CLIENT || state == SEGMENT_TIME_PAGEABLE || state == SEGMENT_TIME_UNSEEN;
+}
+
+/* A priority holds in part where only suspending is impossible. */
+static bool is_refused(enum segment_time_state state, const struct segment_revision *revision)
+{
+	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
+
+	return state > SEGMENT_TIME_HELD && state != SEGMENT_TIME_TOO_LONG && !(has_priority_only && can_go_first(state));
+}
+
+const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)
+{
+	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state) : NULL;
 }

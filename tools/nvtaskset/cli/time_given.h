@@ -1,9 +1,12 @@
-/* What a program was given of the time: --quota, --priority, --weight, --policy, --lend and --borrow, as they are shown. */
+/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow: as it is shown, and
+ * whether the program can have it. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
-#include "quota.h"
+#include "base/error.h"
 #include "state/segment/segment.h"
+
+#include <sys/types.h>
 
 enum time_kind {
 	TIME_QUOTA,
@@ -22,7 +25,7 @@ const char *time_name(enum time_kind kind);
 #define TIME_TEXT TPCSET_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
-/* Whether the program obeys it: a weight is for who takes turns, a policy for whose launches are held back. */
+/* Whether the program obeys it: a weight is for programs that take turns, a policy for clients of MPS. */
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
 /* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
@@ -36,5 +39,14 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
  * in force; "" where there is nothing to say. Returns `text`. */
 #define TIME_USE 512
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
+
+/* Until when to wait for those that were changed now, by clock_ms. */
+double time_wait_end(void);
+
+/* Waits until our thread in the process has seen the edit. Without one, it holds from the program's next call on. */
+void time_wait(const struct segment *segment, double end_ms);
+
+/* Why what `revision` gives will not be in force, by what the process says of its time; NULL if it may be. */
+const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision);
 
 #endif

@@ -1,12 +1,12 @@
 #include "launcher.h"
 
-#include "cuda_calls.h"
 #include "gpu/kernels.h"
 #include "gpu/pci_address.h"
 #include "gpu/qmd.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,74 @@
 
 #define THREADS 1024
 #define CYCLES 20000 /* some ten microseconds: a block runs until the last SM has a block */
+
+/* --- the driver's functions, through our library ----------------------------------------------------------------------- */
+
+#define NEEDED(X)                                                                                 \
+	X(init, cuInit, (unsigned int flags))                                                     \
+	X(error_text, cuGetErrorString, (CUresult error, const char **text))                      \
+	X(device_count, cuDeviceGetCount, (int *count))                                           \
+	X(device_name, cuDeviceGetName, (char *name, int length, CUdevice device))                \
+	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))   \
+	X(device_bus_id, cuDeviceGetPCIBusId, (char *text, int length, CUdevice device))          \
+	X(context_create, cuCtxCreate_v2, (CUcontext *context, unsigned int flags, CUdevice device)) \
+	X(synchronize, cuCtxSynchronize, (void))                                                  \
+	X(module_load, cuModuleLoadData, (CUmodule *module, const void *image))                   \
+	X(module_function, cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) \
+	X(function_set, cuFuncSetAttribute, (CUfunction function, int attribute, int value))      \
+	X(allocate, cuMemAlloc_v2, (CUdeviceptr *address, size_t bytes))                          \
+	X(copy_to, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))             \
+	X(copy_from, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                 \
+	X(launch, cuLaunchKernel,                                                                 \
+	  (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
+	   unsigned int block_y, unsigned int block_z, unsigned int shared, CUstream stream, void **parameters, void **extra))
+
+/* NULL where the driver lacks them: before CUDA 11.8, there are no clusters. */
+#define OPTIONAL(X)                                                                                     \
+	X(device_uuid, cuDeviceGetUuid, (CUuuid *uuid, CUdevice device))      /* of the whole GPU */        \
+	X(instance_uuid, cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device)) /* of a MIG instance, or else the GPU */ \
+	X(launch_config, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+
+#define MEMBER(member, name, parameters) CUresult(*member) parameters;
+#define ROW(member, name, parameters) {#name, &cuda.member},
+#define ONE(member, name, parameters) +1
+
+static struct {
+	NEEDED(MEMBER)
+	OPTIONAL(MEMBER)
+} cuda;
+
+static const struct {
+	const char *name;
+	void *place;
+} functions[] = {NEEDED(ROW) OPTIONAL(ROW)};
+
+static int load(const char *path, struct error *error)
+{
+	const size_t needed = 0 NEEDED(ONE);
+	void *library = dlopen(path, RTLD_NOW);
+
+	if (!library)
+		return error_set(error, "%.300s", dlerror());
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+		void *address = dlsym(library, functions[i].name);
+
+		if (!address && i < needed)
+			return error_set(error, "the driver library has no %s", functions[i].name);
+		if (address)
+			memcpy(functions[i].place, &address, sizeof address);
+	}
+	return 0;
+}
+
+/* What failed, and why: always -1. */
+static int fail(const char *what, CUresult result, struct error *error)
+{
+	const char *text = NULL;
+
+	cuda.error_text(result, &text);
+	return error_set(error, "%s: CUDA error %d, %s", what, result, text ? text : "without a text");
+}
 
 /* --- which GPUs there are ------------------------------------------------------------------------------------ */
 
@@ -68,7 +136,7 @@ static int describe(CUdevice device, struct topology *gpu, struct error *error)
 
 	memset(gpu, 0, sizeof *gpu);
 	if (result != CUDA_SUCCESS)
-		return cuda_fail("cuDeviceGetPCIBusId", result, error);
+		return fail("cuDeviceGetPCIBusId", result, error);
 	if (pci_address_parse(&gpu->pci, bus_id, error) < 0)
 		return -1;
 	cuda.device_name(gpu->name, sizeof gpu->name, device);
@@ -94,7 +162,7 @@ static int list_gpus(struct topology_list *gpus, struct error *error)
 	if (result == CUDA_SUCCESS)
 		result = cuda.device_count(&count);
 	if (result != CUDA_SUCCESS)
-		return cuda_fail("CUDA does not start", result, error);
+		return fail("CUDA does not start", result, error);
 	gpus->count = 0;
 	for (CUdevice device = 0; device < count && device < TOPOLOGY_GPUS_MAX && status == 0; device++)
 		status = describe(device, &gpus->gpus[gpus->count++], error);
@@ -122,7 +190,7 @@ int launcher_start(const char *library, struct topology_list *gpus, struct error
 {
 	FILE *file = make_file(error);
 
-	if (!file || cuda_load(library, error) < 0 || list_gpus(gpus, error) < 0)
+	if (!file || load(library, error) < 0 || list_gpus(gpus, error) < 0)
 		return -1;
 	return topology_write(gpus, file) == 0 ? 0 : error_set_errno(error, "no file in memory");
 }
@@ -156,7 +224,7 @@ static int prepare_kernel(struct launcher *launcher, struct error *error)
 	/* May fail: a GPU without such clusters refuses this, and will refuse the launch too. */
 	if (result == CUDA_SUCCESS)
 		cuda.function_set(launcher->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-	return result == CUDA_SUCCESS ? 0 : cuda_fail("the kernel cannot be loaded", result, error);
+	return result == CUDA_SUCCESS ? 0 : fail("the kernel cannot be loaded", result, error);
 }
 
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error)
@@ -178,7 +246,7 @@ int launcher_open(struct launcher *launcher, const struct topology *gpu, struct 
 	CUresult result = cuda.context_create(&launcher->context, 0, device);
 
 	if (result != CUDA_SUCCESS)
-		return cuda_fail("no context", result, error);
+		return fail("no context", result, error);
 	return prepare_kernel(launcher, error);
 }
 
@@ -244,7 +312,7 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 		result = cuda.synchronize();
 	if (result == CUDA_SUCCESS && *count > 0)
 		result = cuda.copy_from(sms, launcher->output, *count * sizeof *sms);
-	return result == CUDA_SUCCESS ? 0 : cuda_fail("a kernel did not run", result, error);
+	return result == CUDA_SUCCESS ? 0 : fail("a kernel did not run", result, error);
 }
 
 int launcher_check(struct launcher *launcher, struct error *error)

@@ -88,16 +88,6 @@ static int observe(struct subject *subject, bool *ran, struct error *error)
 	               : measured_see(&subject->measured, ran, sms, count, error);
 }
 
-static int observe_all_bits(struct subject *subject, struct error *error)
-{
-	struct tpcset bits = all_bits(subject);
-	int result = launcher_enable(&subject->launcher, &bits, error);
-
-	for (int attempt = 0; attempt < ATTEMPTS_MAX && result == 0; attempt++)
-		result = observe(subject, subject->measured.ran, error);
-	return result;
-}
-
 static bool is_worth_another_launch(const struct subject *subject, unsigned int bit, int attempt)
 {
 	return attempt < ATTEMPTS_MIN ||
@@ -105,15 +95,17 @@ static bool is_worth_another_launch(const struct subject *subject, unsigned int 
 	        measured_missing(&subject->measured, bit) > subject->launcher.gpu->sms_per_tpc);
 }
 
+/* Launches with all bits, for TPCSET_MAX, or with all but one. */
 static int observe_without(struct subject *subject, unsigned int bit, struct error *error)
 {
 	struct tpcset bits = all_bits(subject);
-	int result;
+	bool is_all = bit == TPCSET_MAX, *ran = is_all ? subject->measured.ran : subject->measured.ran_without[bit];
 
 	tpcset_remove(&bits, bit);
-	result = launcher_enable(&subject->launcher, &bits, error);
-	for (int attempt = 0; result == 0 && is_worth_another_launch(subject, bit, attempt); attempt++)
-		result = observe(subject, subject->measured.ran_without[bit], error);
+	int result = launcher_enable(&subject->launcher, &bits, error);
+
+	for (int attempt = 0; result == 0 && (is_all ? attempt < ATTEMPTS_MAX : is_worth_another_launch(subject, bit, attempt)); attempt++)
+		result = observe(subject, ran, error);
 	return result;
 }
 
@@ -137,7 +129,7 @@ static int observe_everything(struct subject *subject, struct error *error)
 {
 	const struct topology *gpu = subject->launcher.gpu;
 	const size_t sizes = gpu->compute_major >= 9 ? sizeof cluster_sizes / sizeof cluster_sizes[0] : 0;
-	int result = observe_all_bits(subject, error);
+	int result = observe_without(subject, TPCSET_MAX, error);
 
 	for (size_t i = 0; i < sizes && result == 0; i++)
 		result = observe_clusters(subject, cluster_sizes[i], error);

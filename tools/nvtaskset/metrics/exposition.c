@@ -74,6 +74,8 @@ void exposition_add(struct exposition *exposition, enum metric metric, const str
 {
 	FILE *file = exposition->families[metric].file;
 
+	if (!file)
+		return;
 	fprintf(file, "%s%s", metrics[metric].name, types[metrics[metric].type].suffix);
 	print_labels(file, labels);
 	putc(' ', file);
@@ -99,55 +101,31 @@ static void print_head(FILE *file, enum metrics_format format, enum metric metri
 	}
 }
 
-/* Closes the files. -1 if one of them is not whole, or missing. */
-static int close_all(struct exposition *exposition)
+void exposition_begin(struct exposition *exposition, enum metrics_format format)
 {
-	int result = 0;
-
-	for (int i = 0; i < METRIC_COUNT; i++) {
-		if (!exposition->families[i].file || fclose(exposition->families[i].file) != 0)
-			result = -1;
-	}
-	return result;
-}
-
-static void free_all(struct exposition *exposition)
-{
-	for (int i = 0; i < METRIC_COUNT; i++)
-		free(exposition->families[i].text);
-}
-
-int exposition_begin(struct exposition *exposition, enum metrics_format format, struct error *error)
-{
-	bool is_whole = true;
-
 	*exposition = (struct exposition){.format = format};
-	for (int i = 0; i < METRIC_COUNT; i++) {
+	for (int i = 0; i < METRIC_COUNT; i++)
 		exposition->families[i].file = open_memstream(&exposition->families[i].text, &exposition->families[i].length);
-		is_whole = is_whole && exposition->families[i].file;
-	}
-	if (!is_whole) {
-		close_all(exposition);
-		free_all(exposition);
-		return error_set(error, "no memory");
-	}
-	return 0;
 }
 
 int exposition_end(struct exposition *exposition, FILE *file, struct error *error)
 {
-	int result = close_all(exposition);
+	int result = 0;
 
-	for (int i = 0; result == 0 && i < METRIC_COUNT; i++) {
-		if (exposition->families[i].length > 0) {
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		struct family *family = &exposition->families[i];
+
+		if (!family->file || fclose(family->file) != 0)
+			result = error_set(error, "no memory");
+		if (result == 0 && family->length > 0) {
 			print_head(file, exposition->format, (enum metric)i);
-			fputs(exposition->families[i].text, file);
+			fputs(family->text, file);
 		}
+		free(family->text);
 	}
 	if (result == 0 && exposition->format != METRICS_PROMETHEUS)
 		fputs("# EOF\n", file);
-	free_all(exposition);
-	return result == 0 ? 0 : error_set(error, "no memory");
+	return result;
 }
 
 const char *exposition_type(enum metrics_format format)

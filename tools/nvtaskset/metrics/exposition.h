@@ -31,7 +31,7 @@
 	X(UPLOADS, "nvtaskset_uploads", COUNTER, "", "Kernels that the driver has uploaded, those of graphs once.")    \
 	X(RESTRICTED, "nvtaskset_restricted_uploads", COUNTER, "", "Uploads that were kept inside the partition.")     \
 	X(OUTSIDE, "nvtaskset_outside_launches", COUNTER, "", "Launches that ran outside the partition, in whole or in part.") \
-	X(BORROWED, "nvtaskset_borrowed_tpc_seconds", COUNTER, "seconds", "Time in TPCs that others lend, times these TPCs.") \
+	X(BORROWED, "nvtaskset_borrowed_tpc_seconds", COUNTER, "seconds", "Time in TPCs that others lend, times these TPCs; by lender.") \
 	X(OVERRUNS, "nvtaskset_borrowed_overruns", COUNTER, "", "Launches there that took longer than the lender's limit.")
 
 enum metric {
@@ -55,15 +55,14 @@ void metric_label(struct metric_labels *labels, const char *name, const char *va
 /* The samples of each metric, as text. */
 struct exposition {
 	enum metrics_format format; /* METRICS_ANY is OpenMetrics */
-	struct {
-		FILE *file;
+	struct family {
+		FILE *file; /* NULL: there is no memory */
 		char *text;
 		size_t length;
 	} families[METRIC_COUNT];
 };
 
-/* -1 with the reason, and nothing to end. */
-int exposition_begin(struct exposition *exposition, enum metrics_format format, struct error *error);
+void exposition_begin(struct exposition *exposition, enum metrics_format format);
 
 /* The value of an INFO is 1. */
 void exposition_add(struct exposition *exposition, enum metric metric, const struct metric_labels *labels, double value);

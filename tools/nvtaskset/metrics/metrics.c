@@ -34,12 +34,9 @@ static int look_and_write(void *context, enum metrics_format format, FILE *page,
 	struct exposition exposition;
 
 	find_gpus(subject);
-	int result = activities_look(&subject->activities, &subject->gpus, error);
-
-	if (result == 0)
-		result = exposition_begin(&exposition, format, error);
-	if (result < 0)
+	if (activities_look(&subject->activities, &subject->gpus, error) < 0)
 		return -1;
+	exposition_begin(&exposition, format);
 	programs_expose(&exposition, &subject->activities, &subject->gpus);
 	return exposition_end(&exposition, page, error);
 }

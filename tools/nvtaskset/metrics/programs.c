@@ -1,11 +1,13 @@
 #include "programs.h"
 
+#include "base/extremes.h"
 #include "base/proc.h"
 #include "cli/gpus.h"
 #include "terminal/text.h"
 #include "version.h"
 #include "workload.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define COMM_MAX 64
@@ -66,9 +68,31 @@ static void add_known(struct exposition *exposition, enum metric metric, const s
 		exposition_add(exposition, metric, labels, reading.value);
 }
 
-/* What belongs to the process, not to one of its GPUs. */
-static void expose_process(struct exposition *exposition, const struct process *process, const struct metric_labels *common)
+/* Of each lender that the borrower tells apart, so that the sum by lender is what was lent, too. Never more than these. */
+static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed,
+                            const struct metric_labels *common)
 {
+	uint64_t rest = borrowed->tpc_us;
+	unsigned int count = 0;
+
+	for (; count < SEGMENT_LOANS && borrowed->loans[count].lender != 0; count++) {
+		const struct segment_loan *loan = &borrowed->loans[count];
+		struct metric_labels labels = *common;
+		char lender[24];
+
+		snprintf(lender, sizeof lender, "%" PRIu64, loan->lender);
+		metric_label(&labels, "lender", lender);
+		exposition_add(exposition, METRIC_BORROWED, &labels, (double)loan->tpc_us / 1e6);
+		rest -= min_u64(rest, loan->tpc_us);
+	}
+	if (count == 0 || count == SEGMENT_LOANS)
+		exposition_add(exposition, METRIC_BORROWED, common, (double)rest / 1e6);
+}
+
+/* What belongs to the process, not to one of its GPUs. */
+static void expose_process(struct exposition *exposition, const struct row *row, const struct metric_labels *common)
+{
+	const struct process *process = row->process;
 	struct metric_labels labels = *common;
 	char comm[COMM_MAX], name[TEXT_ROOM(COMM_MAX)];
 	bool is_in_force = !process->not_in_force;
@@ -76,12 +100,12 @@ static void expose_process(struct exposition *exposition, const struct process *
 	exposition_add(exposition, METRIC_IN_FORCE, &labels, is_in_force);
 	/* What was counted before others took the launches over, or by another library, is not all. */
 	if (process->identity.pid != 0) {
-		exposition_add(exposition, METRIC_UPLOADS, &labels, (double)process_uploads(process));
-		exposition_add(exposition, METRIC_RESTRICTED, &labels, (double)process->counters.restricted);
-		exposition_add(exposition, METRIC_OUTSIDE, &labels, (double)process_outside(process));
+		add_known(exposition, METRIC_UPLOADS, &labels, row->numbers[NUMBER_UPLOADS]);
+		add_known(exposition, METRIC_RESTRICTED, &labels, row->numbers[NUMBER_RESTRICTED]);
+		add_known(exposition, METRIC_OUTSIDE, &labels, row->numbers[NUMBER_OUTSIDE]);
 	}
 	if (segment_borrows(&process->revision.lending)) {
-		exposition_add(exposition, METRIC_BORROWED, &labels, (double)process->borrowed.tpc_us / 1e6);
+		expose_borrowed(exposition, &process->borrowed, &labels);
 		exposition_add(exposition, METRIC_OVERRUNS, &labels, (double)process->borrowed.overruns);
 	}
 	proc_read_text(comm, sizeof comm, "/proc/%d/comm", (int)process->pid);
@@ -89,21 +113,19 @@ static void expose_process(struct exposition *exposition, const struct process *
 	exposition_add(exposition, METRIC_PROGRAM, &labels, 1);
 }
 
-static void expose_activity(struct exposition *exposition, const struct activity *activity,
-                            const struct metric_labels *labels, const struct topology_list *gpus)
+static void expose_activity(struct exposition *exposition, const struct row *row, const struct metric_labels *labels)
 {
-	struct kernels kernels = process_kernels(activity->row.process, activity->row.pci);
+	const struct reading *numbers = row->numbers;
 
-	add_known(exposition, METRIC_TPCS, labels, activity_partition(activity, gpus));
-	if (kernels.launched_are_known)
-		exposition_add(exposition, METRIC_LAUNCHED, labels, (double)kernels.count.launched);
-	if (kernels.ended_are_known)
-		exposition_add(exposition, METRIC_ENDED, labels, (double)kernels.count.ended);
-	add_known(exposition, METRIC_IN_FLIGHT, labels, activity->in_flight);
-	add_known(exposition, METRIC_MEASURED, labels, activity->measured);
-	add_known(exposition, activity->is_presence ? METRIC_PRESENT : METRIC_BUSY, labels, activity->time);
-	if (!activity->is_presence)
-		add_known(exposition, METRIC_TPC_TIME, labels, activity->tpc_time);
+	if (row->set || row->topology)
+		exposition_add(exposition, METRIC_TPCS, labels, row->set ? tpcset_count(row->set) : row->topology->tpc_count);
+	add_known(exposition, METRIC_LAUNCHED, labels, numbers[NUMBER_LAUNCHES]);
+	add_known(exposition, METRIC_ENDED, labels, numbers[NUMBER_ENDED]);
+	add_known(exposition, METRIC_IN_FLIGHT, labels, numbers[NUMBER_IN_FLIGHT]);
+	add_known(exposition, METRIC_MEASURED, labels, numbers[NUMBER_MEASURED_TIME]);
+	add_known(exposition, row->is_presence ? METRIC_PRESENT : METRIC_BUSY, labels, numbers[NUMBER_BUSY_TIME]);
+	if (!row->is_presence)
+		add_known(exposition, METRIC_TPC_TIME, labels, numbers[NUMBER_TPC_TIME]);
 }
 
 /* Of a bus id that no GPU of this machine has, nothing is said: a program may name any. */
@@ -112,19 +134,19 @@ static bool may_be_here(struct pci_address pci, const struct topology_list *gpus
 	return gpus->count == 0 || !pci_address_is_known(pci) || topology_find(gpus, pci);
 }
 
-static void expose_row(struct exposition *exposition, const struct activity *activity, const struct topology_list *gpus)
+static void expose_row(struct exposition *exposition, const struct row *row, const struct topology_list *gpus)
 {
 	struct metric_labels process = {.count = 0}, labels = {.count = 0};
 	struct texts texts = {.gpu = ""};
 
-	label_process(&process, &texts, activity->row.process);
-	if (activity->row.place == 0)
-		expose_process(exposition, activity->row.process, &process);
-	if (activity->row.has_gpu && may_be_here(activity->row.pci, gpus)) {
-		label_gpu(&labels, &texts, activity->row.pci, gpus);
+	label_process(&process, &texts, row->process);
+	if (row->place == 0)
+		expose_process(exposition, row, &process);
+	if (row->has_gpu && may_be_here(row->pci, gpus)) {
+		label_gpu(&labels, &texts, row->pci, gpus);
 		for (unsigned int i = 0; i < process.count; i++)
 			metric_label(&labels, process.list[i].name, process.list[i].value);
-		expose_activity(exposition, activity, &labels, gpus);
+		expose_activity(exposition, row, &labels);
 	}
 }
 
@@ -138,6 +160,8 @@ void programs_expose(struct exposition *exposition, const struct activities *act
 	exposition_add(exposition, METRIC_HIDDEN, &none, activities->processes.some_are_hidden);
 	for (unsigned int i = 0; i < gpus->count; i++)
 		expose_gpu(exposition, &gpus->gpus[i], gpus);
-	for (size_t i = 0; i < activities->count; i++)
-		expose_row(exposition, &activities->list[i], gpus);
+	for (size_t i = 0; i < activities->count; i++) {
+		if (!activities->list[i].process->yields_to_descendants)
+			expose_row(exposition, &activities->list[i], gpus);
+	}
 }

@@ -130,69 +130,55 @@ static void welcome(struct server *server, int connection)
 
 /* --- responses ------------------------------------------------------------------------------------------------------ */
 
-struct page {
-	const char *status, *type, *more;
-	char *text;
-	size_t length;
+static const struct {
+	const char *status, *more;
+} answers[] = {
+	[REQUEST_OF_METRICS] = {"200 OK", ""},
+	[REQUEST_OF_OTHER_METHOD] = {"405 Method Not Allowed", "Allow: GET, HEAD\r\n"},
+	[REQUEST_OF_OTHER_PATH] = {"404 Not Found", ""},
+	[REQUEST_BAD] = {"400 Bad Request", ""},
 };
 
-static void write_metrics(struct page *page, FILE *file, const struct page_source *source, const struct request *request)
+/* Returns the status, and the type of what is written. */
+static const char *write_body(FILE *body, const struct page_source *source, const struct request *request, const char **type)
 {
 	enum metrics_format format = source->format == METRICS_ANY ? request->format : source->format;
+	const char *status = answers[request->state].status;
 	struct error why = {.reason = ""};
 
-	page->type = exposition_type(format);
-	if (source->write(source->context, format, file, &why) < 0) {
-		page->status = "500 Internal Server Error";
-		page->type = "text/plain; charset=utf-8";
-		fprintf(file, "nvtaskset: %s\n", why.reason);
+	*type = "text/plain; charset=utf-8";
+	if (request->state != REQUEST_OF_METRICS) {
+		fprintf(body, "%s\n", status);
+	} else if (source->write(source->context, format, body, &why) < 0) {
+		status = "500 Internal Server Error";
+		fprintf(body, "nvtaskset: %s\n", why.reason);
 		fprintf(stderr, "nvtaskset: %s\n", why.reason);
+	} else {
+		*type = exposition_type(format);
 	}
-}
-
-static void write_page(struct page *page, FILE *file, const struct page_source *source, const struct request *request)
-{
-	page->type = "text/plain; charset=utf-8";
-	page->more = "";
-	switch (request->state) {
-	case REQUEST_OF_METRICS:
-		page->status = "200 OK";
-		write_metrics(page, file, source, request);
-		break;
-	case REQUEST_OF_OTHER_METHOD:
-		page->status = "405 Method Not Allowed";
-		page->more = "Allow: GET, HEAD\r\n";
-		break;
-	case REQUEST_OF_OTHER_PATH:
-		page->status = "404 Not Found";
-		break;
-	case REQUEST_BAD:
-	case REQUEST_UNFINISHED:
-		page->status = "400 Bad Request";
-		break;
-	}
-	if (request->state != REQUEST_OF_METRICS)
-		fprintf(file, "%s\n", page->status);
+	return status;
 }
 
 /* Without memory, the response is empty. */
 static void respond(struct client *client, const struct page_source *source, const struct request *request)
 {
-	struct page page = {.text = NULL};
-	FILE *file = open_memstream(&page.text, &page.length);
-	FILE *response = file ? open_memstream(&client->response, &client->length) : NULL;
+	char *text = NULL;
+	size_t length = 0;
+	const char *status = "", *type = "";
+	FILE *body = open_memstream(&text, &length);
+	FILE *response = body ? open_memstream(&client->response, &client->length) : NULL;
 
 	if (response)
-		write_page(&page, file, source, request);
-	if (file && fclose(file) == 0 && response) {
-		fprintf(response, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n", page.status,
-		        page.type, page.length, page.more);
+		status = write_body(body, source, request, &type);
+	if (body && fclose(body) == 0 && response) {
+		fprintf(response, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n", status, type,
+		        length, answers[request->state].more);
 		if (!request->is_head)
-			fwrite(page.text, 1, page.length, response);
+			fwrite(text, 1, length, response);
 	}
 	if (response && fclose(response) != 0)
 		client->length = 0;
-	free(page.text);
+	free(text);
 }
 
 /* --- connections ---------------------------------------------------------------------------------------------------- */

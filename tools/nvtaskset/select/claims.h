@@ -18,7 +18,7 @@ struct set_limits {
 	const struct pids *except;             /* the TPCs of these processes count as free (-n) */
 	const struct group *group;             /* and those of the processes of this group that have all of its partition */
 	const struct segment_revision *taken;  /* these do not, although no process may have them (-n) */
-	const struct segment_revision *room;   /* what there is on the GPUs that it names, in place of the whole GPU */
+	const struct segment_revision *room;   /* so much there is of the GPUs that it names, instead of the whole GPU */
 };
 
 /* Finds the TPCs of all processes that this user may examine, except of those that `limits` names: a set for each GPU of

@@ -1,5 +1,6 @@
 #include "set.h"
 
+#include "state/group/file.h"
 #include "turn.h"
 
 #include <stdio.h>
@@ -138,6 +139,21 @@ int set_find(struct segment_revision *revision, const struct options *options, c
 		return -1;
 	add_limits(&occupied, limits, list);
 	return parse_all(revision, options, chosen, limits, &occupied, error);
+}
+
+int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+                      const struct topology_list *list, const struct group *group, const char *path, int *lock,
+                      struct error *error)
+{
+	struct segment_revision taken = {.count = 0};
+	const struct set_limits limits = {.group = group, .taken = &taken};
+	bool claims = options->notation == NOTATION_COUNT && path;
+
+	if (claims && !options->dry_run)
+		*lock = group_file_lock_directory(path, error);
+	if (claims && ((!options->dry_run && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
+		return -1;
+	return set_find(revision, options, chosen, list, &limits, error);
 }
 
 void set_print(const struct segment_revision *revision)

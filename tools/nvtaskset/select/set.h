@@ -17,13 +17,19 @@
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
+/* The same for a group, which may have TPCs already. If it has a file at `path`, its directory says what other groups have whose
+ * processes may not be seen: with -n it stays locked until the caller closes `lock`, which is -1 at first. */
+int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+                      const struct topology_list *list, const struct group *group, const char *path, int *lock,
+                      struct error *error);
+
 /* Prints a partition so that it can be pasted behind -t. */
 void set_print(const struct segment_revision *revision);
 
 /* What set_format prints, for messages: "TPC mask" for masks, "TPC list" for every other notation. */
 const char *set_noun(enum notation notation);
 
-/* Prints the set in the notation that the user wrote. In place of GPCs and numbers it prints a list of TPCs, which is
+/* Prints the set in the notation that the user wrote. Instead of GPCs and numbers it prints a list of TPCs, which is
  * exact. Returns `text`. */
 const char *set_format(const struct tpcset *set, enum notation notation, char text[TPCSET_TEXT]);
 

@@ -1,5 +1,5 @@
 /*
- * Whom -p is about.
+ * The processes that -p is about.
  */
 #ifndef NVTASKSET_SELECT_TARGETS_H
 #define NVTASKSET_SELECT_TARGETS_H
@@ -9,20 +9,29 @@
 #include "cli/options.h"
 #include "state/segment/edit.h"
 
-/* The process, and with -a those of its descendants that have a partition of their own. */
+/* The processes: one that was named, with -a those of its descendants that have a partition of their own; or a group's. Each
+ * array has an element for each. */
 struct targets {
 	size_t count;
 	struct editor *editors;
-	struct segment_revision *revisions; /* of each, as last read */
+	struct segment_revision *before;    /* as first read */
+	struct segment_revision *revisions; /* as last read */
+	struct gpu_choices *chosen;         /* the GPUs to show */
 };
 
-/* Those of a tree (process_tree.h) that have a partition of their own: of a shell and what it has started, many share its.
- * -1 with the reason where none has one; to be closed then, too. */
-int targets_open(struct targets *targets, const struct pids *tree, struct error *error);
+/* Finds a process, which comes first, and its living descendants. The caller frees the list. -1 with the reason. */
+int targets_find_tree(struct pids *tree, pid_t pid, struct error *error);
+
+/* Those of these processes that have a partition of their own: of a shell and what it has started, many share its. -1 with the
+ * reason where none has one; the caller closes also then. */
+int targets_open(struct targets *targets, const struct pids *pids, struct error *error);
 void targets_close(struct targets *targets);
 
-/* Reads the revisions anew. */
+/* Reads the revisions anew. Of several processes, some may have ended. -1 with the reason. */
 int targets_read(struct targets *targets, struct error *error);
+
+/* Whether it is one of several, and has ended. */
+bool target_is_gone(const struct targets *targets, size_t number);
 
 /* Why a process's partition is not in force; NULL if it is. If our library is being loaded just now, it waits for that. */
 const char *target_obstacle(const struct editor *editor);

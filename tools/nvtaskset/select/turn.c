@@ -63,7 +63,7 @@ static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, 
 	return number < other_number || (number == other_number && self < other_self);
 }
 
-/* Whether this one is to be waited for, of all who come before. */
+/* Whether this one is to be waited for, of all that come before. */
 static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
 {
 	return look->before < 0 || number == 0 ||

@@ -12,104 +12,98 @@
 #define TOO_MANY "its user has more programs than can be looked at at once"
 #define OTHERS "functions that there was no room for"
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* --- rates -------------------------------------------------------------------------------------------------------- */
 
-struct reading activity_partition(const struct activity *activity, const struct topology_list *gpus)
+const struct row *activities_find(const struct activities *activities, const struct process *process,
+                                  struct pci_address gpu)
 {
-	const struct topology *gpu = topology_find(gpus, activity->row.pci);
-	struct reading tpcs = {.is_known = false};
-
-	if (activity->row.has_gpu && activity->row.set)
-		tpcs = reading_of(tpcset_count(activity->row.set));
-	else if (activity->row.has_gpu && gpu)
-		tpcs = reading_of(gpu->tpc_count);
-	return tpcs;
-}
-
-const struct activity *activities_find(const struct activities *activities, const struct process *process,
-                                       struct pci_address gpu)
-{
-	const struct activity *found = NULL;
+	const struct row *found = NULL;
 
 	for (size_t i = 0; i < activities->count && !found; i++) {
-		const struct row *row = &activities->list[i].row;
+		const struct row *row = &activities->list[i];
 		bool is_same = row->process->pid == process->pid && row->process->started == process->started && row->has_gpu &&
 		               pci_address_equal(row->pci, gpu);
 
-		found = is_same ? &activities->list[i] : NULL;
+		found = is_same ? row : NULL;
 	}
 	return found;
 }
 
 /* A process that has executed another program counts anew, so its rate is not known then. Before its first context on a GPU,
  * it has launched nothing there. */
-static struct reading rate_since(const struct activity *now, const struct activity *before, struct reading span)
+static struct reading rate_since(const struct row *now, const struct row *before, struct reading span)
 {
-	bool is_known = span.is_known && span.value > 0 && now->in_flight.is_known && before && before->in_flight.is_known &&
-	                now->ended >= before->ended;
+	struct reading ended = now->numbers[NUMBER_ENDED];
+	struct reading ended_before = before ? before->numbers[NUMBER_ENDED] : (struct reading){.is_known = false};
+	double more = ended.value - ended_before.value;
+	bool is_known = span.is_known && span.value > 0 && ended.is_known && ended_before.is_known && more >= 0;
 
-	return is_known ? reading_of((double)(now->ended - before->ended) / span.value) : (struct reading){.is_known = false};
+	return reading_if(is_known, more / span.value);
 }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
 /* On a GPU on which it has made no context, a program has done nothing. */
-static void take_times(struct activity *activity, const struct watched *watched, const struct topology *gpu)
+static void take_times(struct row *row, const struct watched *watched, bool sees_borrowers)
 {
 	static const struct watched_gpu nothing;
-	const struct watched_gpu *here = watched_find_gpu(watched, activity->row.pci);
+	const struct watched_gpu *here = watched_find_gpu(watched, row->pci);
 	const struct watched_gpu *times = here ? here : &nothing;
-	double span = times->span_ns;
+	double span = here ? times->span_ns : 1;
 
-	activity->is_presence = times->is_presence;
-	activity->why_no_times = here ? watched_why_unknown(here) : watched->why_unknown;
-	if (!activity->why_no_times && here && span <= 0)
-		activity->why_no_times = NOT_YET;
-	if (!activity->why_no_times) {
-		activity->busy = reading_of(here ? times->busy_ns / span : 0);
-		activity->busy_error = reading_of(here ? times->busy_error_ns / span : 0);
-		activity->time = reading_of(times->all_busy_ns / 1e9);
-		activity->tpc_time = reading_of(times->all_tpc_ns / 1e9);
-		activity->measured = reading_of(times->all_span_ns / 1e9);
-		if (gpu)
-			activity->tpcs = reading_of(here ? times->tpc_ns / span / gpu->tpc_count : 0);
+	row->is_presence = times->is_presence;
+	row->why_no_times = here ? watched_why_unknown(here) : watched->why_unknown;
+	if (!row->why_no_times && span <= 0)
+		row->why_no_times = NOT_YET;
+	if (!row->why_no_times) {
+		row->numbers[NUMBER_BUSY] = reading_of(times->busy_ns / span);
+		row->numbers[NUMBER_BUSY_ERROR] = reading_of(times->busy_error_ns / span);
+		row->numbers[NUMBER_BUSY_TIME] = reading_of(times->all_busy_ns / 1e9);
+		row->numbers[NUMBER_TPC_TIME] = reading_of(times->all_tpc_ns / 1e9);
+		row->numbers[NUMBER_MEASURED_TIME] = reading_of(times->all_span_ns / 1e9);
+		row->numbers[NUMBER_WAITED] = reading_if(watched->lends && sees_borrowers, times->waited_ns / 1e9);
+		if (row->topology)
+			row->numbers[NUMBER_TPC_SHARE] = reading_of(times->tpc_ns / span / row->topology->tpc_count);
 	}
 }
 
-static void add_times(struct activity *activity, const struct watch_list *list, const struct topology *gpu)
+static void add_times(struct row *row, const struct watch_list *list)
 {
-	const struct watched *watched = watched_find(list, activity->row.process);
+	const struct watched *watched = watched_find(list, row->process);
 
-	if (activity->row.process->not_in_force)
-		activity->why_no_times = activity->row.process->not_in_force;
+	if (row->process->not_in_force)
+		row->why_no_times = row->process->not_in_force;
 	else if (!watched)
-		activity->why_no_times = list->functions_of == 0 ? TOO_MANY : NOT_MEASURED;
+		row->why_no_times = list->functions_of == 0 ? TOO_MANY : NOT_MEASURED;
 	else if (!watched->look)
-		activity->why_no_times = watched->why;
+		row->why_no_times = watched->why;
 	else if (!watched->was_taken)
-		activity->why_no_times = NOT_YET;
+		row->why_no_times = NOT_YET;
 	else
-		take_times(activity, watched, gpu);
+		take_times(row, watched, !list->misses_borrowers);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 /* Of kernels of graphs, durations are samples: the sum is that of all instances. */
-static bool describe_kernel(struct kernel_activity *kernel, const struct function_sum *function)
+static bool describe_kernel(struct kernel_activity *kernel, const struct look_function *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
+	const bool has_times = durations->count > 0;
+	double average = durations_average(durations), instances = (double)function->instances;
 
 	*kernel = (struct kernel_activity){.name = demangle(function->name ? function->name : OTHERS),
-	                                   .instances = function->instances,
-	                                   .timed = durations->count};
-	if (durations->count > 0) {
-		kernel->average = reading_of(durations_average(durations));
-		kernel->sum = reading_of(kernel->average.value * (double)kernel->instances);
-		kernel->median = reading_of((double)durations_median(durations));
-		kernel->shortest = reading_of((double)durations->min_ns);
-		kernel->longest = reading_of((double)durations->max_ns);
-		kernel->deviation = reading_of(durations_deviation(durations));
-	}
+	                                   .numbers = {
+						   [KERNEL_TOTAL] = reading_if(has_times, average * instances),
+						   [KERNEL_INSTANCES] = reading_of(instances),
+						   [KERNEL_TIMED] = reading_of((double)durations->count),
+						   [KERNEL_AVERAGE] = reading_if(has_times, average),
+						   [KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
+						   [KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
+						   [KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
+						   [KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
+						   [KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
+					   }};
 	return kernel->name != NULL;
 }
 
@@ -117,10 +111,10 @@ static bool describe_kernel(struct kernel_activity *kernel, const struct functio
 static int compare_kernels(const void *first, const void *second)
 {
 	const struct kernel_activity *a = first, *b = second;
-	int order = (a->sum.value < b->sum.value) - (a->sum.value > b->sum.value);
+	int order = reading_compare(a->numbers[KERNEL_TOTAL], b->numbers[KERNEL_TOTAL]);
 
 	if (order == 0)
-		order = (a->instances < b->instances) - (a->instances > b->instances);
+		order = reading_compare(a->numbers[KERNEL_INSTANCES], b->numbers[KERNEL_INSTANCES]);
 	return order != 0 ? order : strcmp(a->name, b->name);
 }
 
@@ -129,10 +123,11 @@ static void share_out(struct kernel_activity *kernels, size_t count)
 	double all = 0;
 
 	for (size_t i = 0; i < count; i++)
-		all += kernels[i].sum.value;
+		all += kernels[i].numbers[KERNEL_TOTAL].value;
 	for (size_t i = 0; i < count; i++) {
-		if (kernels[i].sum.is_known && all > 0)
-			kernels[i].share = reading_of(kernels[i].sum.value / all);
+		struct reading total = kernels[i].numbers[KERNEL_TOTAL];
+
+		kernels[i].numbers[KERNEL_SHARE] = reading_if(total.is_known && all > 0, total.value / all);
 	}
 }
 
@@ -147,7 +142,8 @@ static int list_kernels(struct activities *now, struct error *error)
 		return 0;
 	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
 	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
-		is_whole = describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i]) && is_whole;
+		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i].all,
+		                            watched->borrows);
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);
@@ -155,33 +151,16 @@ static int list_kernels(struct activities *now, struct error *error)
 	return 0;
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
-
-static struct activity activity_of(const struct row *row, const struct activities *before, struct reading span)
-{
-	struct activity activity = {.row = *row, .why_no_times = NOT_MEASURED};
-
-	if (row->has_gpu) {
-		struct kernels kernels = process_kernels(row->process, row->pci);
-
-		activity.ended = kernels.count.ended;
-		if (kernels.ended_are_known)
-			activity.in_flight = reading_of((double)kernels.count.in_flight);
-		activity.rate = rate_since(&activity, activities_find(before, row->process, row->pci), span);
-	}
-	return activity;
-}
-
 /* --- looks -------------------------------------------------------------------------------------------------------- */
 
-static int add(struct activities *activities, const struct activity *activity, struct error *error)
+static int add(struct activities *activities, const struct row *row, struct error *error)
 {
-	struct activity *more = realloc(activities->list, (activities->count + 1) * sizeof *more);
+	struct row *more = realloc(activities->list, (activities->count + 1) * sizeof *more);
 
 	if (!more)
 		return error_set(error, "no memory");
 	activities->list = more;
-	activities->list[activities->count++] = *activity;
+	activities->list[activities->count++] = *row;
 	return 0;
 }
 
@@ -191,10 +170,11 @@ static int add_process(struct activities *now, const struct process *process, co
 	struct row row = {.process = process};
 	int result = 0;
 
-	for (; result == 0 && !process->yields_to_descendants && row_find(&row); row.place++) {
-		struct activity activity = activity_of(&row, before, now->span);
-
-		result = add(now, &activity, error);
+	for (; result == 0 && row_find(&row, now->gpus); row.place++) {
+		row.why_no_times = NOT_MEASURED;
+		if (row.has_gpu)
+			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci), now->span);
+		result = add(now, &row, error);
 	}
 	return result;
 }
@@ -216,7 +196,7 @@ static int look_at_times(struct activities *now, struct error *error)
 	int result = watched_follow(&now->watched, &now->processes, error);
 
 	for (size_t i = 0; i < now->count; i++)
-		add_times(&now->list[i], &now->watched, topology_find(now->gpus, now->list[i].row.pci));
+		add_times(&now->list[i], &now->watched);
 	if (result == 0 && now->kernels_of != 0)
 		result = list_kernels(now, error);
 	return result;

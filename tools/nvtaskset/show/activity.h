@@ -1,49 +1,38 @@
 /*
  * What programs did on the GPUs between two looks at them.
- *
- * A number that is not known says so; it is never 0 in its place.
  */
 #ifndef NVTASKSET_ACTIVITY_H
 #define NVTASKSET_ACTIVITY_H
 
-#include "gpu/topology/topology.h"
-#include "processes.h"
 #include "rows.h"
 #include "watched.h"
 
-struct reading {
-	bool is_known;
-	double value; /* 0 if it is not known */
+/* X(identifier, member in JSON, whether it is an integer there, heading, rank): what `top PID` tells of a function, as
+ * Nsight Systems' cuda_gpu_kern_sum does; how many instances the times are of, which of kernels of graphs are samples; and
+ * of a borrower, how many took longer in others' TPCs than these allow. */
+#define KERNEL_NUMBERS(X)                                  \
+	X(SHARE, "share", false, "TIME%", 0)               \
+	X(TOTAL, "total_ns", false, "TOTAL", 3)            \
+	X(INSTANCES, "instances", true, "INSTANCES", 2)    \
+	X(TIMED, "timed", true, "TIMED", 8)                \
+	X(AVERAGE, "average_ns", false, "AVG", 1)          \
+	X(MEDIAN, "median_ns", false, "MED", 4)            \
+	X(SHORTEST, "min_ns", false, "MIN", 5)             \
+	X(LONGEST, "max_ns", false, "MAX", 6)              \
+	X(DEVIATION, "deviation_ns", false, "STDDEV", 7)   \
+	X(OVERRUNS, "overruns", true, "OVERRUNS", 2)
+
+enum kernel_number {
+#define KERNEL_NUMBER_ENUM(identifier, member, is_integer, heading, rank) KERNEL_##identifier,
+	KERNEL_NUMBERS(KERNEL_NUMBER_ENUM)
+#undef KERNEL_NUMBER_ENUM
+	KERNEL_NUMBER_COUNT
 };
 
-static inline struct reading reading_of(double value)
-{
-	return (struct reading){.is_known = true, .value = value};
-}
-
-/* A process on one GPU, since the look before. */
-struct activity {
-	struct row row;
-	uint64_t ended;           /* kernels, as of this look, if in_flight is known */
-	struct reading rate;      /* kernels that ended, for each second */
-	struct reading in_flight; /* kernels that wait or run, as of this look */
-	struct reading busy;      /* the share of the time in which at least one of its kernels was on the GPU: 0 … 1 */
-	struct reading busy_error; /* by how much that may be wrong, since clocks are compared: 0 … 1 */
-	struct reading tpcs;      /* the share of the GPU's TPCs and of the time that its kernels had: 0 … 1 */
-	struct reading time;      /* seconds in which it was busy since the first look */
-	struct reading tpc_time;  /* the same, times the TPCs that it had */
-	struct reading measured;  /* seconds since the first look of which that is known */
-	bool is_presence;         /* in time slices: the times contain those of other programs */
-	const char *why_no_times; /* NULL where busy, tpcs and time are known */
-};
-
-/* One function of the process that was chosen for its kernels, since the first look; durations in nanoseconds. */
+/* One function of the process that was chosen for its kernels, since the first look. */
 struct kernel_activity {
 	char *name; /* demangled, clean text (terminal/text.h) */
-	uint64_t instances;
-	uint64_t timed; /* of them, those that the following was made from: of kernels of graphs, samples */
-	struct reading share; /* of the sum of all kernels: 0 … 1 */
-	struct reading sum, average, median, shortest, longest, deviation;
+	struct reading numbers[KERNEL_NUMBER_COUNT]; /* the share of the sum of all: 0 … 1; durations in nanoseconds */
 };
 
 /* Initially all zero. */
@@ -53,7 +42,7 @@ struct activities {
 	double at_ms;        /* when this look was taken, as of clock_ms */
 	struct reading span; /* seconds since the look before; not known at the first one */
 	size_t count;
-	struct activity *list; /* by rising pid; without programs that have only handed on their partition */
+	struct row *list; /* by rising pid; those of a program stand together */
 	bool measures_times;   /* whether times are measured; programs pay for that */
 	pid_t kernels_of;      /* whose kernels are looked at, and only its times; 0: nobody's */
 	struct watch_list watched;
@@ -71,10 +60,7 @@ void activities_free(struct activities *activities);
 void activities_keep_up(struct activities *activities);
 
 /* The same process on the same GPU; NULL if it is not there. */
-const struct activity *activities_find(const struct activities *activities, const struct process *process,
-                                       struct pci_address gpu);
-
-/* How many TPCs the process may use on the GPU of this row; not known if the GPU is not. */
-struct reading activity_partition(const struct activity *activity, const struct topology_list *gpus);
+const struct row *activities_find(const struct activities *activities, const struct process *process,
+                                  struct pci_address gpu);
 
 #endif

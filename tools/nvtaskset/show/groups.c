@@ -1,8 +1,8 @@
 #include "groups.h"
 
+#include "cells.h"
 #include "shared.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,55 +33,40 @@ static struct group_sum *add(struct groups *groups, const struct process *proces
 	if (!more)
 		return NULL;
 	groups->list = more;
-	more[groups->count] = (struct group_sum){.first = process, .launched_are_known = true, .ended_are_known = true};
-	return &more[groups->count++];
+	more += groups->count++;
+	*more = (struct group_sum){.first = process};
+	for (enum number number = 0; number < NUMBER_COUNT; number++)
+		more->numbers[number].is_known = true;
+	return more;
 }
 
-static void add_knowledge(struct group_sum *sum, const struct kernels *kernels)
+/* What is the program's as a whole counts once. */
+static void add_row(struct group_sum *sum, const struct row *row)
 {
-	sum->launched_are_known = sum->launched_are_known && kernels->launched_are_known;
-	sum->ended_are_known = sum->ended_are_known && kernels->ended_are_known;
-}
+	enum number end = row->place == 0 ? NUMBER_COUNT : NUMBER_OF_PROGRAM;
 
-static void add_kernels(struct group_sum *sum, const struct process *process)
-{
-	/* Of a GPU on which it has launched nothing: what is not known on all GPUs is not known there. */
-	struct kernels kernels = process_kernels(process, (struct pci_address){.bus = 0});
-
-	add_knowledge(sum, &kernels);
-	for (unsigned int i = 0; i < process->counts.count; i++) {
-		kernels = process_kernels(process, process->counts.gpus[i].pci);
-		add_knowledge(sum, &kernels);
-		sum->launched = segment_sum(sum->launched, kernels.count.launched);
-		sum->ended = segment_sum(sum->ended, kernels.count.ended);
-		sum->in_flight = segment_sum(sum->in_flight, kernels.count.in_flight);
+	sum->members += row->place == 0;
+	for (enum number number = 0; number < end; number++) {
+		sum->numbers[number].is_known &= row->numbers[number].is_known;
+		sum->numbers[number].value += row->numbers[number].value;
 	}
 }
 
-static void add_process(struct group_sum *sum, const struct process *process)
-{
-	sum->members++;
-	sum->uploads = segment_sum(sum->uploads, process_uploads(process));
-	sum->restricted = segment_sum(sum->restricted, process->counters.restricted);
-	sum->outside = segment_sum(sum->outside, process_outside(process));
-	add_kernels(sum, process);
-}
-
-int groups_sum(struct groups *groups, const struct processes *processes, struct error *error)
+int groups_sum(struct groups *groups, const struct activities *activities, struct error *error)
 {
 	int result = 0;
 
 	*groups = (struct groups){.count = 0};
-	for (size_t i = 0; result == 0 && i < processes->count; i++) {
-		const struct process *process = &processes->list[i];
-		struct group_sum *sum = find(groups, process);
+	for (size_t i = 0; result == 0 && i < activities->count; i++) {
+		const struct row *row = &activities->list[i];
+		struct group_sum *sum = find(groups, row->process);
 
-		if (!sum && process->group.identity.inode != 0) {
-			sum = add(groups, process);
+		if (!sum && row->process->group.identity.inode != 0) {
+			sum = add(groups, row->process);
 			result = sum ? 0 : error_set(error, "no memory");
 		}
 		if (sum)
-			add_process(sum, process);
+			add_row(sum, row);
 	}
 	if (result < 0) {
 		free(groups->list);
@@ -106,14 +91,6 @@ bool groups_explain(const struct processes *processes, const struct shared *shar
 	return first && is_one;
 }
 
-static void print_number(FILE *page, bool is_known, uint64_t number, const char *what)
-{
-	if (is_known)
-		fprintf(page, ", %" PRIu64 " %s", number, what);
-	else
-		fprintf(page, ", - %s", what);
-}
-
 static bool has_other_users(const struct groups *groups, const struct group_sum *sum)
 {
 	bool has = false;
@@ -125,6 +102,15 @@ static bool has_other_users(const struct groups *groups, const struct group_sum 
 
 static void print_one(const struct groups *groups, const struct group_sum *sum, FILE *page)
 {
+	static const struct {
+		enum number number;
+		const char *what;
+	} shown[] = {{NUMBER_LAUNCHES, "launches"},
+	             {NUMBER_ENDED, "ended"},
+	             {NUMBER_IN_FLIGHT, "in flight"},
+	             {NUMBER_OUTSIDE, "outside"}};
+	char text[CELL_MAX];
+
 	if (sum->first->group.name[0] != '\0')
 		fprintf(page, "group %s", sum->first->group.name);
 	else
@@ -132,10 +118,8 @@ static void print_one(const struct groups *groups, const struct group_sum *sum, 
 	if (has_other_users(groups, sum))
 		fprintf(page, " (%s's)", sum->first->user);
 	fprintf(page, ": %zu %s", sum->members, sum->members == 1 ? "process" : "processes");
-	print_number(page, sum->launched_are_known, sum->launched, "launches");
-	print_number(page, sum->ended_are_known, sum->ended, "ended");
-	print_number(page, sum->ended_are_known, sum->in_flight, "in flight");
-	print_number(page, true, sum->outside, "outside");
+	for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+		fprintf(page, ", %s %s", cell_whole(sum->numbers[shown[i].number], text), shown[i].what);
 	putc('\n', page);
 }
 

@@ -4,16 +4,14 @@
 #ifndef NVTASKSET_GROUPS_H
 #define NVTASKSET_GROUPS_H
 
-#include "processes.h"
+#include "activity.h"
 
 #include <stdio.h>
 
 struct group_sum {
 	const struct process *first; /* the one with the lowest pid; it names the group */
 	size_t members;              /* that this user may examine */
-	bool launched_are_known, ended_are_known; /* of all members */
-	uint64_t launched, ended, in_flight;      /* kernels on all GPUs */
-	uint64_t uploads, restricted, outside;
+	struct reading numbers[NUMBER_COUNT]; /* the sums; those of times and rates mean nothing */
 };
 
 struct groups {
@@ -22,7 +20,7 @@ struct groups {
 };
 
 /* Sums up all groups, for each user apart. The caller frees the list; it refers to the processes. -1 with the reason. */
-int groups_sum(struct groups *groups, const struct processes *processes, struct error *error);
+int groups_sum(struct groups *groups, const struct activities *activities, struct error *error);
 
 bool group_has(const struct group_sum *group, const struct process *process);
 

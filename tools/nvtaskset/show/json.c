@@ -2,7 +2,6 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
-#include "rows.h"
 #include "shared.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
@@ -15,21 +14,19 @@
 #include <time.h>
 
 /* RFC 7493: programs that read numbers as floating point lose digits of larger ones. */
-#define INTEGER_MAX ((UINT64_C(1) << 53) - 1)
+#define INTEGER_MAX 0x1fffffffffffffp0
 
 /* --- building blocks --------------------------------------------------------------------------------------------- */
 
-bool json_append(json_t *array, json_t *value)
+static json_t *released(json_t *value)
 {
-	return json_array_append_new(array, value) == 0;
+	json_decref(value);
+	return NULL;
 }
 
-json_t *json_finish(json_t *array, bool complete)
+json_t *json_with(json_t *array, json_t *value)
 {
-	if (complete)
-		return array;
-	json_decref(array);
-	return NULL;
+	return json_array_append_new(array, value) == 0 ? array : released(array);
 }
 
 static int no_memory(struct error *error)
@@ -37,9 +34,37 @@ static int no_memory(struct error *error)
 	return error_set(error, "JSON: no memory");
 }
 
-static json_int_t counter(uint64_t value)
+json_t *json_reading(struct reading reading, bool is_integer)
 {
-	return (json_int_t)(value < INTEGER_MAX ? value : INTEGER_MAX);
+	json_int_t whole = reading.value < INTEGER_MAX ? (json_int_t)reading.value : (json_int_t)INTEGER_MAX;
+
+	return !reading.is_known ? json_null() : is_integer ? json_integer(whole) : json_real(reading.value);
+}
+
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last)
+{
+	json_t *object = json_object();
+
+	for (unsigned int number = first; number <= last; number++)
+		object = json_joined(object, json_pack("{s:o}", members[number].name,
+		                                       json_reading(numbers[number], members[number].is_integer)));
+	return object;
+}
+
+json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last)
+{
+	static const struct json_member members[] = {
+#define NUMBER_MEMBER(identifier, member, is_integer) {member, is_integer},
+		NUMBERS(NUMBER_MEMBER)
+#undef NUMBER_MEMBER
+	};
+
+	return json_members(numbers, members, first, last);
+}
+
+static json_t *counter(uint64_t value)
+{
+	return json_reading(reading_of((double)value), true);
 }
 
 json_int_t json_now(void)
@@ -53,11 +78,10 @@ json_int_t json_now(void)
 static json_t *numbers(const struct tpcset *set)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (unsigned int i = tpcset_next(set, 0); i < TPCSET_MAX; i = tpcset_next(set, i + 1))
-		complete = json_append(array, json_integer(i)) && complete;
-	return json_finish(array, complete);
+		array = json_with(array, json_integer(i));
+	return array;
 }
 
 /* A name from a driver or a file, made harmless. */
@@ -98,10 +122,10 @@ static json_t *set_members(const struct tpcset *set)
 
 json_t *json_joined(json_t *object, json_t *more)
 {
-	bool complete = object && more && json_object_update_missing(object, more) == 0;
+	bool is_whole = object && more && json_object_update_missing(object, more) == 0;
 
 	json_decref(more);
-	return json_finish(object, complete);
+	return is_whole ? object : released(object);
 }
 
 static json_t *gpc_members(const struct topology *gpu, const struct tpcset *set)
@@ -130,99 +154,72 @@ static json_t *name_of(const char *identifier)
 	return json_string(name);
 }
 
-/* As in segment.h. */
-static json_t *reason_name(enum segment_reason reason)
+static json_t *reasons(const struct segment_counters *counters)
 {
 	static const char *const identifiers[] = {
 #define REASON_NAME(identifier, text) #identifier,
 		SEGMENT_REASONS(REASON_NAME)
 #undef REASON_NAME
 	};
+	json_t *array = json_array();
 
-	return name_of(identifiers[reason]);
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		if (counters->reasons[reason] > 0)
+			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]), "text",
+			                                   segment_reason_text((enum segment_reason)reason), "times",
+			                                   counter(counters->reasons[reason])));
+	}
+	return array;
 }
 
-/* As in counts.h. */
-static json_t *gap_name(enum counts_gap gap)
+static json_t *partitions(const struct segment_revision *revision, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < revision->count; i++)
+		array = json_with(array, set_on_gpu(revision->partitions[i].pci, &revision->partitions[i].set, gpus));
+	return array;
+}
+
+static json_t *gaps(uint32_t bits)
 {
 	static const char *const identifiers[] = {
 #define GAP_NAME(identifier, text) #identifier,
 		COUNTS_GAPS(GAP_NAME)
 #undef GAP_NAME
 	};
-
-	return name_of(identifiers[gap]);
-}
-
-static json_t *reasons(const struct segment_counters *counters)
-{
 	json_t *array = json_array();
-	bool complete = true;
-
-	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		if (counters->reasons[reason] > 0)
-			complete = json_append(array, json_pack("{s:o, s:s, s:I}", "reason",
-			                                   reason_name((enum segment_reason)reason), "text",
-			                                   segment_reason_text((enum segment_reason)reason),
-			                                   "times", counter(counters->reasons[reason]))) &&
-			           complete;
-	}
-	return json_finish(array, complete);
-}
-
-static json_t *partitions(const struct segment_revision *revision, const struct topology_list *gpus)
-{
-	json_t *array = json_array();
-	bool complete = true;
-
-	for (uint32_t i = 0; i < revision->count; i++)
-		complete = json_append(array, set_on_gpu(revision->partitions[i].pci, &revision->partitions[i].set, gpus)) &&
-		           complete;
-	return json_finish(array, complete);
-}
-
-static json_t *counter_or_null(uint64_t value, bool is_known)
-{
-	return is_known ? json_integer(counter(value)) : json_null();
-}
-
-static json_t *gaps(uint32_t bits)
-{
-	json_t *array = json_array();
-	bool complete = true;
 
 	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
 		if (bits >> gap & 1)
-			complete = json_append(array, json_pack("{s:o, s:s}", "gap", gap_name((enum counts_gap)gap), "text",
-			                                   counts_gap_text((enum counts_gap)gap))) &&
-			           complete;
+			array = json_with(array, json_pack("{s:o, s:s}", "gap", name_of(identifiers[gap]), "text",
+			                                   counts_gap_text((enum counts_gap)gap)));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
-static json_t *kernels_on_gpu(const struct process *process, struct pci_address pci, const struct topology_list *gpus)
+static json_t *kernels_on_gpu(const struct row *row, const struct topology_list *gpus)
 {
-	struct kernels kernels = process_kernels(process, pci);
-	bool knows_ended = kernels.ended_are_known;
+	json_t *object = json_joined(json_gpu(row->pci, gpus), json_pack("{s:o}", "gaps", gaps(row->gaps)));
 
-	return json_joined(json_gpu(pci, gpus),
-	              json_pack("{s:o, s:o, s:o, s:o, s:o}", "launches",
-	                        counter_or_null(kernels.count.launched, kernels.launched_are_known), "ended",
-	                        counter_or_null(kernels.count.ended, knows_ended), "in_flight",
-	                        counter_or_null(kernels.count.in_flight, knows_ended), "unannounced",
-	                        counter_or_null(kernels.count.unheard, knows_ended), "gaps", gaps(kernels.count.gaps)));
+	return json_joined(object, json_numbers(row->numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
 }
 
 /* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
-static json_t *kernels(const struct process *process, const struct topology_list *gpus)
+static json_t *kernels(const struct process *process, const struct activities *activities, const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
 	json_t *array = json_array();
-	bool complete = true;
 
-	for (; row_find(&row) && row.has_gpu; row.place++)
-		complete = json_append(array, kernels_on_gpu(process, row.pci, gpus)) && complete;
-	return json_finish(array, complete);
+	for (; row_find(&row, gpus) && row.has_gpu; row.place++) {
+		const struct row *activity = activities ? activities_find(activities, process, row.pci) : NULL;
+		json_t *object = kernels_on_gpu(&row, gpus);
+
+		if (activity)
+			object = json_joined(object, json_numbers(activity->numbers, NUMBER_BUSY, NUMBER_BUSY));
+		array = json_with(array, object);
+	}
+	return array;
 }
 
 /* The same for all members, and for no other group at that time. */
@@ -238,21 +235,44 @@ static json_t *group_reference(const struct process *process)
 	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);
 }
 
-static json_t *process_members(const struct process *process, const struct topology_list *gpus)
+static json_t *list_of(const struct tpcset *set)
 {
-	return json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
-	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
-	                 group_reference(process), "not_in_force",
-	                 process->not_in_force, "kernels", kernels(process, gpus), "uploads",
-	                 counter(process_uploads(process)), "restricted", counter(process->counters.restricted), "outside",
-	                 counter(process_outside(process)), "graph_nodes_refreshed", counter(process->counters.refreshed),
-	                 "reasons", reasons(&process->counters));
+	char text[TPCSET_TEXT];
+
+	return json_string(tpcset_format_list(set, text));
+}
+
+/* Of whom it has borrowed. */
+static json_t *loans(const struct segment_borrowed *borrowed)
+{
+	json_t *array = json_array();
+
+	for (int i = 0; i < SEGMENT_LOANS && borrowed->loans[i].lender != 0; i++)
+		array = json_with(array, json_pack("{s:o, s:o}", "pid", counter(borrowed->loans[i].lender), "tpc_us",
+		                                   counter(borrowed->loans[i].tpc_us)));
+	return array;
+}
+
+/* `activities`: with how busy the GPUs are; or NULL. */
+static json_t *process_members(const struct process *process, const struct activities *activities,
+                               const struct topology_list *gpus)
+{
+	struct row row = {.process = process};
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
+	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
+	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
+	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
+	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans",
+	                           loans(&process->borrowed));
+
+	row_find(&row, gpus);
+	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
 }
 
 /* Adds what became of it. */
 static json_t *with_use(json_t *object, const struct segment_time *time)
 {
-	return time ? json_joined(object, json_pack("{s:b, s:s, s:I, s:I, s:I, s:I}", "in_force",
+	return time ? json_joined(object, json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "in_force",
 	                                            segment_time_is_in_force(time->state), "state",
 	                                            segment_time_text(time->state), "present_us", counter(time->present_us),
 	                                            "aside_us", counter(time->aside_us), "bounded", counter(time->bounded),
@@ -274,8 +294,8 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 	return !segment_rank_is_given(rank)
 	               ? json_null()
 	               : with_use(json_pack("{s:o, s:o}", "priority",
-	                                    counter_or_null(segment_rank_priority(rank), rank.priority > 0), "weight",
-	                                    counter_or_null(segment_rank_weight(rank), rank.weight > 0)),
+	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)), true), "weight",
+	                                    json_reading(reading_if(rank.weight > 0, segment_rank_weight(rank)), true)),
 	                          time);
 }
 
@@ -301,121 +321,72 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 	                 lend_or_null(&revision->lending), "borrow", borrow_or_null(revision));
 }
 
-/* What it uses of others' now, and has used. */
-static json_t *json_borrowed(const struct process *process)
+static json_t *list_process(const struct process *process, const struct activities *activities)
 {
-	char text[TPCSET_TEXT];
+	json_t *object = process_members(process, activities->measures_times ? activities : NULL, activities->gpus);
 
-	return json_pack("{s:s, s:I, s:I}", "borrowed", tpcset_format_list(&process->borrowed.tpcs, text), "borrowed_tpc_us",
-	                 counter(process->borrowed.tpc_us), "overruns", counter(process->borrowed.overruns));
-}
-
-static json_t *list_process(const struct process *process, const struct topology_list *gpus)
-{
-	json_t *object = json_joined(process_members(process, gpus),
-	                             json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
-
-	object = json_joined(object, json_time(&process->revision, &process->time));
-	return json_joined(object, json_borrowed(process));
+	object = json_joined(object, json_pack("{s:o}", "partitions", partitions(&process->revision, activities->gpus)));
+	return json_joined(object, json_time(&process->revision, &process->time));
 }
 
 static json_t *sharers(const struct processes *processes, const struct shared *shared)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (size_t i = 0; i < processes->count; i++) {
 		if (process_shares(&processes->list[i], shared))
-			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
+			array = json_with(array, json_integer(processes->list[i].pid));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 static json_t *overlaps(const struct processes *processes, const struct topology_list *gpus)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (size_t i = 0; i < processes->shared_count; i++) {
 		const struct shared *shared = &processes->shared[i];
 
-		complete = json_append(array, json_joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
-		                                json_pack("{s:o}", "pids", sharers(processes, shared)))) &&
-		           complete;
+		array = json_with(array, json_joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
+		                                json_pack("{s:o}", "pids", sharers(processes, shared))));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 static json_t *members(const struct processes *processes, const struct group_sum *group)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (size_t i = 0; i < processes->count; i++) {
 		if (group_has(group, &processes->list[i]))
-			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
+			array = json_with(array, json_integer(processes->list[i].pid));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 static json_t *group_sums(const struct processes *processes, const struct groups *groups)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (size_t i = 0; i < groups->count; i++) {
 		const struct group_sum *sum = &groups->list[i];
+		json_t *group = json_joined(group_reference(sum->first), json_pack("{s:o}", "pids", members(processes, sum)));
 
-		complete = json_append(array,
-		                       json_joined(group_reference(sum->first),
-		                                   json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "pids", members(processes, sum),
-		                                             "launches", counter_or_null(sum->launched, sum->launched_are_known),
-		                                             "ended", counter_or_null(sum->ended, sum->ended_are_known), "in_flight",
-		                                             counter_or_null(sum->in_flight, sum->ended_are_known), "uploads",
-		                                             counter(sum->uploads), "restricted", counter(sum->restricted),
-		                                             "outside", counter(sum->outside)))) &&
-		           complete;
+		group = json_joined(group, json_numbers(sum->numbers, NUMBER_LAUNCHES, NUMBER_IN_FLIGHT));
+		array = json_with(array, json_joined(group, json_numbers(sum->numbers, NUMBER_UPLOADS, NUMBER_OUTSIDE)));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
-json_t *json_list(const struct processes *processes, const struct groups *groups, const struct topology_list *gpus)
+json_t *json_list(const struct activities *activities, const struct groups *groups)
 {
-	json_t *array = json_array();
-	bool complete = true;
-
-	for (size_t i = 0; i < processes->count; i++)
-		complete = json_append(array, list_process(&processes->list[i], gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes",
-	                 json_finish(array, complete), "overlaps", overlaps(processes, gpus), "groups",
-	                 group_sums(processes, groups));
-}
-
-/* Of one process. Its kernels stand in the order of its rows. */
-static bool add_busy(const json_t *kernels, const struct process *process, const struct activities *activities)
-{
-	struct row row = {.process = process};
-	bool complete = true;
-
-	for (; row_find(&row) && row.has_gpu; row.place++) {
-		const struct activity *activity = activities_find(activities, process, row.pci);
-		bool is_known = activity && activity->busy.is_known;
-
-		complete = json_object_set_new(json_array_get(kernels, row.place), "busy",
-		                               is_known ? json_real(activity->busy.value) : json_null()) == 0 && complete;
-	}
-	return complete;
-}
-
-int json_add_busy(json_t *list, const struct activities *activities, struct error *error)
-{
-	const json_t *array = json_object_get(list, "processes");
 	const struct processes *processes = &activities->processes;
-	bool complete = true;
+	json_t *array = json_array();
 
 	for (size_t i = 0; i < processes->count; i++)
-		complete = add_busy(json_object_get(json_array_get(array, i), "kernels"), &processes->list[i], activities) && complete;
-	return complete ? 0 : no_memory(error);
+		array = json_with(array, list_process(&processes->list[i], activities));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes", array,
+	                 "overlaps", overlaps(processes, activities->gpus), "groups", group_sums(processes, groups));
 }
 
 /* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------- */
@@ -428,61 +399,50 @@ static json_t *number_or_null(unsigned int number)
 static json_t *tpc_sms(const struct topology *gpu, unsigned int tpc)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (unsigned int sm = 0; sm < gpu->sms_per_tpc; sm++)
-		complete = json_append(array, json_integer(tpc * gpu->sms_per_tpc + sm)) && complete;
-	return json_finish(array, complete);
+		array = json_with(array, json_integer(tpc * gpu->sms_per_tpc + sm));
+	return array;
 }
 
 static json_t *tpc_pids(const struct topology *gpu, unsigned int tpc, const struct processes *processes)
 {
-	json_t *array = json_array();
-	bool complete = true;
+	struct shared shared = {.gpu = gpu->pci};
 
-	for (size_t i = 0; i < processes->count; i++) {
-		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
-
-		if (set && tpcset_has(set, tpc))
-			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
-	}
-	return json_finish(array, complete);
+	tpcset_add_range(&shared.tpcs, tpc, tpc);
+	return sharers(processes, &shared);
 }
 
 static json_t *tpcs(const struct topology *gpu, const struct processes *processes)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		unsigned int virtual_gpc = gpu->tpcs[tpc].virtual_gpc;
 
-		complete = json_append(array,
+		array = json_with(array,
 		                  json_pack("{s:i, s:o, s:o, s:o, s:b, s:o}", "tpc", (int)tpc, "sms",
 		                            tpc_sms(gpu, tpc), "gpc", number_or_null(gpu->tpcs[tpc].gpc),
 		                            "virtual_gpc", number_or_null(virtual_gpc), "singleton",
 		                            gpcs_is_singleton(gpu, tpc), "pids",
-		                            tpc_pids(gpu, tpc, processes))) &&
-		           complete;
+		                            tpc_pids(gpu, tpc, processes)));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 static json_t *occupants(const struct topology *gpu, const struct processes *processes,
                          const struct topology_list *gpus)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (size_t i = 0; i < processes->count; i++) {
 		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
 
 		if (set)
-			complete = json_append(array, json_joined(process_members(&processes->list[i], gpus),
-			                                set_on_gpu(gpu->pci, set, gpus))) &&
-			           complete;
+			array = json_with(array, json_joined(process_members(&processes->list[i], NULL, gpus),
+			                                set_on_gpu(gpu->pci, set, gpus)));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 static json_t *one_gpu(const struct topology *gpu, const struct processes *processes, const struct topology_list *gpus)
@@ -501,12 +461,11 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
                       const struct topology_list *gpus)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (unsigned int i = 0; i < chosen->count; i++)
-		complete = json_append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
+		array = json_with(array, one_gpu(chosen->choices[i].gpu, processes, gpus));
 	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/3", "time_ms", json_now(), "gpus",
-	                 json_finish(array, complete));
+	                 array);
 }
 
 /* --- one partition ----------------------------------------------------------------------------------------------- */
@@ -534,17 +493,15 @@ static json_t *sets_on_gpus(const struct gpu_choices *chosen, const struct segme
                             const struct segment_revision *before, const struct topology_list *gpus)
 {
 	json_t *array = json_array();
-	bool complete = true;
 
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
 		struct tpcset set = set_of(revision, gpu);
 
-		complete = json_append(array, json_joined(set_on_gpu(gpu->pci, &set, gpus),
-		                                json_pack("{s:o}", "before", set_before(before, gpu)))) &&
-		           complete;
+		array = json_with(array, json_joined(set_on_gpu(gpu->pci, &set, gpus),
+		                                json_pack("{s:o}", "before", set_before(before, gpu))));
 	}
-	return json_finish(array, complete);
+	return array;
 }
 
 int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
@@ -554,8 +511,7 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
 	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", sets_on_gpus(chosen, revision, before, gpus));
 
 	process = json_joined(process, json_time(revision, time));
-
-	return json_append(json_object_get(document, "processes"), process) ? 0 : no_memory(error);
+	return json_array_append_new(json_object_get(document, "processes"), process) == 0 ? 0 : no_memory(error);
 }
 
 int json_add_group(json_t *document, const char *name, const struct gpu_choices *chosen,

@@ -1,7 +1,7 @@
 /*
- * The output of -l, -T and -p as JSON, for programs. docs/json.md describes the documents.
+ * The output of -l, -T and -p as JSON, for programs. json.md describes the documents.
  *
- * Functions that make a document return NULL if there is no memory. The other functions take NULL, and report it.
+ * Functions that make a value return NULL if there is no memory, now or when what they take was made: that is then NULL.
  */
 #ifndef NVTASKSET_JSON_H
 #define NVTASKSET_JSON_H
@@ -11,17 +11,13 @@
 #include "cli/gpus.h"
 #include "gpu/topology/topology.h"
 #include "groups.h"
-#include "processes.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-/* -l */
-json_t *json_list(const struct processes *processes, const struct groups *groups, const struct topology_list *gpus);
-
-/* Adds `busy` to the kernels of the list's processes, which are those of this look. -1 with the reason if there is no memory. */
-int json_add_busy(json_t *list, const struct activities *activities, struct error *error);
+/* -l; with how busy the GPUs are, if that is measured. */
+json_t *json_list(const struct activities *activities, const struct groups *groups);
 
 /* -T, of the chosen GPUs. */
 json_t *json_topology(const struct gpu_choices *chosen, const struct processes *processes,
@@ -43,11 +39,8 @@ int json_add_group(json_t *document, const char *name, const struct gpu_choices 
 
 /* --- for documents that others make ------------------------------------------------------------------------------------ */
 
-/* False if there was no memory, now or when the value was made: then it is NULL. */
-bool json_append(json_t *array, json_t *value);
-
-/* Returns the array if it is complete. Otherwise frees it and returns NULL. */
-json_t *json_finish(json_t *array, bool complete);
+/* Returns `array` with one more value. Takes over both references. */
+json_t *json_with(json_t *array, json_t *value);
 
 /* Returns `object` with the members of `more` added. Takes over both references. */
 json_t *json_joined(json_t *object, json_t *more);
@@ -57,6 +50,17 @@ json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus);
 
 /* The members `quota`, `rank` and `policy`, each null if it was never given. Without `time`, only what was given. */
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time);
+
+/* A number: what is not known is null. */
+json_t *json_reading(struct reading reading, bool is_integer);
+
+/* The members of such numbers, from the first to the last; those of a row. */
+struct json_member {
+	const char *name;
+	bool is_integer;
+};
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last);
+json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last);
 
 /* Milliseconds since 1970. */
 json_int_t json_now(void);

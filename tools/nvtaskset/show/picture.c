@@ -1,5 +1,6 @@
 #include "picture.h"
 
+#include "cells.h"
 #include "cli/gpcs.h"
 #include "shared.h"
 #include "terminal/text.h"
@@ -9,6 +10,48 @@
 
 #define COLUMNS_OF_FILES 80
 #define TITLE_MAX 24
+
+/* --- letters ------------------------------------------------------------------------------------------------------ */
+
+static bool is_drawn(const struct process *process, const struct gpu_choices *shown)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < shown->count; i++)
+		found = found || process_set(process, shown->choices[i].gpu->pci);
+	return found;
+}
+
+unsigned int labels_find(const struct labels *labels, pid_t pid)
+{
+	unsigned int label = 0;
+
+	while (label < LABELS_MAX && labels->pids[label] != pid)
+		label++;
+	return label;
+}
+
+void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown)
+{
+	for (unsigned int label = 0; label < LABELS_MAX; label++) {
+		const struct process *process = processes_find(processes, labels->pids[label]);
+
+		if (!process || !is_drawn(process, shown))
+			labels->pids[label] = 0;
+	}
+	for (size_t i = 0; i < processes->count; i++) {
+		pid_t pid = processes->list[i].pid;
+		unsigned int free = labels_find(labels, 0);
+
+		if (is_drawn(&processes->list[i], shown) && labels_find(labels, pid) == LABELS_MAX && free < LABELS_MAX)
+			labels->pids[free] = pid;
+	}
+}
+
+char labels_letter(unsigned int label)
+{
+	return label < 26 ? (char)('A' + label) : label < LABELS_MAX ? (char)('a' + label - 26) : '?';
+}
 
 /* Labels besides those of processes. */
 enum {
@@ -63,16 +106,20 @@ static void end_colour(const struct picture *picture)
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-static unsigned int label_of(const struct picture *picture, unsigned int tpc)
+/* `is_lent`: somebody has borrowed it now from one of those whose it is. */
+static unsigned int label_of(const struct picture *picture, unsigned int tpc, bool *is_lent)
 {
 	unsigned int label = FREE;
 
+	*is_lent = false;
 	for (size_t i = 0; i < picture->processes->count; i++) {
 		const struct process *process = &picture->processes->list[i];
 		const struct tpcset *set = process_set(process, picture->gpu->pci);
 
-		if (set && tpcset_has(set, tpc))
+		if (set && tpcset_has(set, tpc)) {
 			label = label == FREE ? labels_find(picture->labels, process->pid) : SHARED;
+			*is_lent = *is_lent || tpcset_has(&process->lent, tpc);
+		}
 	}
 	return label;
 }
@@ -95,9 +142,9 @@ static void print_label(const struct picture *picture, unsigned int label)
 		putc(label == SHARED ? '#' : labels_letter(label), picture->page);
 }
 
-/* --- cells ------------------------------------------------------------------------------------------------------- */
+/* --- tiles ------------------------------------------------------------------------------------------------------- */
 
-struct cell {
+struct tile {
 	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
 	unsigned int group; /* the virtual GPC */
 	unsigned int tpc;
@@ -109,12 +156,12 @@ struct grid {
 	unsigned int digits;  /* of the highest TPC number */
 	bool rows_are_virtual;
 	unsigned int title_width;
-	struct cell cells[TPCSET_MAX];
+	struct tile tiles[TPCSET_MAX];
 };
 
-static int compare_cells(const void *left, const void *right)
+static int compare_tiles(const void *left, const void *right)
 {
-	const struct cell *a = left, *b = right;
+	const struct tile *a = left, *b = right;
 	int order = (a->row > b->row) - (a->row < b->row);
 
 	if (order == 0)
@@ -131,9 +178,9 @@ static bool knows_gpcs(const struct topology *gpu)
 	return known;
 }
 
-static struct cell cell_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
+static struct tile tile_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
 {
-	struct cell cell = {
+	struct tile tile = {
 		.row = gpu->tpcs[tpc].gpc,
 		.group = gpu->tpcs[tpc].virtual_gpc,
 		.tpc = tpc,
@@ -141,8 +188,8 @@ static struct cell cell_of(const struct topology *gpu, unsigned int tpc, bool ro
 	};
 
 	if (rows_are_virtual)
-		cell.row = cell.is_singleton ? TOPOLOGY_UNKNOWN : cell.group;
-	return cell;
+		tile.row = tile.is_singleton ? TOPOLOGY_UNKNOWN : tile.group;
+	return tile;
 }
 
 static const char *row_title(const struct grid *grid, unsigned int row, char text[TITLE_MAX])
@@ -166,43 +213,47 @@ static void lay_out(struct grid *grid, const struct picture *picture)
 	grid->rows_are_virtual = !knows_gpcs(gpu);
 	grid->title_width = 0;
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
-		grid->cells[tpc] = cell_of(gpu, tpc, grid->rows_are_virtual);
-		size_t width = strlen(row_title(grid, grid->cells[tpc].row, text));
+		grid->tiles[tpc] = tile_of(gpu, tpc, grid->rows_are_virtual);
+		size_t width = strlen(row_title(grid, grid->tiles[tpc].row, text));
 
 		if (width > grid->title_width)
 			grid->title_width = (unsigned int)width;
 	}
-	qsort(grid->cells, gpu->tpc_count, sizeof grid->cells[0], compare_cells);
+	qsort(grid->tiles, gpu->tpc_count, sizeof grid->tiles[0], compare_tiles);
 }
 
-/* How many cells, with their bars, fit in a line: at least 1. */
-static unsigned int cells_in_line(const struct grid *grid)
+/* How many tiles, with their bars, fit in a line: at least 1. */
+static unsigned int tiles_in_line(const struct grid *grid)
 {
 	unsigned int width = grid->digits + 5, used = grid->title_width + 1;
 
 	return grid->columns >= used + 2 * width ? (grid->columns - used) / width : 1;
 }
 
-static const char *bar_of(const struct picture *picture, const struct cell *cell, const struct cell *before)
+static const char *bar_of(const struct picture *picture, const struct tile *tile, const struct tile *before)
 {
 	const char *bar = " ";
 
-	if (cell->is_singleton)
+	if (tile->is_singleton)
 		bar = singleton_bar(picture);
-	else if (!before || cell->row != before->row || cell->group != before->group)
+	else if (!before || tile->row != before->row || tile->group != before->group)
 		bar = terminal_draws(picture->terminal) ? "│" : "|";
 	return bar;
 }
 
-/* Draws the cell behind its bar: " 14 A ". */
-static void draw_cell(const struct picture *picture, const struct grid *grid, const struct cell *cell, bool is_last)
+/* Draws the tile behind its bar: " 14 A ". */
+static void draw_tile(const struct picture *picture, const struct grid *grid, const struct tile *tile, bool is_last)
 {
-	unsigned int label = label_of(picture, cell->tpc);
+	bool is_lent;
+	unsigned int label = label_of(picture, tile->tpc, &is_lent);
 
 	begin_colour(picture, label);
-	fprintf(picture->page, " %*u ", (int)grid->digits, cell->tpc);
+	fprintf(picture->page, " %*u ", (int)grid->digits, tile->tpc);
 	print_label(picture, label);
-	fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
+	if (is_lent)
+		putc('+', picture->page);
+	else
+		fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
 	end_colour(picture);
 }
 
@@ -213,54 +264,34 @@ static void draw_grid(const struct picture *picture)
 	unsigned int room, in_line = 0, count = picture->gpu->tpc_count;
 
 	lay_out(&grid, picture);
-	room = cells_in_line(&grid);
+	room = tiles_in_line(&grid);
 	for (unsigned int i = 0; i < count; i++) {
-		const struct cell *cell = &grid.cells[i], *before = i > 0 ? cell - 1 : NULL;
-		bool new_row = !before || cell->row != before->row;
+		const struct tile *tile = &grid.tiles[i], *before = i > 0 ? tile - 1 : NULL;
+		bool new_row = !before || tile->row != before->row;
 
 		if (new_row || in_line == room) {
-			row_title(&grid, cell->row, title);
+			row_title(&grid, tile->row, title);
 			fprintf(picture->page, "%*s ", -(int)grid.title_width, new_row ? title : "");
 			in_line = 0;
 		}
 		in_line++;
-		bool is_last = i + 1 == count || cell[1].row != cell->row || in_line == room;
+		bool is_last = i + 1 == count || tile[1].row != tile->row || in_line == room;
 
-		fputs(bar_of(picture, cell, before), picture->page);
-		draw_cell(picture, &grid, cell, is_last);
+		fputs(bar_of(picture, tile, before), picture->page);
+		draw_tile(picture, &grid, tile, is_last);
 		fputs(is_last ? "\n" : "", picture->page);
 	}
 }
 
 /* --- the legend -------------------------------------------------------------------------------------------------- */
 
-struct widths {
-	int pid, user, tpcs;
+static const struct column legend_columns[] = {
+	{.heading = "PID", .what = CELL_PID, .is_number = true},
+	{.heading = "USER", .what = CELL_USER},
+	{.heading = "TPCS", .what = CELL_TPCS},
+	{.heading = "LENDING", .what = CELL_LENDING, .may_be_missing = true},
+	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
-
-static void widen(int *width, size_t wanted)
-{
-	if ((int)wanted > *width)
-		*width = (int)wanted;
-}
-
-static struct widths measure(const struct picture *picture)
-{
-	struct widths widths = {3, 4, 4};
-	char text[TPCSET_TEXT];
-
-	for (size_t i = 0; i < picture->processes->count; i++) {
-		const struct process *process = &picture->processes->list[i];
-		const struct tpcset *set = process_set(process, picture->gpu->pci);
-
-		if (set) {
-			widen(&widths.pid, (size_t)snprintf(text, sizeof text, "%d", (int)process->pid));
-			widen(&widths.user, text_width(process->user, picture->terminal->utf8));
-			widen(&widths.tpcs, strlen(tpcset_format_list(set, text)));
-		}
-	}
-	return widths;
-}
 
 static void begin_entry(const struct picture *picture, unsigned int label)
 {
@@ -271,39 +302,43 @@ static void begin_entry(const struct picture *picture, unsigned int label)
 	end_colour(picture);
 }
 
-static void print_occupant(const struct picture *picture, const struct process *process, const struct tpcset *set,
-                           const struct widths *widths)
+#define ENTRY_WIDTH 4
+
+static void print_table(const struct picture *picture, const struct row *rows, size_t count)
 {
-	bool utf8 = picture->terminal->utf8;
-	char list[TPCSET_TEXT];
-	unsigned int used = (unsigned int)(widths->pid + widths->user + widths->tpcs) + 7;
+	struct table table = {.columns = legend_columns, .column_count = COUNT(legend_columns), .items = rows,
+	                      .item_size = sizeof *rows, .item_count = count, .cell = cell_of_row,
+	                      .utf8 = picture->terminal->utf8};
 	unsigned int columns = picture->terminal->columns;
 
-	begin_entry(picture, labels_find(picture->labels, process->pid));
-	fprintf(picture->page, " %*d ", widths->pid, (int)process->pid);
-	size_t width = text_print(picture->page, process->user, TEXT_WHOLE, utf8);
-
-	fprintf(picture->page, "%*s %*s ", widths->user - (int)width, "", -widths->tpcs,
-	        tpcset_format_list(set, list));
-	text_print(picture->page, process->command, columns > used + 8 ? columns - used : 8, utf8);
+	table_fit(&table, columns > ENTRY_WIDTH ? columns - ENTRY_WIDTH : 0);
+	fprintf(picture->page, "%*s", ENTRY_WIDTH, "");
+	table_print_headings(&table, COLUMNS_MAX, NULL, picture->page);
+	for (size_t i = 0; i < count; i++) {
+		putc('\n', picture->page);
+		begin_entry(picture, labels_find(picture->labels, rows[i].process->pid));
+		putc(' ', picture->page);
+		table_print_row(&table, i, picture->page);
+	}
 	putc('\n', picture->page);
 }
 
+/* Without memory, there is no legend. */
 static void print_occupants(const struct picture *picture)
 {
-	struct widths widths = measure(picture);
-	bool any = false;
+	const struct processes *processes = picture->processes;
+	struct row *rows = calloc(processes->count + 1, sizeof *rows);
+	size_t count = 0;
 
-	for (size_t i = 0; i < picture->processes->count; i++) {
-		const struct tpcset *set = process_set(&picture->processes->list[i], picture->gpu->pci);
+	for (size_t i = 0; rows && i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], picture->gpu->pci);
 
-		if (set && !any)
-			fprintf(picture->page, "    %*s %*s %*s %s\n", widths.pid, "PID", -widths.user, "USER", -widths.tpcs,
-			        "TPCS", "COMMAND");
 		if (set)
-			print_occupant(picture, &picture->processes->list[i], set, &widths);
-		any = any || set;
+			rows[count++] = (struct row){.process = &processes->list[i], .has_gpu = true, .set = set};
 	}
+	if (count > 0)
+		print_table(picture, rows, count);
+	free(rows);
 }
 
 /* " # A+B: TPCs 4-7" */
@@ -325,17 +360,22 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 
 static void print_legend(const struct picture *picture)
 {
-	bool singletons = false;
+	bool singletons = false, are_lent = false, is_lent;
 
 	print_occupants(picture);
 	for (size_t i = 0; i < picture->processes->shared_count; i++) {
 		if (pci_address_equal(picture->processes->shared[i].gpu, picture->gpu->pci))
 			print_shared(picture, &picture->processes->shared[i]);
 	}
-	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++)
+	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++) {
 		singletons = singletons || gpcs_is_singleton(picture->gpu, tpc);
+		label_of(picture, tpc, &is_lent);
+		are_lent = are_lent || is_lent;
+	}
 	begin_entry(picture, FREE);
 	fputs(" free\n", picture->page);
+	if (are_lent)
+		fputs(" +  lent, and in use by others now\n", picture->page);
 	if (singletons)
 		fprintf(picture->page, " %s  a single TPC, in no virtual GPC\n", singleton_bar(picture));
 }
@@ -346,10 +386,11 @@ static void print_title(const struct picture *picture, const char *label)
 {
 	const struct topology *gpu = picture->gpu;
 	unsigned int free = 0;
+	bool is_lent;
 	char pci[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
-		free += label_of(picture, tpc) == FREE;
+		free += label_of(picture, tpc, &is_lent) == FREE;
 	pci_address_format(gpu->pci, pci);
 	fprintf(picture->page, "GPU %s", label);
 	if (gpu->name[0] != '\0') {

@@ -11,12 +11,30 @@
 #ifndef NVTASKSET_PICTURE_H
 #define NVTASKSET_PICTURE_H
 
-#include "gpu/topology/topology.h"
-#include "labels.h"
+#include "cli/gpus.h"
 #include "processes.h"
 #include "terminal/terminal.h"
 
 #include <stdio.h>
+
+/* Which letter stands for which process: with --watch, it keeps its letter. */
+#define LABELS_MAX 52
+
+/* To be set to zero before the first use. */
+struct labels {
+	pid_t pids[LABELS_MAX]; /* 0: free */
+};
+
+/* Frees the letters of processes that are no longer on the shown GPUs, and gives one to each process that is new
+ * there. */
+void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown);
+
+/* Returns the label of a process, below LABELS_MAX, or LABELS_MAX if it has none: all letters were taken when it
+ * came. */
+unsigned int labels_find(const struct labels *labels, pid_t pid);
+
+/* Returns 'A' to 'Z' or 'a' to 'z', or '?' for LABELS_MAX. */
+char labels_letter(unsigned int label);
 
 /* `label` names the GPU as -G does. */
 void picture_draw(const struct topology *gpu, const char *label, const struct processes *processes,

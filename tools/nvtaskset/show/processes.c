@@ -99,35 +99,7 @@ static bool is_not_in_force(struct process *process, pid_t pid)
 	return not_in_force;
 }
 
-/* --- counters and partition --------------------------------------------------------------------------------------- */
-
-uint64_t process_uploads(const struct process *process)
-{
-	return segment_sum(process->counters.restricted, process->counters.unrestricted);
-}
-
-/* A process without a segment, or whose library is not in force, may have launched any number. */
-struct kernels process_kernels(const struct process *process, struct pci_address gpu)
-{
-	bool is_counted = process->identity.pid != 0 && !process->not_in_force;
-	struct kernels kernels = {.count = counts_on(&process->counts, gpu)};
-
-	kernels.launched_are_known = is_counted && counts_know_launched(kernels.count.gaps);
-	kernels.ended_are_known = is_counted && counts_know_ended(kernels.count.gaps);
-	return kernels;
-}
-
-uint64_t process_outside(const struct process *process)
-{
-	uint64_t total = 0;
-
-	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		/* Launches with these reasons did not run outside the partition. */
-		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
-			total = segment_sum(total, process->counters.reasons[reason]);
-	}
-	return total;
-}
+/* --- its partition --------------------------------------------------------------------------------------- */
 
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {
@@ -199,6 +171,32 @@ static void find_yielding(struct processes *processes)
 		some_may_yield = some_may_yield || !processes->list[i].is_at_work;
 	for (size_t i = 0; some_may_yield && i < processes->count; i++)
 		mark_ancestors(processes, processes->list[i].pid);
+}
+
+static bool is_on(const struct process *process, struct pci_address gpu)
+{
+	bool is = segment_find(&process->revision, gpu) != NULL;
+
+	for (unsigned int i = 0; i < process->counts.count && !is; i++)
+		is = pci_address_equal(process->counts.gpus[i].pci, gpu);
+	return is;
+}
+
+/* A borrower says what it uses on all of its GPUs together. */
+static void find_lent(struct process *lender, const struct processes *processes)
+{
+	const struct segment_revision *revision = &lender->revision;
+
+	for (size_t i = 0; i < processes->count && segment_lends_us(&revision->lending) > 0; i++) {
+		const struct process *borrower = &processes->list[i];
+
+		for (uint32_t place = 0; place < revision->count; place++) {
+			struct tpcset used = tpcset_and(&revision->partitions[place].set, &borrower->borrowed.tpcs);
+
+			if (is_on(borrower, revision->partitions[place].pci))
+				lender->lent = tpcset_or(&lender->lent, &used);
+		}
+	}
 }
 
 /* If our own limits (open files, memory) keep us from examining a process, the list would lack it: an error. */
@@ -274,6 +272,8 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	processes->some_are_left_out = purses.is_short;
 	free(pids.list);
 	find_yielding(processes);
+	for (size_t i = 0; i < processes->count; i++)
+		find_lent(&processes->list[i], processes);
 	if (result < 0)
 		processes_free(processes);
 	return result;

@@ -21,7 +21,8 @@ struct process {
 	struct segment_counters counters;
 	struct segment_time time;
 	struct segment_borrowed borrowed;
-	struct counts counts; /* of kernels; see process_kernels */
+	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
+	struct counts counts; /* of kernels; see rows.h */
 	struct process_group {
 		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */
 		char name[GROUP_NAME_MAX];      /* "" if it has none */
@@ -45,7 +46,7 @@ struct processes {
 	size_t count;
 	struct process *list; /* by rising pid */
 	size_t shared_count;
-	struct shared *shared; /* empty before shared_find; each TPC is in one at most; sorted by GPU, then by the lowest TPC */
+	struct shared *shared; /* empty before shared_find; each TPC is in one at most; of a GPU, by the lowest TPC */
 	bool some_are_left_out; /* their user's have more open than one look may cost (base/purse.h) */
 	bool some_are_hidden;  /* there are programs that this user may not examine; nobody knows whether they use a GPU */
 };
@@ -61,22 +62,6 @@ const char *processes_note(const struct processes *processes);
 
 /* Returns the process with this pid, or NULL. */
 struct process *processes_find(const struct processes *processes, pid_t pid);
-
-/* How many launch descriptors were uploaded: one for each launch of a kernel, but one for each upload of a graph's
- * kernel node, however often the graph is launched then. */
-uint64_t process_uploads(const struct process *process);
-
-/* The kernels of the process on one GPU. Numbers that are not known are said to be so. */
-struct kernels {
-	bool launched_are_known, ended_are_known;
-	struct counts_of_gpu count; /* with the gaps of all GPUs; `pci` is all 0 for GPUs that are not known */
-};
-
-/* On a GPU on which the process has made no context, all are 0. */
-struct kernels process_kernels(const struct process *process, struct pci_address gpu);
-
-/* How often a launch ran outside the partition, in whole or in part: the sum of the reasons for that. */
-uint64_t process_outside(const struct process *process);
 
 /* Returns the TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the
  * process yields to its descendants. */

@@ -1,10 +1,64 @@
 /*
- * The rows of a process in a list: one for each of its GPUs.
+ * What is told of programs: a row for each GPU of each, with its numbers. Lists, `top`, JSON and metrics show these.
+ *
+ * A number that is not known says so; it is never 0 in its place.
  */
 #ifndef NVTASKSET_ROWS_H
 #define NVTASKSET_ROWS_H
 
+#include "gpu/topology/topology.h"
 #include "processes.h"
+
+struct reading {
+	bool is_known;
+	double value; /* 0 if it is not known */
+};
+
+static inline struct reading reading_of(double value)
+{
+	return (struct reading){.is_known = true, .value = value};
+}
+
+static inline struct reading reading_if(bool is_known, double value)
+{
+	return (struct reading){.is_known = is_known, .value = is_known ? value : 0};
+}
+
+/* For qsort: the larger one first; what is not known last. */
+static inline int reading_compare(struct reading a, struct reading b)
+{
+	return a.is_known != b.is_known ? b.is_known - a.is_known : (a.value < b.value) - (a.value > b.value);
+}
+
+/* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since
+ * the look before; since the first look, in seconds. Then what is the program's as a whole, which only its first row has. */
+#define NUMBERS(X)                                          \
+	X(LAUNCHES, "launches", true)                       \
+	X(ENDED, "ended", true)                             \
+	X(IN_FLIGHT, "in_flight", true)                     \
+	X(UNANNOUNCED, "unannounced", true)                 \
+	X(RATE, "kernels_per_second", false)                \
+	X(BUSY, "busy", false)                              \
+	X(BUSY_ERROR, "busy_error", false)                  \
+	X(TPC_SHARE, "tpc_share", false)                    \
+	X(WAITED, "waited_seconds", false)                  \
+	X(BUSY_TIME, "busy_seconds", false)                 \
+	X(TPC_TIME, "tpc_seconds", false)                   \
+	X(MEASURED_TIME, "measured_seconds", false)         \
+	X(UPLOADS, "uploads", true)                         \
+	X(RESTRICTED, "restricted", true)                   \
+	X(OUTSIDE, "outside", true)                         \
+	X(REFRESHED, "graph_nodes_refreshed", true)         \
+	X(BORROWED_TIME, "borrowed_tpc_us", true)           \
+	X(OVERRUNS, "overruns", true)
+
+enum number {
+#define NUMBER_ENUM(identifier, member, is_integer) NUMBER_##identifier,
+	NUMBERS(NUMBER_ENUM)
+#undef NUMBER_ENUM
+	NUMBER_COUNT,
+	NUMBER_OF_PROGRAM = NUMBER_UPLOADS /* the first of these */
+};
 
 /* A process on one GPU: first those of its partition, then others on which it has launched. A process without any has one
  * row. */
@@ -13,10 +67,17 @@ struct row {
 	uint32_t place; /* among the rows of the process, from 0 on */
 	bool has_gpu;
 	struct pci_address pci;
-	const struct tpcset *set; /* NULL: the GPU is not restricted */
+	const struct topology *topology; /* NULL: not known */
+	char gpu[PCI_ADDRESS_TEXT];      /* as -G names it; "" for none */
+	const struct tpcset *set;        /* NULL: the GPU is not restricted */
+	uint32_t gaps;                   /* why kernels are not known: a bit for each enum counts_gap */
+	struct reading numbers[NUMBER_COUNT];
+	bool is_presence; /* in time slices: its times contain those of other programs */
+	bool shares;      /* it has TPCs there that another program has, too; only `top` looks at that */
+	const char *why_no_times; /* NULL where they are known */
 };
 
-/* Fills in the row at the place of this process that `row` names; false if there is none. */
-bool row_find(struct row *row);
+/* Fills in the row at the place of this process that `row` names, with all that is counted; false if there is none. */
+bool row_find(struct row *row, const struct topology_list *gpus);
 
 #endif

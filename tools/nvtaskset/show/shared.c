@@ -62,36 +62,29 @@ static int find_shared_of(struct processes *processes, struct pci_address gpu, s
 	return result;
 }
 
-/* Finds the next GPU, by PCI address, that a partition names: the first after `gpu`, or of all if that is NULL. */
-static bool next_gpu(const struct processes *processes, const struct pci_address *gpu, struct pci_address *next)
+/* Whether a partition of a process before this one names the GPU. */
+static bool is_named_before(const struct processes *processes, size_t number, struct pci_address gpu)
 {
-	bool found = false;
+	bool is = false;
 
-	for (size_t i = 0; i < processes->count; i++) {
-		const struct segment_revision *revision = &processes->list[i].revision;
-
-		for (uint32_t place = 0; place < revision->count; place++) {
-			struct pci_address pci = revision->partitions[place].pci;
-
-			if ((!gpu || pci_address_compare(pci, *gpu) > 0) &&
-			    (!found || pci_address_compare(pci, *next) < 0)) {
-				*next = pci;
-				found = true;
-			}
-		}
-	}
-	return found;
+	for (size_t i = 0; i < number && !is; i++)
+		is = segment_find(&processes->list[i].revision, gpu) != NULL;
+	return is;
 }
 
 int shared_find(struct processes *processes, struct error *error)
 {
-	struct pci_address gpu, next = {.bus = 0};
 	int result = 0;
 
-	for (bool more = next_gpu(processes, NULL, &gpu); more && result == 0;) {
-		result = find_shared_of(processes, gpu, error);
-		more = next_gpu(processes, &gpu, &next);
-		gpu = next;
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct segment_revision *revision = &processes->list[i].revision;
+
+		for (uint32_t place = 0; place < revision->count && result == 0; place++) {
+			struct pci_address gpu = revision->partitions[place].pci;
+
+			if (!is_named_before(processes, i, gpu))
+				result = find_shared_of(processes, gpu, error);
+		}
 	}
 	return result;
 }

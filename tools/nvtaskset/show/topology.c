@@ -2,7 +2,6 @@
 
 #include "cli/gpus.h"
 #include "json.h"
-#include "labels.h"
 #include "picture.h"
 #include "shared.h"
 #include "terminal/watch.h"
@@ -11,6 +10,7 @@ struct subject {
 	struct topology_list gpus;
 	struct gpu_choices shown;
 	struct labels labels;
+	struct processes processes;
 	bool json, again;
 };
 
@@ -30,11 +30,27 @@ static int choose(struct subject *subject, const struct options *options, struct
 	return 0;
 }
 
-static void draw(struct subject *subject, const struct processes *processes, const struct terminal *terminal, FILE *page)
+static int update(void *context, struct error *error)
 {
+	struct subject *subject = context;
+	struct processes processes;
+
+	if (processes_collect(&processes, false, error) < 0)
+		return -1;
+	processes_free(&subject->processes);
+	subject->processes = processes;
+	labels_update(&subject->labels, &processes, &subject->shown);
+	return shared_find(&subject->processes, error);
+}
+
+static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+{
+	struct subject *subject = context;
+	const struct processes *processes = &subject->processes;
 	char label[PCI_ADDRESS_TEXT];
 
-	labels_update(&subject->labels, processes, &subject->shown);
+	if (subject->json)
+		return json_write(json_topology(&subject->shown, processes, &subject->gpus), subject->again, page, error);
 	for (unsigned int i = 0; i < subject->shown.count; i++) {
 		const struct topology *gpu = subject->shown.choices[i].gpu;
 
@@ -42,33 +58,20 @@ static void draw(struct subject *subject, const struct processes *processes, con
 		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal, page);
 	}
 	fputs(processes_note(processes), page);
-}
-
-static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
-{
-	struct subject *subject = context;
-	struct processes processes;
-	int result = processes_collect(&processes, false, error);
-
-	if (result < 0)
-		return -1;
-	result = shared_find(&processes, error);
-	if (result == 0 && subject->json)
-		result = json_write(json_topology(&subject->shown, &processes, &subject->gpus), subject->again, page, error);
-	else if (result == 0)
-		draw(subject, &processes, terminal, page);
-	processes_free(&processes);
-	return result;
+	return 0;
 }
 
 int action_topology(const struct options *options, struct error *error)
 {
 	static struct subject subject; /* large */
-	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
+	struct watch picture = {.subject = &subject, .update = update, .draw = draw, .is_data = options->json};
 
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;
 	if (topology_load(&subject.gpus, error) < 0 || choose(&subject, options, error) < 0)
 		return -1;
-	return watch(&view, options->watch_seconds, error);
+	int result = watch(&picture, options->watch_seconds, !subject.again, error);
+
+	processes_free(&subject.processes);
+	return result;
 }

@@ -1,5 +1,6 @@
 #include "watched.h"
 
+#include "base/extremes.h"
 #include "base/purse.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ static void end_one(struct watched *watched)
 {
 	look_end(watched->look);
 	function_sums_free(&watched->functions);
+	free(watched->loans);
+	free(watched->launches);
 }
 
 static struct watched begin_one(const struct process *process)
@@ -47,15 +50,13 @@ static const char *why_unknown(const struct look_gpu *gpu)
 /* There is room for each GPU of a look, once. */
 static struct watched_gpu *gpu_of(struct watched *watched, struct pci_address pci)
 {
-	unsigned int place = 0;
+	struct watched_gpu *gpu = (struct watched_gpu *)watched_find_gpu(watched, pci);
 
-	while (place < watched->gpu_count && !pci_address_equal(watched->gpus[place].pci, pci))
-		place++;
-	if (place == LOOK_GPUS)
-		return NULL;
-	if (place == watched->gpu_count)
-		watched->gpus[watched->gpu_count++] = (struct watched_gpu){.pci = pci};
-	return &watched->gpus[place];
+	if (!gpu && watched->gpu_count < LOOK_GPUS) {
+		gpu = &watched->gpus[watched->gpu_count++];
+		*gpu = (struct watched_gpu){.pci = pci};
+	}
+	return gpu;
 }
 
 static void add_gpu(struct watched *watched, const struct look_gpu *came)
@@ -80,9 +81,17 @@ static void add_gpu(struct watched *watched, const struct look_gpu *came)
 	}
 }
 
-static void add_functions(struct watched *watched, const struct look_times *times)
+/* Without memory, some are missing. */
+static void add_launches(struct watched *lender, const struct look_times *times)
 {
-	function_sums_add(&watched->functions, times);
+	size_t count = lender->launch_count + times->kernel_count;
+	struct look_kernel *more = times->kernel_count > 0 ? realloc(lender->launches, count * sizeof *more) : NULL;
+
+	if (more) {
+		memcpy(more + lender->launch_count, times->kernels, times->kernel_count * sizeof *more);
+		lender->launches = more;
+		lender->launch_count = count;
+	}
 }
 
 static void take_one(struct watched *watched, bool has_functions)
@@ -103,7 +112,60 @@ static void take_one(struct watched *watched, bool has_functions)
 	for (unsigned int i = 0; i < times.gpu_count; i++)
 		add_gpu(watched, &times.gpus[i]);
 	if (has_functions)
-		add_functions(watched, &times);
+		function_sums_add(&watched->functions, &times);
+	if (watched->loans)
+		loans_add(watched->loans, &times);
+	if (watched->lends)
+		add_launches(watched, &times);
+}
+
+/* --- what is lent ------------------------------------------------------------------------------------------------- */
+
+static void settle_one(const struct watch_list *watched, struct watched *lender, const struct look_kernel *launch)
+{
+	struct watched_gpu *gpu = gpu_of(lender, launch->pci);
+
+	for (size_t i = 0; i < watched->count && gpu; i++) {
+		const struct watched *borrower = &watched->list[i];
+		double waited = borrower->loans && borrower != lender ? (double)loans_wait(borrower->loans, launch) : 0;
+
+		gpu->waited_ns = waited > gpu->waited_ns ? waited : gpu->waited_ns;
+	}
+}
+
+/* After a round, the borrowers have told all that had ended before the round that these launches are of. */
+static void settle(const struct watch_list *watched, struct watched *lender)
+{
+	size_t left = lender->launch_count - lender->due_count;
+
+	for (size_t i = 0; i < lender->due_count; i++)
+		settle_one(watched, lender, &lender->launches[i]);
+	if (lender->due_count > 0)
+		memmove(lender->launches, lender->launches + lender->due_count, left * sizeof lender->launches[0]);
+	lender->launch_count = lender->due_count = left;
+}
+
+/* The least of the lenders' limits. */
+static uint64_t least_limit(const struct processes *processes)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		uint32_t limit = segment_lends_us(&processes->list[i].revision.lending);
+
+		least = limit > 0 ? min_u64(least, limit * UINT64_C(1000)) : least;
+	}
+	return least;
+}
+
+static void follow_lending(struct watched *watched, const struct process *process, uint64_t limit)
+{
+	watched->lends = segment_lends_us(&process->revision.lending) > 0;
+	watched->borrows = segment_borrows(&process->revision.lending);
+	if (watched->borrows && !watched->loans)
+		watched->loans = calloc(1, sizeof *watched->loans);
+	if (watched->look)
+		look_tell_kernels(watched->look, watched->lends || watched->borrows ? limit : 0);
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
@@ -197,8 +259,10 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 {
 	struct purses purses = {.wait_ms = 0};
 	size_t most = find_most();
+	uint64_t limit = least_limit(processes);
 	int result = 0;
 
+	watched->misses_borrowers = false;
 	for (size_t i = 0; i < watched->count; i++)
 		watched->list[i].is_listed = false;
 	for (size_t i = 0; result == 0 && i < processes->count; i++) {
@@ -213,6 +277,12 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 			result = add_process(watched, process, error);
 			purses_close(&purses, process->pid);
 		}
+		known = (struct watched *)watched_find(watched, process);
+		if (known)
+			follow_lending(known, process, limit);
+		bool borrows = segment_borrows(&process->revision.lending), tells = known && known->look && known->loans;
+
+		watched->misses_borrowers |= borrows && !tells;
 	}
 	drop_unlisted(watched);
 	return result;
@@ -231,8 +301,10 @@ void watched_take(struct watch_list *watched)
 			take_one(one, watched->functions_of == one->pid);
 			purses_close(&purses, one->pid);
 		}
-		goes_on = !watched->is_wanted || !watched->is_wanted(watched->context);
+		goes_on = !watched->is_wanted || !watched->is_wanted();
 	}
+	for (size_t i = 0; i < watched->count && goes_on; i++)
+		settle(watched, &watched->list[i]);
 }
 
 void watched_begin(struct watch_list *watched)
@@ -243,9 +315,13 @@ void watched_begin(struct watch_list *watched)
 		one->was_taken = false;
 		one->why_unknown = NULL;
 		for (unsigned int place = 0; place < one->gpu_count; place++) {
-			one->gpus[place].why_unknown = NULL;
-			one->gpus[place].span_ns = one->gpus[place].left_out_ns = 0;
-			one->gpus[place].busy_ns = one->gpus[place].busy_error_ns = one->gpus[place].tpc_ns = 0;
+			struct watched_gpu *gpu = &one->gpus[place];
+
+			*gpu = (struct watched_gpu){.pci = gpu->pci,
+			                            .is_presence = gpu->is_presence,
+			                            .all_span_ns = gpu->all_span_ns,
+			                            .all_busy_ns = gpu->all_busy_ns,
+			                            .all_tpc_ns = gpu->all_tpc_ns};
 		}
 	}
 }

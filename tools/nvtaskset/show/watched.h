@@ -5,6 +5,7 @@
 #define NVTASKSET_WATCHED_H
 
 #include "monitor/function_sums.h"
+#include "monitor/loans.h"
 #include "processes.h"
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@ struct watched_gpu {
 	const char *why_unknown;           /* NULL: those since watched_begin are known */
 	bool is_presence;
 	double span_ns, busy_ns, busy_error_ns, tpc_ns; /* since watched_begin */
+	double waited_ns;                  /* the same: a lender's longest wait, at most (monitor/loans.h) */
 	double left_out_ns;                /* the same, while the clocks were not known */
 	/* The same since it is watched; what is not known is left out. */
 	double all_span_ns, all_busy_ns, all_tpc_ns;
@@ -33,6 +35,10 @@ struct watched {
 	unsigned int gpu_count;
 	struct watched_gpu gpus[LOOK_GPUS];
 	struct function_sums functions; /* since it is watched */
+	bool lends, borrows;
+	struct loans *loans;            /* of a borrower; NULL: there was no memory */
+	struct look_kernel *launches;   /* of a lender: whose waits are not known yet, */
+	size_t launch_count, due_count; /* and those of them whose waits can be known after the next take of the borrowers */
 };
 
 /* Initially all zero. */
@@ -41,8 +47,8 @@ struct watch_list {
 	struct watched *list;
 	pid_t functions_of; /* 0: of no program */
 	size_t next;        /* to be taken */
-	bool (*is_wanted)(void *context); /* whether something else is to be done before the rest of a take; NULL: nothing is */
-	void *context;
+	bool misses_borrowers; /* some are not watched */
+	bool (*is_wanted)(void); /* whether something else is to be done before the rest of a take; NULL: nothing is */
 };
 
 /* Begins to watch programs that are new in the list, and ends it for those that are not there any more. -1 with the reason if

@@ -3,12 +3,52 @@
 #include "base/driver_names.h"
 #include "base/path.h"
 #include "loader_cache.h"
-#include "own_library.h"
 
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- our own library -------------------------------------------------------------------------------------------------- */
+
+bool own_library_is(const char *path)
+{
+	const struct elf_note note = ELF_NOTE;
+	char beginning[ELF_NOTE_WITHIN];
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t size = file >= 0 ? read(file, beginning, sizeof beginning) : 0;
+
+	if (file >= 0)
+		close(file);
+	return size > 0 && memmem(beginning, (size_t)size, &note, sizeof note) != NULL;
+}
+
+static bool own_directory_is(char directory[PATH_MAX], const char *parent, const char *name)
+{
+	char library[PATH_MAX];
+
+	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) && own_library_is(library);
+}
+
+int own_library_directory(char directory[PATH_MAX], struct error *error)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (length < 0)
+		return error_set_errno(error, "/proc must be mounted");
+	self[length] = '\0';
+	if (!own_directory_is(directory, dirname(self), "lib") &&
+	    !own_directory_is(directory, dirname(self), "lib/nvtaskset"))
+		return error_set(error, "our library " DRIVER_NAME " is neither beside the command nor in "
+		                        "../lib/nvtaskset: install nvtaskset again");
+	return 0;
+}
+
+/* --- the driver's ------------------------------------------------------------------------------------------------------ */
 
 /* Directories where packages and containers put the driver: NVIDIA's container images, Debian, Red Hat, WSL, NixOS,
  * Jetson, and last the toolkit's compatibility package. */
@@ -42,7 +82,7 @@ static bool is_driver(const char *path)
 	       !is_stub(path) && !own_library_is(path);
 }
 
-bool driver_find_in_directories(const char *directories, char path[PATH_MAX])
+static bool find_in_directories(const char *directories, char path[PATH_MAX])
 {
 	bool found = false;
 
@@ -100,9 +140,63 @@ int driver_find(char path[PATH_MAX], struct error *error)
 
 	if (named && *named)
 		return use_named(named, path, error);
-	if (!(directories && driver_find_in_directories(directories, path)) &&
+	if (!(directories && find_in_directories(directories, path)) &&
 	    !driver_find_in_cache(DRIVER_NAME, path) && !find_in_usual_directories(path))
 		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") on this machine: install the "
 		                        "driver, or name the file with NVTASKSET_DRIVER");
 	return make_absolute(path, error);
+}
+
+/* --- where LD_LIBRARY_PATH names it --------------------------------------------------------------------------------- */
+
+#define VARIABLE "LD_LIBRARY_PATH="
+
+/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, "export" may stand in
+ * front. */
+static const char *value_in(char *line)
+{
+	char *name = strncmp(line, "export ", 7) == 0 ? line + 7 : line;
+	char *value = NULL;
+
+	if (strncmp(name, VARIABLE, sizeof VARIABLE - 1) == 0) {
+		value = name + sizeof VARIABLE - 1;
+		value += strspn(value, "\"'");
+		value[strcspn(value, "\"'\n")] = '\0';
+	}
+	return value;
+}
+
+/* Searches a file of such lines. Each ends with `end`. */
+static bool find_in_file(struct driver_bypass *bypass, const char *path, int end)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getdelim(&line, &size, end, file) > 0) {
+		const char *directories = value_in(line);
+
+		found = directories && find_in_directories(directories, bypass->driver);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+bool driver_find_bypass(struct driver_bypass *bypass)
+{
+	const char *own = getenv("LD_LIBRARY_PATH");
+	bool found = true;
+
+	if (own && find_in_directories(own, bypass->driver))
+		bypass->where = "in this environment";
+	else if (find_in_file(bypass, "/etc/environment", '\n'))
+		bypass->where = "in /etc/environment";
+	else if (find_in_file(bypass, "/proc/1/environ", '\0'))
+		bypass->where = "of process 1";
+	else
+		found = false;
+	return found;
 }

@@ -1,5 +1,5 @@
 /*
- * Finds the driver library.
+ * Finds the driver library, and our own.
  */
 #ifndef NVTASKSET_DRIVER_H
 #define NVTASKSET_DRIVER_H
@@ -15,9 +15,25 @@
  * and so leads to the driver after an upgrade too. 0, or -1 with the reason. */
 int driver_find(char path[PATH_MAX], struct error *error);
 
-/* Parts of driver_find: search a list of directories such as LD_LIBRARY_PATH, and the dynamic linker's cache. `name` is
- * libcuda.so.1 or libcuda.so. */
-bool driver_find_in_directories(const char *directories, char path[PATH_MAX]);
+/* A part of driver_find: searches the dynamic linker's cache. `name` is libcuda.so.1 or libcuda.so. */
 bool driver_find_in_cache(const char *name, char path[PATH_MAX]);
+
+/* Programs that find the driver without the dynamic linker's cache: LD_LIBRARY_PATH names its directory, as in NVIDIA's
+ * containers. */
+struct driver_bypass {
+	const char *where;      /* where LD_LIBRARY_PATH is set, for messages; constant */
+	char driver[PATH_MAX];  /* the driver in one of its directories */
+};
+
+/* Reads LD_LIBRARY_PATH where new programs may get it from: this environment, /etc/environment, and the environment of
+ * process 1, which only root can read. False if none of them names a directory with the driver. */
+bool driver_find_bypass(struct driver_bypass *bypass);
+
+/* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise
+ * PREFIX/lib/nvtaskset for a command in PREFIX/bin. 0, or -1 with the reason. */
+int own_library_directory(char directory[PATH_MAX], struct error *error);
+
+/* Whether a file is our library, whatever its name. */
+bool own_library_is(const char *path);
 
 #endif

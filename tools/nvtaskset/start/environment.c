@@ -1,9 +1,9 @@
 #include "environment.h"
 
 #include "base/driver_names.h"
+#include "driver.h"
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
-#include "own_library.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
 

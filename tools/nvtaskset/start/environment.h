@@ -1,6 +1,6 @@
 /*
  * The environment of COMMAND and of everything that it starts: their partition, and the variables by which they load
- * our library in place of the driver's.
+ * our library instead of the driver's.
  */
 #ifndef NVTASKSET_ENVIRONMENT_H
 #define NVTASKSET_ENVIRONMENT_H

@@ -3,8 +3,8 @@
 #include "base/driver_names.h"
 #include "base/path.h"
 #include "base/trust.h"
+#include "driver.h"
 #include "gpu/topology/cache.h"
-#include "own_library.h"
 
 #include <linux/capability.h>
 #include <stdbool.h>
@@ -59,38 +59,27 @@ static int make_link(const char *target, const char *directory, const char *name
 
 /* --- where they can be -------------------------------------------------------------------------------------- */
 
-/* The cache comes before XDG_RUNTIME_DIR, which is removed when the session ends: programs may outlive the session, and
- * programs that they start would then find the driver without us. In /tmp, another user may have taken the name. */
-static bool find_user_base(unsigned int number, char base[PATH_MAX])
+/* Base directories to try, in this order. A user's: the cache comes before XDG_RUNTIME_DIR, which is removed when the session ends:
+ * programs may outlive the session, and programs that they start would then find the driver without us; in /tmp, another user may
+ * have taken a name. Root's are not in /tmp: if that is cleaned while a program of root's runs, another user could put there the
+ * library that it loads next. False if there is no such one. */
+static bool find_base(bool is_root, unsigned int number, char base[PATH_MAX])
 {
+	static const char *const roots[] = {"", "/var/cache/nvtaskset", "/run/nvtaskset"};
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	unsigned int user = (unsigned int)geteuid();
 	bool found = true;
 
 	if (number == 0)
 		found = cache_directory(base);
+	else if (is_root)
+		found = number < COUNT(roots) && strcpy(base, roots[number]);
 	else if (number == 1)
 		found = runtime && runtime[0] == '/' && path_join(base, runtime, "nvtaskset");
 	else if (number == 2)
 		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", user);
 	else
 		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u.%u", user, number - 2);
-	return found;
-}
-
-/* Not in /tmp: if /tmp is cleaned while a program of root's runs, another user could put there the library that it
- * loads next. */
-static bool find_root_base(unsigned int number, char base[PATH_MAX])
-{
-	static const char *const fixed[] = {"/var/cache/nvtaskset", "/run/nvtaskset"};
-	bool found = true;
-
-	if (number == 0)
-		found = cache_directory(base);
-	else if (number <= COUNT(fixed))
-		strcpy(base, fixed[number - 1]);
-	else
-		found = false;
 	return found;
 }
 
@@ -157,14 +146,14 @@ static int make_links(const struct links *links, const char *base, char director
  * reason is why the first base directory is not usable. */
 static int make_in_some_base(const struct links *links, bool for_others, char directory[PATH_MAX], struct error *error)
 {
-	bool (*const find_base)(unsigned int, char *) = is_root() ? find_root_base : find_user_base;
+	const bool as_root = is_root();
 	static char base[PATH_MAX];
 	struct error why;
 	int result = -1;
 
 	error_set(error, "%s", "");
 	for (unsigned int i = 0; i < BASES_MAX && result < 0; i++) {
-		if (!find_base(i, base))
+		if (!find_base(as_root, i, base))
 			continue;
 		result = make_links(links, base, directory, &why);
 		if (result == 0 && for_others)

@@ -138,19 +138,13 @@ static int begin(struct group *group, const struct segment_revision *revision, s
 static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
                  const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
-	struct segment_revision taken = {.count = 0};
-	const struct set_limits limits = {.taken = &taken};
-	const char *path = membership->path;
 	uint64_t number;
-	int result = 0;
+	int lock = -1, result = -1;
 
-	if (!path)
+	if (!membership->path)
 		return error_set(error, "its group has no partition yet, and gets one from a command that finds the path of its file in "
 		                        GROUP_FILE_ENVIRONMENT);
-	if (options->notation == NOTATION_COUNT)
-		result = group_file_add_taken(&taken, path, membership->group.identity, error);
-	if (result == 0)
-		result = set_find(revision, options, chosen, list, &limits, error);
+	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
 	if (result == 0 && !options->dry_run)
 		result = begin(&membership->group, revision, error);
 	/* Somebody else was first. */
@@ -158,20 +152,6 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 		result = group_read(&membership->group, &membership->partition, &number)
 		                 ? take_part(membership, revision, options, chosen, list, error)
 		                 : error_set(error, "the group is damaged");
-	return result;
-}
-
-static int claim_in_turn(struct membership *membership, struct segment_revision *revision, const struct options *options,
-                         const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
-{
-	const char *path = membership->path;
-	bool locks = options->notation == NOTATION_COUNT && !options->dry_run && path;
-	int lock = locks ? group_file_lock_directory(path, error) : -1;
-
-	if (locks && lock < 0)
-		return -1;
-	int result = claim(membership, revision, options, chosen, list, error);
-
 	if (lock >= 0)
 		close(lock);
 	return result;
@@ -190,7 +170,7 @@ int membership_choose(struct membership *membership, struct segment_revision *re
 	else if (membership->partition.count > 0)
 		result = take_part(membership, revision, options, chosen, list, error);
 	else
-		result = claim_in_turn(membership, revision, options, chosen, list, error);
+		result = claim(membership, revision, options, chosen, list, error);
 	return result;
 }
 

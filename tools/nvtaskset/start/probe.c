@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/driver_names.h"
-#include "own_library.h"
+#include "driver.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
 
@@ -48,31 +48,22 @@ int probe_main(void)
 
 /* --- the process that starts the probe ------------------------------------------------------------------ */
 
-/* The environment of the probe. */
-struct surroundings {
-	const struct environment *environment; /* COMMAND's; NULL: none of our variables but NVTASKSET_STRICT */
-	const char *directory;                 /* then: the value of LD_LIBRARY_PATH; NULL: unset */
-};
-
-static int set_bare(const char *directory, struct error *error)
+/* The environment of the probe is COMMAND's; or, without one, none of our variables but NVTASKSET_STRICT, and LD_LIBRARY_PATH is
+ * `directory`, or unset if that is NULL. */
+static int set_surroundings(const struct environment *environment, const char *directory, struct error *error)
 {
 	static const char *const unset[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
-	int failed = setenv("NVTASKSET_STRICT", "1", 1);
+	int failed = 0;
 
+	if (environment)
+		return environment_set(environment, error);
 	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
 		unsetenv(unset[i]);
-	if (directory && !failed)
-		failed = setenv("LD_LIBRARY_PATH", directory, 1);
+	failed = setenv("NVTASKSET_STRICT", "1", 1) < 0 || (directory && setenv("LD_LIBRARY_PATH", directory, 1) < 0);
 	return failed ? error_set(error, "the environment: no memory") : 0;
 }
 
-static int set_surroundings(const struct surroundings *surroundings, struct error *error)
-{
-	return surroundings->environment ? environment_set(surroundings->environment, error)
-	                                 : set_bare(surroundings->directory, error);
-}
-
-static _Noreturn void become_probe(const struct surroundings *surroundings, int errors)
+static _Noreturn void become_probe(const struct environment *environment, const char *directory, int errors)
 {
 	char *const arguments[] = {NAME, NULL};
 	int nothing = open("/dev/null", O_RDWR);
@@ -82,7 +73,7 @@ static _Noreturn void become_probe(const struct surroundings *surroundings, int 
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
 	dup2(errors, STDERR_FILENO);
-	if (set_surroundings(surroundings, &error) == 0) {
+	if (set_surroundings(environment, directory, &error) == 0) {
 		execv("/proc/self/exe", arguments);
 		error_set_errno(&error, "our library cannot be tested: /proc/self/exe");
 	}
@@ -137,7 +128,7 @@ static int finish(pid_t pid, bool in_time, const char *text, struct error *error
 	return status == 0 ? 0 : explain(text, error);
 }
 
-static int run_probe(const struct surroundings *surroundings, struct error *error)
+static int run_probe(const struct environment *environment, const char *directory, struct error *error)
 {
 	/* If our parent ignored SIGCHLD, so do we, and then no child leaves a status. */
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
@@ -151,7 +142,7 @@ static int run_probe(const struct surroundings *surroundings, struct error *erro
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_probe(surroundings, ends[1]);
+		become_probe(environment, directory, ends[1]);
 	close(ends[1]);
 	if (pid > 0)
 		result = finish(pid, read_until_end(ends[0], text, sizeof text), text, error);
@@ -164,12 +155,12 @@ static int run_probe(const struct surroundings *surroundings, struct error *erro
 
 int probe(const struct environment *environment, struct error *error)
 {
-	return run_probe(&(struct surroundings){.environment = environment}, error);
+	return run_probe(environment, NULL, error);
 }
 
 int probe_bare(const char *directory, struct error *error)
 {
-	int result = run_probe(&(struct surroundings){.directory = directory}, error);
+	int result = run_probe(NULL, directory, error);
 
 	/* The probe was strict only so that our library gives its reason. The user has not asked for --strict. */
 	if (result < 0 && strstr(error->reason, "; --strict"))

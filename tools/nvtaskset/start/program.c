@@ -1,5 +1,7 @@
 #include "program.h"
 
+#include "base/path.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,10 +49,9 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
 		directories = DEFAULT_PATH;
 	/* An empty entry is the current directory. An empty PATH is one empty entry. */
 	while (more && !found) {
-		int length = (int)strcspn(directories, ":");
-		int written = snprintf(path, PATH_MAX, "%.*s%s%s", length, directories, length ? "/" : "", name);
+		size_t length = strcspn(directories, ":");
 
-		found = written < PATH_MAX && is_executable(path);
+		found = path_join_part(path, length ? directories : ".", length ? length : 1, name) && is_executable(path);
 		more = directories[length] != '\0';
 		directories += length + more;
 	}

@@ -1,11 +1,12 @@
 #include "cli/actions.h"
-#include "state/segment/segment.h"
+#include "state/revision_text.h"
 
 #include "cli/gpus.h"
 #include "cli/time_given.h"
 #include "driver.h"
 #include "environment.h"
 #include "front.h"
+#include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
 #include "membership.h"
 #include "mps/client.h"
@@ -13,8 +14,7 @@
 #include "probe.h"
 #include "program.h"
 #include "select/set.h"
-#include "state/revision_text.h"
-#include "strict.h"
+#include "state/segment/segment.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static int check_others(const struct options *options, const char *directory, st
 	return options->strict ? result : 0;
 }
 
-/* Who gives way to programs without a priority, gives way between blocks, too. */
+/* A program that gives way to programs without a priority also gives way between blocks. */
 static enum mps_priority mps_priority_of(struct segment_rank rank)
 {
 	enum mps_priority priority = MPS_PRIORITY_AS_IT_IS;
@@ -151,11 +151,38 @@ static int find_partition(struct partition *partition, const struct options *opt
 	return result;
 }
 
+static int check_gpu(const struct topology *gpu, struct error *error)
+{
+	const struct qmd_family *family = qmd_family_for(gpu->compute_major, gpu->compute_minor);
+	char pci[PCI_ADDRESS_TEXT];
+
+	pci_address_format(gpu->pci, pci);
+	if (!family)
+		return error_set(error, "GPU %s: launch descriptors of compute capability %u.%u are not known: "
+		                        "--strict starts nothing there", pci, gpu->compute_major, gpu->compute_minor);
+	if (topology_mask_bits(gpu) > qmd_mask_bits(family))
+		return error_set(error, "GPU %s: its launch descriptors cannot name all of its TPCs: "
+		                        "--strict starts nothing there", pci);
+	if (!qmd_shows_must_fit(family))
+		return error_set(error, "GPU %s: before Hopper, a cooperative node of a CUDA graph that does not fit its "
+		                        "partition is not recognised, and hangs: --strict starts nothing there", pci);
+	return 0;
+}
+
+static int check_gpus(const struct segment_revision *revision, const struct topology_list *list, struct error *error)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; i < revision->count && result == 0; i++)
+		result = check_gpu(topology_find(list, revision->partitions[i].pci), error);
+	return result;
+}
+
 /* Checks for --strict that all promises can be kept: -1 with the reason. */
 static int check_promises(const struct partition *partition, const struct environment *environment,
                           struct error *error)
 {
-	return strict_check_gpus(&partition->revision, &partition->list, error) < 0 ? -1 : probe(environment, error);
+	return check_gpus(&partition->revision, &partition->list, error) < 0 ? -1 : probe(environment, error);
 }
 
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)

@@ -2,17 +2,16 @@
 
 #include "base/driver_names.h"
 #include "base/trust.h"
-#include "ldconfig.h"
-#include "start/bypass.h"
 #include "start/driver.h"
-#include "start/own_library.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- the plan ---------------------------------------------------------------------------------------------- */
@@ -51,14 +50,14 @@ int plan_find_library(struct plan *plan, struct error *error)
 int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
-	struct bypass bypass;
+	struct driver_bypass bypass;
 
 	if (driver_find_in_cache(DRIVER_NAME, driver)) {
 		add_link(plan, plan->driver, DRIVER_LINK, driver);
 		add_link(plan, plan->directory, DRIVER_NAME, "../" DRIVER_NAME);
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
 			add_link(plan, plan->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
-	} else if (bypass_find(&bypass)) {
+	} else if (driver_find_bypass(&bypass)) {
 		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
 		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
 		                 bypass.where);
@@ -164,4 +163,40 @@ bool plan_read_configuration(char directory[PATH_MAX])
 	if (file)
 		fclose(file);
 	return file != NULL;
+}
+
+/* --- the dynamic linker's cache ---------------------------------------------------------------------------------- */
+
+#define PROGRAM "/sbin/ldconfig" /* not searched in PATH: root runs it */
+
+static int start(pid_t *pid, const char *cache, int held)
+{
+	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
+	char *const environment[] = {NULL}; /* no locale: the order in which files are read depends on it */
+	posix_spawn_file_actions_t actions;
+
+	posix_spawn_file_actions_init(&actions);
+	/* It warns of directories that do not exist, which is common and harmless. */
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
+	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
+
+	posix_spawn_file_actions_destroy(&actions);
+	return failed;
+}
+
+int plan_make_cache(const char *cache, int held, struct error *error)
+{
+	int status = -1;
+	pid_t pid;
+	int failed = start(&pid, cache, held);
+
+	if (failed) {
+		errno = failed;
+		return error_set_errno(error, PROGRAM ", which makes the dynamic linker's cache");
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to see why");
 }

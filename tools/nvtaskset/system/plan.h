@@ -52,6 +52,12 @@ int plan_check_library(const struct plan *plan, struct error *error);
 int plan_make_directories(const struct plan *plan, struct error *error);
 int plan_write_configuration(const struct plan *plan, struct error *error);
 
+/* Rebuilds the dynamic linker's cache in the file `cache` by ldconfig, from the directories that the files in /etc/ld.so.conf.d name,
+ * and changes nothing else: no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig
+ * keeps the descriptor `held` open: a lock that must last until it has ended, even if we are killed. */
+#define LDCONFIG_CACHE "/etc/ld.so.cache"
+int plan_make_cache(const char *cache, int held, struct error *error);
+
 /* --- what is there ----------------------------------------------------------------------------------------------- */
 
 bool plan_link_is_made(const struct link *link);

@@ -13,11 +13,9 @@
 #include "cli/actions.h"
 
 #include "base/driver_names.h"
-#include "ldconfig.h"
 #include "plan.h"
-#include "start/bypass.h"
+#include "start/driver.h"
 #include "start/loader_cache.h"
-#include "start/own_library.h"
 #include "start/probe.h"
 
 #include <fcntl.h>
@@ -71,7 +69,7 @@ static int test_cache(const struct plan *plan, struct error *error)
 	char cache[PATH_MAX];
 
 	snprintf(cache, sizeof cache, "%.*s/" TEST_CACHE, PATH_MAX - 64, plan->directory);
-	int result = ldconfig_make(cache, plan->lock, error);
+	int result = plan_make_cache(cache, plan->lock, error);
 
 	if (result == 0)
 		result = check_cache(plan, cache, error);
@@ -98,7 +96,7 @@ static void undo(const struct plan *plan)
 	unlink(CONFIGURATION);
 	/* As long as the cache leads programs to our files, these must stay. */
 	if (!loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours) ||
-	    ldconfig_make(LDCONFIG_CACHE, plan->lock, NULL) == 0)
+	    plan_make_cache(LDCONFIG_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
 }
 
@@ -114,7 +112,7 @@ static int enable(const struct plan *plan, const struct options *options, struct
 	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
 	print_step(options, "rebuilding %s", LDCONFIG_CACHE);
-	if (ldconfig_make(LDCONFIG_CACHE, plan->lock, error) < 0)
+	if (plan_make_cache(LDCONFIG_CACHE, plan->lock, error) < 0)
 		return -1;
 	print_step(options, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
@@ -131,9 +129,9 @@ static void show_plan(const struct plan *plan)
 /* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
 static void warn_of_bypass(void)
 {
-	struct bypass bypass;
+	struct driver_bypass bypass;
 
-	if (bypass_find(&bypass))
+	if (driver_find_bypass(&bypass))
 		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: start them "
 		                "with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
 }
@@ -202,7 +200,7 @@ static int disable(const struct plan *plan, const char *directory, bool configur
 {
 	if (configured && rename(CONFIGURATION, INACTIVE) < 0)
 		return error_set_errno(error, CONFIGURATION);
-	if (ldconfig_make(LDCONFIG_CACHE, plan->lock, error) < 0) {
+	if (plan_make_cache(LDCONFIG_CACHE, plan->lock, error) < 0) {
 		if (configured)
 			rename(INACTIVE, CONFIGURATION);
 		return -1;

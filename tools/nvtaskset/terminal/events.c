@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 int64_t event_now(void)
@@ -20,7 +21,7 @@ int64_t event_due_after(int64_t due, double seconds)
 	return due + period > time ? due + period : time + period;
 }
 
-enum event event_wait(int64_t until, int signals, int keys)
+static enum event wait_once(int64_t until, int signals, int keys)
 {
 	struct pollfd files[] = {
 		{.fd = signals, .events = POLLIN},
@@ -41,8 +42,26 @@ enum event event_wait(int64_t until, int signals, int keys)
 	return event;
 }
 
-int event_end_closed(struct error *error)
+enum event event_wait(int64_t until, int signals, int keys, const struct meanwhile *meanwhile)
 {
+	enum event event;
+	bool is_due;
+
+	do {
+		int64_t next = meanwhile->act ? event_now() + meanwhile->every_ms : until;
+
+		event = wait_once(next < until ? next : until, signals, keys);
+		is_due = event_now() >= until;
+		if (event == EVENT_TIME && !is_due && meanwhile->act)
+			meanwhile->act(meanwhile->context);
+	} while (event == EVENT_TIME && !is_due);
+	return event;
+}
+
+int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error)
+{
+	if (event_wait(until, -1, -1, meanwhile) != EVENT_CLOSED)
+		return 0;
 	/* A descriptor that was closed before we began is no pipe. */
 	if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
 		raise(SIGPIPE);

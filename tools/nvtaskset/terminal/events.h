@@ -15,6 +15,13 @@ enum event {
 	EVENT_CLOSED  /* standard output has no reader any more */
 };
 
+/* What is done again and again during a wait; all zero is nothing. */
+struct meanwhile {
+	void (*act)(void *context);
+	void *context;
+	int64_t every_ms;
+};
+
 /* Milliseconds since a fixed moment. */
 int64_t event_now(void);
 
@@ -22,9 +29,10 @@ int64_t event_now(void);
 int64_t event_due_after(int64_t due, double seconds);
 
 /* Waits for an event, until `until`, as of event_now. `signals` and `keys` are descriptors, or -1. */
-enum event event_wait(int64_t until, int signals, int keys);
+enum event event_wait(int64_t until, int signals, int keys, const struct meanwhile *meanwhile);
 
-/* Ends as a write to a closed pipe would: by SIGPIPE, or by an error if that is ignored. Always -1. */
-int event_end_closed(struct error *error);
+/* Waits until then. If standard output has no reader any more, it ends as a write to a closed pipe would: by SIGPIPE, or
+ * by -1 with the reason if that is ignored. */
+int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
 
 #endif

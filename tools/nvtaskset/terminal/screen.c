@@ -106,13 +106,6 @@ void screen_take_signal(struct screen *screen)
 		enter(screen);
 }
 
-bool screen_take_key(const struct screen *screen)
-{
-	char key = 0;
-
-	return read(screen->keys, &key, 1) <= 0 || key == 'q' || key == 'Q';
-}
-
 size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room)
 {
 	ssize_t length = read(screen->keys, bytes, room);

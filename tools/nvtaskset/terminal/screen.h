@@ -24,11 +24,10 @@ struct screen {
 int screen_open(struct screen *screen, struct error *error);
 void screen_close(struct screen *screen);
 
-/* Once `signals` or `keys` can be read. */
+/* Once `signals` can be read. */
 void screen_take_signal(struct screen *screen);
-bool screen_take_key(const struct screen *screen); /* whether the key ends the program */
 
-/* The bytes that the keys have sent, of which there is at least one; 0 if the keyboard is gone. */
+/* Once `keys` can be read: the bytes that the keys have sent, of which there is at least one; 0 if the keyboard is gone. */
 size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room);
 
 /* Shows lines in place of those before: as many as there are rows; where there are more, the last row says how many. They are

@@ -1,122 +1,144 @@
 #include "watch.h"
 
-#include "events.h"
 #include "screen.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* --- one display ------------------------------------------------------------------------------------------------- */
+static const struct screen *shown; /* NULL: nothing is on the screen */
 
-struct page {
-	char *text;
-	size_t length;
-};
-
-static int take_look(const struct view *view, const struct terminal *terminal, struct page *page, struct error *error)
+bool watch_is_wanted(void)
 {
-	FILE *file = open_memstream(&page->text, &page->length);
+	static const struct meanwhile nothing;
 
-	if (!file)
+	return shown && event_wait(0, shown->signals, shown->keys, &nothing) != EVENT_TIME;
+}
+
+typedef int page_output(char *text, size_t length, const struct terminal *terminal, struct error *error);
+
+static int display(const struct watch *watch, const struct terminal *terminal, page_output *output, struct error *error)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *page = open_memstream(&text, &length);
+
+	if (!page)
 		return error_set(error, "no memory");
-	int result = view->look(view->subject, terminal, file, error);
+	int result = watch->draw(watch->subject, terminal, page, error);
 
-	if (fclose(file) != 0 && result == 0)
+	if (fclose(page) != 0 && result == 0)
 		result = error_set(error, "no memory");
-	if (result < 0)
-		free(page->text);
+	if (result == 0)
+		result = output(text, length, terminal, error);
+	free(text);
 	return result;
 }
 
 /* --- a file or a pipe -------------------------------------------------------------------------------------------- */
 
-static int write_look(const struct view *view, bool first, struct error *error)
+static int write_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
+{
+	(void)terminal;
+	return terminal_write(text, length, error);
+}
+
+static int write_next(const struct watch *watch, bool is_first, struct error *error)
 {
 	struct terminal terminal = terminal_look();
-	struct page page;
-	int result = take_look(view, &terminal, &page, error);
+	int result = is_first || watch->is_data ? 0 : terminal_write("\n", 1, error);
 
-	if (result == 0) {
-		if (!first && !view->is_data)
-			result = terminal_write("\n", 1, error);
+	terminal.rows = TERMINAL_ENDLESS;
+	return result == 0 ? display(watch, &terminal, write_page, error) : -1;
+}
+
+static int watch_stream(const struct watch *watch, double seconds, bool once, struct error *error)
+{
+	int64_t due = watch->is_measured ? event_due_after(event_now(), seconds) : event_now();
+	bool is_first = true;
+	int result;
+
+	do {
+		result = event_wait_until(due, &watch->meanwhile, error);
 		if (result == 0)
-			result = terminal_write(page.text, page.length, error);
-		free(page.text);
-	}
+			result = watch->update(watch->subject, error);
+		if (result == 0)
+			result = write_next(watch, is_first, error);
+		due = event_due_after(watch->is_measured ? event_now() : due, seconds);
+		is_first = false;
+	} while (result == 0 && !once);
 	return result;
 }
 
-static int watch_stream(const struct view *view, double seconds, struct error *error)
+/* --- one page after another, on the screen --------------------------------------------------------------------------- */
+
+static int draw_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
 {
-	int64_t due = event_now();
-	int result = write_look(view, true, error);
-
-	while (result == 0) {
-		due = event_due_after(due, seconds);
-		if (event_wait(due, -1, -1) == EVENT_CLOSED)
-			result = event_end_closed(error);
-		else
-			result = write_look(view, false, error);
-	}
-	return result;
+	(void)length;
+	return screen_draw(text, terminal, error);
 }
 
-/* --- one look after another, on the screen --------------------------------------------------------------------------- */
-
-static int draw_look(const struct view *view, struct error *error)
+static int draw_on_screen(const struct watch *watch, struct error *error)
 {
 	struct terminal terminal = terminal_look();
-	struct page page;
 
-	if (take_look(view, &terminal, &page, error) < 0)
-		return -1;
-	int result = screen_draw(page.text, &terminal, error);
-
-	free(page.text);
-	return result;
+	return display(watch, &terminal, draw_page, error);
 }
 
-static int watch_screen(const struct view *view, double seconds, struct error *error)
+/* False if the keys, or that there are none any more, end it. */
+static bool take_keys(const struct watch *watch, const struct screen *screen)
+{
+	char bytes[256];
+	size_t length = screen_read_keys(screen, bytes, sizeof bytes);
+	bool goes_on = length > 0;
+
+	if (goes_on && watch->take_keys)
+		goes_on = watch->take_keys(watch->subject, bytes, length);
+	else if (goes_on)
+		goes_on = !memchr(bytes, 'q', length) && !memchr(bytes, 'Q', length);
+	return goes_on;
+}
+
+static int watch_screen(const struct watch *watch, double seconds, struct error *error)
 {
 	struct screen screen;
-	bool ends = false;
+	bool goes_on = true;
 
 	if (screen_open(&screen, error) < 0)
 		return -1;
-	int64_t due = event_now() + (int64_t)(seconds * 1000);
-	int result = draw_look(view, error);
+	shown = &screen;
+	int64_t due = event_due_after(event_now(), seconds);
+	int result = watch->is_measured ? 0 : watch->update(watch->subject, error);
 
-	while (result == 0 && !ends) {
-		enum event event = event_wait(due, screen.signals, screen.keys);
+	if (result == 0)
+		result = draw_on_screen(watch, error);
+	while (result == 0 && goes_on) {
+		enum event event = event_wait(due, screen.signals, screen.keys, &watch->meanwhile);
 
-		if (event == EVENT_SIGNAL)
+		if (event == EVENT_SIGNAL) {
 			screen_take_signal(&screen);
-		else if (event == EVENT_KEY)
-			ends = screen_take_key(&screen);
-		else if (event == EVENT_CLOSED)
+		} else if (event == EVENT_KEY) {
+			goes_on = take_keys(watch, &screen);
+		} else if (event == EVENT_CLOSED) {
 			result = error_set(error, "standard output: the terminal is gone");
-		else
+		} else {
+			result = watch->update(watch->subject, error);
 			due = event_due_after(due, seconds);
-		if (result == 0 && !ends)
-			result = draw_look(view, error);
+		}
+		if (result == 0 && goes_on)
+			result = draw_on_screen(watch, error);
 	}
+	shown = NULL;
 	screen_close(&screen);
 	return result;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
-int watch(const struct view *view, double seconds, struct error *error)
+int watch(const struct watch *watch, double seconds, bool once, struct error *error)
 {
-	int result;
-
 	terminal_use_locale();
 	struct terminal terminal = terminal_look();
 
-	if (seconds <= 0)
-		result = write_look(view, true, error);
-	else if (terminal.moves_cursor && !view->is_data)
-		result = watch_screen(view, seconds, error);
-	else
-		result = watch_stream(view, seconds, error);
-	return result;
+	return terminal.moves_cursor && !watch->is_data && !once ? watch_screen(watch, seconds, error)
+	                                                        : watch_stream(watch, seconds, once, error);
 }

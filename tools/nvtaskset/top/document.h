@@ -1,4 +1,4 @@
-/* A look as a JSON document, which docs/json.md describes. */
+/* A look as a JSON document, which json.md describes. */
 #ifndef NVTASKSET_DOCUMENT_H
 #define NVTASKSET_DOCUMENT_H
 

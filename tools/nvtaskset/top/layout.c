@@ -1,6 +1,5 @@
 #include "layout.h"
 
-#include "columns.h"
 #include "terminal/text.h"
 
 #include <stdlib.h>
@@ -50,132 +49,15 @@ static const char *end_style(const struct sheet *sheet)
 	return sheet->terminal->moves_cursor ? "\033[m" : "";
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------- */
-
-static const char *format_percent(char text[CELL_MAX], struct reading share)
-{
-	snprintf(text, CELL_MAX, "%.1f", share.value * 100);
-	return share.is_known ? text : "-";
-}
-
-/* What the note at the end explains. */
-static const char *format_busy(char text[CELL_MAX], const struct top_row *row)
-{
-	const char *mark = row->is_presence ? "p" : row->shares ? "*" : "";
-
-	snprintf(text, CELL_MAX, "%.1f%s", row->busy.value * 100, mark);
-	return row->busy.is_known ? text : "-";
-}
-
-/* Of things that come one by one, `decimals` is 0. */
-static const char *format_count(char text[CELL_MAX], struct reading count, int decimals)
-{
-	if (!count.is_known)
-		return "-";
-	if (count.value >= 1e7)
-		snprintf(text, CELL_MAX, "%.4gM", count.value / 1e6);
-	else
-		snprintf(text, CELL_MAX, "%.*f", count.value < 10 ? decimals : 0, count.value);
-	return text;
-}
-
-/* As top does: minutes, or hours. */
-static const char *format_time(char text[CELL_MAX], struct reading time)
-{
-	unsigned long seconds = (unsigned long)time.value, minutes = seconds / 60;
-
-	if (!time.is_known)
-		return "-";
-	if (seconds < 3600)
-		snprintf(text, CELL_MAX, "%lu:%05.2f", minutes, time.value - (double)minutes * 60);
-	else
-		snprintf(text, CELL_MAX, "%lu:%02lu:%02lu", minutes / 60, minutes % 60, seconds % 60);
-	return text;
-}
-
-static const char *format_duration(char text[CELL_MAX], struct reading nanoseconds)
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	double value = nanoseconds.value;
-	size_t unit = 0;
-
-	for (; value >= 1000 && unit < 3; unit++)
-		value /= 1000;
-	snprintf(text, CELL_MAX, "%.*f%s", unit > 0 ? 1 : 0, value, units[unit]);
-	return nanoseconds.is_known ? text : "-";
-}
-
 /* --- the table of programs ------------------------------------------------------------------------------------------ */
 
-static const struct column top_columns[] = {
-#define TOP_COLUMN_ENTRY(identifier, heading, number, rank, widest, may_be_missing) {heading, number, rank, widest, may_be_missing},
-	TOP_COLUMNS(TOP_COLUMN_ENTRY)
-#undef TOP_COLUMN_ENTRY
-};
-
-_Static_assert(TOP_COLUMN_COUNT <= COLUMNS_MAX, "there is room");
-
-static const char *top_cell(const void *context, size_t number, unsigned int column, char text[CELL_MAX])
-{
-	const struct model *model = context;
-	const struct top_row *row = &model->rows[number];
-	const char *cell = text;
-
-	switch ((enum top_column)column) {
-	case TOP_PID:
-		snprintf(text, CELL_MAX, "%d", row->pid);
-		break;
-	case TOP_USER:
-		cell = row->user;
-		break;
-	case TOP_GPU:
-		cell = row->gpu[0] != '\0' ? row->gpu : "-";
-		break;
-	case TOP_TPCS:
-		cell = row->tpcs;
-		break;
-	case TOP_QUOTA:
-		cell = row->quota;
-		break;
-	case TOP_PRIORITY:
-		cell = row->priority;
-		break;
-	case TOP_WEIGHT:
-		cell = row->weight;
-		break;
-	case TOP_POLICY:
-		cell = row->policy;
-		break;
-	case TOP_LENDING:
-		cell = row->lending;
-		break;
-	case TOP_BUSY:
-		cell = format_busy(text, row);
-		break;
-	case TOP_TPC:
-		cell = format_percent(text, row->tpc);
-		break;
-	case TOP_RATE:
-		cell = format_count(text, row->rate, 1);
-		break;
-	case TOP_IN_FLIGHT:
-		cell = format_count(text, row->in_flight, 0);
-		break;
-	case TOP_TIME:
-		cell = format_time(text, row->time);
-		break;
-	case TOP_COMMAND:
-	case TOP_COLUMN_COUNT:
-		cell = row->command;
-		break;
-	}
-	return cell;
-}
+_Static_assert(TOP_COLUMN_COUNT <= COLUMNS_MAX && KERNEL_NUMBER_COUNT + 1 <= COLUMNS_MAX, "there is room");
 
 static struct table table_of_programs(const struct model *model, const struct terminal *terminal)
 {
-	struct table table = {.columns = top_columns, .column_count = TOP_COLUMN_COUNT, .row_count = model->row_count,
-	                      .cell = top_cell, .context = model, .utf8 = terminal->utf8};
+	struct table table = {.columns = top_columns, .column_count = TOP_COLUMN_COUNT, .items = model->rows,
+	                      .item_size = sizeof model->rows[0], .item_count = model->row_count, .cell = cell_of_row,
+	                      .utf8 = terminal->utf8};
 
 	table_fit(&table, terminal->columns);
 	return table;
@@ -213,33 +95,28 @@ static void draw_rows(struct sheet *sheet, const struct table *table, const stru
 
 /* --- the kernels of one program --------------------------------------------------------------------------------------- */
 
-/* The columns of Nsight Systems' cuda_gpu_kern_sum, and of how many instances the times are. */
 static const struct column kernel_columns[] = {
-	{"TIME%", true, 0, 0, false}, {"TOTAL", true, 3, 0, false},  {"INSTANCES", true, 2, 0, false}, {"TIMED", true, 8, 0, false},
-	{"AVG", true, 1, 0, false},   {"MED", true, 4, 0, false},    {"MIN", true, 5, 0, false},       {"MAX", true, 6, 0, false},
-	{"STDDEV", true, 7, 0, false}, {"NAME", false, 0, 0, false},
+#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, true},
+	KERNEL_NUMBERS(KERNEL_COLUMN)
+#undef KERNEL_COLUMN
+	{.heading = "NAME", .what = KERNEL_NUMBER_COUNT},
 };
 
-_Static_assert(sizeof kernel_columns / sizeof kernel_columns[0] <= COLUMNS_MAX, "there is room");
-
-static const char *kernel_cell(const void *context, size_t number, unsigned int column, char text[CELL_MAX])
+static const char *kernel_cell(const void *item, unsigned int what, char text[CELL_MAX])
 {
-	const struct kernel_activity *kernel = &((const struct model *)context)->kernels[number];
-	const struct reading durations[] = {kernel->average, kernel->median, kernel->shortest, kernel->longest, kernel->deviation};
+	const struct kernel_activity *kernel = item;
 	const char *cell;
 
-	if (column == 0)
-		cell = format_percent(text, kernel->share);
-	else if (column == 1)
-		cell = format_duration(text, kernel->sum);
-	else if (column == 2)
-		cell = format_count(text, reading_of((double)kernel->instances), 0);
-	else if (column == 3)
-		cell = format_count(text, reading_of((double)kernel->timed), 0);
-	else if (column < 9)
-		cell = format_duration(text, durations[column - 4]);
-	else
+	if (what == KERNEL_NUMBER_COUNT)
 		cell = kernel->name;
+	else if (what == KERNEL_SHARE)
+		cell = cell_percent(kernel->numbers[what], text);
+	else if (what == KERNEL_OVERRUNS && !kernel->numbers[what].is_known)
+		cell = "";
+	else if (what == KERNEL_INSTANCES || what == KERNEL_TIMED || what == KERNEL_OVERRUNS)
+		cell = cell_count(kernel->numbers[what], 0, text);
+	else
+		cell = cell_duration(kernel->numbers[what], text);
 	return cell;
 }
 
@@ -248,8 +125,8 @@ static void draw_kernels(struct sheet *sheet, const struct model *model, const s
 {
 	size_t left = model->kernel_count - first, shown = left <= count ? left : count > 0 ? count - 1 : 0;
 
-	struct table table = {.columns = kernel_columns, .column_count = sizeof kernel_columns / sizeof kernel_columns[0],
-	                      .row_count = model->kernel_count, .cell = kernel_cell, .context = model,
+	struct table table = {.columns = kernel_columns, .column_count = KERNEL_NUMBER_COUNT + 1, .items = model->kernels,
+	                      .item_size = sizeof model->kernels[0], .item_count = model->kernel_count, .cell = kernel_cell,
 	                      .utf8 = sheet->terminal->utf8};
 
 	if (model->why_no_kernels) {
@@ -286,13 +163,13 @@ static struct load load_of(const struct model *model, const struct top_gpu *gpu)
 	struct load load = {.programs = 0};
 
 	for (size_t i = 0; i < model->all_count; i++) {
-		const struct top_row *row = &model->all[i];
-		bool is_here = row->gpu[0] != '\0' && pci_address_equal(row->pci, gpu->pci);
+		const struct row *row = &model->all[i];
+		bool is_here = row->has_gpu && pci_address_equal(row->pci, gpu->pci);
 
 		load.programs += is_here;
-		load.known += is_here && row->tpc.is_known;
+		load.known += is_here && row->numbers[NUMBER_TPC_SHARE].is_known;
 		load.is_in_turns = load.is_in_turns || (is_here && row->is_presence);
-		load.share += is_here ? row->tpc.value : 0;
+		load.share += is_here ? row->numbers[NUMBER_TPC_SHARE].value : 0;
 	}
 	load.is_in_turns = load.is_in_turns && load.programs > 1;
 	/* Times in TPCs that programs share count for each of them. */
@@ -335,14 +212,14 @@ static void draw_bar(struct sheet *sheet, const struct model *model, const struc
 	double share = 0;
 
 	for (size_t i = 0; i < model->all_count; i++) {
-		const struct top_row *row = &model->all[i];
+		const struct row *row = &model->all[i];
 
-		if (row->gpu[0] != '\0' && pci_address_equal(row->pci, gpu->pci) && row->tpc.is_known) {
-			share += row->tpc.value;
+		if (row->has_gpu && pci_address_equal(row->pci, gpu->pci) && row->numbers[NUMBER_TPC_SHARE].is_known) {
+			share += row->numbers[NUMBER_TPC_SHARE].value;
 			size_t end = cells_of(share, width);
 
 			if (end > done)
-				draw_part(sheet, row->pid, end - done, number);
+				draw_part(sheet, (int)row->process->pid, end - done, number);
 			done = end > done ? end : done;
 			number++;
 		}
@@ -360,7 +237,7 @@ static void draw_gpu(struct sheet *sheet, const struct model *model, const struc
 	size_t width = sheet->terminal->columns > used ? sheet->terminal->columns - used : 0;
 
 	width = width > BAR_MAX ? BAR_MAX : width;
-	snprintf(number, sizeof number, "%s", format_percent(words, (struct reading){.is_known = is_known, .value = load.share}));
+	snprintf(number, sizeof number, "%s", cell_percent(reading_if(is_known, load.share), words));
 	snprintf(words, sizeof words, "%s", load.programs == 0 ? "no program" : load.known == 0 ? "not known" :
 	         load.is_in_turns ? "in turns" : "");
 	fprintf(sheet->line, "GPU %s ", gpu->label);
@@ -396,7 +273,7 @@ static size_t count_programs(const struct model *model)
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->all_count; i++)
-		count += i == 0 || model->all[i].pid != model->all[i - 1].pid;
+		count += i == 0 || model->all[i].process != model->all[i - 1].process;
 	return count;
 }
 

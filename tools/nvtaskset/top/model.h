@@ -4,13 +4,12 @@
 #ifndef NVTASKSET_MODEL_H
 #define NVTASKSET_MODEL_H
 
-#include "cli/time_given.h"
-#include "gpu/topology/topology.h"
 #include "show/activity.h"
+#include "show/cells.h"
 #include "terminal/text.h"
 
-/* X(identifier, heading, whether it is a number, rank, widest cell, whether it may be missing; see columns.h). The first
- * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
+/* X(what its cells tell, heading, whether it is a number, rank, widest cell, whether it may be missing; see show/table.h). The
+ * first column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
 #define TOP_COLUMNS(X)                                  \
 	X(PID, "PID", true, 0, 0, false)                \
 	X(USER, "USER", false, 9, 16, false)            \
@@ -24,16 +23,18 @@
 	X(BUSY, "BUSY%", true, 2, 0, false)             \
 	X(TPC, "TPC%", true, 10, 0, false)              \
 	X(RATE, "KERNELS/s", true, 7, 0, false)         \
-	X(IN_FLIGHT, "INFLIGHT", true, 11, 0, false)    \
+	X(WAITING, "INFLIGHT", true, 11, 0, false)      \
 	X(TIME, "TIME", true, 13, 0, false)             \
 	X(COMMAND, "COMMAND", false, 1, 0, false)
 
 enum top_column {
-#define TOP_COLUMN_ENUM(identifier, heading, number, rank, widest, may_be_missing) TOP_##identifier,
+#define TOP_COLUMN_ENUM(what, heading, number, rank, widest, may_be_missing) TOP_##what,
 	TOP_COLUMNS(TOP_COLUMN_ENUM)
 #undef TOP_COLUMN_ENUM
 	TOP_COLUMN_COUNT
 };
+
+extern const struct column top_columns[TOP_COLUMN_COUNT];
 
 #define VIEW_TEXT 64
 
@@ -53,23 +54,6 @@ struct view {
 	bool is_paused, is_help;
 };
 
-/* A row of the table. The texts are clean (text.h). */
-struct top_row {
-	int pid;
-	const char *user, *command;
-	char gpu[PCI_ADDRESS_TEXT]; /* as -G names it; "" for none */
-	char tpcs[TPCSET_TEXT];
-	/* What it was given of the time: "" where it was not; in brackets where it is not in force. */
-	char quota[TIME_TEXT + 2], priority[TIME_TEXT + 2], weight[TIME_TEXT + 2], policy[TIME_TEXT + 2];
-	char lending[24];
-	struct pci_address pci;
-	struct reading busy, tpc, rate, in_flight, time;
-	struct reading limit; /* the share of the time that its quota allows */
-	struct segment_rank rank;
-	bool is_presence; /* busy, tpc and time contain the turns of other programs */
-	bool shares;      /* it has TPCs there that another program has, too; not told where is_presence is */
-};
-
 struct top_gpu {
 	char label[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
 	struct pci_address pci;
@@ -79,9 +63,9 @@ struct model {
 	pid_t pid;      /* the only process, with its kernels; 0: all processes */
 	bool has_ended; /* that process */
 	size_t row_count;
-	struct top_row *rows;
+	struct row *rows;
 	size_t all_count; /* rows of all users */
-	struct top_row *all;
+	struct row *all;
 	unsigned int gpu_count;
 	struct top_gpu gpus[TOPOLOGY_GPUS_MAX];
 	size_t kernel_count;
@@ -99,7 +83,7 @@ int model_make(struct model *model, const struct activities *activities, const s
 void model_free(struct model *model);
 
 /* Whether the row, or the kernel's name, contains the text that is searched for. */
-bool model_matches(const struct top_row *row, const char *search);
+bool model_matches(const struct row *row, const char *search);
 bool model_kernel_matches(const struct kernel_activity *kernel, const char *search);
 
 #endif

@@ -1,0 +1,27 @@
+/*
+ * Streams in which a launch may not start at once, since a call before it makes the stream wait for an event, a value or the host.
+ * They do until a launch that came after such a call has ended. Streams whose numbers are alike are taken for one.
+ */
+#ifndef NVTASKSET_DRIVER_STREAMS_H
+#define NVTASKSET_DRIVER_STREAMS_H
+
+#include "cuda.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A number: two handles are those of many streams, one in each context, or one of each thread there. */
+uintptr_t streams_number(CUstream stream, CUcontext context);
+
+/* In the lower half a bit for those that wait, in the upper one for those of them into which something was launched since. */
+extern _Atomic uint64_t streams_waiting __attribute__((visibility("hidden")));
+
+/* This stream waits; a launch goes into it. From any thread. */
+void streams_wait(CUstream stream, CUcontext context);
+void streams_launch(CUstream stream, CUcontext context);
+
+/* Whether a launch into this stream may have to wait. `is_idle`: nothing of the process is in flight. */
+bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle);
+
+#endif

@@ -1,0 +1,45 @@
+#include "loans.h"
+
+#include "base/extremes.h"
+
+void loans_add(struct loans *loans, const struct look_times *times)
+{
+	for (size_t i = 0; i < times->kernel_count; i++) {
+		if (times->kernels[i].is_borrowed)
+			loans->list[loans->count++ % LOANS_MAX] = times->kernels[i];
+	}
+}
+
+static uint64_t oldest(const struct loans *loans)
+{
+	return loans->count > LOANS_MAX ? loans->count - LOANS_MAX : 0;
+}
+
+/* The number of the first one that was made at this time, or later. They are in the order of launches, or nearly so. */
+static uint64_t find(const struct loans *loans, uint64_t time)
+{
+	uint64_t first = oldest(loans), end = loans->count;
+
+	while (first < end) {
+		uint64_t middle = first + (end - first) / 2;
+
+		if (loans->list[middle % LOANS_MAX].launched_ns < time)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+uint64_t loans_wait(const struct loans *loans, const struct look_kernel *lender)
+{
+	uint64_t number = find(loans, lender->launched_ns), until = lender->launched_ns;
+
+	for (int i = 0; i < LOANS_IN_FLIGHT && number-- > oldest(loans); i++) {
+		const struct look_kernel *borrowed = &loans->list[number % LOANS_MAX];
+
+		if (pci_address_equal(borrowed->pci, lender->pci))
+			until = max_u64(until, borrowed->ended_ns);
+	}
+	return until - lender->launched_ns;
+}

@@ -1,0 +1,79 @@
+/*
+ * What is seen at the gates of all GPUs, and is left there by each launch. Threads of the program use the first half of this
+ * at the same time, and our thread the second.
+ */
+#ifndef NVTASKSET_TIME_GATE_GATES_H
+#define NVTASKSET_TIME_GATE_GATES_H
+
+#include "launch/account/lengths.h"
+#include "others.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gpu;
+
+struct gate_state {
+	atomic_bool listens;    /* calls are announced to us: since there was somebody with a higher claim, or a quota; for ever */
+	atomic_bool is_open;    /* launches are decided about */
+	atomic_bool takes_any;  /* there is no window */
+	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked */
+	struct lending_episode episode;
+	atomic_uint waiting;    /* so many threads wait */
+	_Atomic uint32_t news;  /* what those sleep on that wait for the quota */
+	_Atomic uint64_t left_ns;        /* of the quota in this period; UINT64_MAX: there is none */
+	_Atomic uint64_t held, held_ns;  /* launches that have waited */
+	_Atomic uint64_t bounded, overruns; /* episodes that have ended without; launches that took longer than they may */
+	atomic_bool has_more, is_too_long; /* a launch went there; one did not, since it takes too long */
+};
+extern struct gate_state gate_state __attribute__((visibility("hidden")));
+
+/* Of one GPU, by gpus_number. */
+struct gate {
+	struct others_on_gpu views[2];
+	atomic_uint current;         /* which of them */
+	atomic_uint readers[2];
+	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
+	_Atomic uint64_t longest_ns; /* of the launches since nothing was in flight */
+	_Atomic uint64_t ending;     /* what is in flight, if it is one kernel, is about to end then */
+	_Atomic uint32_t last_how;   /* the last launch went */
+	struct measure measure;
+};
+extern struct gate gates[] __attribute__((visibility("hidden")));
+
+/* While a thread reads a view, our thread does not write it. */
+struct others_on_gpu *gate_enter(struct gate *gate);
+void gate_leave(struct gate *gate, const struct others_on_gpu *view);
+
+/* Looks whether what is measured has ended. */
+void gate_measure(struct gate *gate, const struct others_on_gpu *others);
+
+/* Where a launch goes: the TPCs that it may use, as a number, with the view's generation above it. None: its partition. */
+#define WHERE_PART UINT32_C(0x10000)
+#define WHERE_MORE UINT32_C(0x20000) /* and a bit for each of the others whose TPCs are open; */
+#define WHERE_OWN UINT32_C(0x40000)  /* but only those of its partition */
+
+static inline uint32_t where_open(uint32_t how)
+{
+	return how & WHERE_MORE ? how & (WHERE_PART - 1) : 0;
+}
+
+/* --- our thread ------------------------------------------------------------------------------------------------------- */
+
+/* From here on launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
+void gate_set_open(bool is_open);
+
+/* What is left of the quota. Our thread is rung when the process begins to use it. */
+void gate_set_left(uint64_t ns);
+
+/* Looks at the others on this GPU. Adds to `borrowed` what is used there now beyond the process's own TPCs, for `passed` ns. */
+void gate_see(const struct gpu *gpu, const struct others_rules *rules, uint64_t passed, struct segment_borrowed *borrowed);
+
+/* What was measured is looked at, on all GPUs. Returns when to look again. */
+uint64_t gate_look(uint64_t now);
+
+/* In the child of a fork. */
+void gates_after_fork(void);
+
+#endif

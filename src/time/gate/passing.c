@@ -1,0 +1,379 @@
+#include "passing.h"
+
+#include "base/clock.h"
+#include "base/extremes.h"
+#include "base/futex.h"
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/graph_instances.h"
+#include "driver/hook.h"
+#include "driver/streams.h"
+#include "launch/account/account.h"
+#include "launch/space/epoch.h"
+#include "launch/space/residency.h"
+#include "state/kernels/counts_read.h"
+#include "time/demand/wakeup.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define LOOKS_AT_ONCE 40 /* of a launch that waits; then after a pause, and for the quota after another one */
+#define PAUSE_NS UINT64_C(20000)
+#define PAUSE_MAX_NS UINT64_C(500000)
+#define QUOTA_PAUSE_NS UINT64_C(10000000)
+
+/* A graph changes its TPCs for more after so many times what a change costs. */
+#define GRAPH_COSTS 20
+
+/* A launch, from its call's entry until it goes. */
+struct arrival {
+	struct gate *gate;
+	const struct call *call;
+	struct launched_work work;
+	struct length *length;
+	struct passage passage;
+	uint64_t since;          /* it waits; 0: it does not */
+	bool must_go;            /* it must not wait, */
+	bool is_captured;        /* as it will not run now */
+	uint64_t in_part;        /* where it would go there */
+	struct lending_view view; /* at the last look; */
+	uint64_t now;             /* 0: the clock was not read */
+	uint32_t open;
+	uint32_t how;            /* it goes; */
+	bool is_by_law;          /* and nothing else lets it */
+};
+
+/* --- looking ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t now_of(struct arrival *arrival)
+{
+	if (arrival->now == 0)
+		arrival->now = process_clock_ns();
+	return arrival->now;
+}
+
+static bool has_waited(struct arrival *arrival, uint64_t ns)
+{
+	return arrival->since != 0 && now_of(arrival) - arrival->since >= ns;
+}
+
+static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
+{
+	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed);
+	uint64_t ending = atomic_load_explicit(&arrival->gate->ending, memory_order_relaxed);
+
+	arrival->how = arrival->open = 0;
+	arrival->now = 0;
+	arrival->is_by_law = others->count == 0;
+	arrival->view = (struct lending_view){
+		.has_part = others->has_part,
+		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
+		.in_flight = in_flight,
+		.longest_ns = longest,
+		.is_ending = in_flight == 1 && ending != UINT64_MAX && now_of(arrival) >= ending,
+		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
+		.limit_ns = others->limit_ns,
+		.batch_ns = others->batch_ns,
+	};
+	if (atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0)
+		arrival->view.may_wait = streams_may_wait(arrival->work.stream, arrival->call->context, in_flight == 0);
+}
+
+/* --- deciding --------------------------------------------------------------------------------------------------------- */
+
+/* What is in flight must end within what is left: one launch may overrun. Nobody waits for ever for what may itself wait for the
+ * launch: so where something is left, or the process has work in flight on several GPUs. */
+static bool is_held_by_quota(struct arrival *arrival)
+{
+	uint64_t left = atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed), in_flight = arrival->view.in_flight;
+	uint64_t ns = atomic_load(&arrival->length->longest[LENGTH_PART]);
+	bool fits = in_flight == 0 || (ns != 0 && in_flight < lending_fit(max_u64(arrival->view.longest_ns, ns), left));
+
+	return left != UINT64_MAX && (left == 0 || !fits) &&
+	       !(has_waited(arrival, LENDING_EPISODE_NS) && (left != 0 || atomic_load(&gate_state.is_spread)));
+}
+
+/* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
+static bool may_fit(struct arrival *arrival, const struct others_on_gpu *others)
+{
+	struct launch_request request;
+	const struct gpu *gpu = calls_read_request(arrival->call, &request) ? contexts_gpu(arrival->call->context) : NULL;
+
+	if (!gpu || !gpu->topology)
+		return true;
+	struct occupancy need = residency_need(gpu->topology, &request);
+
+	arrival->view.has_part = others->has_part && occupancy_fits(&need, &others->part);
+	return occupancy_fits(&need, &others->all_own);
+}
+
+/* Whether it goes by the law. */
+static bool ask(struct arrival *arrival, struct others_on_gpu *others)
+{
+	struct lending_view *view = &arrival->view;
+	uint32_t open = others_look(others, &view->may_have_more);
+	struct tpcset all = others_tpcs(others, open), own = tpcset_and(&all, &others->all_own);
+	unsigned int part = tpcset_count(&others->part), more = tpcset_count(&all);
+	bool is_own = arrival->work.waits_for_others;
+
+	arrival->open = open;
+	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
+	view->length_ns = others->own_is_unknown ? LENDING_NEVER : lengths_of(arrival->length, part, more, others->limit_ns);
+	view->is_new = lengths_is_new(arrival->length, view->length_ns, others->limit_ns);
+	enum lending_verdict verdict = lending_ask(view);
+
+	if (verdict == LENDING_MORE)
+		arrival->how = WHERE_MORE | open | (is_own ? WHERE_OWN : 0);
+	if (verdict == LENDING_MORE || (open != 0 && view->length_ns > view->limit_ns))
+		atomic_store_explicit(verdict == LENDING_MORE ? &gate_state.has_more : &gate_state.is_too_long, true, memory_order_relaxed);
+	arrival->is_by_law = verdict == LENDING_MORE || verdict == LENDING_PART;
+	return arrival->is_by_law;
+}
+
+/* After an episode, one follows the other, unless it may have to be there for the other to end. */
+static bool is_free(struct arrival *arrival, const struct others_on_gpu *others)
+{
+	bool is_spread = atomic_load(&gate_state.is_spread), is_idle = arrival->view.in_flight == 0 && !is_spread;
+	struct lending_episode *episode = &gate_state.episode;
+
+	return atomic_load(&episode->until) != 0 && lending_is_free(episode, now_of(arrival), is_idle) &&
+	       (is_spread || has_waited(arrival, others->limit_ns));
+}
+
+/* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
+static bool ends_episode(struct arrival *arrival)
+{
+	bool waits = arrival->since != 0, is_long = waits && lending_waits(&gate_state.episode, now_of(arrival));
+	bool is_over = is_long || has_waited(arrival, LENDING_EPISODE_NS);
+
+	if (is_over)
+		atomic_fetch_add(&gate_state.bounded, 1);
+	return is_over;
+}
+
+/* Nobody waits for room that will never be there. Who goes although it was to wait stays in its own part where that holds it. */
+static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64_t in_flight)
+{
+	bool goes = true;
+
+	see(arrival, others, in_flight);
+	if (!atomic_load(&gate_state.is_open) || arrival->is_captured)
+		return true;
+	if (is_held_by_quota(arrival))
+		goes = false;
+	else if (others->count > 0)
+		goes = !may_fit(arrival, others) || is_free(arrival, others) || ask(arrival, others) || ends_episode(arrival);
+	goes = goes || arrival->must_go;
+	if (goes && arrival->how == 0 && arrival->view.has_part && others->is_narrow)
+		arrival->how = WHERE_PART;
+	return goes;
+}
+
+/* --- going ------------------------------------------------------------------------------------------------------------ */
+
+/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
+static void be_longest(struct gate *gate, uint64_t ns, uint64_t in_flight)
+{
+	uint64_t before = atomic_load_explicit(&gate->longest_ns, memory_order_relaxed);
+
+	if (in_flight == 0 && ns < before)
+		epoch_raise_world();
+	if (in_flight == 0 || ns > before)
+		atomic_store_explicit(&gate->longest_ns, ns, memory_order_relaxed);
+}
+
+/* The next one is sent a moment before this one ends. For short ones, the clock is not worth its price. */
+static void note_ending(struct arrival *arrival, uint64_t shortest)
+{
+	_Atomic uint64_t *ending = &arrival->gate->ending;
+	bool is_seen = !arrival->work.is_graph && shortest >= LENDING_BATCH_NS / 2;
+	uint64_t begins = UINT64_MAX;
+
+	if (is_seen && arrival->view.in_flight == 0)
+		begins = now_of(arrival);
+	else if (is_seen && arrival->view.is_ending)
+		begins = max_u64(now_of(arrival), atomic_load(ending) + LENDING_LEAD_NS);
+	atomic_store_explicit(ending, begins == UINT64_MAX ? UINT64_MAX : begins + shortest - LENDING_LEAD_NS, memory_order_relaxed);
+}
+
+static void go(struct arrival *arrival, const struct others_on_gpu *others)
+{
+	struct gate *gate = arrival->gate;
+	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
+	uint64_t longest = atomic_load(&arrival->length->longest[place]), in_flight = arrival->view.in_flight;
+	uintptr_t stream = arrival->work.is_graph ? 0 : streams_number(arrival->work.stream, arrival->call->context);
+	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new};
+
+	arrival->passage.is_entering = true;
+	if (arrival->view.is_patient)
+		lending_goes(&gate_state.episode);
+	be_longest(gate, longest != 0 ? longest : LENDING_NEVER, in_flight);
+	note_ending(arrival, longest != 0 ? atomic_load(&arrival->length->shortest[place]) : 0);
+	streams_launch(arrival->work.stream, arrival->call->context);
+	measure_disturb(&gate->measure, stream);
+	if (in_flight == 0 && (others->count > 0 || atomic_load(&gate_state.left_ns) != UINT64_MAX))
+		arrival->passage.is_measured = measure_begin(&gate->measure, &launch, others_own_ended(others));
+	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);
+	if (arrival->passage.is_measured || (in_flight == 0 && atomic_load(&gate_state.left_ns) != UINT64_MAX))
+		wakeup_ring();
+}
+
+/* --- remembering ------------------------------------------------------------------------------------------------------ */
+
+#define PART_LAUNCHES 16 /* go there before somebody looks whether there is more */
+
+/* As many as end in time, while nobody else launches anything. */
+static bool remember_window(const struct arrival *arrival, const struct others_on_gpu *others, struct gate_last *last)
+{
+	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed), before = arrival->view.in_flight;
+	uint64_t most = arrival->view.takes_any ? UINT32_MAX : lending_fit(longest, others->batch_ns);
+
+	if (others->own_count != 1 || arrival->open != (UINT32_C(1) << others->count) - 1)
+		return false;
+	last->launched = account_own.launched;
+	last->ended = counts_place_ended_word(others->own[0]);
+	last->most = (int64_t)(atomic_load(last->launched) - atomic_load(last->ended) + most - 1 - before);
+	return most > before + 1 && !arrival->view.is_new && atomic_load(&arrival->gate->entering) == 1 &&
+	       others_words(others, last->launched, &last->words);
+}
+
+static void remember(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t world, struct gate_last *last)
+{
+	static const _Atomic uint64_t zero;
+	bool is_usual = arrival->is_by_law && arrival->since == 0 && !arrival->work.is_graph && !arrival->work.waits_for_others &&
+	                !arrival->view.may_have_more && (others->count == 0 || account_own.slot);
+	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&
+	                atomic_load(&streams_waiting) == 0 && !atomic_load(&arrival->gate->measure.is_on);
+
+	last->context = arrival->call->context;
+	last->kernel.function = (CUfunction)arrival->work.what;
+	memcpy(last->kernel.grid, arrival->work.grid, sizeof last->kernel.grid);
+	counts_words_clear(&last->words);
+	last->launched = last->ended = &zero;
+	last->most = INT64_MAX;
+	if (is_usual && arrival->how & WHERE_MORE) {
+		is_usual = remember_window(arrival, others, last);
+	} else if (is_usual && others->count > 0) {
+		last->launched = &account_own.slot->launches[1];
+		last->most = (int64_t)atomic_load(last->launched) + PART_LAUNCHES;
+	}
+	last->world = is_usual && is_quiet ? world : 0;
+}
+
+/* --- passing ---------------------------------------------------------------------------------------------------------- */
+
+/* One look. Returns whether it goes. Of two that look at the same time, one sees the other. */
+static bool try(struct arrival *arrival, struct gate_last *last)
+{
+	struct gate *gate = arrival->gate;
+	uint64_t world = epoch_of_world();
+	struct others_on_gpu *others = gate_enter(gate);
+	uint64_t entering = atomic_fetch_add(&gate->entering, 1), generation = (uint64_t)others->generation << 32;
+
+	gate_measure(gate, others);
+	bool goes = decide(arrival, others, others_own_in_flight(others) + entering);
+
+	if (goes && !arrival->is_captured)
+		go(arrival, others);
+	else
+		atomic_fetch_sub(&gate->entering, 1);
+	if (goes)
+		remember(arrival, others, world, last);
+	arrival->passage.where = arrival->how != 0 ? generation | arrival->how : 0;
+	arrival->in_part = others->is_narrow ? generation | WHERE_PART : 0;
+	gate_leave(gate, others);
+	return goes;
+}
+
+/* Who has waited for long may see the end later: by a part of that. */
+static void pause_before_look(const struct arrival *arrival)
+{
+	uint32_t heard = atomic_load(&gate_state.news);
+	uint64_t ending = atomic_load(&arrival->gate->ending), now = process_clock_ns();
+	uint64_t pause = max_u64(PAUSE_NS, (now - arrival->since) / 64);
+
+	if (ending != UINT64_MAX && ending > now)
+		pause = max_u64(pause, min_u64(ending - now, PAUSE_MAX_NS));
+	if (atomic_load(&gate_state.left_ns) == 0)
+		futex_wait_until(&gate_state.news, heard, now + QUOTA_PAUSE_NS);
+	else
+		clock_pause_us((long)(pause / 1000));
+}
+
+/* It sleeps as shortly as it asks for. */
+static void wait(struct arrival *arrival, struct gate_last *last)
+{
+	int slack = prctl(PR_GET_TIMERSLACK);
+
+	arrival->since = process_clock_ns();
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	atomic_fetch_add(&gate_state.waiting, 1);
+	for (unsigned int looks = 0; !try(arrival, last); looks++) {
+		if (looks == LOOKS_AT_ONCE)
+			wakeup_ring();
+		if (looks >= LOOKS_AT_ONCE)
+			pause_before_look(arrival);
+		else
+			sched_yield();
+	}
+	atomic_fetch_sub(&gate_state.waiting, 1);
+	if (slack > 0)
+		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+	atomic_fetch_add(&gate_state.held, 1);
+	atomic_fetch_add(&gate_state.held_ns, process_clock_ns() - arrival->since);
+}
+
+/* Where a graph's nodes are when this call launches it. Not for more TPCs again and again: then it stays in its own part. */
+static void settle_graph(struct arrival *arrival)
+{
+	CUgraphExec exec = (CUgraphExec)arrival->work.what;
+	struct passage *passage = &arrival->passage;
+	bool may_move = !(passage->where & WHERE_MORE) || !arrival->view.has_part ||
+	                process_clock_ns() >= atomic_load(&arrival->length->until);
+	enum graph_move move = graph_instances_move(exec, passage->where, may_move);
+
+	if (move == GRAPH_STAYS) {
+		passage->where = arrival->in_part;
+		move = graph_instances_move(exec, passage->where, true);
+	}
+	if (move == GRAPH_MOVES) {
+		atomic_store(&arrival->length->until, process_clock_ns());
+		passage->moved = arrival->length;
+	}
+}
+
+/* A captured launch becomes a node of a graph. */
+struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last)
+{
+	struct arrival arrival = {.gate = gate, .call = call, .work = calls_read_work(call)};
+
+	if (!arrival.work.what)
+		return arrival.passage;
+	arrival.length = lengths_find(&arrival.work);
+	if (!try(&arrival, last)) {
+		arrival.is_captured = driver_captures(arrival.work.stream);
+		arrival.must_go = arrival.is_captured || hook_is_in_other();
+		if (arrival.must_go)
+			try(&arrival, last);
+		else
+			wait(&arrival, last);
+	}
+	if (arrival.work.is_graph)
+		settle_graph(&arrival);
+	return arrival.passage;
+}
+
+void passed(struct gate *gate, const struct call *call, const struct passage *passage)
+{
+	if (passage->is_measured && (*call->result != CUDA_SUCCESS || driver_captures(calls_read_work(call).stream)))
+		measure_drop(&gate->measure);
+	if (passage->is_entering)
+		atomic_fetch_sub(&gate->entering, 1);
+	if (passage->moved) {
+		uint64_t now = process_clock_ns(), cost = now - atomic_load(&passage->moved->until);
+
+		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
+	}
+}

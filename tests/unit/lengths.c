@@ -1,0 +1,148 @@
+/* How long launches take, as they are seen to end, by the test's clock. */
+#include "../cases.h"
+
+#include "base/clock.h"
+#include "launch/account/lengths.h"
+
+#define MS UINT64_C(1000000)
+#define LIMIT (1000 * MS)
+
+static struct measure measure;
+static uint64_t now = MS;
+
+uint64_t __wrap_process_clock_ns(void);
+uint64_t __wrap_process_clock_ns(void)
+{
+	return now;
+}
+
+FIXTURE(begin)
+{
+	lengths_forget();
+	memset(&measure, 0, sizeof measure);
+	atomic_store(&lengths_turn, 0);
+}
+
+static struct length *find(unsigned int grid)
+{
+	return lengths_find(&(struct launched_work){.what = &measure, .grid = {grid, 1, 1}});
+}
+
+static bool begins(struct length *length, enum length_place place, bool is_new)
+{
+	return measure_begin(&measure, &(struct measured){.length = length, .place = place, .stream = 7, .is_new = is_new}, 3);
+}
+
+/* It ends after so long, and somebody looks each 10 us, or only then. */
+static void run(struct length *length, enum length_place place, uint64_t ns, bool is_looked_at)
+{
+	uint64_t end = now + ns;
+
+	assert_true(begins(length, place, false));
+	for (; is_looked_at && now < end; now += MS / 100)
+		measure_look(&measure, 3, 1);
+	now = end;
+	measure_look(&measure, 4, 0);
+	assert_false(atomic_load(&measure.is_on));
+}
+
+static uint64_t in_part(const struct length *length)
+{
+	return lengths_of(length, 2, 2, LIMIT);
+}
+
+TEST(each_has_its_own)
+{
+	struct length *one = find(1), *two = find(2);
+
+	assert_true(one != two && find(1) == one);
+	assert_int_equal(lengths_of(one, 2, 4, LIMIT), 0);
+	run(one, LENGTH_PART, 4 * MS, false);
+	assert_each(in_part(one), 4 * MS, in_part(two), 0);
+}
+
+/* Until it has been there, it is taken to be as much faster as there are more TPCs; and runs alone then. */
+TEST(two_places)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 8 * MS, false);
+	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 4 * MS);
+	assert_true(lengths_is_new(length, 4 * MS, LIMIT));
+	run(length, LENGTH_MORE, 6 * MS, false);
+	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 6 * MS);
+	assert_false(lengths_is_new(length, 6 * MS, LIMIT));
+	/* Longer than it may: it is tried again after some turns. */
+	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
+	assert_false(lengths_is_new(length, 6 * MS, 5 * MS));
+	atomic_fetch_add(&lengths_turn, 8);
+	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 4 * MS);
+	assert_true(lengths_is_new(length, 4 * MS, 5 * MS));
+	/* Once, whatever comes of it. */
+	begins(length, LENGTH_MORE, false);
+	measure_drop(&measure);
+	assert_true(begins(length, LENGTH_MORE, true));
+	measure_drop(&measure);
+	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
+}
+
+/* An end that is seen late says only what is longer than what is known. */
+TEST(seen_late)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 2 * MS, true);
+	assert_int_equal(in_part(length), 2 * MS);
+	run(length, LENGTH_PART, 20 * MS, false);
+	assert_int_equal(in_part(length), 2 * MS);
+	run(length, LENGTH_PART, 20 * MS, true);
+	assert_int_equal(in_part(length), 20 * MS);
+	/* What was longest is forgotten little by little. */
+	run(length, LENGTH_PART, 4 * MS, true);
+	assert_int_equal(in_part(length), 16 * MS);
+}
+
+/* By another stream's launch; not by one behind it in its own. */
+TEST(disturbed)
+{
+	struct length *length = find(1);
+
+	assert_true(begins(length, LENGTH_PART, false));
+	measure_disturb(&measure, 7);
+	assert_true(atomic_load(&measure.is_on));
+	measure_disturb(&measure, 8);
+	measure_look(&measure, 4, 0);
+	assert_int_equal(in_part(length), 0);
+}
+
+/* The first ones are measured, and then one in each turn; what is not known yet asks for it more and more seldom. */
+TEST(measured_again)
+{
+	unsigned int times = 0, wanted = 0;
+
+	run(find(1), LENGTH_PART, MS, false);
+	for (int i = 1; i < 64; i++) {
+		struct length *length = find(1);
+
+		wanted += lengths_is_new(length, 0, LIMIT);
+		times += begins(length, LENGTH_PART, false);
+		measure_drop(&measure);
+	}
+	assert_int_equal(times, 7);
+	assert_int_equal(wanted, 5);
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_true(begins(find(1), LENGTH_PART, false));
+	measure_drop(&measure);
+	assert_false(begins(find(1), LENGTH_PART, false));
+}
+
+TEST(those_that_wait_for_others)
+{
+	struct length *length = lengths_find(&(struct launched_work){.what = &measure, .waits_for_others = true});
+
+	assert_true(lengths_of(length, 2, 4, LIMIT) == LENGTH_NONE);
+	assert_false(lengths_is_new(length, LENGTH_NONE, LIMIT));
+	assert_false(begins(length, LENGTH_PART, false));
+}
+
+RUN_TESTS(begin, NULL)

@@ -1,0 +1,71 @@
+/* Which streams wait, by their handles. */
+#include "../cases.h"
+
+#include "driver/streams.h"
+
+#include <pthread.h>
+
+#define STREAM ((CUstream)0x5000)
+#define OTHER ((CUstream)0x6008)
+#define FIRST ((CUcontext)0x7f0010)
+#define SECOND ((CUcontext)0x7f1020)
+
+FIXTURE(begin)
+{
+	atomic_store(&streams_waiting, 0);
+}
+
+static bool waits(CUstream stream, CUcontext context)
+{
+	return streams_may_wait(stream, context, false);
+}
+
+TEST(until_what_came_behind_has_ended)
+{
+	streams_wait(STREAM, FIRST);
+	assert_true(waits(STREAM, FIRST));
+	assert_false(waits(OTHER, FIRST));
+	/* Nothing was launched behind it. */
+	assert_true(streams_may_wait(STREAM, FIRST, true));
+	streams_launch(STREAM, FIRST);
+	assert_true(waits(STREAM, FIRST));
+	assert_false(streams_may_wait(STREAM, FIRST, true));
+	assert_int_equal(atomic_load(&streams_waiting), 0);
+	/* It waits again before that has ended. */
+	streams_wait(STREAM, FIRST);
+	streams_launch(STREAM, FIRST);
+	streams_wait(STREAM, FIRST);
+	assert_true(streams_may_wait(STREAM, FIRST, true));
+}
+
+/* It waits for them, and they for it; in its context alone. */
+TEST(legacy_stream)
+{
+	streams_wait(CU_STREAM_LEGACY, FIRST);
+	assert_true(waits(STREAM, FIRST));
+	assert_false(waits(STREAM, SECOND));
+	begin(NULL);
+	streams_wait(STREAM, FIRST);
+	assert_true(waits(CU_STREAM_LEGACY, FIRST));
+}
+
+static void *number_of_other_thread(void *number)
+{
+	*(uintptr_t *)number = streams_number(CU_STREAM_PER_THREAD, FIRST);
+	return NULL;
+}
+
+TEST(handles_of_many)
+{
+	uintptr_t other;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, number_of_other_thread, &other), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(streams_number(CU_STREAM_PER_THREAD, FIRST) != other);
+	assert_true(streams_number(CU_STREAM_PER_THREAD, FIRST) != streams_number(CU_STREAM_PER_THREAD, SECOND));
+	assert_true(streams_number(CU_STREAM_LEGACY, FIRST) != streams_number(CU_STREAM_LEGACY, SECOND));
+	assert_true(streams_number(STREAM, FIRST) == streams_number(STREAM, SECOND));
+}
+
+RUN_TESTS(begin, NULL)

@@ -1,0 +1,369 @@
+#include "tables.h"
+
+#include "base/proc.h"
+#include "state/revision_text.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WATCH_SECONDS 1.0
+#define PERIOD_US 100000 /* of a quota where it is not given */
+#define SECONDS_MIN 0.1
+#define SECONDS_MAX 86400.0
+
+/* --- kinds of values -------------------------------------------------------------------------------------------------- */
+
+static void *member_of(const struct taking *it)
+{
+	return (char *)it->options + it->row->detail;
+}
+
+static int take_flag(const struct taking *it)
+{
+	*(bool *)member_of(it) = true;
+	return 0;
+}
+
+static int take_text(const struct taking *it)
+{
+	*(const char **)member_of(it) = it->value;
+	return 0;
+}
+
+/* One of the words, of which the first is 0. */
+static int take_word(const struct taking *it)
+{
+	const char *word = it->row->values;
+	size_t length = strlen(it->value);
+	int number = 0;
+
+	for (; word && !(strncmp(word, it->value, length) == 0 && length == strcspn(word, " ")); number++)
+		word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL;
+	if (!word)
+		return error_set(it->error, "--%s %.40s: must be one of: %s", it->row->name, it->value, it->row->values);
+	*(int *)member_of(it) = number;
+	return 0;
+}
+
+static int parse_number(unsigned int *number, const struct taking *it, unsigned int min, unsigned int max)
+{
+	char *end;
+	unsigned long parsed = strtoul(it->value, &end, 10);
+
+	if (it->value[0] < '0' || it->value[0] > '9' || *end != '\0' || parsed < min || parsed > max)
+		return error_set(it->error, "--%s %.40s: must be %u-%u", it->row->name, it->value, min, max);
+	*number = (unsigned int)parsed;
+	return 0;
+}
+
+static int take_seconds(const struct taking *it)
+{
+	char *end = NULL;
+	double seconds = it->value ? strtod(it->value, &end) : WATCH_SECONDS;
+
+	if (it->value && (end == it->value || *end != '\0' || !(seconds >= SECONDS_MIN && seconds <= SECONDS_MAX)))
+		return error_set(it->error, "--%s%c%.40s: must be 0.1-86400 seconds", it->row->name, it->row->value[0] == '[' ? '=' : ' ', it->value);
+	*(double *)member_of(it) = seconds;
+	return 0;
+}
+
+int parse_pid(pid_t *pid, const char *text, struct error *error)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > INT_MAX)
+		return error_set(error, "pid '%.40s': not a process id", text);
+	*pid = (pid_t)proc_status((pid_t)number, "Tgid:", (uint64_t)number);
+	return 0;
+}
+
+/* --- times ------------------------------------------------------------------------------------------------------------ */
+
+/* A number of digits, also with a point, and what stands behind it; NULL if it is none. */
+static const char *parse_decimal(double *number, const char *text)
+{
+	size_t length = strspn(text, "0123456789.");
+	char *end = NULL;
+
+	*number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
+	return end == text + length ? end : NULL;
+}
+
+/* "30ms", up to the end of the text. */
+static bool parse_time(double *us, const char *text)
+{
+	static const struct {
+		const char *name;
+		double us;
+	} units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+	double number;
+	const char *rest = parse_decimal(&number, text);
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof units / sizeof units[0] && rest && !found; i++) {
+		found = strcmp(rest, units[i].name) == 0;
+		if (found)
+			*us = number * units[i].us;
+	}
+	return found;
+}
+
+static int set_quota(const struct taking *it, double run_us, double period_us)
+{
+	if (!(period_us >= SEGMENT_QUOTA_PERIOD_MIN_US && period_us <= SEGMENT_QUOTA_PERIOD_MAX_US))
+		return error_set(it->error, "--quota %.40s: the period must be 1ms-10s", it->value);
+	if (!(run_us >= SEGMENT_QUOTA_RUN_MIN_US))
+		return error_set(it->error, "--quota %.40s: less than 1ms of the time in each period; --quota %.20s/1s has longer periods",
+		                 it->value, strchr(it->value, '%') ? "1%" : "1ms");
+	if (run_us > period_us)
+		return error_set(it->error, "--quota %.40s: more time than the period has", it->value);
+	it->options->time.quota = (struct segment_quota){.run_us = (uint32_t)(run_us + 0.5), .period_us = (uint32_t)(period_us + 0.5)};
+	return 0;
+}
+
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" is no limit any more. */
+static int take_quota(const struct taking *it)
+{
+	double run_us = 0, period_us = PERIOD_US, percent;
+	const char *slash = strchr(it->value, '/');
+	char run[32];
+
+	if (strcmp(it->value, "max") == 0)
+		return set_quota(it, PERIOD_US, PERIOD_US);
+	snprintf(run, sizeof run, "%.*s", (int)(slash ? slash - it->value : 31), it->value);
+	const char *rest = parse_decimal(&percent, run);
+	bool is_share = rest && strcmp(rest, "%") == 0;
+
+	if ((slash && !parse_time(&period_us, slash + 1)) || (!is_share && !parse_time(&run_us, run)))
+		return error_set(it->error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'", it->value);
+	return set_quota(it, is_share ? percent / 100 * period_us : run_us, period_us);
+}
+
+/* --- single options --------------------------------------------------------------------------------------------------- */
+
+static int take_notation(const struct taking *it)
+{
+	enum notation notation = (enum notation)it->row->detail;
+
+	if (it->options->notation != NOTATION_MASK && it->options->notation != notation)
+		return error_set(it->error, "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one");
+	it->options->notation = notation;
+	return 0;
+}
+
+static int take_action(const struct taking *it)
+{
+	enum action action = (enum action)it->row->detail;
+
+	/* As in other programs, these two hold even if other arguments are wrong. */
+	if (it->options->action != ACTION_RUN && it->options->action != action && action != ACTION_HELP && action != ACTION_VERSION)
+		return error_set(it->error, "-p, -l, -T and words such as 'mps': choose one");
+	it->options->action = action;
+	return 0;
+}
+
+static int take_strategy(const struct taking *it)
+{
+	it->options->strategy_given = true;
+	return take_word(it);
+}
+
+static int take_mps(const struct taking *it)
+{
+	it->options->mps_given = true;
+	return take_word(it);
+}
+
+static int take_connections(const struct taking *it)
+{
+	return parse_number(&it->options->mps.connections, it, 1, MPS_CONNECTIONS_MAX);
+}
+
+static int take_gpu(const struct taking *it)
+{
+	if (it->options->gpu_count == TOPOLOGY_GPUS_MAX)
+		return error_set(it->error, "-G %.40s: more than %d GPUs", it->value, TOPOLOGY_GPUS_MAX);
+	it->options->gpus[it->options->gpu_count++] = it->value;
+	return 0;
+}
+
+static int take_group(const struct taking *it)
+{
+	if (it->options->group && strcmp(it->options->group, it->value) != 0)
+		return error_set(it->error, "--group: a program is in one group at a time: choose one");
+	if (it->value[0] == '\0')
+		return error_set(it->error, "--group: an empty name");
+	return take_text(it);
+}
+
+/* In mebibytes, as MPS counts. A number alone would be bytes to some and megabytes to others. */
+static int take_memory(const struct taking *it)
+{
+	static const char units[] = "MGT";
+	const size_t digits = strspn(it->value, "0123456789");
+	const uint64_t number = digits > 0 && digits <= 9 ? strtoull(it->value, NULL, 10) : 0;
+	const char *unit = it->value[digits] ? strchr(units, it->value[digits]) : NULL;
+
+	if (number == 0 || !unit || it->value[digits + 1] != '\0')
+		return error_set(it->error, "--memory %.40s: must be a whole number and M, G or T (powers of 1024), such as 512M or 2G", it->value);
+	it->options->memory = number << 10 * (unit - units);
+	return 0;
+}
+
+static int take_priority(const struct taking *it)
+{
+	unsigned int priority = 0;
+	int result = parse_number(&priority, it, 0, SEGMENT_PRIORITY_MAX);
+
+	if (result == 0)
+		it->options->time.rank.priority = segment_rank_of_priority(priority);
+	return result;
+}
+
+static int take_weight(const struct taking *it)
+{
+	unsigned int weight = 0;
+	int result = parse_number(&weight, it, 1, SEGMENT_WEIGHT_MAX);
+
+	if (result == 0)
+		it->options->time.rank.weight = (uint16_t)weight;
+	return result;
+}
+
+static int take_policy(const struct taking *it)
+{
+	int result = policy_parse(&it->options->time.rank, it->value, it->error);
+
+	if (result < 0)
+		error_reword(it->error, "--policy %.40s: %.200s", it->value, it->error->reason);
+	return result;
+}
+
+static int take_lend(const struct taking *it)
+{
+	double us = SEGMENT_LEND_USUAL_US;
+	bool is_off = it->value && strcmp(it->value, "off") == 0;
+
+	if (it->value && !is_off && (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
+		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
+	it->options->time.lending.lend_us = is_off ? SEGMENT_LEND_OFF : (uint32_t)(us + 0.5);
+	return 0;
+}
+
+static int take_borrow(const struct taking *it)
+{
+	bool is_off = it->value && strcmp(it->value, "off") == 0, is_all = !it->value || strcmp(it->value, "all") == 0;
+	struct tpcset set = segment_borrow_all;
+	int result = is_off || is_all ? 0 : tpcset_parse_list(&set, it->value, TPCSET_MAX, "TPC", it->error);
+
+	it->options->time.lending.borrows = is_off ? SEGMENT_BORROW_OFF : SEGMENT_BORROW_SET;
+	it->options->time.lending.borrow = set;
+	if (result < 0)
+		error_reword(it->error, "--borrow=%.40s: %.200s", it->value, it->error->reason);
+	return result;
+}
+
+/* --- the tables ------------------------------------------------------------------------------------------------------- */
+
+#define RUN (1u << ACTION_RUN)
+#define CHANGE (1u << ACTION_CHANGE)
+#define PID (1u << ACTION_SHOW | CHANGE)
+#define LIST (1u << ACTION_LIST)
+#define PICTURE (1u << ACTION_TOPOLOGY)
+#define MEASURE (1u << ACTION_MEASURE)
+#define MPS (1u << ACTION_MPS_STATUS)
+#define STOP (1u << ACTION_MPS_STOP)
+#define ENABLE (1u << ACTION_SYSTEM_ENABLE)
+#define TOP (1u << ACTION_TOP)
+#define METRICS (1u << ACTION_METRICS)
+#define ALL (~0u)
+
+#define FLAG(member) take_flag, offsetof(struct options, member), NULL
+#define TEXT(member) take_text, offsetof(struct options, member)
+#define SECONDS(member) take_seconds, offsetof(struct options, member)
+#define WORD(member) take_word, offsetof(struct options, member)
+#define ACTION(action) take_action, action, NULL
+#define NOTATION(notation) take_notation, notation, NULL
+
+const struct option_row option_rows[OPTION_ROWS] = {
+	{'t', "tpc-list", NULL, RUN | PID, true, NOTATION(NOTATION_TPC_LIST),
+	 "SET is a list of TPCs, such as 0-9,12,20-30:2"},
+	{'g', "gpc-list", NULL, RUN | PID, true, NOTATION(NOTATION_GPC_LIST), "SET is a list of GPCs, such as 0,2"},
+	{'n', "count", NULL, RUN | CHANGE, true, NOTATION(NOTATION_COUNT),
+	 "SET is a number of TPCs, such as 20, that nobody has"},
+	{0, "strategy", "STRATEGY", RUN | CHANGE, false, take_strategy, offsetof(struct options, strategy), "distributed packed",
+	 "how -n chooses"},
+	{'p', "pid", NULL, RUN | PID, true, ACTION(ACTION_SHOW),
+	 "show or change a running process; -a: and descendants"},
+	{'a', "all-tasks", NULL, PID, false, FLAG(all_tasks), "with -p: a process and its descendants"},
+	{0, "attach", NULL, PID, true, FLAG(attach), "with -p: a program that was started without nvtaskset"},
+	{'l', "list", NULL, RUN | LIST, true, ACTION(ACTION_LIST),
+	 "list programs, their TPCs and how much they launch"},
+	{'T', "topology", NULL, RUN | PICTURE, true, ACTION(ACTION_TOPOLOGY),
+	 "draw each GPU: its GPCs and TPCs, and their programs"},
+	{0, "watch", "[=SECONDS]", LIST | PICTURE, true, SECONDS(watch_seconds), NULL,
+	 "with -l or -T: again and again; --json: for programs"},
+	{'G', "gpu", "GPU[:SET]", RUN | PID | PICTURE | MEASURE, true, take_gpu, 0, VALUES_GPUS,
+	 "which GPU: its number, bus id or UUID, or 'all'"},
+	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
+	 "join a group, all in one SET; with -p: change it"},
+	{0, "memory", "SIZE", RUN, true, take_memory, 0, "1G 2G 4G 8G 16G",
+	 "at most so much GPU memory, such as 2G, by MPS"},
+	{0, "mps", "MODE", RUN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
+	 "auto (default): side by side, by MPS; off: in turns"},
+	{0, "connections", "N", RUN | MPS, false, take_connections, 0, "1 2 4 8 16 32",
+	 "with N hardware queues for each client, 1-32; default 8"},
+	{0, "quota", "30%", RUN | PID, true, take_quota, 0, "10% 25% 50% 30ms/100ms max",
+	 "present for 30% of the time; --lend, --borrow idle TPCs"},
+	{0, "priority", "80", RUN | PID, true, take_priority, 0, "20 50 80",
+	 "go first, of 0-99; --weight 200: twice as much as others"},
+	{0, "weight", "N", RUN | PID, false, take_weight, 0, "50 100 200",
+	 "its part of the time, 1-10000; default 100"},
+	{0, "lend", "[=LIMIT]", RUN | PID, false, take_lend, 0, "1ms 2ms 5ms off",
+	 "others may use its TPCs while it is idle"},
+	{0, "borrow", "[=TPCS]", RUN | PID, false, take_borrow, 0, "all off", "it may use what others lend"},
+	{0, "policy", "WORDS", RUN | PID, false, take_policy, 0, "prt ht pe ht,pe", "how launches are held back"},
+	{0, "on-misfit", "POLICY", RUN, false, WORD(misfit), "widen fail", "a launch that SET cannot hold"},
+	{0, "hide", NULL, RUN, true, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
+	{0, "strict", NULL, RUN, true, FLAG(strict), "start nothing that cannot be kept inside SET"},
+	{0, "dry-run", NULL, RUN | CHANGE | ENABLE, true, FLAG(dry_run),
+	 "print what would be done, such as the TPCs of SET"},
+	{0, "json", NULL, PID | LIST | PICTURE | TOP, false, FLAG(json),
+	 "for programs: a JSON document, one for each look"},
+	{0, "busy", NULL, LIST | METRICS, false, FLAG(busy), "look how busy the GPUs are; on a socket, all the time"},
+	{0, "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
+	 "between two looks, 0.1-86400; default 1"},
+	{0, "once", NULL, TOP, false, FLAG(once),
+	 "look for this long, print one page, and end; so it is where the output is no terminal"},
+	{0, "format", "FORMAT", METRICS, false, WORD(format), "openmetrics prometheus",
+	 "openmetrics (default); prometheus: the classic format; on a socket, the default is what the client asks for"},
+	{0, "output", "FILE", METRICS, false, TEXT(output), VALUES_FILES,
+	 "replace FILE as a whole; for node_exporter's textfile collector: with --format prometheus, FILE.prom"},
+	{0, "force", NULL, STOP, false, FLAG(force), "end any MPS, also while programs use it"},
+	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
+	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
+	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
+	/* Words were options once; scripts may still use these. */
+	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
+	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},
+	{0, "mps-stop", NULL, ALL, false, ACTION(ACTION_MPS_STOP), NULL},
+	{0, "enable-system", NULL, ALL, false, ACTION(ACTION_SYSTEM_ENABLE), NULL},
+	{0, "disable-system", NULL, ALL, false, ACTION(ACTION_SYSTEM_DISABLE), NULL},
+};
+
+const struct word_row word_rows[WORD_ROWS] = {
+	{"top", NULL, ACTION_TOP, " [PID]", "what programs do on the GPUs, live; the kernels of one"},
+	{"metrics", NULL, ACTION_METRICS, "", "the same for Prometheus"},
+	{"mps", NULL, ACTION_MPS_STATUS, "", "whether MPS runs, and for whom; stop it"},
+	{"mps", "status", ACTION_MPS_STATUS, "",
+	 "whether it runs, whose it is, how many more clients fit; this is what 'mps' alone does"},
+	{"mps", "stop", ACTION_MPS_STOP, "", "end the MPS that nvtaskset started, if nobody uses it"},
+	{"system", NULL, ACTION_SYSTEM_STATUS, "", "have every program of this machine carry the library"},
+	{"system", "status", ACTION_SYSTEM_STATUS, "", "whether they do; this is what 'system' alone does"},
+	{"system", "enable", ACTION_SYSTEM_ENABLE, "", "every program that starts from now on does; needs root"},
+	{"system", "disable", ACTION_SYSTEM_DISABLE, "", "undo it; needs root"},
+	{"measure", NULL, ACTION_MEASURE, "", "find out by launching kernels which TPC is where"},
+};
