@@ -354,7 +354,8 @@ TESTS = $(filter-out $(left_out),$(unit_tests) $(sim_runs) $(wildcard tests/cli/
 
 # With sanitizers, only benchmarks that tests of the command run.
 tested_benchmarks = $(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs))
-check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) $(BUILD)/demo/where $(BUILD)/demo/draw
+check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) \
+	$(BUILD)/demo/where $(BUILD)/demo/draw
 build-check: run-all $(check_programs)
 run-check: build-check
 	$(call run_tests,$(TESTS))
