@@ -2,10 +2,10 @@
 #ifndef NVTASKSET_TESTS_PEER_H
 #define NVTASKSET_TESTS_PEER_H
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "state/board/board.h"
 #include "state/kernels/counts.h"
-#include "state/segment/segment.h"
+#include "state/segment/owner.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "bench.h"
 
 #include "nvtaskset.h"
-#include "state/segment/segment.h"
+#include "state/segment/owner.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -15,7 +15,8 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static void change(void)
 
 		if (!whole)
 			tpcset_remove(&partition.set, 0);
-		if (segment_edit(&segment, &partition, 1, NULL, &error) < 0)
+		if (segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, &error) < 0)
 			bench_fail("%s", error.reason);
 	}
 	whole = !whole;

@@ -9,6 +9,7 @@
  * register more than once. Off is as with NVTASKSET_ACCOUNT=off.
  */
 #include "bench.h"
+#include "state/segment/owner.h"
 
 #include "driver/contexts.h"
 #include "driver/releases.h"

@@ -1,7 +1,8 @@
 #include "own_partition.h"
 
 #include "gpu/topology/topology.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ void own_partition_set(const struct own_partition *partition, const struct tpcse
 	const struct segment_partition wanted = {.pci = partition->gpu->pci, .set = *set};
 	struct error error;
 
-	if (segment_edit(&segment, &wanted, 1, NULL, &error) < 0)
+	if (segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error) < 0)
 		bench_fail("%s", error.reason);
 }
 

@@ -1,11 +1,11 @@
 #include "own_times.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "bench.h"
 #include "state/kernels/area.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
-#include "state/segment/segment.h"
 
 #include <fcntl.h>
 #include <unistd.h>

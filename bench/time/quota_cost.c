@@ -7,7 +7,8 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,8 @@
  */
 #include "bench.h"
 #include "driver/channels/kernel_client.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "time/control.h"
 #include "time/thread.h"
 

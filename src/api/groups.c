@@ -2,7 +2,7 @@
 
 #include "gpu/topology/select_tpcs.h"
 #include "state/group/file.h"
-#include "state/segment/segment.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -135,12 +135,12 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
                         struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(group->topology, gpu, inside_error(error));
-	struct segment_partition partition = {.set = inside(set)};
+	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
 
-	if (!model || api_check_set(&partition.set, &group->topology->all[gpu], model, inside_error(error)) < 0)
+	if (!model || api_check_set(&wanted.partitions[0].set, &group->topology->all[gpu], model, inside_error(error)) < 0)
 		return -1;
-	partition.pci = model->pci;
-	return group_edit(&group->group, &partition, 1, inside_error(error));
+	wanted.partitions[0].pci = model->pci;
+	return group_change(&group->group, &wanted, inside_error(error));
 }
 
 /* --- the time ------------------------------------------------------------------------------------------------------ */
@@ -183,22 +183,24 @@ int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskse
 	               : -1;
 }
 
+/* Gives what is wanted, if that is in range. */
+static int give_time(struct nvtaskset_group *group, const struct segment_revision *wanted, int in_range, struct nvtaskset_error *error)
+{
+	return in_range == 0 ? group_change(&group->group, wanted, inside_error(error)) : -1;
+}
+
 int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_lend(&wanted, limit_us, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_lend(&wanted, limit_us, inside_error(error)), error);
 }
 
 int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_borrow(&wanted, set, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_borrow(&wanted, set, inside_error(error)), error);
 }
 
 int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
@@ -206,36 +208,28 @@ int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, ui
 {
 	struct segment_revision wanted;
 
-	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_quota(&wanted, run_us, period_us, inside_error(error)), error);
 }
 
 int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_priority(&wanted, priority, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_priority(&wanted, priority, inside_error(error)), error);
 }
 
 int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_weight(&wanted, weight, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_weight(&wanted, weight, inside_error(error)), error);
 }
 
 int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_policy(&wanted, policy, inside_error(error)) == 0
-	               ? group_change(&group->group, &wanted, inside_error(error))
-	               : -1;
+	return give_time(group, &wanted, api_want_policy(&wanted, policy, inside_error(error)), error);
 }
 
 /* --- claims -------------------------------------------------------------------------------------------------------- */
@@ -283,7 +277,7 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 			result = segment_put(&chosen, &partition, error);
 	}
 	/* A claim that is repeated changes nothing: members may have been moved within it. */
-	return result == 0 && chosen.count > 0 ? group_edit(&group->group, chosen.partitions, chosen.count, error) : result;
+	return result == 0 && chosen.count > 0 ? group_change(&group->group, &chosen, error) : result;
 }
 
 int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,

@@ -1,8 +1,9 @@
 #include "api/time_given.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/find.h"
 
 #include "base/pids.h"
-#include "state/kernels/counts.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

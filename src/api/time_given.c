@@ -1,7 +1,7 @@
 #include "api/time_given.h"
 
 #include "mps/reach.h"
-#include "state/policy.h"
+#include "state/revision_text.h"
 
 _Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 

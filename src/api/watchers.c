@@ -1,7 +1,6 @@
 #include "api/internal.h"
 
 #include "base/clock.h"
-#include "base/process_clock.h"
 #include "monitor/function_sums.h"
 #include "monitor/look.h"
 

@@ -8,7 +8,7 @@
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "base/clock.h"
-#include "state/segment/segment.h"
+#include "state/segment/find.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "load.h"
 
 #include "attach/entry.h"
-#include "base/descriptor.h"
-#include "base/proc_status.h"
+#include "base/proc.h"
+#include "state/handle.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -98,7 +98,7 @@ int library_check_limits(const struct library *library, pid_t pid, struct error 
 #define STACK_MIN (256 * 1024)
 #define ALIGNMENT 64
 
-/* The lowest number for the library's file (base/descriptor.h). */
+/* The lowest number for the library's file (state/handle.h). */
 #define FILE_USUAL 200
 
 /* How long the thread waits for us when it has finished: longer than we are usually without a processor. */
@@ -161,7 +161,7 @@ static struct machine_request request_for(const struct library *library, const s
 		.entry = STRING_AT(borrowed, entry),
 		.argument = borrowed->room + argument_at(library),
 		.file_flags = file_flags(),
-		.file_min = (uint64_t)descriptor_lowest(proc_status_of(target->pid, "FDSize:", 0), FILE_USUAL),
+		.file_min = (uint64_t)descriptor_lowest(proc_status(target->pid, "FDSize:", 0), FILE_USUAL),
 		.content = borrowed->room + REST_AT,
 		.content_size = library->size,
 		.patience_s = PATIENCE_S,

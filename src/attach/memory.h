@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_ATTACH_MEMORY_H
 #define NVTASKSET_ATTACH_MEMORY_H
 
-#include "base/mapping.h"
+#include "base/proc.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,6 @@
 #include "target.h"
 
 #include "base/proc.h"
-#include "base/proc_stat.h"
-#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -30,7 +28,7 @@ static int ptrace_scope(void)
 /* The process that traces `pid`; 0 if none does. */
 static int tracer_of(pid_t pid)
 {
-	return (int)proc_status_of(pid, "TracerPid:", 0);
+	return (int)proc_status(pid, "TracerPid:", 0);
 }
 
 static int explain_forbidden(pid_t pid, struct error *error)
@@ -69,13 +67,13 @@ int target_explain(pid_t pid, int failure, struct error *error)
 static int check_filters(struct target *target, struct error *error)
 {
 	pid_t pid = target->pid, self = getpid();
-	uint64_t mode = proc_status_of(pid, "Seccomp:", 0);
+	uint64_t mode = proc_status(pid, "Seccomp:", 0);
 
 	target->unfiltered = false;
 	if (mode == 0)
 		return 0;
-	if (mode == 2 && proc_status_of(self, "Seccomp:", 0) == 2)
-		return proc_status_of(self, "Seccomp_filters:", 0) == proc_status_of(pid, "Seccomp_filters:", 0) ?
+	if (mode == 2 && proc_status(self, "Seccomp:", 0) == 2)
+		return proc_status(self, "Seccomp_filters:", 0) == proc_status(pid, "Seccomp_filters:", 0) ?
 		               0 :
 		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than ours: "
 		                                "attach from outside its sandbox, as root", (int)pid);

@@ -2,8 +2,23 @@
 #ifndef NVTASKSET_DRIVER_NAMES_H
 #define NVTASKSET_DRIVER_NAMES_H
 
+#include <stdint.h>
+
 #define DRIVER_NAME "libcuda.so.1"
 #define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this name first */
 #define DRIVER_LINK "libnvtaskset-driver.so.1" /* the name by which our library depends on the driver: a link to it */
+
+/* An ELF note distinguishes our library from the driver's, which has the same name. Linkers put notes on a file's first page. */
+#define ELF_NOTE_WITHIN 4096 /* it lies within so many bytes of the file's beginning */
+
+/* elf(5): an Elf64_Nhdr and the name, without content. */
+struct elf_note {
+	uint32_t name_size;
+	uint32_t content_size;
+	uint32_t type;
+	char name[12];
+};
+
+#define ELF_NOTE ((struct elf_note){.name_size = sizeof "nvtaskset", .type = 1, .name = "nvtaskset"})
 
 #endif

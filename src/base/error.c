@@ -25,53 +25,54 @@ static enum nvtaskset_error_code code_of(int system_error)
 	return code;
 }
 
-void error_fill(struct error *error, enum nvtaskset_error_code code, const char *format, ...)
+/* Puts the text in, and behind it that of an errno, if that is not 0. */
+static void put(struct error *error, int system_error, const char *format, va_list arguments)
 {
 	int saved = errno;
 
-	if (error) {
-		va_list arguments;
+	vsnprintf(error->reason, sizeof error->reason, format, arguments);
+	if (system_error != 0) {
+		size_t length = strlen(error->reason);
 
-		va_start(arguments, format);
-		vsnprintf(error->reason, sizeof error->reason, format, arguments);
-		va_end(arguments);
-		make_printable(error->reason);
+		snprintf(error->reason + length, sizeof error->reason - length, ": %s", strerror(system_error));
+	}
+	make_printable(error->reason);
+	errno = saved;
+}
+
+void error_fill(struct error *error, enum nvtaskset_error_code code, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (error) {
+		put(error, 0, format, arguments);
 		error->code = code;
 		error->system_error = 0;
 	}
-	errno = saved;
+	va_end(arguments);
 }
 
 void error_fill_errno(struct error *error, const char *format, ...)
 {
-	int saved = errno;
+	va_list arguments;
 
+	va_start(arguments, format);
 	if (error) {
-		va_list arguments;
-		size_t length;
-
-		va_start(arguments, format);
-		vsnprintf(error->reason, sizeof error->reason, format, arguments);
-		va_end(arguments);
-		length = strlen(error->reason);
-		snprintf(error->reason + length, sizeof error->reason - length, ": %s", strerror(saved));
-		make_printable(error->reason);
-		error->code = code_of(saved);
-		error->system_error = saved;
+		error->code = code_of(errno);
+		error->system_error = errno;
+		put(error, errno, format, arguments);
 	}
-	errno = saved;
+	va_end(arguments);
 }
 
 void error_reword(struct error *error, const char *format, ...)
 {
-	char reason[ERROR_MAX];
+	struct error new = *error;
 	va_list arguments;
-	int saved = errno;
 
 	va_start(arguments, format);
-	vsnprintf(reason, sizeof reason, format, arguments);
+	put(&new, 0, format, arguments);
 	va_end(arguments);
-	make_printable(reason);
-	memcpy(error->reason, reason, sizeof reason);
-	errno = saved;
+	*error = new;
 }

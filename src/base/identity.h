@@ -1,4 +1,4 @@
-/* The identity of a process, the same from every PID namespace. */
+/* The identity of a process, the same from every PID namespace, and of what it executes. */
 #ifndef NVTASKSET_IDENTITY_H
 #define NVTASKSET_IDENTITY_H
 
@@ -25,5 +25,12 @@ bool identity_matches(struct identity a, struct identity b);
 
 /* Whether this process has more privileges than the user who started it (set-user-ID, for example). */
 bool identity_is_privileged(void);
+
+/* A number for a process's current execution of a program: it changes at each exec. It is made of the addresses of the program's
+ * parts, which the kernel chooses anew at each exec. If the kernel may not choose (setarch -R), the same program executed again with
+ * the same arguments has the same number. This process's is never 0, and does not need /proc; another's is 0 if the process has ended
+ * or may not be inspected. */
+uint64_t execution_own(void);
+uint64_t execution_of(pid_t pid);
 
 #endif

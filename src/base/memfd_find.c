@@ -57,15 +57,16 @@ bool memfd_are_known(void)
 	return memory_device() != 0;
 }
 
-int memfd_reopen(int number)
+int descriptor_reopen(int number, bool to_write)
 {
 	const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	char link[32];
+	int file = -1;
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", number);
-	int file = open(link, O_RDWR | flags);
-
-	return file < 0 && errno == EACCES ? open(link, O_RDONLY | flags) : file;
+	if (to_write)
+		file = open(link, O_RDWR | flags);
+	return !to_write || (file < 0 && (errno == EACCES || errno == EROFS || errno == EPERM)) ? open(link, O_RDONLY | flags) : file;
 }
 
 int memfd_open(int directory, int number)
@@ -76,7 +77,7 @@ int memfd_open(int directory, int number)
 	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
 
 	if (path >= 0 && memfd_is_one(path))
-		file = memfd_reopen(path);
+		file = descriptor_reopen(path, true);
 	if (path >= 0) {
 		int saved = errno; /* why the file could not be opened */
 

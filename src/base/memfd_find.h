@@ -31,14 +31,13 @@ bool memfd_are_known(void);
 bool memfd_is_one(int file);
 
 /* Opens the file of one of this process's descriptors again, so that locks on it belong to the new descriptor:
- * close-on-exec, for reading and writing, or only for reading if no more is permitted. A lease on the file does not
- * make us wait. -1 with errno. */
-int memfd_reopen(int number);
+ * close-on-exec, for reading and, if wanted and permitted, for writing. A lease on the file does not make us wait. -1 with errno. */
+int descriptor_reopen(int number, bool to_write);
 
 /* Opens the file of another process's descriptor if it is a memfd; `directory` is its /proc/PID/fd. -1 with errno. */
 int memfd_open(int directory, int number);
 
-/* Opens the first wanted file, like memfd_reopen. -1 if there is none; errno is then 0, unless a file could not be
+/* Opens the first wanted file, for reading and writing, or only for reading if no more is permitted. -1 if there is none; errno is then 0, unless a file could not be
  * opened. */
 int memfd_find(const struct memfd_search *search);
 

@@ -5,11 +5,20 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
-/* False if the path does not fit. */
-bool path_join(char path[PATH_MAX], const char *directory, const char *name);
+/* With the first `length` characters of `directory`, for lists of directories. False if the path does not fit. */
+static inline bool path_join_part(char path[PATH_MAX], const char *directory, size_t length, const char *name)
+{
+	int written = length < PATH_MAX ? snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directory, name) : 0;
 
-/* The same with the first `length` characters of `directory`, for lists of directories. */
-bool path_join_part(char path[PATH_MAX], const char *directory, size_t length, const char *name);
+	return written > 0 && written < PATH_MAX;
+}
+
+static inline bool path_join(char path[PATH_MAX], const char *directory, const char *name)
+{
+	return path_join_part(path, directory, strlen(directory), name);
+}
 
 #endif

@@ -1,13 +1,18 @@
 #include "proc.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_ROOM 512
+
+/* --- whole files ----------------------------------------------------------------------------------------------------- */
 
 /* False with errno if the path is too long. */
 static bool format_path(char path[PATH_ROOM], const char *format, va_list arguments)
@@ -70,6 +75,66 @@ bool proc_read_link(char *text, size_t room, const char *path, ...)
 	return length > 0;
 }
 
+/* --- files of a process ---------------------------------------------------------------------------------------------- */
+
+int proc_open(pid_t pid, const char *name, int flags)
+{
+	char path[64];
+
+	if (pid != 0)
+		snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	else
+		snprintf(path, sizeof path, "/proc/self/%s", name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+FILE *proc_stream(pid_t pid, const char *name)
+{
+	int file = proc_open(pid, name, O_RDONLY);
+	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
+
+	if (file >= 0 && !stream)
+		close(file);
+	return stream;
+}
+
+/* Copies the line that begins at `at`, of `length` bytes that were read. */
+static void copy_line(char *behind, size_t room, const char *at, size_t length)
+{
+	const char *end = memchr(at, '\n', length);
+	size_t copied = end ? (size_t)(end - at) : length;
+
+	copied = copied < room ? copied : room - 1;
+	memcpy(behind, at, copied);
+	behind[copied] = '\0';
+}
+
+bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
+{
+	char part[4096], *found = NULL;
+	size_t length = strlen(text), kept = 0, total = 0;
+	ssize_t came;
+	int file = proc_open(pid, name, O_RDONLY);
+
+	while (file >= 0 && !found && total < most && (came = read(file, part + kept, sizeof part - kept)) > 0 &&
+	       (!pay || pay((size_t)came))) {
+		size_t here = kept + (size_t)came;
+
+		found = memmem(part, here, text, length);
+		/* The text may lie across two parts, and so may what follows. */
+		kept = found ? (size_t)(part + here - found) : here < length ? here : length - 1;
+		memmove(part, part + here - kept, kept);
+		total += (size_t)came;
+	}
+	if (behind && found && (came = read(file, part + kept, sizeof part - kept)) > 0)
+		kept += (size_t)came;
+	if (behind)
+		copy_line(behind, room, part + length, found ? kept - length : 0);
+	if (file >= 0)
+		close(file);
+	return found != NULL;
+}
+
 bool proc_owner(pid_t pid, uid_t *owner)
 {
 	char path[32];
@@ -80,4 +145,106 @@ bool proc_owner(pid_t pid, uid_t *owner)
 
 	*owner = found ? status.st_uid : 0;
 	return found;
+}
+
+/* --- status ---------------------------------------------------------------------------------------------------------- */
+
+/* For the text behind a field: at most 32 numbers, one for each PID namespace. A line before it can be very long (a user's
+ * groups). */
+#define LINE_ROOM 512
+
+static void find_field(pid_t pid, const char *field, char line[LINE_ROOM])
+{
+	char start[64];
+
+	snprintf(start, sizeof start, "\n%s", field);
+	proc_find(pid, "status", SIZE_MAX, NULL, start, line, LINE_ROOM);
+}
+
+uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown)
+{
+	char line[LINE_ROOM], *at = line;
+	uint64_t number = unknown;
+
+	find_field(pid, field, line);
+	while (*at) {
+		if (isdigit((unsigned char)*at))
+			number = strtoull(at, &at, 10);
+		else
+			at++;
+	}
+	return number;
+}
+
+bool proc_status_has(pid_t pid, const char *field, const char *text)
+{
+	char line[LINE_ROOM];
+
+	find_field(pid, field, line);
+	return strstr(line, text) != NULL;
+}
+
+/* --- stat ------------------------------------------------------------------------------------------------------------ */
+
+enum {
+	STAT_STATE = 3,
+	STAT_PARENT = 4
+};
+
+void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT])
+{
+	proc_read_text(text, PROC_STAT_TEXT, "/proc/%d/stat", (int)pid);
+}
+
+/* The blank in front of a field; NULL if there is none. */
+static const char *find(const char *text, int number)
+{
+	const char *at = strrchr(text, ')');
+
+	for (int field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at;
+}
+
+char proc_stat_state(const char *text)
+{
+	const char *at = find(text, STAT_STATE);
+
+	return at ? at[1] : '\0';
+}
+
+uint64_t proc_stat_field(const char *text, int number)
+{
+	const char *at = find(text, number);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+pid_t parent_of(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	return (pid_t)proc_stat_field(stat, STAT_PARENT);
+}
+
+/* --- maps ------------------------------------------------------------------------------------------------------------ */
+
+bool mapping_parse(struct mapping *mapping, const char *line)
+{
+	unsigned long start, end, offset, inode;
+	char rights[5];
+	int path = 0;
+
+	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &start, &end, rights, &offset, &inode, &path) != 5)
+		return false;
+	*mapping = (struct mapping){
+		.start = start,
+		.end = end,
+		.protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0),
+		.offset = offset,
+		.inode = inode,
+		.path = line + path,
+	};
+	return true;
 }

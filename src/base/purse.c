@@ -2,7 +2,6 @@
 
 #include "clock.h"
 #include "proc.h"
-#include "proc_status.h"
 
 #include <unistd.h>
 
@@ -25,7 +24,7 @@ static struct purse *purse_of(struct purses *purses, uid_t user)
 /* /proc shows processes that cannot be inspected as root's, whatever their user. */
 static uid_t user_of(pid_t pid)
 {
-	return (uid_t)proc_status_of(pid, "Uid:", 0);
+	return (uid_t)proc_status(pid, "Uid:", 0);
 }
 
 static unsigned int left_of(struct purses *purses, uid_t user)

@@ -1,5 +1,7 @@
 #include "shared_file.h"
 
+#include "purse.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -37,4 +39,74 @@ int shared_file_make(const char *name, size_t size, struct error *error)
 		file = -1;
 	}
 	return file;
+}
+
+/* Where memory that must lie low is looked for: low enough for the release slots of every version, and far from where
+ * programs are loaded; then below what sanitizers take. */
+#define LOW_ATTEMPTS 64
+
+static uint64_t low_address(unsigned int attempt)
+{
+	return attempt < LOW_ATTEMPTS / 2 ? UINT64_C(0x2000000000) + attempt * UINT64_C(0x10000000)
+	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
+}
+
+/* The kernel takes another address if memory is in use at this one. */
+static void *map_at(uint64_t hint, int file, size_t size)
+{
+	void *memory = mmap((void *)(uintptr_t)hint, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *low_memory_map(int file, size_t size, uint64_t reach)
+{
+	void *memory = map_at(0, file, size);
+
+	for (unsigned int i = 0; memory && (uintptr_t)memory + size > reach && i < LOW_ATTEMPTS; i++) {
+		munmap(memory, size);
+		memory = map_at(low_address(i), file, size);
+	}
+	return memory;
+}
+
+/* How long an editor waits for another's lock. An edit takes microseconds: an editor that holds the lock for longer is
+ * stopped. */
+#define LOCK_WAIT_MS 2000
+
+/* Editors take a write lock, which needs a file that is open for writing. A process that inherited the segment and may
+ * only read it could keep editors out by a read lock: so read locks do not count. */
+static int try_lock(int file)
+{
+	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, held = wanted;
+	int locked = fcntl(file, F_OFD_SETLK, &wanted);
+
+	if (locked < 0 && errno == EAGAIN && fcntl(file, F_OFD_GETLK, &held) == 0) {
+		locked = held.l_type == F_RDLCK ? 0 : -1;
+		errno = EAGAIN;
+	}
+	return locked;
+}
+
+void lock_give_back(int file)
+{
+	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET});
+}
+
+int lock_take(int file, struct error *error)
+{
+	unsigned int patience = LOCK_WAIT_MS;
+	int locked = try_lock(file), failure = errno;
+
+	while (locked < 0 && failure == EAGAIN && purse_wait(&patience)) {
+		locked = try_lock(file);
+		failure = errno;
+	}
+	errno = failure;
+	if (locked < 0 && errno == EAGAIN)
+		return error_set_code(error, NVTASKSET_ERROR_BUSY,
+		                      "the partition is being changed by another process, which is stopped");
+	if (locked < 0)
+		return error_set_errno(error, "the partition cannot be locked");
+	return 0;
 }

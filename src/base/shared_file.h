@@ -1,10 +1,11 @@
-/* Files in memory that processes share. */
+/* Files in memory that processes share: making, mapping and locking them. */
 #ifndef NVTASKSET_SHARED_FILE_H
 #define NVTASKSET_SHARED_FILE_H
 
 #include "error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* How they are made. MFD_NOEXEC_SEAL is added if the kernel knows it (Linux 6.3). Not every C library
  * defines it. Other users may only read the file, if they inherit it (state/handle.h). */
@@ -17,5 +18,17 @@
 
 /* Makes a file of zeros with this name in memory. -1 with the reason. */
 int shared_file_make(const char *name, size_t size, struct error *error);
+
+/* Maps a file for reading and writing, below `reach` if there is room, otherwise above it: for hardware whose addresses are shorter
+ * than the processor's. NULL with errno. */
+void *low_memory_map(int file, size_t size, uint64_t reach);
+
+/* The lock that editors of a partition exclude each other by: on an open file, so that the kernel drops it when its holder
+ * ends. It excludes open files from each other, not two threads that share one.
+ *
+ * Takes the lock of a file that is open for writing. It is held until lock_give_back, or until the file is closed. Waits a
+ * bounded time, all of it paid from the open purse (base/purse.h). -1 with the reason. */
+int lock_take(int file, struct error *error);
+void lock_give_back(int file);
 
 #endif

@@ -1,8 +1,8 @@
 #include "gpus.h"
 
 #include "functions.h"
-#include "gpu/topology/environment.h"
-#include "gpu/uuid.h"
+#include "gpu/pci_address.h"
+#include "gpu/topology/topology.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

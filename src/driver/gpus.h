@@ -22,7 +22,7 @@ struct gpu {
 };
 
 /* `report_unknown` is called if the topology of the GPUs cannot be found. `description` is the command's description of the GPUs
- * (gpu/topology/environment.h), to be used instead of the environment; NULL: there is none. Call this before anything else here. */
+ * (topology_environment_write), to be used instead of the environment; NULL: there is none. Call this before anything else here. */
 void gpus_open(const char *description, void (*report_unknown)(const char *reason));
 
 /* Finds the topology of the GPUs that the driver shows this program, once in a process. CUDA_VISIBLE_DEVICES, a container and MIG

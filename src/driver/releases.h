@@ -11,7 +11,7 @@
 
 #include "cuda.h"
 #include "gpu/qmd.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 #include "state/kernels/stamps.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "slot.h"
 
 #include "base/clock.h"
-#include "base/mapping.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <stddef.h>

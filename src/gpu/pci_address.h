@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pci_address {
@@ -18,6 +19,9 @@ struct pci_address {
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, like strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
+/* The first struct of `count` ones of this size that begins with the address; NULL if there is none. */
+const void *pci_address_find(struct pci_address pci, const void *structs, size_t count, size_t size);
+
 /* All 0 stands for a GPU whose address is not known. */
 bool pci_address_is_known(struct pci_address pci);
 
@@ -25,5 +29,14 @@ bool pci_address_is_known(struct pci_address pci);
 #define PCI_ADDRESS_TEXT 24
 int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
 const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
+
+/*
+ * A GPU's UUID as text, like nvidia-smi's.
+ */
+
+#define UUID_BYTES 16
+#define UUID_TEXT 41 /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+
+void uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT]);
 
 #endif

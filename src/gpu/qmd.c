@@ -1,8 +1,62 @@
 #include "qmd.h"
 
-#include "qmd_layout.h"
-
 #include <stddef.h>
+#include <string.h>
+
+/* --- layouts ------------------------------------------------------------------------------------- */
+
+/* Positions are in 32-bit words from the start of the descriptor, except for version_byte. */
+struct qmd_layout {
+	uint8_t version_byte;  /* the version: major in the high half, minor in the low */
+	uint8_t first_version; /* the versions with this layout */
+	uint8_t last_version;
+	uint8_t mask_word;
+	uint8_t mask_words; /* 2 or 4 */
+	uint8_t valid_word; /* its bit 31 says that the mask is valid; NONE if the mask always is */
+	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
+	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE before clusters */
+	uint8_t grid_word;        /* CTA_RASTER_WIDTH */
+	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
+	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE, */
+	uint8_t shared_low;       /* from this bit on, */
+	uint8_t shared_bits;      /* of so many bits, */
+	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
+};
+
+/*
+ * Releases. Positions are in bits, as the headers count them. A slot is in two places: its address and, 64 bits after
+ * it, its payload; and its control, which is the same few fields in all versions, in another order. Those that are not
+ * named here are 0 in our releases: RED_ADD, UNSIGNED, no trap and no membar.
+ */
+struct qmd_release_layout {
+	uint8_t first_version, last_version;
+	uint8_t address_bits;
+	uint16_t address[QMD_SLOTS]; /* ADDRESS_LOWER, of each slot */
+	uint16_t control[QMD_SLOTS]; /* its first bit; from there on: */
+	uint8_t enable;
+	uint8_t structure_size; /* two bits */
+	uint8_t reduction_enable;
+	uint8_t payload_64;
+};
+
+#define CONTROL_BITS 13
+
+/* The other bits of two words: all but `count` of them, from this one on. */
+#define KEEP(first, count) (~(((UINT64_C(1) << (count)) - 1) << (first)))
+
+/* Descriptors are aligned to 4 bytes, and their masks too. */
+static inline uint64_t load(const uint32_t *words)
+{
+	uint64_t value;
+
+	memcpy(&value, words, sizeof value);
+	return value;
+}
+
+static inline void store(uint32_t *words, uint64_t value)
+{
+	memcpy(words, &value, sizeof value);
+}
 
 #define NONE 0xff
 #define CLUSTER_BITS UINT32_C(0x003f3f3f)
@@ -132,11 +186,25 @@ bool qmd_must_fit(const struct qmd_family *family, const void *qmd)
 static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words, uint64_t low,
                                                              uint64_t high)
 {
-	qmd_store(words + layout->mask_word, low);
+	store(words + layout->mask_word, low);
 	if (layout->mask_words == 4)
-		qmd_store(words + layout->mask_word + 2, high);
+		store(words + layout->mask_word + 2, high);
 	if (layout->valid_word != NONE)
 		words[layout->valid_word] |= VALID_BIT;
+}
+
+/* Writes a slot, whose words keep other bits. */
+static inline __attribute__((always_inline)) void store_slot(uint32_t *control, uint64_t keep_control, uint32_t *address,
+                                                             uint64_t keep_address, struct qmd_saved_slot slot)
+{
+	store(control, (load(control) & keep_control) | slot.control);
+	store(address, (load(address) & keep_address) | slot.address);
+	store(address + 2, slot.payload);
+}
+
+static inline struct qmd_saved_slot written_by(const struct qmd_release *release)
+{
+	return (struct qmd_saved_slot){release->control.value, release->address.value, release->payload};
 }
 
 /* What qmd_release does. False if it cannot. */
@@ -147,16 +215,13 @@ static inline __attribute__((always_inline)) bool write_release(const struct qmd
 	uint32_t *control = words + slots->control[QMD_COUNTING_SLOT] / 32;
 	uint32_t *address = words + slots->address[QMD_COUNTING_SLOT] / 32;
 	uint64_t enable = UINT64_C(1) << (slots->control[QMD_COUNTING_SLOT] % 32 + slots->enable);
-	uint64_t now = qmd_load(control);
 	uint8_t version = ((const uint8_t *)words)[layout->version_byte];
 	bool has_slot = layout->first_version >= slots->first_version || version >= slots->first_version;
-	bool done = has_slot && !(now & enable);
+	bool done = has_slot && !(load(control) & enable);
 
-	if (done) {
-		qmd_store(control, (now & QMD_KEEP(slots->control[QMD_COUNTING_SLOT] % 32, QMD_CONTROL_BITS)) | release->control.value);
-		qmd_store(address, (qmd_load(address) & QMD_KEEP(0, slots->address_bits)) | release->address.value);
-		qmd_store(address + 2, release->payload);
-	}
+	if (done)
+		store_slot(control, KEEP(slots->control[QMD_COUNTING_SLOT] % 32, CONTROL_BITS), address, KEEP(0, slots->address_bits),
+		           written_by(release));
 	return done;
 }
 
@@ -177,8 +242,8 @@ disable_in(const struct qmd_layout *layout, const struct qmd_release_layout *slo
 	uint64_t low = disable->words[0], high = disable->words[1];
 
 	if (mask_counts(layout, words)) {
-		low |= qmd_load(mask);
-		high |= is_wide ? qmd_load(mask + 2) : 0;
+		low |= load(mask);
+		high |= is_wide ? load(mask + 2) : 0;
 		if ((is_wide ? low & high : low) == UINT64_MAX) {
 			low = disable->words[0];
 			high = disable->words[1];
@@ -233,17 +298,23 @@ unsigned int qmd_mask_bits(const struct qmd_family *family)
 	return family->layout->mask_words * 32u;
 }
 
-struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
+static void save_mask(const struct qmd_family *family, const void *qmd, struct qmd_saved *saved)
 {
 	const struct qmd_layout *layout = family->layout;
 	const uint32_t *words = qmd;
-	struct qmd_mask mask = {{0}};
 
-	if (mask_counts(layout, words)) {
-		mask.words[0] = qmd_load(words + layout->mask_word);
-		mask.words[1] = layout->mask_words == 4 ? qmd_load(words + layout->mask_word + 2) : 0;
-	}
-	return mask;
+	saved->family = family;
+	saved->is_valid = mask_counts(layout, words);
+	saved->mask.words[0] = load(words + layout->mask_word);
+	saved->mask.words[1] = layout->mask_words == 4 ? load(words + layout->mask_word + 2) : 0;
+}
+
+struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
+{
+	struct qmd_saved saved;
+
+	save_mask(family, qmd, &saved);
+	return saved.is_valid ? saved.mask : (struct qmd_mask){{0}};
 }
 
 bool qmd_is_known(const struct qmd_family *family, const void *qmd)
@@ -256,18 +327,159 @@ bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
 	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------------------------------------ */
 
-static void save_mask(const struct qmd_family *family, const void *qmd, struct qmd_saved *saved)
+static unsigned int cluster_of(const struct qmd_layout *layout, const uint32_t *words)
+{
+	uint32_t sizes = layout->cluster_word != NONE ? words[layout->cluster_word] & CLUSTER_BITS : 0;
+	unsigned int blocks = (sizes & 0xff) * (sizes >> 8 & 0xff) * (sizes >> 16 & 0xff);
+
+	return blocks > 0 ? blocks : 1;
+}
+
+/* The product of two 16-bit sizes in one word and one in the next. */
+static unsigned int product_at(const uint32_t *words)
+{
+	return (words[0] & 0xffff) * (words[0] >> 16) * (words[1] & 0xffff);
+}
+
+struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 {
 	const struct qmd_layout *layout = family->layout;
 	const uint32_t *words = qmd;
+	struct qmd_shape shape = {.cluster = cluster_of(layout, words)};
 
-	saved->family = family;
-	saved->is_valid = mask_counts(layout, words);
-	saved->mask.words[0] = qmd_load(words + layout->mask_word);
-	saved->mask.words[1] = layout->mask_words == 4 ? qmd_load(words + layout->mask_word + 2) : 0;
+	if (layout->cooperative_word != NONE) {
+		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
+
+		/* The size is in clusters, if the launch has clusters (hardware.md). */
+		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
+		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
+		                (words[layout->threads_word + 1] & 0xff);
+		shape.shared_bytes = (shared & ((UINT32_C(1) << layout->shared_bits) - 1)) << layout->shared_shift;
+	}
+	return shape;
 }
+
+/* --- releases --------------------------------------------------------------------------------------- */
+
+enum structure_size {
+	FOUR_WORDS = 0,
+	TWO_WORDS = 2
+};
+
+/* From this bit on, so many bits, which lie in two words. */
+static struct qmd_bits bits_at(unsigned int position, unsigned int count, uint64_t value)
+{
+	unsigned int shift = position % 32;
+
+	return (struct qmd_bits){.keep = KEEP(shift, count), .value = value << shift, .word = position / 32};
+}
+
+static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_release_kind kind)
+{
+	uint64_t size = kind == QMD_ADDS ? TWO_WORDS : FOUR_WORDS, reduction = kind == QMD_ADDS;
+
+	return UINT64_C(1) << layout->enable | UINT64_C(1) << layout->payload_64 | reduction << layout->reduction_enable |
+	       size << layout->structure_size;
+}
+
+uint64_t qmd_release_reach(const struct qmd_family *family)
+{
+	return family->releases ? UINT64_C(1) << family->releases->address_bits : 0;
+}
+
+bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
+                         enum qmd_release_kind kind, uint64_t address, uint64_t value)
+{
+	const struct qmd_release_layout *layout = family->releases;
+
+	if (address >= qmd_release_reach(family))
+		return false;
+	*release = (struct qmd_release){
+		.version_byte = family->layout->version_byte,
+		.first_version = layout->first_version,
+		.last_version = layout->last_version,
+		.enable = UINT64_C(1) << (layout->control[slot] % 32 + layout->enable),
+		.control = bits_at(layout->control[slot], CONTROL_BITS, control_of(layout, kind)),
+		.address = bits_at(layout->address[slot], layout->address_bits, address),
+		.payload = value,
+	};
+	return true;
+}
+
+static inline enum qmd_release_outcome look(const struct qmd_release *release, const void *qmd)
+{
+	uint8_t version = ((const uint8_t *)qmd)[release->version_byte];
+	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
+
+	if (version >= release->first_version && version <= release->last_version)
+		outcome = load((const uint32_t *)qmd + release->control.word) & release->enable ? QMD_SLOT_USED : QMD_RELEASES;
+	return outcome;
+}
+
+enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
+{
+	return look(release, qmd);
+}
+
+/* A slot of a descriptor, as the release says where. */
+static inline void store_at(const struct qmd_release *release, void *qmd, struct qmd_saved_slot slot)
+{
+	uint32_t *words = qmd;
+
+	store_slot(words + release->control.word, release->control.keep, words + release->address.word, release->address.keep, slot);
+}
+
+__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+{
+	enum qmd_release_outcome outcome = look(release, qmd);
+
+	if (outcome == QMD_RELEASES)
+		store_at(release, qmd, written_by(release));
+	return outcome;
+}
+
+bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
+{
+	const struct qmd_release_layout *layout = family->releases;
+	uint8_t version = ((const uint8_t *)qmd)[family->layout->version_byte];
+	const uint32_t *words = qmd;
+
+	if (!layout || version < layout->first_version || version > layout->last_version)
+		return false;
+	unsigned int enable = layout->control[slot] + (unsigned int)layout->enable;
+
+	return words[enable / 32] >> (enable % 32) & 1;
+}
+
+uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot)
+{
+	const struct qmd_release_layout *layout = family->releases;
+	uint64_t address = 0;
+
+	if (qmd_slot_is_used(family, qmd, slot))
+		address = load((const uint32_t *)qmd + layout->address[slot] / 32) & ~KEEP(0, layout->address_bits);
+	return address;
+}
+
+struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd)
+{
+	const uint32_t *words = qmd;
+
+	return (struct qmd_saved_slot){
+		.control = load(words + release->control.word) & ~release->control.keep,
+		.address = load(words + release->address.word) & ~release->address.keep,
+		.payload = load(words + release->address.word + 2),
+	};
+}
+
+void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved)
+{
+	store_at(release, qmd, *saved);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------- */
 
 static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
 {
@@ -319,38 +531,4 @@ void qmd_restore(void *qmd, const struct qmd_saved *saved)
 		qmd_restore_slot(saved->counting, qmd, &saved->counting_slot);
 	if (saved->stamping)
 		qmd_restore_slot(saved->stamping, qmd, &saved->stamping_slot);
-}
-
-/* --- shapes ------------------------------------------------------------------------------------------ */
-
-static unsigned int cluster_of(const struct qmd_layout *layout, const uint32_t *words)
-{
-	uint32_t sizes = layout->cluster_word != NONE ? words[layout->cluster_word] & CLUSTER_BITS : 0;
-	unsigned int blocks = (sizes & 0xff) * (sizes >> 8 & 0xff) * (sizes >> 16 & 0xff);
-
-	return blocks > 0 ? blocks : 1;
-}
-
-/* The product of two 16-bit sizes in one word and one in the next. */
-static unsigned int product_at(const uint32_t *words)
-{
-	return (words[0] & 0xffff) * (words[0] >> 16) * (words[1] & 0xffff);
-}
-
-struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
-{
-	const struct qmd_layout *layout = family->layout;
-	const uint32_t *words = qmd;
-	struct qmd_shape shape = {.cluster = cluster_of(layout, words)};
-
-	if (layout->cooperative_word != NONE) {
-		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
-
-		/* The size is in clusters, if the launch has clusters (hardware.md). */
-		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
-		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
-		                (words[layout->threads_word + 1] & 0xff);
-		shape.shared_bytes = (shared & ((UINT32_C(1) << layout->shared_bits) - 1)) << layout->shared_shift;
-	}
-	return shape;
 }

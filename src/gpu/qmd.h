@@ -1,7 +1,7 @@
 /*
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
- * Only qmd.c knows bit positions, and tells them qmd_release.c. They are published in NVIDIA's open-gpu-doc, in
+ * Only qmd.c knows bit positions. They are published in NVIDIA's open-gpu-doc, in
  * classes/compute/cl*qmd.h; facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
@@ -43,9 +43,9 @@ struct qmd_shape {
 struct qmd_family {
 	unsigned int first_compute; /* 256 * major + minor */
 	unsigned int last_compute;
-	const struct qmd_layout *layout;           /* of qmd_layout.h */
+	const struct qmd_layout *layout;
 	qmd_disabler *disable;                     /* qmd_disable for this family */
-	const struct qmd_release_layout *releases; /* the same; NULL without slots that we can use */
+	const struct qmd_release_layout *releases; /* NULL without slots that we can use */
 };
 
 /* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */

@@ -1,5 +1,6 @@
 #include "tpcset.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,37 +183,11 @@ int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, 
 
 /* --- the mask notation ------------------------------------------------------------------------- */
 
-static int hex_digit(char character)
-{
-	int digit = -1;
-
-	if (character >= '0' && character <= '9')
-		digit = character - '0';
-	else if (character >= 'a' && character <= 'f')
-		digit = character - 'a' + 10;
-	else if (character >= 'A' && character <= 'F')
-		digit = character - 'A' + 10;
-	return digit;
-}
-
-/* Commas group the digits by eight from the right, as in /proc; every group but the first must be full. */
-static bool commas_fit(const char *digits, size_t length)
-{
-	bool grouped = memchr(digits, ',', length) != NULL;
-	bool fit = true;
-
-	for (size_t from_right = 0; grouped && from_right < length; from_right++) {
-		bool comma = digits[length - 1 - from_right] == ',';
-
-		if (comma != (from_right % 9 == 8))
-			fit = false;
-	}
-	return fit && (!grouped || digits[0] != ',');
-}
-
 /* Adds the members that one digit stands for; false if one of them is not below `limit`. */
-static bool add_digit(struct tpcset *set, int digit, size_t position, unsigned int limit)
+static bool add_digit(struct tpcset *set, char character, size_t position, unsigned int limit)
 {
+	static const char digits[] = "0123456789abcdef";
+	unsigned int digit = (unsigned int)(strchr(digits, tolower((unsigned char)character)) - digits);
 	bool fit = true;
 
 	for (unsigned int bit = 0; bit < 4; bit++) {
@@ -248,19 +223,20 @@ int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, 
 	size_t length = count_digits(digits);
 	struct tpcset parsed = {{0}};
 	size_t position = 0; /* of the digit, from the right */
-	bool fit = true;
+	bool is_grouped = memchr(digits, ',', length) != NULL, commas_fit = digits[0] != ',', fit = true;
 
 	if (digits[length] != '\0')
 		return error_set(error, "'" QUOTE "': not a hexadecimal mask", QUOTED(text));
 	if (length == 0)
 		return error_set(error, "'" QUOTE "': a mask without digits", QUOTED(text));
-	if (!commas_fit(digits, length))
-		return error_set(error, "'" QUOTE "': commas must separate groups of eight digits",
-		                 QUOTED(text));
+	/* Commas group the digits by eight from the right, as in /proc; every group but the first must be full. */
 	for (size_t at = length; at-- > 0;) {
+		commas_fit = commas_fit && (!is_grouped || (digits[at] == ',') == ((length - 1 - at) % 9 == 8));
 		if (digits[at] != ',')
-			fit = add_digit(&parsed, hex_digit(digits[at]), position++, limit) && fit;
+			fit = add_digit(&parsed, digits[at], position++, limit) && fit;
 	}
+	if (!commas_fit)
+		return error_set(error, "'" QUOTE "': commas must separate groups of eight digits", QUOTED(text));
 	if (!fit)
 		return error_set(error, "mask " QUOTE ": wider than the GPU, which has %ss 0-%u", QUOTED(text), noun,
 		                 limit - 1);

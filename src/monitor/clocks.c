@@ -1,4 +1,4 @@
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "parts.h"
 
 #include <stdatomic.h>

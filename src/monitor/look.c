@@ -1,8 +1,10 @@
 #include "parts.h"
-
-#include "base/proc_status.h"
-#include "base/process_clock.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
+
+#include "base/clock.h"
+#include "base/proc.h"
+#include "state/segment/edit.h"
 #include "state/segment/lease.h"
 
 #include <stdlib.h>
@@ -252,7 +254,7 @@ static int renew(struct look *look, struct error *error)
 
 static int begin(struct look *look, struct error *error)
 {
-	look->user = proc_status_of(look->editor.pid, "Uid:", UINT64_MAX);
+	look->user = proc_status(look->editor.pid, "Uid:", UINT64_MAX);
 	if (!look_take_memory(look, sizeof *look) || !look_functions_add(look, NULL))
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "pid %d: no memory is left for it", (int)look->editor.pid);
 	look->clock_offset = process_clock_offset(look->editor.pid);

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "monitor/estimate/durations.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 
 #include <stdbool.h>
 #include <stdint.h>

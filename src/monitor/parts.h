@@ -16,8 +16,9 @@
 #include "look.h"
 #include "monitor/estimate/node_stamps.h"
 #include "monitor/estimate/replays.h"
+#include "state/kernels/counts_read.h"
 #include "state/kernels/stamps_read.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
 
 /* So long after a GPU has shown something, its clock is of interest. */
 #define LOOK_IDLE_NS UINT64_C(5000000000)

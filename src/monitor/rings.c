@@ -1,6 +1,7 @@
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "parts.h"
 #include "state/kernels/area.h"
+#include "state/segment/edit.h"
 #include "state/segment/layout.h"
 
 #include <fcntl.h>
@@ -32,12 +33,6 @@ struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci)
 		}
 	}
 	return found;
-}
-
-static bool is_known(const struct stamps_memory *memory)
-{
-	return memory && atomic_load(&memory->magic) == STAMPS_MAGIC && memory->version == STAMPS_VERSION &&
-	       memory->size == sizeof *memory;
 }
 
 static void free_ring(struct look *look, struct watched_ring *ring)
@@ -77,7 +72,7 @@ static void find_area(struct look *look, int directory, unsigned int number)
 			look->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
 			                                      sizeof *look->areas[number].memory);
 	}
-	if (inode != 0 && !is_known(look->areas[number].memory))
+	if (inode != 0 && !area_is(look->areas[number].memory, &area_of_stamps))
 		look->gaps |= LOOK_BIT(LOOK_CLOSED);
 }
 
@@ -128,7 +123,7 @@ static void find_rings(struct look *look, unsigned int number, bool is_first)
 {
 	const struct stamps_memory *memory = look->areas[number].memory;
 
-	for (unsigned int i = 0; is_known(memory) && i < COUNTS_PLACES; i++) {
+	for (unsigned int i = 0; area_is(memory, &area_of_stamps) && i < COUNTS_PLACES; i++) {
 		struct watched_ring **ring = &look->areas[number].rings[i];
 
 		if (!*ring && atomic_load(&memory->rings[i].magic) == STAMPS_MAGIC)

@@ -6,8 +6,9 @@
 #define NVTASKSET_MPS_CLIENT_H
 
 #include "base/error.h"
-#include "request.h"
-#include "status.h"
+#include "look.h"
+
+#include <stdint.h>
 
 #define MPS_PRIORITY_ENVIRONMENT "CUDA_MPS_CLIENT_PRIORITY"
 
@@ -16,5 +17,12 @@
  * the exec. -1 with the reason: not found, not permitted, no answer, full. Never hangs: every question to the daemon has a
  * time limit. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
+
+#define MPS_MEMORY_ENVIRONMENT "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+
+/* Limits the GPU memory that a client of MPS allocates on each of these GPUs, by their numbers in CUDA. The client reads it when it
+ * starts CUDA, and MPS sees to it: allocations beyond it fail with CUDA_ERROR_OUT_OF_MEMORY. Sets it in this process's environment;
+ * limits of other GPUs that are there stay. -1 with the reason. */
+int mps_limit_memory(const int *gpus, unsigned int count, uint64_t mebibytes, struct error *error);
 
 #endif

@@ -3,10 +3,9 @@
 #include "base/clock.h"
 #include "base/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,34 +17,31 @@
 
 extern char **environ;
 
+int mps_patience_ms = 15000;
+
 /* The directories of NVIDIA's packages and container images, searched after PATH. */
-static const char *const usual_directories[] = {
-	"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/cuda/bin", "/run/opengl-driver/bin", "/opt/bin",
-};
+static const char usual_directories[] = "/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/run/opengl-driver/bin:/opt/bin";
 
 /* --- the control program ---------------------------------------------------------------------------------- */
 
-static bool is_in(char path[PATH_MAX], const char *directory, size_t length)
+static bool find_in(char path[PATH_MAX], const char *directories)
 {
-	return path_join_part(path, directory, length, MPS_CONTROL) && access(path, X_OK) == 0;
-}
-
-int mps_control_find(char path[PATH_MAX], struct error *error)
-{
-	const char *directories = getenv("PATH");
 	bool found = false;
 
 	while (directories && *directories && !found) {
 		size_t length = strcspn(directories, ":");
 
-		found = length > 0 && is_in(path, directories, length);
+		found = length > 0 && path_join_part(path, directories, length, MPS_CONTROL) && access(path, X_OK) == 0;
 		directories += length + (directories[length] == ':');
 	}
-	for (size_t i = 0; !found && i < sizeof usual_directories / sizeof usual_directories[0]; i++)
-		found = is_in(path, usual_directories[i], strlen(usual_directories[i]));
-	return found ? 0
-	             : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; "
-	                                "put it on PATH");
+	return found;
+}
+
+int mps_control_find(char path[PATH_MAX], struct error *error)
+{
+	return find_in(path, getenv("PATH")) || find_in(path, usual_directories)
+	               ? 0
+	               : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; put it on PATH");
 }
 
 /* --- running it ---------------------------------------------------------------------------------------------- */
@@ -55,8 +51,8 @@ struct call {
 	char *const *arguments;
 	char *const *environment;
 	const char *input;
-	bool lasting;   /* it starts a process that outlives us: that one must hold nothing of ours */
-	bool from_root; /* nor our working directory */
+	bool is_lasting; /* it starts a process that outlives us: that one must hold nothing of ours */
+	bool from_root;  /* nor our working directory */
 };
 
 /* Like waitpid, for a limited time. Returns 0 for a child that still runs. */
@@ -73,10 +69,10 @@ static pid_t wait_for(pid_t child, int *status, long limit)
 }
 
 /* Waits for a child, and kills it when its time is over. */
-static int await(pid_t child, long limit, bool leads_session)
+static int await(pid_t child, bool leads_session)
 {
 	int status = 0;
-	pid_t ended = wait_for(child, &status, limit);
+	pid_t ended = wait_for(child, &status, mps_patience_ms);
 	int result = MPS_CONTROL_DIED;
 
 	if (ended == 0) {
@@ -106,76 +102,60 @@ static int memory_file(const char *content)
 	return moved;
 }
 
-/* Our caller's locks and pipes must not stay open as long as the daemon runs. */
-static void close_inherited(void)
+/* Our caller's locks and pipes must not stay open as long as the daemon runs, nor must its signals be blocked. Returns an errno. */
+static int spawn(pid_t *child, const struct call *call, int input, int output)
 {
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
 
-	while (directory && (entry = readdir(directory))) {
-		int file = atoi(entry->d_name);
-
-		if (file > STDERR_FILENO && file != dirfd(directory))
-			close(file);
-	}
-	if (directory)
-		closedir(directory);
-}
-
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
 	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+	if (call->is_lasting)
+		posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	if (call->from_root)
+		posix_spawn_file_actions_addchdir_np(&actions, "/");
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	if (call->is_lasting)
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	int failure = posix_spawn(child, call->control, &actions, &attributes, call->arguments, call->environment);
 
-/* Runs in the child. Errors are written where the control program would write them. */
-static __attribute__((noreturn)) void become(const struct call *call, int input, int output)
-{
-	bool ready = dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-	             dup2(output, STDERR_FILENO) >= 0;
-
-	if (call->lasting) {
-		setsid();
-		reset_signals();
-		close_inherited();
-	}
-	if (call->from_root && chdir("/") < 0)
-		ready = false;
-	if (ready)
-		execve(call->control, call->arguments, call->environment);
-	dprintf(STDERR_FILENO, "%s: %s\n", call->control, strerror(errno));
-	_exit(127);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return failure;
 }
 
 /* Whoever started us may have set SIGCHLD to be ignored; then children leave no exit status. */
-static void begin(struct mps_control_question *question, const struct call *call)
+static void begin(struct mps_question *question, const struct call *call)
 {
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
 	int input = memory_file(call->input);
 
-	*question = (struct mps_control_question){.child = -1, .output = memory_file("")};
+	*question = (struct mps_question){.output = memory_file("")};
+	question->reason = errno;
 	sigaction(SIGCHLD, &ordinary, &question->inherited);
 	if (input >= 0 && question->output >= 0)
-		question->child = fork();
-	question->reason = errno;
-	if (question->child == 0)
-		become(call, input, question->output);
+		question->reason = spawn(&question->child, call, input, question->output);
+	if (question->reason != 0)
+		question->child = 0;
 	if (input >= 0)
 		close(input);
 }
 
 /* Returns the control program's exit status, or why there is none, and copies its output. */
-static int end(struct mps_control_question *question, long limit, bool leads_session, char answer[MPS_CONTROL_ANSWER])
+static int end(struct mps_question *question, bool leads_session, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = MPS_CONTROL_IMPOSSIBLE;
 	ssize_t length = 0;
 
 	if (question->child > 0) {
-		result = await(question->child, limit, leads_session);
+		result = await(question->child, leads_session);
 		length = pread(question->output, answer, MPS_CONTROL_ANSWER - 1, 0);
 	}
 	answer[length > 0 ? length : 0] = '\0';
@@ -186,22 +166,41 @@ static int end(struct mps_control_question *question, long limit, bool leads_ses
 	return result;
 }
 
-void mps_control_begin(struct mps_control_question *question, const char *control, const char *commands)
+/* --- asking -------------------------------------------------------------------------------------------------------- */
+
+void mps_ask_begin(struct mps_question *question, const char *control, const char *commands)
 {
 	char *arguments[] = {MPS_CONTROL, NULL};
-	const struct call call = {
-		.control = control,
-		.arguments = arguments,
-		.environment = environ,
-		.input = commands,
-	};
 
-	begin(question, &call);
+	begin(question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = commands});
 }
 
-int mps_control_end(struct mps_control_question *question, long limit, char answer[MPS_CONTROL_ANSWER])
+/* The daemon answers one question at a time, and the control program does not wait for its turn (hardware.md). */
+int mps_ask_end(struct mps_question *question, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
 {
-	return end(question, limit, false, answer);
+	int result = end(question, false, answer);
+	double until = clock_ms() + mps_patience_ms;
+
+	while (result > 0 && commands && strstr(answer, "Cannot send command") && clock_ms() < until) {
+		clock_pause_us(MPS_RETRY_US);
+		mps_ask_begin(question, control, commands);
+		result = end(question, false, answer);
+	}
+	return result;
+}
+
+int mps_ask(const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
+{
+	struct mps_question question;
+
+	mps_ask_begin(&question, control, commands);
+	return mps_ask_end(&question, control, commands, answer);
+}
+
+const char *mps_first_line(char *answer)
+{
+	answer[strcspn(answer, "\r\n")] = '\0';
+	return answer[0] ? answer : "it said nothing";
 }
 
 /* --- starting the daemon ---------------------------------------------------------------------------------------- */
@@ -236,38 +235,33 @@ static char **make_environment(const char *const *added)
 		count++;
 	while (added[more])
 		more++;
-	char **variables = malloc((count + more + 1) * sizeof *variables);
+	char **variables = calloc(count + more + 1, sizeof *variables);
 
 	for (size_t i = 0; variables && i < count; i++) {
 		if (!is_private(environ[i]))
 			variables[kept++] = environ[i];
 	}
-	for (size_t i = 0; variables && i < more; i++)
-		variables[kept++] = (char *)added[i];
 	if (variables)
-		variables[kept] = NULL;
+		memcpy(&variables[kept], added, more * sizeof *variables);
 	return variables;
 }
 
-int mps_control_start(const char *control, const char *const *added, bool from_root, long limit,
-                      char answer[MPS_CONTROL_ANSWER])
+int mps_control_start(const char *control, const char *const *added, bool from_root, char answer[MPS_CONTROL_ANSWER])
 {
 	char *arguments[] = {MPS_CONTROL, "-d", NULL};
 	char **environment = make_environment(added);
-	const struct call call = {
-		.control = control,
-		.arguments = arguments,
-		.environment = environment,
-		.input = "",
-		.lasting = true,
-		.from_root = from_root,
-	};
-	struct mps_control_question question;
+	const struct call call = {.control = control,
+	                          .arguments = arguments,
+	                          .environment = environment,
+	                          .input = "",
+	                          .is_lasting = true,
+	                          .from_root = from_root};
+	struct mps_question question;
 	int result = MPS_CONTROL_IMPOSSIBLE;
 
 	if (environment) {
 		begin(&question, &call);
-		result = end(&question, limit, true, answer);
+		result = end(&question, true, answer);
 	}
 	free(environment);
 	return result;

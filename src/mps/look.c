@@ -1,13 +1,14 @@
 #include "look.h"
 
-#include "census.h"
-#include "question.h"
-#include "room.h"
+#include "base/proc.h"
+#include "control.h"
+#include "gpu/pci_address.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -48,21 +49,23 @@ static int check_directory(const char *directory, struct error *error)
 	return result;
 }
 
-/* --- asking early ---------------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------------------------- */
+
+/* The commands for the daemon: list its servers, and their clients. */
+#define QUESTION "get_server_list\nps\n"
 
 static struct {
 	bool pending;
-	struct mps_control_question question;
+	struct mps_question question;
 } early;
 
 /* Takes the answer to the early question, or asks now. */
 static int ask_who_is_there(const char *control, char answer[MPS_CONTROL_ANSWER])
 {
-	bool asked = early.pending;
+	bool was_asked = early.pending;
 
 	early.pending = false;
-	return asked ? mps_ask_again(mps_control_end(&early.question, mps_patience_ms, answer), control, CENSUS_QUESTION, answer)
-	             : mps_ask(control, CENSUS_QUESTION, answer);
+	return was_asked ? mps_ask_end(&early.question, control, QUESTION, answer) : mps_ask(control, QUESTION, answer);
 }
 
 void mps_forget(void)
@@ -70,7 +73,7 @@ void mps_forget(void)
 	static char answer[MPS_CONTROL_ANSWER];
 
 	if (early.pending)
-		mps_control_end(&early.question, mps_patience_ms, answer);
+		mps_ask_end(&early.question, NULL, NULL, answer);
 	early.pending = false;
 }
 
@@ -81,7 +84,119 @@ void mps_ask_early(const struct mps_request *request)
 	early.pending = request->mode != MPS_OFF && check_directory(pipe_directory(), NULL) == 0 &&
 	                mps_control_find(control, NULL) == 0;
 	if (early.pending)
-		mps_control_begin(&early.question, control, CENSUS_QUESTION);
+		mps_ask_begin(&early.question, control, QUESTION);
+}
+
+int mps_explain(int result, const char *control, const struct mps_status *status, struct error *error)
+{
+	if (result == MPS_CONTROL_IMPOSSIBLE)
+		return error_set_errno(error, "MPS: %.200s cannot be run", control);
+	if (result == MPS_CONTROL_OVERDUE)
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: end it with 'echo quit | " MPS_CONTROL
+		                        "' or kill it", status->pipe_directory);
+	if (result == MPS_CONTROL_DIED)
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: " MPS_CONTROL " died when it was asked",
+		                 status->pipe_directory);
+	return 0;
+}
+
+/* --- counting clients -------------------------------------------------------------------------------------------- */
+
+#define DEVICES_MAX 64 /* more than a machine has */
+
+/* The clients of one server, by GPU: each GPU has its own channels. */
+struct census {
+	unsigned int devices;
+	struct {
+		char uuid[UUID_TEXT];
+		unsigned int clients;
+	} on[DEVICES_MAX];
+};
+
+static bool is_mine(long server)
+{
+	uid_t owner;
+
+	/* A server that cannot be inspected (another PID namespace) is taken for ours: it is then the only one. */
+	return !proc_owner((pid_t)server, &owner) || owner == getuid();
+}
+
+/* The daemon shortens UUIDs, so only a prefix is compared. */
+static bool will_use(const struct mps_request *request, const char *uuid)
+{
+	bool use = request->gpu_count == 0;
+
+	for (unsigned int i = 0; i < request->gpu_count; i++)
+		use = use || strncasecmp(request->gpus[i], uuid, strlen(uuid)) == 0;
+	return use;
+}
+
+/* Counts one more client on a GPU. Returns how many it has then. */
+static unsigned int count_client(struct census *census, const char *uuid)
+{
+	unsigned int device = 0;
+
+	while (device < census->devices && strcmp(census->on[device].uuid, uuid) != 0)
+		device++;
+	if (device == DEVICES_MAX)
+		return 0;
+	if (device == census->devices)
+		strcpy(census->on[census->devices++].uuid, uuid);
+	return ++census->on[device].clients;
+}
+
+/* One line of "get_server_list" (a number) or of "ps" (a table: PID, ID, SERVER, DEVICE, …). */
+static void read_line(struct mps_status *status, struct census *census, const struct mps_request *request,
+                      const char *line)
+{
+	long first, server;
+	char id[32], uuid[UUID_TEXT];
+	int words = sscanf(line, "%7ld %31s %7ld %40s", &first, id, &server, uuid);
+
+	status->all_clients += words == 4;
+	if (words == 1 && is_mine(first)) {
+		status->server = (pid_t)first;
+	} else if (words == 4 && status->server && server == status->server && will_use(request, uuid)) {
+		unsigned int clients = count_client(census, uuid);
+
+		status->clients = clients > status->clients ? clients : status->clients;
+	}
+}
+
+/* The numbers must be 0. The answer is destroyed. */
+static void read_census(struct mps_status *status, const struct mps_request *request, char *answer)
+{
+	struct census census = {.devices = 0};
+	char *rest = NULL;
+
+	for (char *line = strtok_r(answer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		read_line(status, &census, request, line);
+}
+
+#define CHANNELS 127
+#define CLIENTS_MAX 48
+
+unsigned int mps_capacity(unsigned int connections)
+{
+	unsigned int capacity = CHANNELS / connections;
+
+	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
+}
+
+/* The user's own setting for all programs is kept, if it is a number that CUDA would accept. */
+unsigned int mps_connections(const struct mps_request *request)
+{
+	const char *text = getenv(MPS_CONNECTIONS_ENVIRONMENT);
+	unsigned int connections = request->connections;
+
+	if (!connections && text) {
+		char *end;
+		unsigned long number = strtoul(text, &end, 10);
+
+		if (*text >= '0' && *text <= '9' && *end == '\0' && number <= MPS_CONNECTIONS_MAX)
+			connections = (unsigned int)number;
+	}
+	return connections ? connections : MPS_CONNECTIONS_DEFAULT;
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------- */
@@ -102,7 +217,7 @@ int mps_look_again(const char *control, const struct mps_request *request, struc
 		return error_set(error, "MPS: the control daemon in %.100s cannot be asked: %.120s",
 		                 status->pipe_directory, mps_first_line(answer));
 	if (status->running)
-		census_read(status, request, answer);
+		read_census(status, request, answer);
 	return 0;
 }
 

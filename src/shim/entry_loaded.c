@@ -9,12 +9,12 @@
  * says so.
  */
 #include "base/driver_names.h"
-#include "base/elf_note.h"
 #include "base/log.h"
 #include "launch/account/escape.h"
 #include "launch/space/hide.h"
 #include "launch/space/residency.h"
 #include "shim.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <errno.h>

@@ -1,10 +1,13 @@
 #include "inherit.h"
 
 #include "base/log.h"
-#include "base/parent.h"
+#include "base/proc.h"
 #include "launch/account/escape.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
+#include "state/revision_text.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include <stdbool.h>
 #include <stdio.h>

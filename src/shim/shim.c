@@ -22,7 +22,7 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
-#include "state/segment/segment.h"
+#include "state/segment/owner.h"
 #include "time/control.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/identity.h"
 #include "base/memfd_find.h"
-#include "base/proc_status.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static bool has_threads(void)
 
 static int choose_number(void)
 {
-	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
+	uint64_t table = has_threads() ? proc_status(0, "FDSize:", 0) : 0;
 
 	/* A privileged process keeps the inherited handle for the programs that it executes. Its own gets a lower
 	 * number, so that it is found first. */
@@ -111,7 +111,7 @@ int handle_next(int first, const char *link, size_t size)
 
 int handle_open(int number)
 {
-	int file = memfd_reopen(number);
+	int file = descriptor_reopen(number, true);
 
 	/* Without /proc, the handle is the open file itself. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
@@ -148,7 +148,7 @@ int handle_move_up(int file)
 	return moved >= 0 ? moved : file;
 }
 
-static int make(int file, int in_place_of, int above)
+int handle_make(int file, int in_place_of, int above)
 {
 	int name = open_name(file), number = -1;
 
@@ -165,12 +165,7 @@ static int make(int file, int in_place_of, int above)
 	return number;
 }
 
-int handle_make(int file, int in_place_of)
+int descriptor_lowest(uint64_t table, int usual)
 {
-	return make(file, in_place_of, 0);
-}
-
-int handle_make_second(int file, int in_place_of)
-{
-	return make(file, in_place_of, 1);
+	return table >= DESCRIPTOR_TABLE_MIN && table <= (uint64_t)usual ? (int)table - DESCRIPTOR_TABLE_END : usual;
 }

@@ -10,13 +10,20 @@
 #ifndef NVTASKSET_SEGMENT_HANDLE_H
 #define NVTASKSET_SEGMENT_HANDLE_H
 
-#include "base/descriptor.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+/* The numbers that our descriptors get in programs, which count on the low ones being free. The lowest one to ask for is `usual`, a
+ * high number that nobody else uses. But if the process has threads, the kernel enlarges a table of descriptors only after waiting
+ * for all processors (hardware.md, "Attaching"). So for a table of `table` entries ("FDSize:" in /proc/PID/status; 0: it may
+ * grow), a number near its end is returned. */
+#define DESCRIPTOR_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
+#define DESCRIPTOR_TABLE_END 16
+int descriptor_lowest(uint64_t table, int usual);
+
 /* The handle's number: HANDLE_USUAL or above if limits permit, which scripts do not use; in a process with threads
- * HANDLE_MIN or above (base/descriptor.h). */
+ * HANDLE_MIN or above (descriptor_lowest). */
 #define HANDLE_USUAL 237
 #define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 
@@ -25,11 +32,8 @@ int handle_lowest_of(pid_t pid);
 
 /* Makes the handle of a file, and takes the file over in any case. `in_place_of` is a handle of this process that is
  * replaced, or -1. The replacement is atomic: programs that are started meanwhile inherit one or the other. -1 with
- * errno. */
-int handle_make(int file, int in_place_of);
-
-/* The same for a file that is named beside the segment's, whose number it leaves free. */
-int handle_make_second(int file, int in_place_of);
+ * errno. `above`: the number is higher by so much, and leaves those below free. */
+int handle_make(int file, int in_place_of, int above);
 
 /* Gives the file a number as a handle has, close-on-exec; the number that it has if there is no room. */
 int handle_move_up(int file);

@@ -55,27 +55,17 @@ bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force,
 
 const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci)
 {
-	const struct segment_partition *found = NULL;
-
-	for (uint32_t i = 0; i < revision->count && !found; i++) {
-		if (pci_address_equal(revision->partitions[i].pci, pci))
-			found = &revision->partitions[i];
-	}
-	return found;
+	return pci_address_find(pci, revision->partitions, revision->count, sizeof revision->partitions[0]);
 }
 
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error)
 {
-	uint32_t place = 0;
+	const struct segment_partition *there = segment_find(revision, partition->pci);
 
-	while (place < revision->count && !pci_address_equal(revision->partitions[place].pci, partition->pci))
-		place++;
-	if (place == SEGMENT_GPUS)
+	if (!there && revision->count >= SEGMENT_GPUS)
 		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "the partition already names %u GPUs, and no more fit",
 		                      SEGMENT_GPUS);
-	revision->partitions[place] = *partition;
-	if (place == revision->count)
-		revision->count++;
+	revision->partitions[there ? (uint32_t)(there - revision->partitions) : revision->count++] = *partition;
 	return 0;
 }
 
@@ -102,6 +92,16 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 		revision->lending.borrows = wanted->lending.borrows;
 		revision->lending.borrow = wanted->lending.borrow;
 	}
+}
+
+int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_put(revision, &wanted->partitions[i], error);
+	segment_put_time(revision, wanted);
+	return result;
 }
 
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other)

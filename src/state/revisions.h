@@ -32,6 +32,12 @@ struct segment_quota {
 #define SEGMENT_QUOTA_PERIOD_MAX_US 10000000
 #define SEGMENT_QUOTA_RUN_MIN_US 1000
 
+/* The nearest number of a range. */
+static inline uint32_t segment_within(uint32_t number, uint32_t least, uint32_t most)
+{
+	return number < least ? least : number > most ? most : number;
+}
+
 static inline bool segment_quota_limits(struct segment_quota quota)
 {
 	return quota.run_us < quota.period_us;
@@ -40,17 +46,12 @@ static inline bool segment_quota_limits(struct segment_quota quota)
 /* The same in the range of what can be given, whoever wrote it; without a limit it stays as it is. */
 static inline struct segment_quota segment_quota_in_range(struct segment_quota quota)
 {
-	struct segment_quota kept = quota;
+	const struct segment_quota kept = {
+		.run_us = segment_within(quota.run_us, SEGMENT_QUOTA_RUN_MIN_US, UINT32_MAX),
+		.period_us = segment_within(quota.period_us, SEGMENT_QUOTA_PERIOD_MIN_US, SEGMENT_QUOTA_PERIOD_MAX_US),
+	};
 
-	if (segment_quota_limits(quota)) {
-		if (kept.period_us < SEGMENT_QUOTA_PERIOD_MIN_US)
-			kept.period_us = SEGMENT_QUOTA_PERIOD_MIN_US;
-		if (kept.period_us > SEGMENT_QUOTA_PERIOD_MAX_US)
-			kept.period_us = SEGMENT_QUOTA_PERIOD_MAX_US;
-		if (kept.run_us < SEGMENT_QUOTA_RUN_MIN_US)
-			kept.run_us = SEGMENT_QUOTA_RUN_MIN_US;
-	}
-	return kept;
+	return segment_quota_limits(quota) ? kept : quota;
 }
 
 /* Who goes first on a GPU, in which proportion those share it who are equal, and by which policy launches are held back. */
@@ -92,16 +93,12 @@ static inline uint16_t segment_rank_of_priority(unsigned int priority)
 /* Both are in their range, whoever wrote the rank. */
 static inline uint32_t segment_rank_priority(struct segment_rank rank)
 {
-	uint32_t priority = rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL;
-
-	return priority < SEGMENT_PRIORITY_MAX ? priority : SEGMENT_PRIORITY_MAX;
+	return segment_within(rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL, 0, SEGMENT_PRIORITY_MAX);
 }
 
 static inline uint32_t segment_rank_weight(struct segment_rank rank)
 {
-	uint32_t weight = rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL;
-
-	return weight < SEGMENT_WEIGHT_MAX ? weight : SEGMENT_WEIGHT_MAX;
+	return segment_within(rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL, 1, SEGMENT_WEIGHT_MAX);
 }
 
 /* Whether a process was given a policy, which alone limits nothing; and which, whoever wrote the rank. */
@@ -138,11 +135,9 @@ static const struct tpcset segment_borrow_all = {{[0 ... TPCSET_WORDS - 1] = UIN
 /* In its range, whoever wrote it; 0: it lends nothing. */
 static inline uint32_t segment_lends_us(const struct segment_lending *lending)
 {
-	uint32_t us = lending->lend_us == SEGMENT_LEND_OFF ? 0 : lending->lend_us;
+	bool lends = lending->lend_us != 0 && lending->lend_us != SEGMENT_LEND_OFF;
 
-	if (us != 0 && us < SEGMENT_LEND_MIN_US)
-		us = SEGMENT_LEND_MIN_US;
-	return us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
+	return lends ? segment_within(lending->lend_us, SEGMENT_LEND_MIN_US, SEGMENT_LEND_MAX_US) : 0;
 }
 
 static inline bool segment_borrows(const struct segment_lending *lending)
@@ -198,6 +193,9 @@ void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
 /* Puts into the revision what it lacks and `other` has: partitions of other GPUs, and what was given of the time. */
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
+
+/* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */
+int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))

@@ -1,8 +1,8 @@
 #include "thread.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
-#include "base/process_clock.h"
 #include "gate/keeper.h"
 #include "time/demand/given.h"
 #include "time/demand/news.h"

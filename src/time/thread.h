@@ -9,6 +9,7 @@
 
 #include "state/segment/segment.h"
 
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -401,7 +401,7 @@ are_outside() { # how many there are at least, and what stands around one
 		sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/segment/segment.h"
 		grep -ohE 'error_set(_errno)?\(error, "[^"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/driver/*/*.c | sed 's/.*(error, "//; s/"$//; s/ (error %d)//; s/%s/NAME/'
 		grep -ohE 'log_warning\("(%s: )*%s[;:] [^%"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/driver/*/*.c "$ROOT"/src/shim/*.c "$ROOT"/src/launch/*/*.c | sed 's/.*%s[;:] //; s/"$//'
-		sed -n '/^const char \*segment_absence_text/,/^}/p' "$ROOT/src/state/segment/absence.c" | grep -oE '"(has closed|its partition)[^"]+"' | tr -d '"'
+		sed -n '/^const char \*segment_absence_text/,/^}/p' "$ROOT/src/state/segment/find.c" | grep -oE '"(has closed|its partition)[^"]+"' | tr -d '"'
 	} | sort -u >"$WORK/reasons"
 	are_outside 20 "" ""
 }

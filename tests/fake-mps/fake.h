@@ -4,10 +4,9 @@
 
 #include "../cases.h"
 #include "mps/client.h"
+#include "mps/control.h"
 #include "mps/daemon.h"
 #include "mps/look.h"
-#include "mps/question.h"
-#include "mps/room.h"
 
 #include <limits.h>
 

@@ -54,17 +54,16 @@ static void adjust(uint8_t choices)
 		struct board_place *place = &memory->places[i];
 
 		for (int version = 0; version < BOARD_VERSIONS; version++) {
-			_Atomic uint64_t *words = place->versions[version];
+			struct board_entry *entry = (void *)place->versions[version];
 
 			if (choices & OWNERS_AGREE)
-				words[BOARD_WHO] = place->who;
+				entry->owner.who = place->who;
 			if (choices & NUMBERS_ARE_NEAR) {
-				words[BOARD_NAMESPACE] = identity_own().namespace; /* others' claims are not read */
-				words[BOARD_RANK] &= UINT64_C(0x700003f3f);
-				words[BOARD_TPCS] &= 7; /* sometimes none */
-				for (int word = 1; word < TPCSET_WORDS; word++)
-					words[BOARD_TPCS + word] = 0;
-				memcpy((void *)&words[BOARD_PCI], &gpu, sizeof gpu);
+				entry->owner.namespace = identity_own().namespace; /* others' claims are not read */
+				entry->claim.priority &= 0x3f;
+				entry->claim.weight &= 0x3f;
+				entry->claim.tpcs = (struct tpcset){{entry->claim.tpcs.words[0] & 7}}; /* sometimes none */
+				entry->claim.pci = gpu;
 			}
 		}
 	}
@@ -89,13 +88,13 @@ static bool is_said(const struct board_claim *wanted)
 	bool found = false;
 
 	for (int i = 0; i < BOARD_PLACES && !found; i++) {
-		struct board_owner owner;
-		struct board_claim claim;
+		struct board_entry entry;
+		const struct board_claim *claim = &entry.claim;
 
-		found = board_place_read(&memory->places[i], &owner, &claim) && claim.written == wanted->written &&
-		        claim.served_ns == wanted->served_ns && claim.priority == wanted->priority &&
-		        claim.weight == wanted->weight && pci_address_equal(claim.pci, wanted->pci) &&
-		        tpcset_equal(&claim.tpcs, &wanted->tpcs);
+		found = board_place_read(&memory->places[i], &entry) && claim->written == wanted->written &&
+		        claim->served_ns == wanted->served_ns && claim->priority == wanted->priority &&
+		        claim->weight == wanted->weight && pci_address_equal(claim->pci, wanted->pci) &&
+		        tpcset_equal(&claim->tpcs, &wanted->tpcs);
 	}
 	return found;
 }
@@ -116,7 +115,6 @@ static void check_file(uint8_t choices)
 	static uint8_t content[sizeof(struct board_memory) + 64];
 	size_t size = sizeof(struct board_memory) + (choices & OTHER_SIZE ? 64 : 0);
 	int file = memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct board_rank rank;
 
 	memcpy(content, memory, sizeof *memory);
 	must(file >= 0 && write(file, content, size) == (ssize_t)size);
@@ -124,7 +122,7 @@ static void check_file(uint8_t choices)
 	must(choices & NO_SEALS || fcntl(file, F_ADD_SEALS, BOARD_SEALS) == 0);
 	bool is_good = memory->magic == BOARD_MAGIC && memory->version == BOARD_VERSION && memory->size == sizeof *memory;
 
-	must(board_file_check(file, &rank) == (is_good && !(choices & (OTHER_SIZE | OTHER_MODE | NO_SEALS))));
+	must((board_file_check(file) != 0) == (is_good && !(choices & (OTHER_SIZE | OTHER_MODE | NO_SEALS))));
 	close(file);
 }
 

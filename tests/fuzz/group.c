@@ -3,10 +3,10 @@
  * damaged; a change that succeeds is in force afterwards, and one that fails has changed nothing. Names are printable.
  */
 #include "fuzz.h"
+#include "state/segment/layout.h"
 
 #include "state/group/group.h"
-#include "state/policy.h"
-#include "state/segment/layout.h"
+#include "state/revision_text.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void check_change(struct group *group, const struct segment_partition *wa
 	struct error error = {.reason = ""};
 	uint64_t number, raised;
 	bool was_whole = group_read(group, &before, &number);
-	int result = group_edit(group, wanted, 1, &error);
+	int result = group_change(group, &(struct segment_revision){.count = 1, .partitions[0] = *wanted}, &error);
 
 	must(result == 0 ? was_whole : error.reason[0] != '\0');
 	if (result == 0) {

@@ -5,6 +5,9 @@
  * This file stands for the driver: one context on the GPU of share/topologies/h200.txt (from the root of the tree).
  */
 #include "fuzz.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include "base/log.h"
 #include "driver/functions.h"
@@ -181,7 +184,7 @@ static void edit(const struct tpcset *set)
 	struct segment editor;
 
 	must(segment_open(&editor, getpid(), NULL) == SEGMENT_FOUND);
-	must(segment_edit(&editor, &partition, 1, NULL, NULL) == 0);
+	must(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL) == 0);
 	segment_close(&editor);
 }
 

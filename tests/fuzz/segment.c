@@ -4,11 +4,15 @@
  * numbers that agree with each other, whatever the memory has in which they are.
  */
 #include "fuzz.h"
-
-#include "base/execution.h"
-#include "state/kernels/counts_layout.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
-#include "state/segment/segment.h"
+
+#include "base/identity.h"
+#include "state/kernels/counts_layout.h"
+#include "state/revision_text.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -85,9 +89,9 @@ static void check_owner(uint8_t choices, const uint8_t *data, size_t size)
 /* The places' heads, too, or few inputs would have any. */
 static void keep_heads(struct counts_memory *area)
 {
-	area->magic = COUNTS_MAGIC;
-	area->version = COUNTS_VERSION;
-	area->size = sizeof *area;
+	area->header.magic = COUNTS_MAGIC;
+	area->header.version = COUNTS_VERSION;
+	area->header.size = sizeof *area;
 	for (int i = 0; i < COUNTS_PLACES; i++) {
 		area->places[i].magic = COUNTS_MAGIC;
 		area->places[i].state %= COUNTS_ENDED + 1;
@@ -174,7 +178,7 @@ static void check_edit(struct segment *segment, const uint8_t *data, size_t size
 	uint64_t number, before = segment_revision_number(segment);
 
 	fill(&wanted, sizeof wanted, data, size);
-	if (segment_edit(segment, &wanted, 1, NULL, &error) < 0) {
+	if (segment_change(segment, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error) < 0) {
 		must(error.reason[0] && segment_revision_number(segment) == before);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* Any bytes as a topology in the environment: refused, or valid GPUs that survive writing and reading. */
 #include "fuzz.h"
 
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * that were instantiated before do not, and are counted. BUILD is the build directory, where the command is.
  */
 #include "../cases.h"
+#include "state/kernels/counts_read.h"
 #include "support/child.h"
 #include "support/graph.h"
 

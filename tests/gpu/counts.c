@@ -3,7 +3,7 @@
  * numbers are equal, however it was launched.
  */
 #include "../cases.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/green.h"

@@ -9,7 +9,7 @@
 #include "../cases.h"
 #include "../peer.h"
 #include "../sanitized.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "libsmctrl.h"
 #include "state/board/board.h"
 #include "support/client.h"

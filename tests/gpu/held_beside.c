@@ -6,7 +6,7 @@
  */
 #include "../alone.h"
 #include "../cases.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "state/board/board.h"
 #include "state/segment/segment.h"
 #include "support/client.h"

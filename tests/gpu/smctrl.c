@@ -4,8 +4,8 @@
  */
 #include "../cases.h"
 #include "libsmctrl.h"
-
 #include "state/segment/segment.h"
+
 #include "support/graph.h"
 
 static struct tpcset all;

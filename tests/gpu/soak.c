@@ -12,6 +12,8 @@
  * threads; the killer; and the editors that it kills.
  */
 #include "../cases.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/find.h"
 #include "support/child.h"
 #include "support/gpu.h"
 #include "support/plan.h"

@@ -4,10 +4,11 @@
  * (monitor/estimate/times.h).
  */
 #include "../cases.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "gpu/qmd.h"
 #include "monitor/look.h"
 #include "state/kernels/area.h"
+#include "state/kernels/counts_read.h"
 #include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"

@@ -7,6 +7,7 @@
  */
 #include "../cases.h"
 #include "launch/space/app_masks.h"
+#include "state/revision_text.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"

@@ -1,5 +1,6 @@
 /* Each GPU of a process has a partition of its own: a launch runs in the one of its context's GPU. */
 #include "../cases.h"
+#include "state/kernels/counts_read.h"
 #include "support/gpu.h"
 
 #define LAUNCHES 20

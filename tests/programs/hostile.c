@@ -9,6 +9,7 @@
 #include "state/handle.h"
 #include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
+#include "state/segment/owner.h"
 
 #include <err.h>
 #include <errno.h>
@@ -295,8 +296,8 @@ static void trick_names(char **arguments)
 
 		if (memory == MAP_FAILED || fstat(file, &status) < 0)
 			err(77, "mmap");
-		memory->version = STAMPS_VERSION;
-		memory->size = sizeof *memory;
+		memory->header.version = STAMPS_VERSION;
+		memory->header.size = sizeof *memory;
 		for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
 			struct stamps *ring = &memory->rings[i];
 
@@ -309,7 +310,7 @@ static void trick_names(char **arguments)
 			ring->names.count = STAMPS_FUNCTIONS;
 			ring->magic = STAMPS_MAGIC;
 		}
-		memory->magic = STAMPS_MAGIC;
+		memory->header.magic = STAMPS_MAGIC;
 		segment.memory->stamps[number].file = (uint64_t)file;
 		segment.memory->stamps[number].inode = status.st_ino;
 	}

@@ -12,6 +12,8 @@
 #include "../../tools/nvtaskset/show/rows.c"
 #include "../../tools/nvtaskset/terminal/text.c"
 
+#include "state/kernels/counts_read.h"
+
 static const struct pci_address gpu = {.bus = 0x3b};
 
 /* A process that has ended so many kernels on the GPU. */

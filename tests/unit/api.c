@@ -1,13 +1,17 @@
 /* nvtaskset.h, as used by a program that changes other processes' partitions. This test makes those processes. */
 #include "../alone.h"
 #include "../cases.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
+#include "base/shared_file.h"
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
 #include "state/kernels/counts.h"
 #include "state/kernels/stamps_layout.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
+#include "state/segment/owner.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -288,7 +292,7 @@ static void obey(char order)
 		counts_note_gap(place, COUNTS_SLOT_USED);
 		break;
 	case 'a': /* closes the counts' file */
-		close(areas.list[0].file);
+		close(areas.list[0].area.file);
 		break;
 	case 'H': /* as a client of MPS */
 		segment_set_time_used(&owned, 12, 34, 5);
@@ -385,7 +389,7 @@ TEST(tpcs_that_are_not_there)
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &gpu, NULL), 0);
 	assert_int_equal(pci_address_parse(&wrong.pci, gpu.bus_id, NULL), 0);
 	assert_int_equal(segment_open(&segment, process.pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_edit(&segment, &wrong, 1, NULL, NULL), 0);
+	assert_int_equal(segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = wrong}, NULL, NULL), 0);
 	segment_close(&segment);
 	assert_partition(partition, 0, "3");
 }
@@ -630,7 +634,7 @@ TEST(lock_is_not_waited_for_for_ever)
 	struct segment editor;
 
 	assert_int_equal(segment_open(&editor, process.pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_lock(&editor, NULL), 0);
+	assert_int_equal(lock_take(editor.file, NULL), 0);
 	assert_refused_for(set_list(partition, 0, "1"), BUSY, "by another process, which is stopped");
 	assert_partition(partition, 0, "0-7");
 	segment_close(&editor);

@@ -8,10 +8,9 @@
 #include "../alone.h"
 #include "../sanitized.h"
 #include "../skip.h"
+#include "base/clock.h"
 #include "base/identity.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
-#include "base/process_clock.h"
 #include "gpu/topology/topology.h"
 #include "state/board/board.h"
 #include "state/board/layout.h"
@@ -520,7 +519,7 @@ TEST(died_in_the_middle)
 	uint64_t number = atomic_load(&place->number), who = atomic_load(&place->who);
 
 	/* Before the number is raised: the one before holds. */
-	for (int word = 0; word < BOARD_WORDS; word++) {
+	for (size_t word = 0; word < BOARD_WORDS; word++) {
 		atomic_store(&place->versions[(number + 1) % BOARD_VERSIONS][word], UINT64_MAX);
 		assert_int_equal(the_claim().served_ns, 123);
 	}
@@ -622,14 +621,13 @@ static void tell_places(void)
 	for (int i = 0; i < BOARD_PLACES; i++) {
 		uint64_t who = atomic_load(&memory->places[i].who);
 		pid_t pid = (pid_t)(who & ((1 << BOARD_PID_BITS) - 1));
-		struct board_owner owner = {.who = 0};
-		struct board_claim claim;
-		bool is_known = board_place_read(&memory->places[i], &owner, &claim);
+		struct board_entry entry = {.owner = {.who = 0}};
+		bool is_known = board_place_read(&memory->places[i], &entry);
 
 		if (who != 0)
 			print_message("# place %d: pid %d started at %llu, now %llu; %s, of namespace %llu, this is %llu\n", i, (int)pid,
 			              (unsigned long long)(who >> BOARD_PID_BITS), (unsigned long long)start_of(pid),
-			              is_known ? "has claimed" : "has not", (unsigned long long)owner.namespace,
+			              is_known ? "has claimed" : "has not", (unsigned long long)entry.owner.namespace,
 			              (unsigned long long)identity_own().namespace);
 	}
 }
@@ -821,7 +819,7 @@ static void obey_with_two_hidden(char order)
 
 	if (order == 0) {
 		must(board_file_make(&a, NULL) == 0 && board_file_make(&b, NULL) == 0);
-		bool a_is_earlier = board_rank_is_before(a.rank, b.rank);
+		bool a_is_earlier = a.inode < b.inode;
 
 		must(dup2(a.number, a_is_earlier ? EARLIER : LATER) >= 0 && dup2(b.number, a_is_earlier ? LATER : EARLIER) >= 0);
 		close(a.number);

@@ -2,10 +2,12 @@
 #include "../cases.h"
 #include "own_segment.h"
 #include "process.h"
-
-#include "state/kernels/counts.h"
-#include "state/kernels/counts_layout.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
+
+#include "state/kernels/counts_layout.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #define ANYWHERE (UINT64_C(1) << 57)
 
@@ -211,7 +213,7 @@ TEST(below_an_address)
 	struct counts_place *place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, 0, &error);
 
 	assert_non_null(place);
-	close(areas.list[0].file);
+	close(areas.list[0].area.file);
 	place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, 0, &error);
 	assert_non_null(place);
 	assert_true((uintptr_t)place < UINT64_C(1) << 40);
@@ -222,7 +224,7 @@ TEST(the_program_closes_the_file)
 	struct counts_place *place = begin(first);
 
 	launch(place, 5);
-	close(areas.list[0].file);
+	close(areas.list[0].area.file);
 	read_counts();
 	assert_each(counts.gaps, 1 << COUNTS_CLOSED, counts.count, 0);
 	end(place, COUNTS_PLAIN, 5); /* the memory is still there */
@@ -239,7 +241,7 @@ TEST(the_program_closes_the_file)
 TEST(the_number_is_another_files)
 {
 	begin(first);
-	int place = areas.list[0].file;
+	int place = areas.list[0].area.file;
 
 	assert_int_equal(dup2(STDIN_FILENO, place), place);
 	read_counts();
@@ -252,8 +254,8 @@ TEST(the_number_is_another_files)
 TEST(programs_do_not_inherit_it)
 {
 	begin(first);
-	assert_true(fcntl(areas.list[0].file, F_GETFD) & FD_CLOEXEC);
-	assert_true(areas.list[0].file >= 64 - 16);
+	assert_true(fcntl(areas.list[0].area.file, F_GETFD) & FD_CLOEXEC);
+	assert_true(areas.list[0].area.file >= 64 - 16);
 }
 
 TEST(no_memory_for_it)
@@ -349,7 +351,7 @@ TEST(right_after_an_exec)
 	segment_set_at_work(&segment);
 	begin(first);
 	counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
-	close(areas.list[0].file); /* as the exec does */
+	close(areas.list[0].area.file); /* as the exec does */
 	read_counts();
 	assert_int_equal(counts.gaps, 1 << COUNTS_CLOSED | 1 << COUNTS_NO_MEMORY);
 	atomic_fetch_add(&segment.memory->execution, 1);
@@ -424,9 +426,9 @@ static struct counts_memory *make_hostile(void)
 
 static void set_header(struct counts_memory *memory)
 {
-	memory->magic = COUNTS_MAGIC;
-	memory->version = COUNTS_VERSION;
-	memory->size = sizeof *memory;
+	memory->header.magic = COUNTS_MAGIC;
+	memory->header.version = COUNTS_VERSION;
+	memory->header.size = sizeof *memory;
 }
 
 TEST(another_version)
@@ -434,10 +436,10 @@ TEST(another_version)
 	struct counts_memory *memory = make_hostile();
 
 	set_header(memory);
-	memory->version++;
+	memory->header.version++;
 	assert_refused(-1);
 	set_header(memory);
-	memory->size++;
+	memory->header.size++;
 	assert_refused(-1);
 	set_header(memory);
 	read_counts();

@@ -4,12 +4,12 @@
 #include "../skip.h"
 #include "base/shared_file.h"
 #include "process.h"
+#include "state/segment/layout.h"
 
 #include "../alone.h"
 #include "../peer.h"
 #include "state/kernels/counts_layout.h"
-#include "state/kernels/counts_view.h"
-#include "state/segment/layout.h"
+#include "state/kernels/counts_read.h"
 
 #include <dirent.h>
 #include <linux/seccomp.h>
@@ -56,7 +56,7 @@ static void need_more_areas(void)
 static void close_areas(void)
 {
 	for (unsigned int i = 0; i < self.areas.count; i++)
-		close(self.areas.list[i].file);
+		close(self.areas.list[i].area.file);
 }
 
 /* The words of memory that is read by others. */
@@ -71,7 +71,7 @@ static void fill_with_nonsense(void *memory, size_t size)
 
 static void fill_areas_with_nonsense(void)
 {
-	struct counts_memory *area = self.areas.list[0].memory;
+	struct counts_memory *area = (struct counts_memory *)self.areas.list[0].area.memory;
 
 	fill_with_nonsense(area->places, sizeof area->places);
 	for (int i = 0; i < COUNTS_PLACES; i++) {
@@ -132,7 +132,7 @@ static void obey(char order)
 		close(self.segment.file);
 		break;
 	case 'r': /* something else has the descriptor */
-		must(dup2(STDIN_FILENO, self.areas.list[0].file) >= 0);
+		must(dup2(STDIN_FILENO, self.areas.list[0].area.file) >= 0);
 		break;
 	case 'n':
 		fill_areas_with_nonsense();

@@ -1,6 +1,7 @@
 /* Demand: what a process has in flight, as it is seen by somebody that reads its numbers again and again. */
 #include "../cases.h"
 
+#include "state/kernels/counts_read.h"
 #include "time/demand/demand.h"
 
 #define MS UINT64_C(1000000)

@@ -1,9 +1,12 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "../cases.h"
+#include "base/shared_file.h"
 #include "cuda_process.h"
 #include "process.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
+#include "state/segment/owner.h"
 
 static struct error error;
 
@@ -108,7 +111,7 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	struct segment stopped;
 
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_lock(&stopped, NULL), 0);
+	assert_int_equal(lock_take(stopped.file, NULL), 0);
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error),
 	             "by another process, which is stopped; the others have what they had");
 	segment_close(&stopped);
@@ -129,7 +132,7 @@ static void *lock_when_changed(void *segment)
 {
 	while (segment_revision_number(segment) < 2)
 		sched_yield();
-	assert_int_equal(segment_lock(segment, NULL), 0);
+	assert_int_equal(lock_take(((struct segment *)segment)->file, NULL), 0);
 	return NULL;
 }
 
@@ -141,7 +144,7 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 
 	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_lock(&stopped, NULL), 0);
+	assert_int_equal(lock_take(stopped.file, NULL), 0);
 	pthread_t thread = thread_start(lock_when_changed, &first);
 
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), EDITOR_SOME);

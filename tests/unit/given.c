@@ -1,6 +1,7 @@
 /* On which account a process's rules are kept: its group's, if they are the group's, or its own. */
 #include "../cases.h"
 #include "state/group/find.h"
+#include "state/segment/owner.h"
 #include "time/demand/given.h"
 
 static const struct segment_revision ours = {

@@ -1,7 +1,7 @@
 /* How long launches take, as they are seen to end, by the test's clock. */
 #include "../cases.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "launch/account/lengths.h"
 
 #define MS UINT64_C(1000000)

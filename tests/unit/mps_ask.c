@@ -141,7 +141,7 @@ static int remove_control(void **state)
 TEST_WITH(fake_setup, remove_control, cannot_be_run)
 {
 	replace_control("#!/no/such/interpreter\n");
-	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control: No such file or directory");
+	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control cannot be run: No such file or directory");
 }
 
 /* A client on each of more GPUs than are counted; the other lines only look like clients. */

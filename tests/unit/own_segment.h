@@ -3,7 +3,9 @@
 #define NVTASKSET_TESTS_OWN_SEGMENT_H
 
 #include "../cases.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 static const struct pci_address first = {.bus = 0x3b};
 
@@ -61,7 +63,7 @@ static inline int edit(const struct segment_partition *wanted, struct error *err
 	struct segment editor;
 
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	int result = segment_edit(&editor, wanted, 1, NULL, error);
+	int result = segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = *wanted}, NULL, error);
 
 	segment_close(&editor);
 	return result;

@@ -75,7 +75,7 @@ static void obey_order(char order)
 		close(peer.segment.file);
 		break;
 	case 'a': /* as programs do that close all descriptors */
-		close(peer.areas.list[0].file);
+		close(peer.areas.list[0].area.file);
 		break;
 	case 'x':
 		execlp("sleep", "sleep", "1000", NULL);

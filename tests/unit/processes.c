@@ -1,8 +1,8 @@
 /* What the views show of a process that ends while it is examined: nothing. */
 #include "../cases.h"
-#include "base/parent.h"
 #include "base/proc.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
 
 #include <pwd.h>
@@ -16,8 +16,8 @@ static void reach(const char *function);
 #define getpwuid(...) (reach("getpwuid"), getpwuid(__VA_ARGS__))
 #define proc_read(...) (reach("proc_read"), proc_read(__VA_ARGS__))
 #include "../../tools/nvtaskset/show/processes.c"
-#include "own_segment.h"
 #include "../../tools/nvtaskset/terminal/text.c"
+#include "own_segment.h"
 
 static struct {
 	pid_t pid;

@@ -1,6 +1,5 @@
 /* What it may cost to look at other processes (base/purse.h). */
 #include "../cases.h"
-#include "base/file_lock.h"
 #include "base/memfd_find.h"
 #include "base/purse.h"
 #include "base/shared_file.h"

@@ -1,12 +1,16 @@
 /* What editors may do to a segment, and which errors they get. */
 #include "../cases.h"
 #include "../skip.h"
+#include "base/shared_file.h"
 #include "cuda_process.h"
 #include "own_segment.h"
 #include "process.h"
 #include "state/handle.h"
-#include "state/policy.h"
+#include "state/revision_text.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
+#include "state/segment/owner.h"
 
 #include <limits.h>
 #include <sys/file.h>
@@ -91,7 +95,7 @@ static void *edit_own_gpu(void *argument)
 	for (unsigned int i = 0; i < EDITS; i++) {
 		struct segment_partition wanted = partition_of((struct pci_address){.domain = own}, 0, i % TPCSET_MAX);
 
-		if (segment_edit(&other, &wanted, 1, NULL, NULL) < 0)
+		if (segment_change(&other, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL) < 0)
 			return "no edit";
 	}
 	segment_close(&other);
@@ -114,7 +118,7 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 	struct segment other;
 
 	assert_int_equal(segment_open(&other, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_lock(&other, NULL), 0);
+	assert_int_equal(lock_take(other.file, NULL), 0);
 	assert_error_code(segment_raise(&editor, &error), BUSY);
 	assert_each(segment_revision_number(&owner), before, segment_raised(&owner), 0);
 	segment_close(&other);

@@ -3,6 +3,9 @@
 #include "cuda_process.h"
 #include "own_segment.h"
 #include "process.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 static void move_to(unsigned int from, unsigned int to)
 {
@@ -89,7 +92,7 @@ TEST(old_file_reports_the_move)
 
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	close(owner.file);
-	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
+	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
 	/* The editor has a descriptor of its own, which does not count as the owner's. */
 	editor.file = dup2(editor.file, 100);
@@ -97,7 +100,7 @@ TEST(old_file_reports_the_move)
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_set(&owner, first, 5, 6);
 	assert_true(segment_has_moved(&editor));
-	assert_error(segment_edit(&editor, &wanted, 1, NULL, &error),
+	assert_error(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error),
 	             "the partition has moved to a new file just now: try again");
 	segment_close(&editor);
 }
@@ -118,7 +121,7 @@ static void *edit_once_for_each_move(void *argument)
 		struct segment_partition wanted = partition_of(first, move % 60, move % 60 + 2);
 
 		pthread_barrier_wait(&race->barrier);
-		race->made = segment_edit(&race->editor, &wanted, 1, NULL, NULL) == 0;
+		race->made = segment_change(&race->editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL) == 0;
 		pthread_barrier_wait(&race->barrier);
 	}
 	return NULL;

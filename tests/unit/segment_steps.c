@@ -8,7 +8,9 @@
  * nothing.
  */
 #include "../cases.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include <sys/ptrace.h>
 
@@ -71,7 +73,7 @@ static void write_segment(uint64_t word)
 {
 	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
 
-	segment_edit(&editor, &partition, 1, NULL, NULL);
+	segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL);
 }
 
 static bool read_naive(struct tpcset *set)
@@ -154,7 +156,7 @@ static void parent_writes(const struct implementation *implementation, uint64_t 
 	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
 
 	if (implementation == &real)
-		assert_int_equal(segment_edit(&own_editor, &partition, 1, NULL, NULL), 0);
+		assert_int_equal(segment_change(&own_editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL), 0);
 	else
 		implementation->write(word);
 }

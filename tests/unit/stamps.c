@@ -1,14 +1,17 @@
 /* Who looks at a process, the memory in which the ends of kernels get their times, and what a watcher makes of it. */
 #include "../cases.h"
 #include "own_segment.h"
+#include "state/segment/layout.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "monitor/estimate/node_stamps.h"
 #include "monitor/look.h"
 #include "state/kernels/counts.h"
 #include "state/kernels/stamps_read.h"
-#include "state/segment/layout.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "state/segment/lease.h"
+#include "state/segment/owner.h"
 
 /* A watcher tells here that it raises the number. */
 static int raise_now(struct segment *of, struct error *why);
@@ -22,7 +25,7 @@ static struct error error;
 #define ANYWHERE (UINT64_C(1) << 57)
 #define MS UINT64_C(1000000)
 
-/* The clock of process_clock.h, for all that is linked here: each look at it takes a microsecond. */
+/* The clock of base/clock.h, for all that is linked here: each look at it takes a microsecond. */
 static atomic_uint_fast64_t now_ns = 1000000 * MS;
 
 uint64_t __wrap_process_clock_ns(void);
@@ -149,14 +152,14 @@ TEST(looking_is_no_edit)
 	struct segment_partition other = partition_of(first, 20, 27), third = partition_of(first, 30, 37);
 	struct segment_undo undo;
 
-	assert_int_equal(segment_edit(&watcher, &other, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
 	assert_set(&segment, first, 20, 27);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 0, 7);
-	assert_int_equal(segment_edit(&watcher, &other, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
-	assert_int_equal(segment_edit(&watcher, &third, 1, NULL, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
@@ -180,12 +183,12 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	assert_int_equal(segment_edit(&editor, &own, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 20, 27);
 	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
 	assert_set(&member, first, 10, 17);
-	assert_int_equal(group_edit(&editor.group, &later, 1, NULL), 0);
+	assert_int_equal(group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 30, 37);
 	segment_close(&editor);
@@ -785,13 +788,13 @@ TEST(why_nothing_is_known)
 
 TEST(the_file_is_closed)
 {
-	close(areas.files[0]);
+	close(areas.list[0].file);
 	begin_look();
 
 	take();
 	assert_true(times.gpus[0].gaps & 1 << LOOK_CLOSED);
 	assert_false(times.gpus[0].is_time_known);
-	areas.memory[0] = NULL; /* for tear_down */
+	areas.list[0].memory = NULL; /* for tear_down */
 }
 
 RUN_TESTS(set_up, tear_down)

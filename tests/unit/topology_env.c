@@ -3,7 +3,7 @@
  * same driver.
  */
 #include "../cases.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "root.h"
 #include "share.h"
 
@@ -91,21 +91,22 @@ TEST(another_driver)
 	root_run("rm sys/module/nvidia/version");
 }
 
+#define HEADER ";nvtaskset-topology 1;"
+#define REST "compute 9.0;sms-per-tpc 2;limits 8 9;tpcs 1;"
+#define GPU "gpu 0000:01:00.0;uuid GPU-1;" REST "tpc 0 0 0 0;"
+
 TEST(garbage)
 {
 	static const char *const lines[] = {
-		"nonsense", ";", ";;", ";0000:01:00.0 GPU-1 9.0 2 8 9 ;",
-		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0,;", ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0 ;",
-		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.-;", ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0,0.0.0;",
-		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.256;", ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.65535;",
-		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.99999999999999999999;",
-		";0000:01:00.0 GPU-1 9.0 3 8 9 0.0.0;", ";0000:01:00.0 GPU-1 9 2 8 9 0.0.0;",
-		";01:00 GPU-1 9.0 2 8 9 0.0.0;", ";0000:01:00.0  9.0 2 8 9 0.0.0;",
-		";0000:01:00.0 GPU-0123456789012345678901234567890123456789012345678 9.0 2 8 9 0.0.0;",
-		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;0000:01:00.0 GPU-2 9.0 2 8 9 0.0.0;",
+		"nonsense", ";", ";;", HEADER, "nvtaskset-topology 1;" GPU, ";" GPU,
+		HEADER "gpu 0000:01:00.0;uuid GPU-1;" REST, HEADER "gpu 0000:01:00.0;uuid GPU-1;" REST "tpc 0 0 0 0",
+		HEADER "gpu 0000:01:00.0;uuid GPU-1;" REST "tpc 0 0 0 -;", HEADER "gpu 0000:01:00.0;uuid GPU-1;" REST "tpc 0 0 0 256;",
+		HEADER "gpu 0000:01:00.0;" REST "tpc 0 0 0 0;", HEADER "gpu 0000:01:00.0;name H;uuid GPU-1;" REST "tpc 0 0 0 0;",
+		HEADER "gpu 01:00;uuid GPU-1;" REST "tpc 0 0 0 0;", HEADER GPU GPU, HEADER GPU ";\n;\t;x",
+		HEADER "gpu 0000:02:00.0;uuid GPU-2;" REST "tpc 0 0 0 0;" GPU,
 	};
 
-	assert_int_equal(topology_environment_read(root, ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;", &arrived), 0);
+	assert_int_equal(topology_environment_read(root, HEADER GPU, &arrived), 0);
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
 		assert_refused(lines[i]);
 }

@@ -1,5 +1,7 @@
-/* The text format of a topology; topology-format.md describes it. */
+/* The text format of a topology, which topology-format.md describes: as a file, and as one line of the environment. */
 #include "topology.h"
+
+#include "base/proc.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +16,9 @@
 
 struct reader {
 	struct topology_list *list;
-	const char *name; /* of the file */
+	FILE *file;       /* or else: */
+	const char *text; /* the rest of the line of the environment */
+	const char *name;
 	unsigned int line;
 	struct error *error;
 	/* The current section: */
@@ -255,25 +259,24 @@ static bool is_text(int character)
 	return character == '\t' || (character >= ' ' && character != 0x7f);
 }
 
-static int end_of_file(const struct reader *reader, FILE *file, size_t length)
+/* The next character, or EOF. A line ends with a semicolon in the environment. */
+static int next_of(struct reader *reader)
 {
-	int result = 0;
+	if (reader->file)
+		return fgetc(reader->file);
+	int character = *reader->text ? *reader->text++ : EOF;
 
-	if (ferror(file))
-		result = fail(reader, "cannot be read: %s", strerror(errno));
-	else if (length > 0)
-		result = fail(reader, "the line has no end: is the file cut off?");
-	return result;
+	return character == ';' ? '\n' : character;
 }
 
 /* Reads a line without its newline. 1, 0 at the end of the file, or -1 with the reason. */
-static int next_line(struct reader *reader, FILE *file, char line[LINE_MAX_BYTES])
+static int next_line(struct reader *reader, char line[LINE_MAX_BYTES])
 {
 	size_t length = 0;
 	int character;
 
 	reader->line++;
-	while ((character = fgetc(file)) != EOF && character != '\n') {
+	while ((character = next_of(reader)) != EOF && character != '\n') {
 		if (!is_text(character))
 			return fail(reader, character ? "a control character" : "a NUL byte");
 		if (length == LINE_MAX_BYTES - 1)
@@ -281,17 +284,21 @@ static int next_line(struct reader *reader, FILE *file, char line[LINE_MAX_BYTES
 		line[length++] = (char)character;
 	}
 	line[length] = '\0';
-	return character == '\n' ? 1 : end_of_file(reader, file, length);
+	if (reader->file && ferror(reader->file))
+		return fail(reader, "cannot be read: %s", strerror(errno));
+	if (character == EOF && length > 0)
+		return fail(reader, "the line has no end: is the file cut off?");
+	return character == '\n';
 }
 
-static int read_all(struct reader *reader, FILE *file)
+static int read_lines(struct reader *reader)
 {
 	char line[LINE_MAX_BYTES];
-	int more = next_line(reader, file, line);
+	int more = next_line(reader, line);
 
 	if (more == 0 || (more > 0 && strcmp(line, HEADER) != 0))
 		return fail(reader, "the first line must be '%s'", HEADER);
-	while (more > 0 && (more = next_line(reader, file, line)) > 0) {
+	while (more > 0 && (more = next_line(reader, line)) > 0) {
 		if (read_line(reader, line) < 0)
 			return -1;
 	}
@@ -302,16 +309,19 @@ static int read_all(struct reader *reader, FILE *file)
 	return 0;
 }
 
-int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error)
+static int read_all(struct reader *reader)
 {
-	struct reader reader = {.list = list, .name = name, .error = error};
-
-	memset(list, 0, sizeof *list);
-	int result = read_all(&reader, file);
+	memset(reader->list, 0, sizeof *reader->list);
+	int result = read_lines(reader);
 
 	if (result < 0)
-		list->count = 0;
+		reader->list->count = 0;
 	return result;
+}
+
+int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error)
+{
+	return read_all(&(struct reader){.list = list, .file = file, .name = name, .error = error});
 }
 
 /* --- writing ------------------------------------------------------------------------------------------ */
@@ -325,25 +335,29 @@ static const char *number_or_unknown(uint16_t number, char text[8])
 	return text;
 }
 
-static void write_gpu(const struct topology *gpu, FILE *file)
+/* For people to read, or as short as possible. */
+static void write_gpu(const struct topology *gpu, FILE *file, bool is_short)
 {
+	const char *indent = is_short ? "" : "  ";
 	char pci[PCI_ADDRESS_TEXT];
 
-	fprintf(file, "\ngpu %s\n", pci_address_format(gpu->pci, pci));
-	if (gpu->name[0])
-		fprintf(file, "  name %s\n", gpu->name);
+	fprintf(file, "%sgpu %s\n", is_short ? "" : "\n", pci_address_format(gpu->pci, pci));
+	if (gpu->name[0] && !is_short)
+		fprintf(file, "%sname %s\n", indent, gpu->name);
 	if (gpu->uuid[0])
-		fprintf(file, "  uuid %s\n", gpu->uuid);
-	fprintf(file, "  compute %u.%u\n", gpu->compute_major, gpu->compute_minor);
-	fprintf(file, "  sms-per-tpc %u\n", gpu->sms_per_tpc);
-	fprintf(file, "  limits %u %u\n", gpu->gpc_limit, gpu->tpc_limit);
-	fprintf(file, "  tpcs %u\n", gpu->tpc_count);
-	fprintf(file, "  # tpc  gpc  virtual-gpc  bit\n");
+		fprintf(file, "%suuid %s\n", indent, gpu->uuid);
+	fprintf(file, "%scompute %u.%u\n", indent, gpu->compute_major, gpu->compute_minor);
+	fprintf(file, "%ssms-per-tpc %u\n", indent, gpu->sms_per_tpc);
+	fprintf(file, "%slimits %u %u\n", indent, gpu->gpc_limit, gpu->tpc_limit);
+	fprintf(file, "%stpcs %u\n", indent, gpu->tpc_count);
+	if (!is_short)
+		fprintf(file, "  # tpc  gpc  virtual-gpc  bit\n");
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		char gpc[8], virtual_gpc[8];
 
-		fprintf(file, "  tpc %3u %4s %5s %5u\n", tpc, number_or_unknown(gpu->tpcs[tpc].gpc, gpc),
-		        number_or_unknown(gpu->tpcs[tpc].virtual_gpc, virtual_gpc), gpu->tpcs[tpc].mask_bit);
+		fprintf(file, is_short ? "tpc %u %s %s %u\n" : "  tpc %3u %4s %5s %5u\n", tpc,
+		        number_or_unknown(gpu->tpcs[tpc].gpc, gpc), number_or_unknown(gpu->tpcs[tpc].virtual_gpc, virtual_gpc),
+		        gpu->tpcs[tpc].mask_bit);
 	}
 }
 
@@ -351,6 +365,73 @@ int topology_write(const struct topology_list *list, FILE *file)
 {
 	fprintf(file, HEADER "\n");
 	for (unsigned int i = 0; i < list->count; i++)
-		write_gpu(&list->gpus[i], file);
+		write_gpu(&list->gpus[i], file, false);
 	return fflush(file) == 0 && !ferror(file) ? 0 : -1;
+}
+
+/* --- the environment ---------------------------------------------------------------------------------- */
+
+#define VERSION_MAX 32 /* of a driver version: "580.159.04" */
+
+/* The version of the kernel module, with a semicolon; only that if there is none, or it has no version. */
+static size_t read_driver_version(const char *root, char version[VERSION_MAX + 1])
+{
+	proc_read_text(version, VERSION_MAX, "%s/sys/module/nvidia/version", root);
+	size_t length = strcspn(version, " \n;");
+
+	version[length] = ';';
+	return length + 1;
+}
+
+const char *topology_environment_write(const char *root, const struct topology_list *list, char text[TOPOLOGY_ENVIRONMENT_MAX])
+{
+	char version[VERSION_MAX + 1];
+	size_t length = read_driver_version(root, version);
+	unsigned int written = 0;
+	FILE *file = fmemopen(text, TOPOLOGY_ENVIRONMENT_MAX, "w");
+
+	if (file)
+		fprintf(file, "%.*s" HEADER "\n", (int)length, version);
+	for (unsigned int i = 0; file && i < list->count; i++) {
+		if (list->gpus[i].uuid[0] && !strchr(list->gpus[i].uuid, ';')) {
+			write_gpu(&list->gpus[i], file, true);
+			written++;
+		}
+	}
+	if (file)
+		fclose(file);
+	if (written == 0)
+		text[0] = '\0';
+	for (char *end = strchr(text, '\n'); end; end = strchr(end, '\n'))
+		*end = ';';
+	return text;
+}
+
+/* Such lists have UUIDs, and no names. */
+static bool was_written_short(const struct topology_list *list)
+{
+	bool was = true;
+
+	for (unsigned int i = 0; i < list->count; i++)
+		was = was && list->gpus[i].uuid[0] && !list->gpus[i].name[0];
+	return was;
+}
+
+int topology_environment_read(const char *root, const char *text, struct topology_list *list)
+{
+	char version[VERSION_MAX + 1];
+	size_t length = read_driver_version(root, version);
+	struct reader reader = {.list = list, .name = TOPOLOGY_ENVIRONMENT};
+	int result = -1;
+
+	if (strncmp(text, version, length) == 0) {
+		reader.text = text + length;
+		result = read_all(&reader);
+	}
+
+	if (result == 0 && !was_written_short(list))
+		result = -1;
+	if (result < 0)
+		list->count = 0;
+	return result;
 }

@@ -7,8 +7,14 @@
 #ifndef NVTASKSET_TOPOLOGY_RM_H
 #define NVTASKSET_TOPOLOGY_RM_H
 
-#include "rm_client.h"
 #include "topology.h"
+
+/* The system calls that are used, so that tests can simulate a kernel driver. */
+struct rm_system {
+	int (*open)(const char *path); /* for reading and writing; a descriptor, or -1 with errno */
+	int (*ioctl)(int file, unsigned long request, void *argument);
+	int (*close)(int file);
+};
 
 /* topology_load_rm with other system calls. */
 int rm_load(const struct rm_system *system, const struct topology_wanted *wanted, struct topology_list *list,

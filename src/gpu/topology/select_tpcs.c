@@ -84,59 +84,32 @@ static void take(struct tpcset *selected, struct group *group, unsigned int coun
 
 /* --- packed ------------------------------------------------------------------------------------------- */
 
-/* The largest whole GPC that has no more TPCs than wanted. */
-static struct group *find_whole(struct groups *groups, unsigned int wanted)
+/* How well a GPC serves. The largest whole one that has no more TPCs than wanted; else the one with the least room that still holds
+ * all of them: one that is in use already rather than a whole one; else the largest. */
+static unsigned int rank(const struct group *group, unsigned int wanted)
 {
-	struct group *best = NULL;
+	enum { STEP = TPCSET_MAX + 1 };
+	unsigned int free = group->free_count, rank = free;
 
-	for (unsigned int i = 0; i < groups->count; i++) {
-		struct group *group = &groups->list[i];
-
-		if (group->whole && group->free_count <= wanted && (!best || group->free_count > best->free_count))
-			best = group;
-	}
-	return best;
-}
-
-/* The GPC with the least room that still holds all wanted TPCs: one that is in use already rather than a whole one. */
-static struct group *find_tightest(struct groups *groups, unsigned int wanted)
-{
-	struct group *best = NULL;
-
-	for (unsigned int i = 0; i < groups->count; i++) {
-		struct group *group = &groups->list[i];
-
-		if (group->free_count >= wanted &&
-		    (!best || group->whole < best->whole ||
-		     (group->whole == best->whole && group->free_count < best->free_count)))
-			best = group;
-	}
-	return best;
-}
-
-static struct group *find_largest(struct groups *groups)
-{
-	struct group *best = &groups->list[0];
-
-	for (unsigned int i = 1; i < groups->count; i++) {
-		if (groups->list[i].free_count > best->free_count)
-			best = &groups->list[i];
-	}
-	return best;
+	if (group->whole && free <= wanted)
+		rank = 3 * STEP + free;
+	else if (free >= wanted)
+		rank = (group->whole ? 1 : 2) * STEP + (TPCSET_MAX - free);
+	return rank;
 }
 
 static void pack(struct tpcset *selected, struct groups *groups, unsigned int count, const struct topology *gpu)
 {
 	while (count > 0) {
-		struct group *group = find_whole(groups, count);
+		struct group *best = &groups->list[0];
 
-		if (!group)
-			group = find_tightest(groups, count);
-		if (!group)
-			group = find_largest(groups);
-		unsigned int taken = group->free_count < count ? group->free_count : count;
+		for (unsigned int i = 1; i < groups->count; i++) {
+			if (rank(&groups->list[i], count) > rank(best, count))
+				best = &groups->list[i];
+		}
+		unsigned int taken = best->free_count < count ? best->free_count : count;
 
-		take(selected, group, taken, gpu);
+		take(selected, best, taken, gpu);
 		count -= taken;
 	}
 }

@@ -110,22 +110,12 @@ struct tpcset topology_cluster_group(const struct topology *gpu, const struct tp
 
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci)
 {
-	bool found = !wanted;
-
-	for (unsigned int i = 0; wanted && i < wanted->count; i++)
-		found = found || pci_address_equal(wanted->gpus[i], pci);
-	return found;
+	return !wanted || pci_address_find(pci, wanted->gpus, wanted->count, sizeof wanted->gpus[0]);
 }
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci)
 {
-	const struct topology *found = NULL;
-
-	for (unsigned int i = 0; i < list->count && !found; i++) {
-		if (pci_address_equal(list->gpus[i].pci, pci))
-			found = &list->gpus[i];
-	}
-	return found;
+	return pci_address_find(pci, list->gpus, list->count, sizeof list->gpus[0]);
 }
 
 /* Insertion sort: there are few, and qsort may allocate. */
@@ -141,4 +131,109 @@ void topology_sort(struct topology_list *list)
 			gpus[i - 1] = gpu;
 		}
 	}
+}
+
+static int check_range(const char *what, unsigned int number, unsigned int first, unsigned int last,
+                       struct error *error)
+{
+	if (number < first || number > last)
+		return error_set(error, "%s: %u, must be %u-%u", what, number, first, last);
+	return 0;
+}
+
+static int check_numbers(const struct topology *gpu, struct error *error)
+{
+	if (check_range("PCI bus", gpu->pci.bus, 0, 255, error) < 0 ||
+	    check_range("PCI device", gpu->pci.device, 0, 31, error) < 0 ||
+	    check_range("compute capability, before the point", gpu->compute_major, 1, 99, error) < 0 ||
+	    check_range("compute capability, behind the point", gpu->compute_minor, 0, 9, error) < 0 ||
+	    check_range("SMs in a TPC", gpu->sms_per_tpc, 1, 2, error) < 0 ||
+	    check_range("room for GPCs", gpu->gpc_limit, 1, TOPOLOGY_GPCS_MAX, error) < 0 ||
+	    check_range("room for TPCs in a GPC", gpu->tpc_limit, 1, TPCSET_MAX, error) < 0)
+		return -1;
+	return check_range("TPCs", gpu->tpc_count, 1, TPCSET_MAX, error);
+}
+
+/* Names are shown on terminals, which obey control characters, and written to files, whose format has lines. */
+static int check_text(const char *what, const char *text, size_t size, struct error *error)
+{
+	if (strnlen(text, size) == size)
+		return error_set(error, "%s: longer than %zu characters", what, size - 1);
+	if (text[0] == ' ')
+		return error_set(error, "%s: a space in front", what);
+	for (const char *at = text; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return error_set(error, "%s: a control character", what);
+	}
+	return 0;
+}
+
+static int check_texts(const struct topology *gpu, struct error *error)
+{
+	if (check_text("name", gpu->name, sizeof gpu->name, error) < 0 ||
+	    check_text("UUID", gpu->uuid, sizeof gpu->uuid, error) < 0)
+		return -1;
+	return strchr(gpu->uuid, ' ') ? error_set(error, "UUID: a space in it") : 0;
+}
+
+/* What one TPC has, and no other may have. */
+struct taken {
+	bool bits[TOPOLOGY_MASK_BITS];
+	bool singletons[TPCSET_MAX]; /* by virtual GPC, from the topology's gpc_limit on */
+};
+
+static int check_bit(const struct topology *gpu, unsigned int tpc, struct taken *taken, struct error *error)
+{
+	unsigned int bit = gpu->tpcs[tpc].mask_bit;
+
+	if (bit >= TOPOLOGY_MASK_BITS)
+		return error_set(error, "TPC %u: mask bit %u is beyond %u", tpc, bit, TOPOLOGY_MASK_BITS - 1);
+	if (taken->bits[bit])
+		return error_set(error, "TPC %u: mask bit %u stands for another TPC already", tpc, bit);
+	taken->bits[bit] = true;
+	return 0;
+}
+
+static int check_gpcs(const struct topology *gpu, unsigned int tpc, struct taken *taken, struct error *error)
+{
+	unsigned int gpc = gpu->tpcs[tpc].gpc, virtual_gpc = gpu->tpcs[tpc].virtual_gpc;
+
+	if (gpc != TOPOLOGY_UNKNOWN && gpc >= TOPOLOGY_GPCS_MAX)
+		return error_set(error, "TPC %u: GPC %u is beyond %u", tpc, gpc, TOPOLOGY_GPCS_MAX - 1);
+	if (virtual_gpc == TOPOLOGY_UNKNOWN || virtual_gpc < gpu->gpc_limit)
+		return 0;
+	unsigned int singleton = virtual_gpc - gpu->gpc_limit;
+
+	if (singleton >= TPCSET_MAX)
+		return error_set(error, "TPC %u: virtual GPC %u is beyond %u", tpc, virtual_gpc,
+		                 gpu->gpc_limit + TPCSET_MAX - 1u);
+	if (taken->singletons[singleton])
+		return error_set(error, "TPC %u: virtual GPC %u is a singleton's, and has another TPC already",
+		                 tpc, virtual_gpc);
+	taken->singletons[singleton] = true;
+	return 0;
+}
+
+static int check_tpcs(const struct topology *gpu, struct error *error)
+{
+	struct taken taken = {{false}, {false}};
+	int result = 0;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count && result == 0; tpc++) {
+		result = check_bit(gpu, tpc, &taken, error);
+		if (result == 0)
+			result = check_gpcs(gpu, tpc, &taken, error);
+	}
+	return result;
+}
+
+int topology_validate(const struct topology *gpu, struct error *error)
+{
+	int result = check_numbers(gpu, error);
+
+	if (result == 0)
+		result = check_texts(gpu, error);
+	if (result == 0)
+		result = check_tpcs(gpu, error);
+	return result;
 }

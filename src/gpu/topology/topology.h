@@ -21,7 +21,7 @@
 #define TOPOLOGY_GPUS_MAX 16
 #define TOPOLOGY_GPCS_MAX 32
 #define TOPOLOGY_NAME_MAX 64
-#define TOPOLOGY_UUID_MAX 48      /* at least UUID_TEXT (gpu/uuid.h) */
+#define TOPOLOGY_UUID_MAX 48      /* at least UUID_TEXT (gpu/pci_address.h) */
 #define TOPOLOGY_MASK_BITS 256    /* no QMD version has a wider mask */
 #define TOPOLOGY_UNKNOWN UINT16_MAX
 
@@ -90,6 +90,21 @@ void topology_sort(struct topology_list *list); /* by PCI address */
  * reason starts with NAME:LINE. What was written reads back equal. */
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
+
+/* The same as one line, from the command to the programs that it starts or attaches to: in the environment, or as the argument of
+ * attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU (hardware.md,
+ * "Topology"). It is only valid with the driver version that it came from. It has no names, and no GPUs without a UUID. UUIDs
+ * identify GPUs: a MIG instance has another UUID than its GPU. */
+#define TOPOLOGY_ENVIRONMENT "NVTASKSET_GPUS"
+
+/* Room for any line, with its NUL. */
+#define TOPOLOGY_ENVIRONMENT_MAX (64 + TOPOLOGY_GPUS_MAX * (256 + TPCSET_MAX * 24))
+
+/* Returns `text`, which is empty if there is nothing to pass on. `root` is put before /sys; "" except in tests. */
+const char *topology_environment_write(const char *root, const struct topology_list *list, char text[TOPOLOGY_ENVIRONMENT_MAX]);
+
+/* Reads a whole line. -1 if it comes from another driver version, or is not valid. */
+int topology_environment_read(const char *root, const char *text, struct topology_list *list);
 
 /* The file that NVTASKSET_TOPOLOGY names; NULL if it is not set, or empty. */
 const char *topology_named_file(void);

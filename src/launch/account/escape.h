@@ -7,6 +7,7 @@
 
 #include "state/segment/segment.h"
 
+
 /* A launch, a graph or a module does, for this reason. */
 void escape_note(enum segment_reason reason);
 

@@ -1,7 +1,7 @@
 #include "lengths.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
-#include "base/process_clock.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "looking.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"

@@ -1,7 +1,7 @@
 #include "looking.h"
 
+#include "base/clock.h"
 #include "base/pointer_map.h"
-#include "base/process_clock.h"
 #include "base/table.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"

@@ -13,6 +13,7 @@
 
 #include "state/segment/segment.h"
 
+
 #include <stdatomic.h>
 #include <stdint.h>
 

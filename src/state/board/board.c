@@ -3,7 +3,6 @@
 
 #include "base/identity.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "gpu/topology/topology.h"
 #include "state/kernels/area.h"
 
@@ -130,14 +129,12 @@ static bool has_gone(uint64_t who, const struct board_owner *owner, unsigned int
 
 static bool is_abandoned(const struct board_place *place, uint64_t who, uint64_t now, unsigned int *questions)
 {
-	struct board_owner owner;
-	struct board_claim claim;
-	bool is_known = board_place_read(place, &owner, &claim);
+	struct board_entry entry;
+	bool is_known = board_place_read(place, &entry);
+	bool is_elsewhere = is_known && entry.owner.namespace != board.self.namespace;
 
-	bool is_elsewhere = is_known && owner.namespace != board.self.namespace;
-
-	return who != 0 && ((is_elsewhere && is_apart(claim.written, now, BOARD_LAPSE_NS)) ||
-	                    has_gone(who, is_known ? &owner : NULL, questions));
+	return who != 0 && ((is_elsewhere && is_apart(entry.claim.written, now, BOARD_LAPSE_NS)) ||
+	                    has_gone(who, is_known ? &entry.owner : NULL, questions));
 }
 
 /* Frees the places of those who have gone, as far as the questions suffice. */
@@ -159,11 +156,7 @@ static void sweep(uint64_t now)
 
 static struct own *find_own(struct pci_address pci)
 {
-	struct own *found = NULL;
-
-	for (unsigned int i = 0; i < board.count && !found; i++)
-		found = pci_address_equal(board.own[i].pci, pci) ? &board.own[i] : NULL;
-	return found;
+	return (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
 }
 
 static struct own *add_own(struct pci_address pci)
@@ -250,15 +243,14 @@ void board_retract(struct pci_address pci)
 
 static bool read_place(int place, struct pci_address pci, struct board_peer *peer)
 {
-	struct board_owner owner;
-	bool is_there = board_place_read(place_at(place), &owner, &peer->claim) && !is_self(owner) &&
-	                owner.namespace == board.self.namespace && pci_address_equal(peer->claim.pci, pci) &&
-	                board_place_is_sound(&peer->claim);
+	struct board_entry entry;
+	bool is_there = board_place_read(place_at(place), &entry) && !is_self(entry.owner) &&
+	                entry.owner.namespace == board.self.namespace && pci_address_equal(entry.claim.pci, pci) &&
+	                board_place_is_sound(&entry.claim);
 
-	if (is_there) {
-		peer->pid = pid_of(owner.who);
-		peer->start = owner.who >> BOARD_PID_BITS;
-	}
+	if (is_there)
+		*peer = (struct board_peer){
+			.pid = pid_of(entry.owner.who), .start = entry.owner.who >> BOARD_PID_BITS, .claim = entry.claim};
 	return is_there;
 }
 
@@ -300,12 +292,11 @@ static void give_all_up(void)
 /* What this process left there before it executed another program. */
 static void free_former_places(void)
 {
-	struct board_owner owner;
-	struct board_claim claim;
+	struct board_entry entry;
 
 	for (int place = 0; place < BOARD_PLACES; place++) {
-		if (board_place_read(place_at(place), &owner, &claim) && is_self(owner))
-			free_place(place, owner.who);
+		if (board_place_read(place_at(place), &entry) && is_self(entry.owner))
+			free_place(place, entry.owner.who);
 	}
 }
 
@@ -334,7 +325,7 @@ static int make(struct error *error)
 /* Returns whether there is more to look at. */
 static bool look_on(void)
 {
-	int file = board_search_on(&board.search, board.file.memory ? &board.file.rank : NULL);
+	int file = board_search_on(&board.search, board.file.memory ? board.file.inode : 0);
 
 	if (file >= 0)
 		go_to(file);

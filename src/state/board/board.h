@@ -7,7 +7,7 @@
  * alike. Those who cannot see each other, of other users or in other PID namespaces, do not know each other.
  *
  * What stands there. A place for each process and GPU, which only its owner writes, as a whole:
- * its rank, its TPCs, and where others read what it has in flight (state/kernels/counts_view.h). Demand itself does not
+ * its rank, its TPCs, and where others read what it has in flight (state/kernels/counts_read.h). Demand itself does not
  * stand there. The owner is a pid with a start time in a PID namespace, never a lock: readers see to it that it lives.
  * A place whose owner has gone is free for the next one, also that of an owner in another namespace after
  * BOARD_LAPSE_NS.
@@ -42,10 +42,10 @@ struct board_claim {
 	uint32_t priority;     /* 0 … 99 */
 	uint32_t weight;       /* 1 … 10000 */
 	uint32_t lend_us;      /* others may have these TPCs, and it may have to wait so long for them; 0: they may not */
-	bool is_suspended;     /* just now it takes none of the GPU's time */
-	bool is_client;        /* of MPS */
-	bool is_borrower;      /* it may use what others lend */
-	bool pauses;           /* it pauses now and then, as it sees itself: by that, it decides for how long it runs at once */
+	uint8_t is_suspended;  /* just now it takes none of the GPU's time; no bool, since others may write anything */
+	uint8_t is_client;     /* of MPS */
+	uint8_t is_borrower;   /* it may use what others lend */
+	uint8_t pauses;        /* it pauses now and then, as it sees itself: by that, it decides for how long it runs at once */
 	uint64_t group;        /* whose share of the time it has part in; its own number where that is its alone */
 	uint64_t served_ns;    /* this share until now, by weight (time/rules/weight.h) */
 	uint64_t segment;      /* its descriptor of its segment, */

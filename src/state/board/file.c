@@ -1,11 +1,15 @@
-/* A board's file: making it, and what makes a file one. */
+/* A board's file: making it, what makes a file one, and finding it. */
 #include "layout.h"
 
+#include "base/proc.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,11 +19,6 @@
 
 /* --- which ones --------------------------------------------------------------------------------------------------- */
 
-bool board_rank_is_before(struct board_rank a, struct board_rank b)
-{
-	return a.inode < b.inode;
-}
-
 static bool has_header(int file)
 {
 	uint64_t header[HEADER_WORDS];
@@ -28,17 +27,18 @@ static bool has_header(int file)
 	       header[1] == BOARD_VERSION && header[2] == sizeof(struct board_memory);
 }
 
-bool board_file_check(int file, struct board_rank *rank)
+ino_t board_file_check(int file)
 {
 	struct stat status;
 	int seals = fcntl(file, F_GET_SEALS);
 
 	if (seals < 0 || fstat(file, &status) < 0)
-		return false;
-	*rank = (struct board_rank){.inode = status.st_ino};
+		return 0;
 	return (seals & BOARD_SEALS) == BOARD_SEALS && (seals & SEALS_AGAINST_WRITING) == 0 &&
-	       status.st_size == (off_t)sizeof(struct board_memory) && (status.st_mode & ALLPERMS) == BOARD_MODE &&
-	       status.st_uid == geteuid() && has_header(file);
+	                       status.st_size == (off_t)sizeof(struct board_memory) && (status.st_mode & ALLPERMS) == BOARD_MODE &&
+	                       status.st_uid == geteuid() && has_header(file)
+	               ? status.st_ino
+	               : 0;
 }
 
 /* --- its life ----------------------------------------------------------------------------------------------------- */
@@ -52,11 +52,11 @@ static struct board_memory *map(int file)
 
 bool board_file_open(struct board_file *opened, int file)
 {
-	struct board_rank rank;
-	struct board_memory *memory = board_file_check(file, &rank) ? map(file) : NULL;
+	ino_t inode = board_file_check(file);
+	struct board_memory *memory = inode != 0 ? map(file) : NULL;
 
 	if (memory)
-		*opened = (struct board_file){.memory = memory, .number = handle_move_up(file), .rank = rank};
+		*opened = (struct board_file){.memory = memory, .number = handle_move_up(file), .inode = inode};
 	else
 		close(file);
 	return memory != NULL;
@@ -101,14 +101,12 @@ static bool is_sealed(int file)
  * are sealed so. Also where statx is not permitted, as in some containers. */
 static bool has_descriptor(const struct board_file *board)
 {
-	return is_sealed(board->number) && handle_leads_to(board->number, board->rank.inode, sizeof *board->memory);
+	return is_sealed(board->number) && handle_leads_to(board->number, board->inode, sizeof *board->memory);
 }
 
 bool board_file_is_kept(const struct board_file *board)
 {
-	struct board_rank rank;
-
-	return has_descriptor(board) && board_file_check(board->number, &rank);
+	return has_descriptor(board) && board_file_check(board->number) != 0;
 }
 
 /* Forgets it first: a fork in the middle must not leave the child memory that is gone. */
@@ -122,4 +120,99 @@ void board_file_close(struct board_file *board)
 		if (has_descriptor(&closed))
 			close(closed.number);
 	}
+}
+
+/* --- finding it ---------------------------------------------------------------------------------------------------
+ * Through the descriptors that processes have. These may be hostile: nothing that they have open makes us wait, and whatever their
+ * number, a part of the search is short. */
+
+/* Of one part: so many processes, or until this many descriptors have been looked at. No more of any one process: it
+ * is not found if it has as many. */
+#define PROCESSES 16
+#define DESCRIPTORS 4096
+
+/* A process has one. It may have inherited another from its parent, and it has two while it goes from one to the
+ * other. */
+#define BOARDS_OF_ONE 4
+
+struct look {
+	ino_t before; /* 0: any */
+	unsigned int boards; /* so many more of the process's */
+	bool is_found;
+};
+
+/* Also ends the look at a process that has too many. */
+static bool is_sought(int file, int number, void *context)
+{
+	struct look *look = context;
+	ino_t found = board_file_check(file);
+
+	(void)number;
+	look->is_found = found != 0 && (look->before == 0 || found < look->before);
+	look->boards--;
+	return look->is_found || look->boards == 0;
+}
+
+/* The kernel lets us look at processes of our user; root, at all. */
+static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
+{
+	unsigned int most = DESCRIPTORS;
+	struct look look = {.before = before, .boards = BOARDS_OF_ONE};
+	struct memfd_search memfds = {.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
+	                              .most = &most,
+	                              .link = BOARD_LINK,
+	                              .is_sought = is_sought,
+	                              .context = &look};
+
+	if (memfds.directory < 0)
+		return -1;
+	memfds.first = handle_lowest_of(pid);
+	int file = memfd_find(&memfds);
+
+	close(memfds.directory);
+	if (file >= 0 && !look.is_found) {
+		close(file);
+		file = -1;
+	}
+	*looked += DESCRIPTORS - most;
+	return file;
+}
+
+/* The next entries; 0 if there are none. */
+static ssize_t list(struct board_search *search, char *entries, size_t room)
+{
+	int directory = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t length = -1;
+
+	if (directory >= 0) {
+		lseek(directory, search->position, SEEK_SET);
+		length = getdents64(directory, entries, room);
+		close(directory);
+	}
+	search->is_blind = length < 0;
+	return length < 0 ? 0 : length;
+}
+
+/* The kernel's positions in /proc stay what they are while processes come and go. */
+int board_search_on(struct board_search *search, ino_t before)
+{
+	_Alignas(struct dirent64) char entries[4096];
+	ssize_t length = list(search, entries, sizeof entries);
+	unsigned int processes = 0, looked = 0;
+	const struct dirent64 *entry;
+	ssize_t at = 0;
+	int file = -1;
+
+	if (length == 0)
+		search->position = 0;
+	while (at < length && file < 0 && processes < PROCESSES && looked < DESCRIPTORS) {
+		entry = (const struct dirent64 *)(entries + at);
+		at += entry->d_reclen;
+		search->position = entry->d_off;
+		if (isdigit((unsigned char)entry->d_name[0])) {
+			file = look_at_process((pid_t)strtol(entry->d_name, NULL, 10), before, &looked);
+			processes++;
+		}
+	}
+	return file;
 }

@@ -14,7 +14,7 @@
 #define BOARD_NAME "nvtaskset-board"
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)
 #define BOARD_MAGIC UINT64_C(0x6472616f62766e01) /* not text */
-#define BOARD_VERSION 3
+#define BOARD_VERSION 4
 #define BOARD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define BOARD_MODE 0600
 
@@ -34,21 +34,13 @@ static inline uint64_t board_who(uint64_t pid, uint64_t start)
 	return start << BOARD_PID_BITS | pid;
 }
 
-/* A claim as words, and whose it is. */
-enum board_word {
-	BOARD_WHO,
-	BOARD_NAMESPACE,
-	BOARD_PCI,
-	BOARD_RANK, /* priority, weight << 8, flags << 32 */
-	BOARD_LEND,
-	BOARD_GROUP,
-	BOARD_SERVED,
-	BOARD_SEGMENT,
-	BOARD_INODE,
-	BOARD_WRITTEN,
-	BOARD_TPCS,
-	BOARD_WORDS = BOARD_TPCS + TPCSET_WORDS
+/* A claim, and whose it is. */
+struct board_entry {
+	struct board_owner owner;
+	struct board_claim claim;
 };
+
+#define BOARD_WORDS (sizeof(struct board_entry) / sizeof(uint64_t))
 
 /* Two versions, of which number % 2 is in force (base/ring.h): one whose writer dies or waits for a CPU in the
  * middle leaves the one before. A version counts only if it is by the place's owner. */
@@ -60,9 +52,9 @@ struct board_place {
 	_Atomic uint64_t versions[BOARD_VERSIONS][BOARD_WORDS];
 };
 
-/* Copies what the owner claims. False if that changes all the time, or is by nobody who has the place. `claim` may be
+/* Copies what the owner claims. False if that changes all the time, or is by nobody who has the place. `entry` may be
  * nonsense unless board_place_is_sound. */
-bool board_place_read(const struct board_place *place, struct board_owner *owner, struct board_claim *claim);
+bool board_place_read(const struct board_place *place, struct board_entry *entry);
 
 /* Whether its numbers are in range. */
 bool board_place_is_sound(const struct board_claim *claim);
@@ -80,30 +72,23 @@ struct board_memory {
 	struct board_place places[BOARD_PLACES];
 };
 
-_Static_assert(sizeof(struct pci_address) == sizeof(uint64_t), "one word");
+_Static_assert(sizeof(struct board_entry) == BOARD_WORDS * sizeof(uint64_t), "whole words");
 _Static_assert(sizeof(struct board_place) == 256, "shared layout");
 _Static_assert(offsetof(struct board_memory, places) == 128, "shared layout");
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-/* The order of boards, all of one user. */
-struct board_rank {
-	ino_t inode;
-};
-
-bool board_rank_is_before(struct board_rank a, struct board_rank b);
-
 struct board_file {
 	struct board_memory *memory; /* NULL: none */
 	int number;                  /* of the descriptor by which others find it */
-	struct board_rank rank;
+	ino_t inode;                 /* of boards, that with the lowest comes first */
 };
 
 /* Makes one, findable for others. -1 with the reason. */
 int board_file_make(struct board_file *made, struct error *error);
 
-/* Whether it is a board on which this process may be, and nobody can make it smaller. `file` is a memfd. */
-bool board_file_check(int file, struct board_rank *rank);
+/* The inode number if it is a board on which this process may be, and nobody can make it smaller; otherwise 0. `file` is a memfd. */
+ino_t board_file_check(int file);
 
 /* Maps it, and takes the descriptor over in any case. */
 bool board_file_open(struct board_file *opened, int file);
@@ -122,8 +107,8 @@ struct board_search {
 	bool is_blind;  /* there is no /proc */
 };
 
-/* Looks at some more processes, until it finds a board that is before `rank` (NULL: any); returns its file, or -1.
+/* Looks at some more processes, until it finds a board with a lower inode number than this (0: any); returns its file, or -1.
  * The search has looked at all when its position is 0 again. */
-int board_search_on(struct board_search *search, const struct board_rank *rank);
+int board_search_on(struct board_search *search, ino_t before);
 
 #endif

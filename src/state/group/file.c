@@ -1,6 +1,7 @@
 #include "file.h"
 
-#include "base/file_lock.h"
+#include "base/memfd_find.h"
+#include "base/shared_file.h"
 #include "base/trust.h"
 
 #include <dirent.h>
@@ -47,14 +48,6 @@ static int check_file(int file, const char *path, struct error *error)
 	return result;
 }
 
-static int open_named(int name, int flags)
-{
-	char link[32];
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", name);
-	return open(link, flags | O_CLOEXEC);
-}
-
 static int open_checked(const char *path, bool to_change, struct error *error)
 {
 	int name = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), file = -1;
@@ -62,9 +55,7 @@ static int open_checked(const char *path, bool to_change, struct error *error)
 	if (name < 0)
 		return error_set_errno(error, "%.200s", path);
 	if (check_file(name, path, error) == 0) {
-		file = to_change ? open_named(name, O_RDWR) : -1;
-		if (file < 0)
-			file = open_named(name, O_RDONLY);
+		file = descriptor_reopen(name, to_change);
 		if (file < 0)
 			error_set_errno(error, "%.200s", path);
 	}
@@ -168,14 +159,36 @@ static int lock_directory(int directory, const char *path, struct error *error)
 	return file;
 }
 
+/* A group's file in its directory, whose lock is held. */
+struct place {
+	int directory, lock;
+	const char *name;
+};
+
+static int enter(struct place *place, const char *path, struct error *error)
+{
+	place->directory = open_directory(path, &place->name, error);
+	if (place->directory < 0)
+		return -1;
+	place->lock = check_name(path, error) == 0 ? lock_directory(place->directory, path, error) : -1;
+	if (place->lock < 0)
+		close(place->directory);
+	return place->lock;
+}
+
+static void leave(const struct place *place)
+{
+	close(place->lock);
+	close(place->directory);
+}
+
 int group_file_lock_directory(const char *path, struct error *error)
 {
-	const char *name;
-	int directory = open_directory(path, &name, error);
-	int lock = directory >= 0 ? lock_directory(directory, path, error) : -1;
+	struct place place;
+	int lock = enter(&place, path, error);
 
-	if (directory >= 0)
-		close(directory);
+	if (lock >= 0)
+		close(place.directory);
 	return lock;
 }
 
@@ -270,47 +283,30 @@ static int make_file(int directory, const char *name, const char *cgroup, struct
 	return result;
 }
 
-static int make_in(int directory, const char *name, const char *path, const char *cgroup, struct error *error)
-{
-	struct stat status;
-	int lock = lock_directory(directory, path, error), result = 0;
-
-	if (lock < 0)
-		return -1;
-	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		result = make_file(directory, name, cgroup, error);
-	close(lock);
-	return result;
-}
-
 int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error)
 {
-	const char *name;
+	struct stat status;
+	struct place place;
+	int result = 0;
 
 	*group = group_closed;
-	int directory = open_directory(path, &name, error), result = -1;
-
-	if (directory < 0)
+	if (enter(&place, path, error) < 0)
 		return -1;
-	if (check_name(path, error) == 0)
-		result = make_in(directory, name, path, cgroup, error);
-	close(directory);
+	if (fstatat(place.directory, place.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		result = make_file(place.directory, place.name, cgroup, error);
+	leave(&place);
 	return result == 0 ? group_file_open(group, path, error) : result;
 }
 
 int group_file_remove(const char *path, struct error *error)
 {
-	const char *name;
-	int directory = open_directory(path, &name, error), result = 0;
+	struct place place;
+	int result = 0;
 
-	if (directory < 0)
+	if (enter(&place, path, error) < 0)
 		return -1;
-	int lock = check_name(path, error) == 0 ? lock_directory(directory, path, error) : -1;
-
-	if (lock < 0 || (unlinkat(directory, name, 0) < 0 && errno != ENOENT))
-		result = lock < 0 ? -1 : error_set_errno(error, "%.200s", path);
-	if (lock >= 0)
-		close(lock);
-	close(directory);
+	if (unlinkat(place.directory, place.name, 0) < 0 && errno != ENOENT)
+		result = error_set_errno(error, "%.200s", path);
+	leave(&place);
 	return result;
 }

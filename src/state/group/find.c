@@ -30,30 +30,26 @@ static bool is_quick(const char *type, bool is_ours)
 /* The number of the mount that one of our own descriptors is on; -1 if the kernel does not tell. */
 static int mount_of(int file)
 {
-	char text[512];
+	char name[32], text[32];
 	int mount = -1;
 
-	proc_read_text(text, sizeof text, "/proc/self/fdinfo/%d", file);
-	const char *line = strstr(text, "mnt_id:");
-
-	if (line)
-		sscanf(line, "mnt_id: %d", &mount);
+	snprintf(name, sizeof name, "fdinfo/%d", file);
+	proc_find(0, name, SIZE_MAX, NULL, "mnt_id:", text, sizeof text);
+	sscanf(text, "%d", &mount);
 	return mount;
 }
 
 /* Whether that process has mounted what the file is on, of a quick type: at the same place, or elsewhere, as where a part is
  * mounted into a container. What others have mounted is not asked for: they may say of themselves what they like. */
-static bool is_on_quick_mount(const char *process, int file, bool is_ours)
+static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
 {
-	char path[64], *line = NULL, type[32];
+	char *line = NULL, type[32];
 	struct group_identity identity = group_identity_of(file);
 	size_t size = 0;
 	int mount = mount_of(file), number;
 	unsigned int major, minor;
 	bool found = false;
-
-	snprintf(path, sizeof path, "/proc/%s/mountinfo", process);
-	FILE *mounts = fopen(path, "re");
+	FILE *mounts = proc_stream(pid, "mountinfo");
 
 	while (mounts && !found && getline(&line, &size, mounts) > 0) {
 		const char *end = strstr(line, " - ");
@@ -72,11 +68,8 @@ static bool is_on_quick_mount(const char *process, int file, bool is_ours)
 static bool answers(int file, const struct group_lead *lead)
 {
 	bool is_ours = lead->user == geteuid();
-	char process[16];
 
-	snprintf(process, sizeof process, "%d", (int)lead->pid);
-	return memfd_is_one(file) || is_on_quick_mount("self", file, is_ours) ||
-	       (is_ours && is_on_quick_mount(process, file, true));
+	return memfd_is_one(file) || is_on_quick_mount(0, file, is_ours) || (is_ours && is_on_quick_mount(lead->pid, file, true));
 }
 
 /* A process may say that it is in any group. It is believed for its own user's; our own processes, for those that we obey, too;
@@ -86,29 +79,17 @@ static bool may_be_in(uid_t user, const struct group *group, bool is_open_there)
 	return group->owner == user || (is_open_there && group->owner == 0) || (user == geteuid() && group_is_trusted(group));
 }
 
-/* Opens the file that `name`, a descriptor of ours, names. */
-static int open_again(int name, enum group_use use)
-{
-	const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	char link[32];
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", name);
-	int file = use == GROUP_TO_CHANGE ? open(link, O_RDWR | flags) : -1;
-
-	return file < 0 ? open(link, O_RDONLY | flags) : file;
-}
-
 bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use)
 {
-	char path[64];
+	char path[32];
 	int file = -1;
 
 	*group = group_closed;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)lead->pid, lead->number);
-	int name = open(path, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof path, "fd/%d", lead->number);
+	int name = proc_open(lead->pid, path, O_PATH);
 
 	if (name >= 0 && group_is_same(group_identity_of(name), lead->identity) && answers(name, lead))
-		file = open_again(name, use);
+		file = descriptor_reopen(name, use == GROUP_TO_CHANGE);
 	if (name >= 0)
 		close(name);
 	if (file >= 0 && group_map(group, file, NULL) == 0 && !may_be_in(lead->user, group, true))
@@ -163,11 +144,13 @@ static bool look_at_file(int file, int number, void *context)
 static void look_at_process(struct search *search, pid_t pid)
 {
 	struct memfd_search memfds = {
-		.first = handle_lowest_of(pid), .link = MEMFD_LINK(GROUP_MEMORY_NAME), .is_sought = look_at_file, .context = search};
-	char path[64];
+		.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
+		.first = handle_lowest_of(pid),
+		.link = MEMFD_LINK(GROUP_MEMORY_NAME),
+		.is_sought = look_at_file,
+		.context = search,
+	};
 
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	memfds.directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (memfds.directory >= 0) {
 		memfd_find(&memfds);
 		close(memfds.directory);
@@ -226,21 +209,19 @@ int group_keep(const struct group *group, struct group_identity former, int desc
 		return descriptor;
 	if (group->file >= 0)
 		copy = fcntl(group->file, F_DUPFD_CLOEXEC, 3);
-	return copy >= 0 ? handle_make_second(copy, is_formers ? descriptor : -1) : -1;
+	return copy >= 0 ? handle_make(copy, is_formers ? descriptor : -1, 1) : -1;
 }
 
 bool group_open_inherited(struct group *group)
 {
-	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), number = -1;
+	int directory = proc_open(0, "fd", O_RDONLY | O_DIRECTORY), number = -1;
 
 	*group = group_closed;
 	if (directory >= 0) {
 		number = memfd_next(directory, 0, MEMFD_LINK(GROUP_MEMORY_NAME));
 		close(directory);
 	}
-	return number >= 0 && handle_is_passed_on(number) &&
-	       group_open_of(group,
-	                     &(struct group_lead){
-				     .pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()},
-	                     GROUP_TO_OBEY);
+	const struct group_lead lead = {.pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()};
+
+	return number >= 0 && handle_is_passed_on(number) && group_open_of(group, &lead, GROUP_TO_OBEY);
 }

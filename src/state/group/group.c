@@ -1,6 +1,5 @@
 #include "group.h"
 
-#include "base/file_lock.h"
 #include "base/memfd_find.h"
 #include "base/proc.h"
 #include "base/shared_file.h"
@@ -285,16 +284,6 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 
 /* --- changing it -------------------------------------------------------------------------------------------------- */
 
-static int put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
-		result = segment_put(revision, &wanted->partitions[i], error);
-	segment_put_time(revision, wanted);
-	return result;
-}
-
 /* `is_first`: only if there is nothing yet; 1 if there is. */
 static int edit_locked(struct group_memory *memory, const struct segment_revision *wanted, bool is_first, struct error *error)
 {
@@ -305,7 +294,7 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
 	if (is_first && revision.count > 0)
 		return 1;
-	if (put_all(&revision, wanted, error) < 0)
+	if (segment_put_all(&revision, wanted, error) < 0)
 		return -1;
 	/* 0 is no group's number, and GROUP_LEFT says that a member does not follow. */
 	do
@@ -336,25 +325,9 @@ int group_change(struct group *group, const struct segment_revision *wanted, str
 	return edit(group, wanted, false, error);
 }
 
-static int edit_partitions(struct group *group, const struct segment_partition *partitions, uint32_t count, bool is_first,
-                           struct error *error)
+int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_revision wanted = {.count = count};
-
-	if (count > SEGMENT_GPUS)
-		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "no more than %u GPUs fit", SEGMENT_GPUS);
-	memcpy(wanted.partitions, partitions, count * sizeof *partitions);
-	return edit(group, &wanted, is_first, error);
-}
-
-int group_edit(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error)
-{
-	return edit_partitions(group, partitions, count, false, error);
-}
-
-int group_begin(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error)
-{
-	return edit_partitions(group, partitions, count, true, error);
+	return edit(group, wanted, true, error);
 }
 
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,

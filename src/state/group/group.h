@@ -116,15 +116,12 @@ const _Atomic uint64_t *group_number(const struct group *group);
 /* Copies the revision in force, and its number. False if the group is damaged. */
 bool group_read(const struct group *group, struct segment_revision *revision, uint64_t *number);
 
-/* Gives the group these partitions; GPUs that they do not name stay. All members obey at their next launch. -1 with the
+/* Gives the group what `wanted` gives, partitions and of the time; the rest stays. All members obey at their next launch. -1 with the
  * reason, and nothing changed. */
-int group_edit(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error);
-
-/* The same for all that a revision has: its partitions, and of the time what it gives. */
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* The same for partitions, of a group that has none yet. 1 if it has one already. */
-int group_begin(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error);
+/* The same for a group that has no partitions yet. 1 if it has some already. */
+int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error);
 
 /* What is in force for a member whose own revision this is: `revision` becomes that. */
 bool group_resolve(const struct group *group, struct segment_revision *revision);

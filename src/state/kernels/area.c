@@ -1,6 +1,8 @@
 #include "area.h"
 
 #include "base/memfd_find.h"
+#include "base/shared_file.h"
+#include "state/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +10,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_area(int file, uint64_t inode, size_t size)
+/* --- the owner's side ------------------------------------------------------------------------------------------- */
+
+int area_make(struct area *area, const struct area_kind *kind, uint64_t reach, struct error *error)
+{
+	struct stat status;
+	int file = shared_file_make(kind->name, kind->size, error);
+
+	if (file < 0)
+		return -1;
+	file = handle_move_up(file);
+	*area = (struct area){.memory = low_memory_map(file, kind->size, reach), .file = file};
+	if (!area->memory || fstat(file, &status) < 0) {
+		error_set_errno(error, "%s: shared memory cannot be mapped", kind->name);
+		if (area->memory)
+			munmap(area->memory, kind->size);
+		close(file);
+		*area = (struct area){.memory = NULL};
+		return -1;
+	}
+	area->inode = status.st_ino;
+	area->memory->version = kind->version;
+	area->memory->size = kind->size;
+	atomic_store_explicit(&area->memory->magic, kind->magic, memory_order_release);
+	return 0;
+}
+
+bool area_is_open(const struct area *area, const struct area_kind *kind)
+{
+	return area->memory && handle_leads_to(area->file, area->inode, kind->size);
+}
+
+void area_leave(struct area *area, const struct area_kind *kind)
+{
+	if (area_is_open(area, kind))
+		close(area->file);
+	*area = (struct area){.memory = NULL};
+}
+
+/* --- another process's ------------------------------------------------------------------------------------------- */
+
+static bool is_sealed(int file, uint64_t inode, size_t size)
 {
 	struct stat status;
 	int seals = fcntl(file, F_GET_SEALS);
@@ -24,7 +66,7 @@ const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t s
 	errno = 0;
 	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
 
-	if (file >= 0 && is_area(file, inode, size))
+	if (file >= 0 && is_sealed(file, inode, size))
 		memory = mmap(at, size, PROT_READ, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
 	if (file >= 0)
 		close(file);
@@ -34,6 +76,14 @@ const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t s
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size)
 {
 	return area_map_at(directory, number, inode, size, NULL);
+}
+
+bool area_is(const void *memory, const struct area_kind *kind)
+{
+	const struct area_header *header = memory;
+
+	return header && atomic_load_explicit(&header->magic, memory_order_acquire) == kind->magic && header->version == kind->version &&
+	       header->size == kind->size;
 }
 
 bool area_is_limit(int code)

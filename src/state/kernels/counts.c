@@ -1,21 +1,17 @@
 /* The owner's side: where this process's kernels are counted. */
 #include "counts_layout.h"
-
-#include "base/low_memory.h"
-#include "base/shared_file.h"
-#include "state/handle.h"
 #include "state/segment/layout.h"
 
-#include <errno.h>
-#include <fcntl.h>
+
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+const struct area_kind area_of_counts = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSION, sizeof(struct counts_memory)};
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
 /* Names the area in the segment. */
-static int publish(const struct segment *segment, const struct counts_area *area, struct error *error)
+static int publish(const struct segment *segment, const struct area *area, struct error *error)
 {
 	struct segment_memory *memory = segment->memory;
 	uint64_t place = atomic_fetch_add(&memory->areas_made, 1);
@@ -27,60 +23,45 @@ static int publish(const struct segment *segment, const struct counts_area *area
 	return 0;
 }
 
-static int prepare(struct counts_area *area, uint64_t reach, struct error *error)
-{
-	struct stat status;
-	struct counts_memory *memory = low_memory_map(area->file, sizeof *memory, reach);
-
-	if (!memory || fstat(area->file, &status) < 0)
-		return error_set_errno(error, "counts: shared memory cannot be mapped");
-	area->memory = memory;
-	area->inode = status.st_ino;
-	memory->version = COUNTS_VERSION;
-	memory->size = sizeof *memory;
-	atomic_store_explicit(&memory->magic, COUNTS_MAGIC, memory_order_release);
-	return 0;
-}
-
 /* NULL with the reason. */
 static struct counts_area *make(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
                                 struct error *error)
 {
-	struct counts_area area = {.memory = NULL};
+	struct area area;
 
 	if (areas->count == SEGMENT_AREAS) {
 		error_set(error, "no room for more counts");
 		return NULL;
 	}
-	area.file = shared_file_make(COUNTS_NAME, sizeof *area.memory, error);
-	if (area.file < 0)
+	if (area_make(&area, &area_of_counts, reach, error) < 0)
 		return NULL;
-	area.file = handle_move_up(area.file);
-	if (prepare(&area, reach, error) < 0 || publish(segment, &area, error) < 0) {
-		if (area.memory)
-			munmap(area.memory, sizeof *area.memory);
+	if (publish(segment, &area, error) < 0) {
+		munmap(area.memory, area_of_counts.size);
 		close(area.file);
 		return NULL;
 	}
-	areas->list[areas->count] = area;
+	areas->list[areas->count] = (struct counts_area){.area = area};
 	return &areas->list[areas->count++];
 }
 
 static bool is_open(const struct counts_area *area)
 {
-	return handle_leads_to(area->file, area->inode, sizeof *area->memory);
+	return area_is_open(&area->area, &area_of_counts);
 }
 
 void counts_after_fork(struct counts_areas *areas)
 {
-	for (unsigned int i = 0; i < areas->count; i++) {
-		if (is_open(&areas->list[i]))
-			close(areas->list[i].file);
-	}
+	for (unsigned int i = 0; i < areas->count; i++)
+		area_leave(&areas->list[i].area, &area_of_counts);
 	*areas = (struct counts_areas){.count = 0};
 }
 
 /* --- places ----------------------------------------------------------------------------------------------------- */
+
+static struct counts_place *places_of(const struct counts_area *area)
+{
+	return ((struct counts_memory *)area->area.memory)->places;
+}
 
 /* NULL if there is none. */
 static struct counts_place *find_used(const struct counts_area *area, struct pci_address pci, unsigned int from)
@@ -88,7 +69,7 @@ static struct counts_place *find_used(const struct counts_area *area, struct pci
 	struct counts_place *found = NULL;
 
 	for (unsigned int i = 0; i < area->used && !found; i++) {
-		struct counts_place *place = &area->memory->places[i];
+		struct counts_place *place = &places_of(area)[i];
 		uint64_t ended = COUNTS_ENDED;
 
 		if (place->number >= from && pci_address_equal(place->pci, pci) &&
@@ -103,7 +84,7 @@ static struct counts_place *take_unused(struct counts_area *area, unsigned int a
 	struct counts_place *place = NULL;
 
 	if (area->used < COUNTS_PLACES) {
-		place = &area->memory->places[area->used];
+		place = &places_of(area)[area->used];
 		place->pci = pci;
 		place->number = (uint64_t)area_number * COUNTS_PLACES + area->used++;
 		atomic_store_explicit(&place->magic, COUNTS_MAGIC, memory_order_release);
@@ -145,18 +126,9 @@ static void give_up(struct counts_place *place, enum counts_kind kind, uint64_t 
 	atomic_store_explicit(&place->uncounted[kind], launched - ended, memory_order_relaxed);
 }
 
-static uint64_t launched_plain(const struct counts_place *place)
-{
-	uint64_t sum = atomic_load_explicit(&place->plain, memory_order_relaxed);
-
-	for (int slot = 0; slot < COUNTER_SLOTS - 1; slot++)
-		sum += atomic_load_explicit(&place->slots[slot].plain, memory_order_relaxed);
-	return sum;
-}
-
 void counts_begin(struct counts_place *place)
 {
-	give_up(place, COUNTS_PLAIN, launched_plain(place));
+	give_up(place, COUNTS_PLAIN, counts_place_plain(place));
 	give_up(place, COUNTS_NODE, atomic_load_explicit(&place->nodes, memory_order_relaxed));
 	atomic_fetch_and(&place->moves, ~COUNTS_GRAPHS_OPEN);
 	atomic_store_explicit(&place->state, COUNTS_IN_USE, memory_order_release);

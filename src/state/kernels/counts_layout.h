@@ -4,13 +4,12 @@
 #ifndef NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
 #define NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
 
-#include "base/memfd_find.h"
+#include "area.h"
 #include "counts.h"
 
 #include <stddef.h>
 
 #define COUNTS_NAME "nvtaskset-counts"
-#define COUNTS_LINK MEMFD_LINK(COUNTS_NAME)
 #define COUNTS_MAGIC UINT64_C(0x636b73617464766e)
 #define COUNTS_VERSION 3
 
@@ -49,19 +48,14 @@ struct counts_place {
 #define COUNTS_GRAPHS_OPEN UINT64_C(0xffff)
 
 struct counts_memory {
-	_Atomic uint64_t magic; /* last */
-	uint32_t version;
-	uint32_t size;
+	struct area_header header;
 	struct counts_place places[COUNTS_PLACES];
 };
 
-/* What these areas count on one GPU; one that is NULL, or is no area, is a gap. `gaps`: those of all GPUs. */
-struct counts_of_gpu counts_sum_on(const struct counts_memory *const areas[], unsigned int count, uint64_t gaps,
-                                   struct pci_address pci);
+extern const struct area_kind area_of_counts;
 
-/* Adds the area's places in use on that GPU to `count` ones, of which `room` fit. NULL has none. */
-unsigned int counts_places_on(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
-                              unsigned int room, unsigned int count);
+/* How many plain kernels its threads have launched there. */
+uint64_t counts_place_plain(const struct counts_place *place);
 
 _Static_assert(offsetof(struct counts_place, ended) == 64, "shared layout");
 _Static_assert(offsetof(struct counts_place, state) == COUNTS_PAGE, "shared layout");

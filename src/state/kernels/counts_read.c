@@ -1,18 +1,16 @@
-/* Reading what a process has counted. The process may be hostile. */
-#include "counts_layout.h"
+#include "counts_read.h"
 
-#include "area.h"
-#include "base/execution.h"
+#include "base/identity.h"
+#include "base/proc.h"
+#include "counts_layout.h"
 #include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define ALL_GAPS ((UINT32_C(1) << COUNTS_GAP_COUNT) - 1)
-#define ALL_SLOTS ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1)
 #define BIT(gap) (UINT32_C(1) << (gap))
 
 const char *counts_gap_text(enum counts_gap gap)
@@ -44,11 +42,13 @@ static uint64_t load(const _Atomic uint64_t *word)
 
 /* --- one place -------------------------------------------------------------------------------------------------- */
 
-static uint64_t launched_plain(const struct counts_place *place)
-{
-	uint64_t sum = load(&place->plain), used = load(&place->used) & ALL_SLOTS;
+#define ALL_SLOTS ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1)
 
-	for (; used != 0; used &= used - 1)
+uint64_t counts_place_plain(const struct counts_place *place)
+{
+	uint64_t sum = load(&place->plain);
+
+	for (uint64_t used = load(&place->used) & ALL_SLOTS; used != 0; used &= used - 1)
 		sum = segment_sum(sum, load(&place->slots[__builtin_ctzll(used)].plain));
 	return sum;
 }
@@ -107,15 +107,30 @@ static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 }
 
 /* A graph's call is looked at before the kernels that it counts as launched: one that is found to have ended has counted them. */
-uint64_t counts_place_in_flight(const struct counts_place *place)
+static void add_place(struct counts_of_gpu *gpu, const struct counts_place *place)
 {
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
 	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
+	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
 	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
-	uint64_t flying = open + in_flight(launched_plain(place), plain_ended, load(&place->uncounted[COUNTS_PLAIN])) +
-	                  in_flight(load(&place->nodes), nodes_ended, load(&place->uncounted[COUNTS_NODE]));
+	uint64_t plain = counts_place_plain(place), nodes = load(&place->nodes);
 
-	return load(&place->state) == COUNTS_IN_USE ? flying : 0;
+	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
+	gpu->unheard = segment_sum(gpu->unheard, unheard);
+	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
+	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
+	if (load(&place->state) == COUNTS_IN_USE)
+		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open),
+		                             segment_sum(in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
+		                                         in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
+}
+
+uint64_t counts_place_in_flight(const struct counts_place *place)
+{
+	struct counts_of_gpu counted = {.in_flight = 0};
+
+	add_place(&counted, place);
+	return counted.in_flight;
 }
 
 uint64_t counts_place_ended(const struct counts_place *place)
@@ -133,31 +148,13 @@ bool counts_place_is_exact(const struct counts_place *place)
 	return load(&place->gaps) == 0 && load(&place->ended[COUNTS_UNHEARD].kernels) == 0;
 }
 
-static void add_place(struct counts_of_gpu *gpu, const struct counts_place *place)
-{
-	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
-	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
-	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
-	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
-	uint64_t plain = launched_plain(place), nodes = load(&place->nodes);
-
-	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
-	gpu->unheard = segment_sum(gpu->unheard, unheard);
-	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
-	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
-	if (load(&place->state) == COUNTS_IN_USE)
-		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open),
-		                             segment_sum(in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
-		                                         in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
-}
+/* --- areas ------------------------------------------------------------------------------------------------------- */
 
 /* NULL if the list is full, as only a hostile process's is. */
 static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address pci)
 {
-	struct counts_of_gpu *found = NULL;
+	struct counts_of_gpu *found = (struct counts_of_gpu *)pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
 
-	for (unsigned int i = 0; i < counts->count && !found; i++)
-		found = pci_address_equal(counts->gpus[i].pci, pci) ? &counts->gpus[i] : NULL;
 	if (!found && counts->count < COUNTS_GPUS) {
 		found = &counts->gpus[counts->count++];
 		*found = (struct counts_of_gpu){.pci = pci};
@@ -165,9 +162,14 @@ static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address
 	return found;
 }
 
+/* One that is NULL, or is no area, is a gap. */
 static void add_area(struct counts *counts, const struct counts_memory *memory)
 {
-	for (int i = 0; i < COUNTS_PLACES; i++) {
+	bool is_known = area_is(memory, &area_of_counts);
+
+	if (!is_known)
+		counts->gaps |= BIT(COUNTS_CLOSED);
+	for (int i = 0; is_known && i < COUNTS_PLACES; i++) {
 		const struct counts_place *place = &memory->places[i];
 		struct counts_of_gpu *gpu = load(&place->magic) == COUNTS_MAGIC ? entry_for(counts, place->pci) : NULL;
 
@@ -176,102 +178,23 @@ static void add_area(struct counts *counts, const struct counts_memory *memory)
 	}
 }
 
-/* --- finding areas ---------------------------------------------------------------------------------------------- */
+/* --- this process's own -------------------------------------------------------------------------------------------- */
 
-static bool is_known(const struct counts_memory *memory)
+static const struct counts_memory *memory_of(const struct counts_area *area)
 {
-	return memory && load(&memory->magic) == COUNTS_MAGIC && memory->version == COUNTS_VERSION &&
-	       memory->size == sizeof *memory;
-}
-
-struct counts_of_gpu counts_sum_on(const struct counts_memory *const areas[], unsigned int count, uint64_t gaps,
-                                   struct pci_address pci)
-{
-	struct counts_of_gpu sum = {.pci = pci, .gaps = (uint32_t)gaps & ALL_GAPS};
-
-	for (unsigned int i = 0; i < count; i++) {
-		if (!is_known(areas[i]))
-			sum.gaps |= BIT(COUNTS_CLOSED);
-		for (int place = 0; is_known(areas[i]) && place < COUNTS_PLACES; place++) {
-			const struct counts_place *there = &areas[i]->places[place];
-
-			if (load(&there->magic) == COUNTS_MAGIC && pci_address_equal(there->pci, pci))
-				add_place(&sum, there);
-		}
-	}
-	return sum;
-}
-
-/* errno is that of a limit if the reader's own is in the way, otherwise anything else. */
-static void read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
-{
-	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
-
-	if (is_known(memory))
-		add_area(counts, memory);
-	else
-		counts->gaps |= BIT(COUNTS_CLOSED);
-	if (memory)
-		munmap((void *)memory, sizeof *memory);
-}
-
-/* After an exec, until the library is at work again, the segment names what the former execution had. */
-static bool is_of_former_execution(const struct segment *segment, pid_t pid)
-{
-	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? execution_of(pid) : 0;
-
-	return now != 0 && now != execution;
-}
-
-int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error)
-{
-	const struct segment_memory *memory = segment->memory;
-	int saved = errno;
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), limit = 0;
-
-	if (directory < 0 && area_is_limit(errno))
-		limit = errno;
-	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
-	for (int i = 0; i < SEGMENT_AREAS; i++) {
-		uint64_t inode = load(&memory->areas[i].inode);
-
-		if (inode != 0 && limit == 0) {
-			read_area(counts, directory, load(&memory->areas[i].file), inode);
-			limit = area_is_limit(errno) ? errno : 0;
-		}
-	}
-	if (directory >= 0)
-		close(directory);
-	if (counts->gaps != 0 && is_of_former_execution(segment, pid))
-		*counts = (struct counts){.count = 0};
-	errno = limit != 0 ? limit : saved;
-	return limit != 0 ? error_set_errno(error, "counts of kernels") : 0;
-}
-
-struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)
-{
-	struct counts_of_gpu found = {.pci = pci};
-
-	for (unsigned int i = 0; i < counts->count; i++) {
-		if (pci_address_equal(counts->gpus[i].pci, pci))
-			found = counts->gpus[i];
-	}
-	found.gaps |= counts->gaps;
-	return found;
+	return (const struct counts_memory *)area->area.memory;
 }
 
 void counts_read_own(const struct counts_areas *areas, const struct segment *segment, struct counts *counts)
 {
 	*counts = (struct counts){.gaps = (uint32_t)load(&segment->memory->gaps) & ALL_GAPS};
 	for (unsigned int i = 0; i < areas->count; i++)
-		add_area(counts, areas->list[i].memory);
+		add_area(counts, memory_of(&areas->list[i]));
 }
 
-unsigned int counts_places_on(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
-                              unsigned int room, unsigned int count)
+/* Adds the area's places in use on that GPU to `count` ones, of which `room` fit. NULL has none. */
+static unsigned int add_places(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
+                               unsigned int room, unsigned int count)
 {
 	for (int i = 0; memory && i < COUNTS_PLACES; i++) {
 		const struct counts_place *place = &memory->places[i];
@@ -291,6 +214,213 @@ unsigned int counts_own_places(const struct counts_areas *areas, struct pci_addr
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < areas->count; i++)
-		count = counts_places_on(areas->list[i].memory, pci, places, room, count);
+		count = add_places(memory_of(&areas->list[i]), pci, places, room, count);
 	return count;
+}
+
+/* --- views ------------------------------------------------------------------------------------------------------ */
+
+#define NOT_MAPPED UINT64_MAX /* no file has this inode number */
+
+#define SPARES_MAX 512
+
+/* Other threads may still read what was mapped here. So it is never unmapped: nothing takes its place, and then what is mapped
+ * next. */
+static struct spare {
+	void *at;
+	size_t size;
+} spares[SPARES_MAX];
+static unsigned int spare_count;
+
+static void unmap(const void *memory, size_t size)
+{
+	void *at = (void *)memory;
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+	if (at && mmap(at, size, PROT_READ, how, -1, 0) == at && spare_count < SPARES_MAX)
+		spares[spare_count++] = (struct spare){at, size};
+}
+
+static const void *map(int directory, uint64_t number, uint64_t inode, size_t size)
+{
+	unsigned int i = 0;
+
+	while (i < spare_count && spares[i].size != size)
+		i++;
+	const void *memory = area_map_at(directory, number, inode, size, i < spare_count ? spares[i].at : NULL);
+
+	if (memory && i < spare_count)
+		spares[i] = spares[--spare_count];
+	return memory;
+}
+
+/* An area that this process's own limits kept from being mapped is a gap, and is news again at the next look. */
+static void map_area(struct counts_view *view, int place, int directory)
+{
+	struct counts_view_area *area = &view->areas[place];
+	const struct segment_area *named = &view->segment->areas[place];
+	uint64_t inode = load(&named->inode);
+
+	unmap(area->memory, sizeof *area->memory);
+	area->memory = NULL;
+	if (inode != 0 && directory >= 0)
+		area->memory = map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
+	bool is_limited = inode != 0 && !area->memory && (directory < 0 || area_is_limit(errno));
+
+	area->inode = is_limited ? NOT_MAPPED : inode;
+}
+
+static bool is_news(const struct counts_view *view, int place)
+{
+	return view->areas[place].inode != load(&view->segment->areas[place].inode);
+}
+
+void counts_view_follow(struct counts_view *view)
+{
+	int saved = errno, directory = -1;
+
+	for (int i = 0; view->segment && i < SEGMENT_AREAS; i++) {
+		if (is_news(view, i)) {
+			directory = directory < 0 ? proc_open(view->pid, "fd", O_RDONLY | O_DIRECTORY) : directory;
+			map_area(view, i, directory);
+		}
+	}
+	if (directory >= 0)
+		close(directory);
+	errno = saved;
+}
+
+/* One that was moved is not what its owner's claim names for long. */
+static bool is_segment(const struct segment_memory *memory)
+{
+	return load(&memory->magic) == SEGMENT_MAGIC &&
+	       memory->version == SEGMENT_VERSION && memory->size == sizeof *memory;
+}
+
+static const struct segment_memory *map_segment(int directory, uint64_t descriptor, uint64_t inode)
+{
+	const struct segment_memory *memory = map(directory, descriptor, inode, sizeof *memory);
+
+	if (memory && !is_segment(memory)) {
+		unmap(memory, sizeof *memory);
+		memory = NULL;
+	}
+	return memory;
+}
+
+bool counts_view_open(struct counts_view *view, pid_t pid, uint64_t descriptor, uint64_t inode)
+{
+	int saved = errno, directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
+
+	*view = (struct counts_view){.pid = pid};
+	if (directory >= 0) {
+		view->segment = map_segment(directory, descriptor, inode);
+		close(directory);
+	}
+	counts_view_follow(view);
+	errno = saved;
+	return view->segment != NULL;
+}
+
+void counts_view_close(struct counts_view *view)
+{
+	for (int i = 0; i < SEGMENT_AREAS; i++)
+		unmap(view->areas[i].memory, sizeof *view->areas[i].memory);
+	unmap(view->segment, sizeof *view->segment);
+	*view = (struct counts_view){.segment = NULL};
+}
+
+bool counts_view_is_current(const struct counts_view *view)
+{
+	int saved = errno;
+
+	errno = 0;
+	uint64_t execution = view->segment ? execution_of(view->pid) : 0;
+	bool is_limited = view->segment && execution == 0 && area_is_limit(errno);
+
+	errno = saved;
+	return is_limited || (execution != 0 && execution == atomic_load(&view->segment->execution));
+}
+
+struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)
+{
+	const struct counts_of_gpu *found = pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
+	struct counts_of_gpu on = found ? *found : (struct counts_of_gpu){.pci = pci};
+
+	on.gaps |= counts->gaps;
+	return on;
+}
+
+struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
+{
+	struct counts counts = {.gaps = (uint32_t)load(&view->segment->gaps) & ALL_GAPS};
+
+	for (int i = 0; i < SEGMENT_AREAS; i++) {
+		if (view->areas[i].inode != 0)
+			add_area(&counts, view->areas[i].memory);
+	}
+	return counts_on(&counts, pci);
+}
+
+unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
+                                unsigned int room)
+{
+	unsigned int count = 0;
+
+	for (int i = 0; i < SEGMENT_AREAS; i++)
+		count = add_places(view->areas[i].memory, pci, places, room, count);
+	return count;
+}
+
+const _Atomic uint64_t *counts_view_number(const struct counts_view *view)
+{
+	return &view->segment->contexts;
+}
+
+bool counts_view_has_gap(const struct counts_view *view)
+{
+	return load(&view->segment->gaps) != 0;
+}
+
+/* --- once -------------------------------------------------------------------------------------------------------- */
+
+/* After an exec, until the library is at work again, the segment names what the former execution had. */
+static bool is_of_former_execution(const struct segment *segment, pid_t pid)
+{
+	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? execution_of(pid) : 0;
+
+	return now != 0 && now != execution;
+}
+
+/* Returns errno if a limit of the reader's own is in the way, otherwise 0. */
+static int read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
+{
+	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
+	int limit = area_is_limit(errno) ? errno : 0;
+
+	add_area(counts, memory);
+	if (memory)
+		munmap((void *)memory, sizeof *memory);
+	return limit;
+}
+
+int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error)
+{
+	const struct segment_memory *memory = segment->memory;
+	int saved = errno, directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
+	int limit = directory < 0 && area_is_limit(errno) ? errno : 0;
+
+	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
+	for (int i = 0; i < SEGMENT_AREAS && limit == 0; i++) {
+		uint64_t inode = load(&memory->areas[i].inode);
+
+		if (inode != 0)
+			limit = read_area(counts, directory, load(&memory->areas[i].file), inode);
+	}
+	if (directory >= 0)
+		close(directory);
+	if (counts->gaps != 0 && is_of_former_execution(segment, pid))
+		*counts = (struct counts){.count = 0};
+	errno = limit != 0 ? limit : saved;
+	return limit != 0 ? error_set_errno(error, "counts of kernels") : 0;
 }

@@ -1,15 +1,9 @@
 /* The owner's side: the memory for the times at which kernels have ended. */
 #include "stamps_layout.h"
-
-#include "base/low_memory.h"
-#include "base/shared_file.h"
-#include "state/handle.h"
 #include "state/segment/layout.h"
 
+
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static void store(_Atomic uint64_t *word, uint64_t value)
 {
@@ -244,76 +238,35 @@ void stamps_name(struct stamps *stamps, const void *function, const char *text)
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
-static int prepare(struct stamps_areas *areas, unsigned int number, uint64_t reach, struct error *error)
+const struct area_kind area_of_stamps = {STAMPS_NAME, STAMPS_MAGIC, STAMPS_VERSION, sizeof(struct stamps_memory)};
+
+static void publish(const struct area *area, struct segment_area *named)
 {
-	struct stat status;
-	struct stamps_memory *memory = low_memory_map(areas->files[number], sizeof *memory, reach);
-
-	if (!memory || fstat(areas->files[number], &status) < 0)
-		return error_set_errno(error, "times: shared memory cannot be mapped");
-	areas->memory[number] = memory;
-	areas->inodes[number] = status.st_ino;
-	memory->version = STAMPS_VERSION;
-	memory->size = sizeof *memory;
-	atomic_store_explicit(&memory->magic, STAMPS_MAGIC, memory_order_release);
-	return 0;
-}
-
-static void publish(const struct stamps_areas *areas, const struct segment *segment, unsigned int number)
-{
-	struct segment_area *area = &segment->memory->stamps[number];
-
-	atomic_store_explicit(&area->file, (uint64_t)areas->files[number], memory_order_relaxed);
-	atomic_store_explicit(&area->inode, areas->inodes[number], memory_order_release);
-}
-
-static int make(struct stamps_areas *areas, const struct segment *segment, unsigned int number, uint64_t reach,
-                struct error *error)
-{
-	areas->files[number] = shared_file_make(STAMPS_NAME, sizeof(struct stamps_memory), error);
-	if (areas->files[number] < 0)
-		return -1;
-	areas->files[number] = handle_move_up(areas->files[number]);
-	if (prepare(areas, number, reach, error) < 0) {
-		if (areas->memory[number])
-			munmap(areas->memory[number], sizeof *areas->memory[number]);
-		areas->memory[number] = NULL;
-		close(areas->files[number]);
-		return -1;
-	}
-	publish(areas, segment, number);
-	return 0;
+	atomic_store_explicit(&named->file, (uint64_t)area->file, memory_order_relaxed);
+	atomic_store_explicit(&named->inode, area->inode, memory_order_release);
 }
 
 struct stamps *stamps_take(struct stamps_areas *areas, const struct segment *segment, unsigned int number,
                            struct pci_address pci, uint64_t reach, struct error *error)
 {
-	unsigned int area = number / COUNTS_PLACES;
+	struct area *area = &areas->list[number / COUNTS_PLACES];
 
-	if (!areas->memory[area] && make(areas, segment, area, reach, error) < 0)
-		return NULL;
-	struct stamps *stamps = &areas->memory[area]->rings[number % COUNTS_PLACES];
+	if (!area->memory) {
+		if (area_make(area, &area_of_stamps, reach, error) < 0)
+			return NULL;
+		publish(area, &segment->memory->stamps[number / COUNTS_PLACES]);
+	}
+	struct stamps *stamps = &((struct stamps_memory *)area->memory)->rings[number % COUNTS_PLACES];
 
 	stamps->pci = pci;
 	atomic_store_explicit(&stamps->magic, STAMPS_MAGIC, memory_order_release);
 	return stamps;
 }
 
-static bool is_open(const struct stamps_areas *areas, unsigned int number)
-{
-	struct stat status;
-
-	return areas->memory[number] && fstat(areas->files[number], &status) == 0 && S_ISREG(status.st_mode) &&
-	       status.st_ino == areas->inodes[number] && status.st_size == sizeof *areas->memory[number];
-}
-
 void stamps_after_fork(struct stamps_areas *areas)
 {
-	for (unsigned int i = 0; i < SEGMENT_AREAS; i++) {
-		if (is_open(areas, i))
-			close(areas->files[i]);
-	}
-	*areas = (struct stamps_areas){.memory = {NULL}};
+	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
+		area_leave(&areas->list[i], &area_of_stamps);
 	memset(known, 0, sizeof known);
 	atomic_flag_clear(&is_naming);
 }

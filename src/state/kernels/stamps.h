@@ -35,7 +35,7 @@ void *stamps_cells(struct stamps *stamps);
 
 /* A kernel is launched. */
 struct stamps_launch {
-	uint64_t launched_ns; /* base/process_clock.h */
+	uint64_t launched_ns; /* base/clock.h */
 	const void *function;
 	uint64_t stream;
 	unsigned int tpcs; /* that it may use; 0 if that is unknown */
@@ -107,9 +107,7 @@ void stamps_forget_names(void);
 /* --- areas -------------------------------------------------------------------------------------------------------- */
 
 struct stamps_areas {
-	struct stamps_memory *memory[SEGMENT_AREAS];
-	int files[SEGMENT_AREAS];
-	ino_t inodes[SEGMENT_AREAS];
+	struct area list[SEGMENT_AREAS];
 };
 
 /* The ring beside the place `number` of counts, on this GPU, below the address `reach` if possible. NULL with the reason.

@@ -10,7 +10,7 @@
 
 #define STAMPS_NAME "nvtaskset-times"
 #define STAMPS_MAGIC UINT64_C(0x656d69747464766e)
-#define STAMPS_VERSION 2
+#define STAMPS_VERSION 3
 
 /* The number of a node's cell has this bit, that of a launch has not. */
 #define STAMPS_IS_NODE (UINT64_C(1) << 63)
@@ -79,12 +79,11 @@ struct stamps {
 };
 
 struct stamps_memory {
-	_Atomic uint64_t magic; /* last */
-	uint32_t version;
-	uint32_t unused;
-	uint64_t size;
+	struct area_header header;
 	_Alignas(COUNTS_PAGE) struct stamps rings[COUNTS_PLACES];
 };
+
+extern const struct area_kind area_of_stamps;
 
 _Static_assert(STAMPS_BYTES % COUNTS_PAGE == 0, "registered as whole pages");
 _Static_assert(offsetof(struct stamps, magic) == STAMPS_BYTES, "shared layout");

@@ -1,22 +1,26 @@
-/* The editor's side: changing a segment. */
-#include "base/file_lock.h"
+#include "edit.h"
+
+#include "base/proc.h"
+#include "base/purse.h"
+#include "base/shared_file.h"
+#include "find.h"
 #include "layout.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- one segment ----------------------------------------------------------------------------------------- */
 
 bool segment_has_moved(const struct segment *segment)
 {
 	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != SEGMENT_MAGIC;
-}
-
-int segment_lock(const struct segment *segment, struct error *error)
-{
-	return lock_take(segment->file, error);
-}
-
-uint64_t segment_raised(const struct segment *segment)
-{
-	return atomic_load_explicit(&segment->memory->raised, memory_order_acquire);
 }
 
 /* Puts the next revision in force. -1 with the reason if the owner has moved meanwhile. */
@@ -49,7 +53,6 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 {
 	struct segment_revision revision, own;
 	uint64_t number, unused;
-	int result = 0;
 
 	if (!read_own(segment, &own, &number) || !segment_read(segment, &revision, &unused))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
@@ -58,33 +61,19 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 	revision.group = group_seen(segment, &revision);
 	if (undo)
 		*undo = (struct segment_undo){.edit = number + 1 - segment_raised(segment), .before = own};
-	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
-		result = segment_put(&revision, &wanted->partitions[i], error);
-	segment_put_time(&revision, wanted);
-	return result == 0 ? publish(segment, number + 1, &revision, error) : -1;
+	return segment_put_all(&revision, wanted, error) == 0 ? publish(segment, number + 1, &revision, error) : -1;
 }
 
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
                    struct error *error)
 {
-	int result = segment_lock(segment, error);
+	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
 		result = edit_locked(segment, wanted, undo, error);
 		lock_give_back(segment->file);
 	}
 	return result;
-}
-
-int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
-                 struct segment_undo *undo, struct error *error)
-{
-	struct segment_revision wanted = {.count = count};
-
-	if (count > SEGMENT_GPUS)
-		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "no more than %u GPUs fit", SEGMENT_GPUS);
-	memcpy(wanted.partitions, partitions, count * sizeof *partitions);
-	return segment_change(segment, &wanted, undo, error);
 }
 
 /* An editor that dies between the two has made an edit that changes nothing. */
@@ -104,7 +93,7 @@ static int raise_locked(struct segment *segment, struct error *error)
 
 int segment_raise(struct segment *segment, struct error *error)
 {
-	int result = segment_lock(segment, error);
+	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
 		result = raise_locked(segment, error);
@@ -115,7 +104,7 @@ int segment_raise(struct segment *segment, struct error *error)
 
 int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error)
 {
-	int result = segment_lock(segment, error);
+	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
 		uint64_t number = atomic_load(&segment->memory->number);
@@ -124,5 +113,294 @@ int segment_take_back(struct segment *segment, const struct segment_undo *undo, 
 			result = publish(segment, number + 1, &undo->before, error);
 		lock_give_back(segment->file);
 	}
+	return result;
+}
+
+#define COMMAND_NAME "nvtaskset"
+
+/* How long to wait for a segment (editor_open). */
+#define WAIT_FOR_COMMAND_MS 10000U
+#define WAIT_FOR_MAKER_MS 2000U
+#define AGE_BEFORE_EXEC_MS 3000.0
+#define AGE_AFTER_EXEC_MS 200.0
+
+/* How often an owner may move while it is edited. Most programs that move do so once in their life. */
+#define MOVES_MAX 100
+
+/* --- a process that has just started ---------------------------------------------------------------- */
+
+/* Fields of /proc/PID/stat. */
+enum {
+	STAT_FLAGS = 9,
+	STAT_START = 22, /* in clock ticks since boot */
+	FORKED_BEFORE_EXEC = 0x40 /* one of the flags: PF_FORKNOEXEC */
+};
+
+static double age_ms(const char *stat)
+{
+	struct timespec now;
+	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
+}
+
+static const char *program_of(pid_t pid, char program[4096])
+{
+	proc_read_link(program, 4096, "/proc/%d/exe", (int)pid);
+	const char *name = strrchr(program, '/');
+
+	return name ? name + 1 : "";
+}
+
+/* Whether both processes run the same file, as far as the kernel knows it without asking a file system. */
+static bool run_the_same(pid_t a, pid_t b)
+{
+	struct group_identity files[2];
+	const pid_t pids[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		int file = proc_open(pids[i], "exe", O_PATH);
+
+		files[i] = group_identity_of(file);
+		if (file >= 0)
+			close(file);
+	}
+	return group_is_same(files[0], files[1]);
+}
+
+/* Whether the process runs our command, which executes another program as soon as the segment is made. This process itself does
+ * not do so while it waits. Of programs that use the library, we know the command by its name only. */
+static bool runs_the_command(pid_t pid)
+{
+	char program[4096];
+	bool is_named = pid != getpid() && strcmp(program_of(pid, program), COMMAND_NAME) == 0;
+	bool are_we = is_named && strcmp(program_of(getpid(), program), COMMAND_NAME) == 0;
+
+	return is_named && (!are_we || run_the_same(pid, getpid()));
+}
+
+static bool has_just_begun(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+	double limit = AGE_AFTER_EXEC_MS;
+
+	proc_stat_read(pid, stat);
+	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
+		limit = AGE_BEFORE_EXEC_MS;
+	return stat[0] != '\0' && age_ms(stat) < limit;
+}
+
+static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
+{
+	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
+
+	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) ||
+	       (is_absent && ((waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid)) || has_just_begun(pid)));
+}
+
+static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
+{
+	unsigned int patience = WAIT_FOR_COMMAND_MS;
+	enum segment_state state = segment_open(segment, pid, error);
+
+	while (is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) && purse_wait(&patience))
+		state = segment_open(segment, pid, error);
+	return state;
+}
+
+/* --- holding a process -------------------------------------------------------------------------------- */
+
+bool editor_has_ended(const struct editor *editor)
+{
+	struct pollfd process = {.fd = editor->process, .events = POLLIN};
+
+	return poll(&process, 1, 0) > 0;
+}
+
+/* The error code for a state; `own` for states that have none. */
+static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskset_error_code own)
+{
+	static const enum nvtaskset_error_code codes[] = {
+		[SEGMENT_NO_PROCESS] = NVTASKSET_ERROR_ENDED,
+		[SEGMENT_NOT_PERMITTED] = NVTASKSET_ERROR_NOT_PERMITTED,
+		[SEGMENT_NO_CUDA] = NVTASKSET_ERROR_NO_CUDA,
+		[SEGMENT_NOT_OURS] = NVTASKSET_ERROR_NO_PARTITION,
+		[SEGMENT_NOT_IN_FORCE] = NVTASKSET_ERROR_NOT_IN_FORCE,
+		[SEGMENT_CLOSED] = NVTASKSET_ERROR_OUT_OF_REACH,
+		[SEGMENT_SHARED] = NVTASKSET_ERROR_SHARED,
+		[SEGMENT_FAILED] = 0,
+	};
+
+	return codes[state] != 0 ? codes[state] : own;
+}
+
+/* Finds the segment of this process, and not of another one that has got its pid meanwhile. Always passes an error to
+ * segment_open: without one, it does not search all descriptors. */
+static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
+{
+	struct error why = {.reason = ""};
+	enum segment_state state = open_with_patience(segment, editor->pid, &why);
+
+	if (editor_has_ended(editor)) {
+		segment_close(segment);
+		error_set(&why, "pid %d: has ended", (int)editor->pid);
+		state = SEGMENT_NO_PROCESS;
+	}
+	/* To be read and obeyed, a group needs no descriptor of ours. */
+	group_close_file(&segment->group);
+	why.code = code_of(state, why.code);
+	if (state != SEGMENT_FOUND)
+		error_pass(error, &why);
+	return state;
+}
+
+/* A kernel without pidfd is accepted. But if there is a pidfd, a lack of descriptors or memory is an error: an editor
+ * must not go without one for that. */
+static int open_process(struct editor *editor, struct error *error)
+{
+	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
+	return editor->process < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	               ? error_set_errno(error, "pid %d", (int)editor->pid)
+	               : 0;
+}
+
+enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
+{
+	enum segment_state state = SEGMENT_FAILED;
+
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	if (open_process(editor, error) == 0)
+		state = find_segment(editor, &editor->segment, error);
+	if (state != SEGMENT_FOUND)
+		editor_close(editor);
+	return state;
+}
+
+void editor_close(struct editor *editor)
+{
+	segment_close(&editor->segment);
+	if (editor->process >= 0)
+		close(editor->process);
+	editor->process = -1;
+}
+
+int editor_follow(struct editor *editor, struct error *error)
+{
+	struct segment moved;
+
+	if (!segment_has_moved(&editor->segment))
+		return 0;
+	if (editor->process < 0)
+		return error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: its partition has moved: open it again",
+		                      (int)editor->pid);
+	if (find_segment(editor, &moved, error) != SEGMENT_FOUND)
+		return -1;
+	segment_close(&editor->segment);
+	editor->segment = moved;
+	return 0;
+}
+
+int editor_read(struct editor *editor, struct segment_revision *revision, struct error *error)
+{
+	uint64_t number;
+
+	if (editor_follow(editor, error) < 0)
+		return -1;
+	return segment_read(&editor->segment, revision, &number)
+	               ? 0
+	               : error_set_code(error, NVTASKSET_ERROR_DAMAGED, "pid %d: its segment is damaged", (int)editor->pid);
+}
+
+/* --- changing -------------------------------------------------------------------------------------------- */
+
+static int change(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo,
+                  struct error *error)
+{
+	struct error why = {.reason = ""};
+	int result = -1;
+
+	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
+		if (editor_follow(editor, error) < 0)
+			return -1;
+		result = segment_change(&editor->segment, wanted, undo, &why);
+		if (!segment_has_moved(&editor->segment))
+			break;
+	}
+	if (result < 0) {
+		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
+		error_pass(error, &why);
+	}
+	return result;
+}
+
+/* Whether the wanted partitions have room, as far as can be known in advance. */
+static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
+{
+	struct segment_revision revision;
+
+	return editor_read(editor, &revision, error) == 0 ? segment_put_all(&revision, wanted, error) : -1;
+}
+
+static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < count; i++) {
+		if (count == 1 || !editor_has_ended(&editors[i]))
+			result = check(&editors[i], wanted, error);
+	}
+	return result;
+}
+
+/* Takes back the edits of the first `count` editors. Returns how many failed. All of them together are waited for as long as
+ * one is. */
+static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
+{
+	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
+	size_t failed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_paid = purses_open(&purses, editors[i].pid);
+
+		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+		if (is_paid)
+			purses_close(&purses, editors[i].pid);
+	}
+	return failed;
+}
+
+static int explain_taken_back(size_t changed, size_t left, struct error *error)
+{
+	if (error && left > 0)
+		error_reword(error, "%.220s; %zu others had been changed before, and %zu of them stay so", error->reason, changed,
+		             left);
+	else if (error && changed > 0)
+		error_reword(error, "%.240s; the others have what they had", error->reason);
+	return left > 0 ? EDITOR_SOME : -1;
+}
+
+int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
+	struct segment_undo *undos = calloc(count, sizeof *undos);
+	size_t changed = 0;
+	int result = check_all(editors, count, wanted, error);
+
+	if (count > 0 && !undos)
+		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
+	for (; result == 0 && changed < count; changed += result == 0) {
+		/* One who locks all of them makes us wait no longer than for one. */
+		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
+
+		result = change(&editors[changed], wanted, &undos[changed], error);
+		if (is_paid)
+			purses_close(&purses, editors[changed].pid);
+		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
+			result = 0;
+	}
+	if (result < 0)
+		result = explain_taken_back(changed, take_back(editors, changed, undos), error);
+	free(undos);
 	return result;
 }

@@ -1,20 +1,19 @@
-/* The editor's side: finding a process's segment. The process may be hostile, and so may its open files. */
-#include "kind.h"
-#include "state/handle.h"
+/* The process may be hostile, and so may its open files. */
+#include "find.h"
 
-#include "base/mapping.h"
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "base/proc_status.h"
+#include "base/purse.h"
+#include "layout.h"
+#include "state/handle.h"
+#include "state/revision_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,11 +31,8 @@ struct seeker {
 static struct identity who(struct seeker *seeker)
 {
 	if (seeker->who.pid == 0) {
-		char process[16];
-
-		snprintf(process, sizeof process, "%d", (int)seeker->pid);
 		seeker->who = identity_of(seeker->pid);
-		seeker->user = proc_status(process, "Uid:", 0);
+		seeker->user = proc_status(seeker->pid, "Uid:", 0);
 	}
 	return seeker->who;
 }
@@ -55,16 +51,12 @@ static bool may_be_own(int file, const struct seeker *seeker)
  * on. */
 static bool is_passed_on(pid_t pid, int number)
 {
-	char path[64], line[64];
+	char name[32], text[32];
 	unsigned int flags = O_CLOEXEC;
 
-	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)pid, number);
-	FILE *file = fopen(path, "re");
-
-	while (file && fgets(line, sizeof line, file))
-		sscanf(line, "flags: %o", &flags);
-	if (file)
-		fclose(file);
+	snprintf(name, sizeof name, "fdinfo/%d", number);
+	proc_find(pid, name, SIZE_MAX, NULL, "flags:", text, sizeof text);
+	sscanf(text, "%o", &flags);
 	return !(flags & O_CLOEXEC);
 }
 
@@ -104,10 +96,7 @@ static int find_descriptor(int directory, int first, struct seeker *seeker)
 static bool open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
 {
 	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED, .number = -1};
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
 	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
 
 	*segment = segment_closed;
@@ -140,17 +129,14 @@ static enum segment_state read_mapped(pid_t pid, struct segment_revision *revisi
 	struct seeker seeker = {.pid = pid};
 	struct segment segment = segment_in(&copy);
 	enum segment_state state = SEGMENT_NOT_OURS;
-	char path[64], line[512];
+	char line[512];
 	struct mapping mapping;
 	uint64_t number;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
+	FILE *maps = proc_stream(pid, "maps");
 
 	if (!maps && (errno == EACCES || errno == EPERM))
 		state = SEGMENT_NOT_PERMITTED;
-	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	int memory = proc_open(pid, "mem", O_RDONLY);
 
 	while (maps && state != SEGMENT_FOUND && fgets(line, sizeof line, maps)) {
 		if (!strstr(line, SEGMENT_LINK) || !mapping_parse(&mapping, line))
@@ -180,6 +166,68 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 
 /* --- why there is none ---------------------------------------------------------------------------------- */
 
+/* A process has any number of mappings, and says of itself where its environment lies: that may be all of its memory. More
+ * than this is not read: the kernel lets nobody begin with more environment, and 40 000 mappings are not those of a program. */
+#define ENVIRONMENT_MOST (6U << 20)
+#define MAPS_MOST (4U << 20)
+
+static bool uses_cuda(pid_t pid)
+{
+	return proc_find(pid, "maps", MAPS_MOST, purse_pay_bytes, "/libcuda.so.", NULL, 0);
+}
+
+bool segment_is_expected(pid_t pid)
+{
+	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, SEGMENT_ENVIRONMENT "=", NULL, 0);
+}
+
+enum segment_state segment_absence(pid_t pid)
+{
+	enum segment_state state = SEGMENT_NOT_OURS;
+
+	/* A process without CUDA may have mapped the segments of others, which it edits: so CUDA is checked first. */
+	if (!uses_cuda(pid))
+		state = SEGMENT_NO_CUDA;
+	else if (proc_find(pid, "maps", MAPS_MOST, purse_pay_bytes, SEGMENT_LINK, NULL, 0))
+		state = SEGMENT_CLOSED;
+	else if (segment_is_expected(pid))
+		state = SEGMENT_NOT_IN_FORCE;
+	return state;
+}
+
+const char *segment_absence_text(enum segment_state state)
+{
+	const char *text = "was started without nvtaskset: --attach gives it a partition all the same";
+
+	if (state == SEGMENT_CLOSED)
+		text = "has closed the file of its partition, which is out of reach until the program makes its next CUDA context";
+	else if (state == SEGMENT_NO_CUDA)
+		text = "has not loaded CUDA";
+	else if (state == SEGMENT_NOT_IN_FORCE)
+		text = "its partition is not in force: the driver was loaded without our library, is being loaded just now, or "
+		       "our library said on standard error why not";
+	return text;
+}
+
+bool segment_is_at_work(const struct segment *segment, pid_t pid)
+{
+	uint64_t execution = atomic_load(&segment->memory->execution);
+
+	return execution != 0 && execution == execution_of(pid);
+}
+
+const char *segment_obstacle(const struct segment *segment, pid_t pid)
+{
+	const char *obstacle = NULL;
+
+	if (atomic_load_explicit(&segment->memory->out_of_force, memory_order_relaxed))
+		obstacle = "its partition is not in force until another tool (a profiler or debugger) gives up the driver's "
+		           "callback slot";
+	else if (!segment_is_at_work(segment, pid) && uses_cuda(pid))
+		obstacle = segment_absence_text(SEGMENT_NOT_IN_FORCE);
+	return obstacle;
+}
+
 static enum segment_state explain_absence(pid_t pid, struct error *error)
 {
 	enum segment_state state = segment_absence(pid);
@@ -197,8 +245,7 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 
 	if (errno == EACCES || errno == EPERM) {
 		state = SEGMENT_NOT_PERMITTED;
-		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected",
-		          (int)pid);
+		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected", (int)pid);
 	} else if (access("/proc/self", F_OK) < 0) {
 		error_set(error, "/proc is not mounted: processes cannot be found");
 	} else if (errno == ENOENT || errno == ESRCH) {
@@ -308,12 +355,9 @@ static enum segment_state open_in(struct segment *segment, pid_t pid, int direct
 
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)
 {
-	char path[64];
+	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
 
 	*segment = segment_closed;
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
 	if (directory < 0)
 		return explain_closed(pid, error);
 	enum segment_state state = open_in(segment, pid, directory, error);
@@ -325,9 +369,8 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 bool segment_open_group_of(pid_t pid, struct group *group)
 {
 	struct segment segment;
-	int number;
-
 	struct stat status;
+	int number;
 
 	*group = group_closed;
 	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND || open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&

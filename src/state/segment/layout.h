@@ -21,7 +21,7 @@
  *
  *   0    magic, version, size,
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
- *        execution               number of the execution in which the library is at work (base/execution.h); 0 before
+ *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
@@ -92,22 +92,12 @@ _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 /* The value of a struct segment without a segment. */
 extern const struct segment segment_closed;
 
-/* Whether a file has the size and the seals of a segment: the process that has it open may be hostile. */
-bool segment_is_file(int file);
-
-/* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
-int segment_make(struct segment *segment, int in_place_of, struct error *error);
-
 /* Maps a segment's file, for writing if the file is open for that, and takes the file over. `segment_closed` with errno
  * on failure. */
 struct segment segment_map(int file);
 
 /* Whether the segment's file is open for writing, and so its memory mapped for writing. */
 bool segment_may_write(const struct segment *segment);
-
-/* Takes the editors' lock. It is held until segment_edit ends or the file is closed. Waits a bounded time. -1 with the
- * reason. */
-int segment_lock(const struct segment *segment, struct error *error);
 
 /* From here on the segment uses this group, and closes it. */
 void segment_use_group(struct segment *segment, const struct group *group);
@@ -117,5 +107,29 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
 
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
+
+/* --- whose segment a found file is: its content is not trusted ------------------------------------------------------- */
+
+enum segment_kind {
+	KIND_OWN,
+	KIND_INHERITED, /* an ancestor's, inherited through fork or exec */
+	KIND_LEFT,      /* inherited, and its owner has gone on with a new one */
+	KIND_NOT_READY, /* the process may be making it */
+	KIND_NOBODYS
+};
+
+struct segment_header {
+	uint64_t magic, version_and_size;
+	struct identity owner;
+};
+
+/* Reads the header. All zero if the file is not, or not yet, a segment. */
+struct segment_header segment_read_header(int file);
+
+/* What the segment is for the process `who`. */
+enum segment_kind segment_kind_for(const struct segment_header *header, struct identity who);
+
+/* Maps a segment, also one that its owner has left. Takes over `file`: it is then the segment's, or closed. */
+enum segment_state segment_map_found(struct segment *segment, int file, struct error *error);
 
 #endif

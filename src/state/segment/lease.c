@@ -1,6 +1,7 @@
 #include "lease.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
+#include "edit.h"
 #include "layout.h"
 
 static bool is_on(uint64_t end, uint64_t now)

@@ -1,7 +1,7 @@
 /*
  * The lease: until when somebody looks at a process. It ends by itself, so a watcher that dies leaves nothing on.
  *
- * It is a time on the owner's clock (base/process_clock.h), and watchers only ever move it forward, so there can be any
+ * It is a time on the owner's clock (base/clock.h), and watchers only ever move it forward, so there can be any
  * number of them. One that finds that nobody looks also raises the segment's number: then the owner's threads ask
  * lease_is_on at their next launch. They ask again at each launch while it is on, and not at all while it is not.
  */
@@ -18,7 +18,7 @@
 bool lease_is_on(const struct segment *segment);
 
 /* A watcher: somebody looks from here on for LEASE_NS. `now` is the time on the owner's clock. -1 with the reason, as
- * for segment_edit. */
+ * for segment_change. */
 int lease_renew(struct segment *segment, uint64_t now, struct error *error);
 
 #endif

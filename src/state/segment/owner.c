@@ -1,17 +1,38 @@
-/* The owner's side: getting a segment. */
-#include "layout.h"
+#include "owner.h"
 
-#include "base/execution.h"
-#include "base/mapping.h"
+#include "base/proc.h"
+#include "base/shared_file.h"
+#include "layout.h"
 #include "state/handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- making it --------------------------------------------------------------------------------------- */
+
+/* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
+static int make(struct segment *segment, int in_place_of, struct error *error)
+{
+	int file = shared_file_make(SEGMENT_NAME, sizeof(struct segment_memory), error);
+
+	*segment = segment_closed;
+	if (file < 0)
+		return -1;
+	*segment = segment_map(file);
+	if (!segment->memory)
+		return error_set_errno(error, "shared memory cannot be mapped");
+	segment->file = handle_make(file, in_place_of, 0);
+	if (segment->file < 0) {
+		error_set_errno(error, "no shared memory");
+		segment_close(segment);
+		return -1;
+	}
+	return 0;
+}
 
 void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision)
 {
@@ -27,7 +48,7 @@ void segment_prepare(struct segment_memory *memory, struct identity owner, const
 int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
                             struct group *group, int descriptor, struct error *error)
 {
-	int result = segment_make(segment, in_place_of, error);
+	int result = make(segment, in_place_of, error);
 
 	if (result == 0 && group->memory && descriptor >= 0) {
 		segment->memory->group = group->identity;
@@ -84,13 +105,66 @@ int segment_replace(struct segment *segment, const struct segment_revision *revi
 
 /* --- finding its own ----------------------------------------------------------------------------------- */
 
+/* `file` is the handle's opened file; -1 if it cannot be opened. A descriptor that is not passed on is an editor's, of
+ * another process's segment. */
+static enum segment_source source_of(int file, int handle)
+{
+	struct stat status;
+	struct segment_header header = {.magic = 0};
+	enum segment_source source = SEGMENT_NONE;
+
+	if (file >= 0 && fstat(file, &status) == 0)
+		header = segment_read_header(file);
+	enum segment_kind kind = segment_kind_for(&header, identity_own());
+
+	if (file < 0)
+		source = SEGMENT_WITHHELD;
+	else if (kind == KIND_OWN && status.st_uid == geteuid())
+		source = SEGMENT_OWN;
+	else if (kind == KIND_OWN || kind == KIND_INHERITED)
+		source = SEGMENT_INHERITED;
+	else if (kind == KIND_LEFT)
+		source = SEGMENT_LEFT;
+	return source == SEGMENT_OWN || handle_is_passed_on(handle) ? source : SEGMENT_NONE;
+}
+
+static int next_handle(int first)
+{
+	return handle_next(first, SEGMENT_LINK, sizeof(struct segment_memory));
+}
+
+enum segment_source segment_open_source(struct segment *segment, int *handle)
+{
+	enum segment_source best = SEGMENT_NONE;
+
+	*segment = segment_closed;
+	*handle = -1;
+	for (int next = next_handle(0); next >= 0 && best != SEGMENT_OWN; next = next_handle(next + 1)) {
+		struct segment found = segment_closed;
+		int file = handle_open(next);
+		enum segment_source source = source_of(file, next);
+
+		if (source >= best && file >= 0)
+			close(file);
+		if (source < best && (file < 0 || segment_map_found(&found, file, NULL) == SEGMENT_FOUND)) {
+			segment_close(segment);
+			if (found.memory)
+				segment_open_group(&found, getpid(), GROUP_TO_OBEY);
+			*segment = found;
+			*handle = next;
+			best = source;
+		}
+	}
+	return best;
+}
+
 /* Whether this process has the segment mapped elsewhere, too. An exec removes all mappings. */
 static bool is_mapped(const struct segment *segment)
 {
 	char *line = NULL;
 	size_t size = 0;
 	unsigned int mappings = 0;
-	FILE *maps = fopen("/proc/self/maps", "re");
+	FILE *maps = proc_stream(0, "maps");
 
 	while (maps && getline(&line, &size, maps) > 0) {
 		struct mapping mapping;
@@ -127,7 +201,7 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	group_close_file(&segment->group);
-	/* The number alone can be the same after an exec (base/execution.h). */
+	/* The number alone can be the same after an exec (base/identity.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();
 	} else {
@@ -145,4 +219,72 @@ void segment_set_at_work(const struct segment *segment)
 void segment_set_in_force(const struct segment *segment, bool in_force)
 {
 	atomic_store_explicit(&segment->memory->out_of_force, !in_force, memory_order_relaxed);
+}
+
+/* --- keeping it findable ------------------------------------------------------------------------------ */
+
+/* Marks the old file as moved, for editors that have it open; but not a parent's file that this process shares. Every
+ * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_change). */
+static void mark_moved(struct segment_memory *memory, bool moved)
+{
+	if (identity_matches(memory->owner, identity_own()))
+		atomic_store_explicit(&memory->magic, moved ? SEGMENT_MOVED : SEGMENT_MAGIC, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Copies the whole content, except the magic: without it the copy is not yet a segment. */
+static void copy_content(struct segment_memory *to, const struct segment_memory *from)
+{
+	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
+	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
+
+	for (size_t word = 1; word < sizeof *to / sizeof *target; word++)
+		atomic_store_explicit(&target[word], atomic_load_explicit(&source[word], memory_order_acquire),
+		                      memory_order_relaxed);
+}
+
+/* If the program has closed the descriptor of its group, too, and another member still has one, it gets it again. */
+static void keep_group_findable(struct segment *segment)
+{
+	struct group group = group_closed;
+	int descriptor = segment_group_descriptor(segment);
+
+	if (!segment->group.memory || group_is_same(group_identity_of(descriptor), segment->group.identity))
+		return;
+	if (group_open_anywhere(&group, segment->group.identity, geteuid(), GROUP_TO_CHANGE))
+		descriptor = group_keep(&group, group.identity, -1);
+	if (group.memory && descriptor >= 0)
+		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);
+	group_close(&group);
+}
+
+bool segment_is_findable(const struct segment *segment)
+{
+	return handle_leads_to(segment->file, segment->inode, sizeof *segment->memory);
+}
+
+int segment_keep_findable(struct segment *segment, struct error *error)
+{
+	struct segment moved;
+
+	if (segment_is_findable(segment))
+		return 0;
+	if (make(&moved, -1, error) < 0)
+		return -1;
+	mark_moved(segment->memory, true);
+	copy_content(moved.memory, segment->memory);
+	moved.memory->owner = identity_own();
+	atomic_store_explicit(&moved.memory->magic, SEGMENT_MAGIC, memory_order_release);
+	/* For the other threads, this replaces the mapping in one step. */
+	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
+	           segment->memory) == MAP_FAILED) {
+		error_set_errno(error, "shared memory cannot be moved");
+		mark_moved(segment->memory, false);
+		segment_close(&moved);
+		return -1;
+	}
+	segment->file = moved.file;
+	segment->inode = moved.inode;
+	keep_group_findable(segment);
+	return 0;
 }

@@ -133,6 +133,20 @@ struct segment {
 	struct group group;            /* that the process is in; none if there is none, or it cannot be reached */
 };
 
+/* What can be found of a process. */
+enum segment_state {
+	SEGMENT_FOUND,
+	SEGMENT_NO_PROCESS,    /* no such process */
+	SEGMENT_NOT_PERMITTED, /* belongs to another user */
+	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
+	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
+	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not, or not yet, at work there */
+	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
+	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
+	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
+	SEGMENT_FAILED         /* anything else */
+};
+
 struct segment_counters {
 	uint64_t restricted;   /* kernels whose descriptor we restricted */
 	uint64_t unrestricted; /* kernels whose descriptor we left unchanged */
@@ -140,63 +154,10 @@ struct segment_counters {
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
-/* --- the owner's side, in other people's processes: nothing is allocated in launches --------------------------- */
-
-/* Makes a segment for this process, with `revision` in force as number 1. Its handle (state/handle.h) atomically
- * replaces the handle `in_place_of`, unless that is -1. -1 with the reason if the kernel refuses, or a limit of the
- * process is too low. */
-int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
-
-/* The same for a process that is in this group. The segment takes the group over, if it was made. `descriptor` is the one
- * that names the group (group_keep). */
-int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
-                            struct group *group, int descriptor, struct error *error);
-
-/* Makes a segment in private memory, if segment_create fails: the process obeys it, and nobody can change it. */
-int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error);
-
-/* Fills in a new segment of `owner`, in memory that is not shared yet. */
-void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision);
-
-/* Makes a segment that replaces the one that this process has: its own from before, which is then marked as moved for
- * its editors, or an ancestor's. It takes over `group`, which may be none. */
-int segment_replace(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
-                    struct error *error);
+/* --- what is in force ----------------------------------------------------------------------------- */
 
 /* The number of the owner's descriptor that names its group; -1 if it is in none. */
 int segment_group_descriptor(const struct segment *segment);
-
-/* Finds the segment that this process already has: from before its exec, or made by another copy of the library, in
- * another namespace of the dynamic linker, which shares it. Needs /proc. */
-bool segment_find_own(struct segment *segment);
-
-/* The segments that a process may have among its descriptors, the best first. */
-enum segment_source {
-	SEGMENT_OWN,
-	SEGMENT_INHERITED, /* from an ancestor, which may have ended, or from itself when it was another user's */
-	SEGMENT_LEFT,      /* inherited, and its owner has gone on with a new one */
-	SEGMENT_WITHHELD,  /* it cannot be opened: there is no /proc */
-	SEGMENT_NONE
-};
-
-/* Opens this process's best segment, unless it is withheld; the caller closes it. `handle` gets its handle's number, or
- * -1. */
-enum segment_source segment_open_source(struct segment *segment, int *handle);
-
-/* Notes that the library is at work in this execution of the process. */
-void segment_set_at_work(const struct segment *segment);
-
-/* Notes whether the process obeys; a new segment says that it does. */
-void segment_set_in_force(const struct segment *segment, bool in_force);
-
-/* Whether its handle is still open: a program may close descriptors that it did not open, or reuse the number. */
-bool segment_is_findable(const struct segment *segment);
-
-/* Makes sure that editors find the segment, also after the program has closed its handle. The content then moves to a
- * new file, which is mapped in place of the old one while other threads launch. A few launches at that moment are not
- * counted, and editors that have the old file open learn of it at their next edit. -1 with the reason if the kernel
- * refuses; the segment is then unchanged. One call at a time. */
-int segment_keep_findable(struct segment *segment, struct error *error);
 
 /* The number of what is in force: raised by every edit, of the segment and of its group; never 0. Both numbers only
  * rise, so their sum is the same only while both are. */
@@ -206,12 +167,14 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 	       atomic_load_explicit(segment->group_number, memory_order_acquire);
 }
 
-/* How often it was raised without an edit (segment_raise). */
+/* How often it was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
+
+/* --- the owner counts, in launches ---------------------------------------------------------------- */
 
 /* Counts a launch in the shared slot, from any thread. */
 static inline void segment_count_launch(const struct segment *segment, bool restricted)
@@ -259,86 +222,10 @@ void segment_set_borrowed(const struct segment *segment, const struct segment_bo
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
 
-/* --- the editor's side -------------------------------------------------------------------------- */
-
-enum segment_state {
-	SEGMENT_FOUND,
-	SEGMENT_NO_PROCESS,    /* no such process */
-	SEGMENT_NOT_PERMITTED, /* belongs to another user */
-	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
-	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
-	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not, or not yet, at work there */
-	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
-	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
-	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
-	SEGMENT_FAILED         /* anything else */
-};
-
-/* Opens and maps the segment of process `pid`, and not another's segment that it has open. SEGMENT_FOUND, and the
- * caller closes it; otherwise the state and the reason, which is all that follows "nvtaskset: ". Without `error`, the
- * reason, which takes long to find, is not looked for: the state is SEGMENT_NOT_OURS for any process without a segment.
- * It is also SEGMENT_NOT_OURS for a process that could open at most HANDLE_USUAL files when it made its segment, and
- * may open more now. */
-enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
-
-/* Opens the segment that a process shares with an ancestor, which may have ended. `number` gets the process's
- * descriptor. */
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number);
-
-/* Whether a process was started by nvtaskset, directly or not: it has a segment as soon as it uses CUDA. */
-bool segment_is_expected(pid_t pid);
-
-/* Why a process that may be inspected has no segment: SEGMENT_NO_CUDA, _NOT_OURS, _NOT_IN_FORCE or _CLOSED; and the
- * text for that. */
-enum segment_state segment_absence(pid_t pid);
-const char *segment_absence_text(enum segment_state state);
-
-/* Reads the revision in force from the memory of a process that has closed the file. SEGMENT_FOUND; _NOT_OURS if it has
- * none; _NOT_PERMITTED if the kernel does not let this process read it. */
-enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision);
+/* --- whoever has mapped it ------------------------------------------------------------------------ */
 
 /* Unmaps and closes; may be repeated. An owner may close only a segment that it never obeyed. */
 void segment_close(struct segment *segment);
-
-/* Opens the group of a process, for changing: of its own segment, or of the one that it shares with an ancestor. False if it
- * is in none, or that cannot be reached; or if it is not the group of this user, or of the process's: anybody may say that he is
- * in root's. */
-bool segment_open_group_of(pid_t pid, struct group *group);
-
-/* What is needed to take an edit back. */
-struct segment_undo {
-	uint64_t edit; /* how many edits there had been with this one */
-	struct segment_revision before;
-};
-
-/* Replaces the partitions of these GPUs by one new revision; other GPUs stay. The next launch obeys. Waits a bounded
- * time while another editor writes. -1 with the reason, and nothing changed, if there is no room for one more GPU, the
- * lock cannot be had, or the segment is damaged. Also -1 if the segment has moved: the edit may or may not count, and
- * must be repeated in the new file. The lock excludes editors by open file: it does not exclude two threads, or a
- * process and its fork, that share one struct segment. `undo` may be NULL. Editors should use editor.h, which repeats
- * the edit if needed. */
-int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
-                 struct segment_undo *undo, struct error *error);
-
-/* The same for all that a revision has: its partitions, and of the time what it gives. */
-int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
-                   struct error *error);
-
-/* Restores the revision before an edit, unless another edit has followed. */
-int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error);
-
-/* Raises the number, and nothing else changes: the next launch of each thread, and of each graph, is decided anew. -1 as
- * for segment_edit. */
-int segment_raise(struct segment *segment, struct error *error);
-
-/* Whether the owner has moved to a new file (segment_keep_findable): editors must open the segment again. */
-bool segment_has_moved(const struct segment *segment);
-
-/* Whether our library is at work in the current execution of process `pid`, the owner. */
-bool segment_is_at_work(const struct segment *segment, pid_t pid);
-
-/* Why the process does not obey although it uses CUDA; NULL if it obeys, or does not use CUDA yet. */
-const char *segment_obstacle(const struct segment *segment, pid_t pid);
 
 /* The owner, as the segment itself says. */
 struct identity segment_owner(const struct segment *segment);
@@ -354,17 +241,5 @@ static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 {
 	return a + b >= a ? a + b : UINT64_MAX;
 }
-
-/* --- the environment ------------------------------------------------------------------------------
- * NVTASKSET_PARTITION carries a revision from the command to the shim, a quota in us:
- * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;policy=ht,pe".
- */
-#define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
-#define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
-#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 96)
-
-int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
-const char *segment_revision_format(const struct segment_revision *revision,
-                                    char text[SEGMENT_ENVIRONMENT_MAX]);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef NVTASKSET_TIME_DEMAND_DEMAND_H
 #define NVTASKSET_TIME_DEMAND_DEMAND_H
 
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 
 #include <stdbool.h>
 #include <stdint.h>

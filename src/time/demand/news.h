@@ -7,6 +7,7 @@
 
 #include "state/segment/segment.h"
 
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include "base/extremes.h"
 #include "driver/gpus.h"
 #include "state/board/board.h"
-#include "state/kernels/counts_view.h"
+#include "state/kernels/counts_read.h"
 
 #include <stddef.h>
 #include <unistd.h>

@@ -1,13 +1,13 @@
 /*
  * The other programs on this process's GPUs that have a claim to their time or their TPCs: from the board
- * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_view.h). For
+ * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_read.h). For
  * our thread alone, but for the last one.
  */
 #ifndef NVTASKSET_TIME_DEMAND_PEERS_H
 #define NVTASKSET_TIME_DEMAND_PEERS_H
 
 #include "state/board/board.h"
-#include "state/kernels/counts_view.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/segment.h"
 #include "time/rules/rivals.h"
 #include "work.h"

@@ -1,6 +1,7 @@
 #include "work.h"
 
 #include "driver/releases.h"
+#include "state/kernels/counts_read.h"
 
 /* With one of these gaps, nobody sees when kernels end. */
 #define BLIND (1 << COUNTS_OFF | 1 << COUNTS_NO_MEMORY | 1 << COUNTS_NO_SLOTS | 1 << COUNTS_REFUSED)

@@ -4,6 +4,7 @@
 
 #include "demand.h"
 #include "gpu/pci_address.h"
+#include "state/kernels/counts_read.h"
 
 #include <stdbool.h>
 #include <stdint.h>

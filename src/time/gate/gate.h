@@ -11,6 +11,7 @@
 
 #include "launch/space/epoch.h"
 #include "passing.h"
+#include "state/kernels/counts_read.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,6 +5,7 @@
 #include "gates.h"
 #include "launch/space/epoch.h"
 #include "mps/reach.h"
+#include "state/kernels/counts_read.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 

@@ -1,8 +1,9 @@
 #include "others.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
-#include "base/process_clock.h"
 #include "driver/releases.h"
+#include "state/kernels/counts_read.h"
 #include "state/revisions.h"
 
 #include <stddef.h>

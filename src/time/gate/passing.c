@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/futex.h"
-#include "base/process_clock.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -13,6 +12,7 @@
 #include "launch/account/account.h"
 #include "launch/space/epoch.h"
 #include "launch/space/residency.h"
+#include "state/kernels/counts_read.h"
 #include "time/demand/wakeup.h"
 
 #include <sched.h>

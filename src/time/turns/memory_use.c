@@ -1,6 +1,6 @@
 #include "memory_use.h"
 
-#include "base/mapping.h"
+#include "base/proc.h"
 #include "driver/functions.h"
 #include "driver/modules.h"
 

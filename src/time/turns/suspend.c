@@ -1,7 +1,7 @@
 #include "suspend.h"
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/process_clock.h"
 #include "driver/channels/channels.h"
 #include "eligibility.h"
 

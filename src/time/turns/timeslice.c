@@ -1,7 +1,7 @@
 #include "timeslice.h"
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/process_clock.h"
 #include "driver/channels/channels.h"
 
 /* A refusal may be an accident: it is tried again after this, so many times in a row. */

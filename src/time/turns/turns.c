@@ -1,8 +1,8 @@
 #include "turns.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
-#include "base/process_clock.h"
 #include "eligibility.h"
 #include "kernel_access.h"
 #include "memory_use.h"

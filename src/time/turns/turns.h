@@ -10,6 +10,7 @@
 
 #include "state/segment/segment.h"
 
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,7 +3,9 @@
 #include "../../cases.h"
 #include "../../skip.h"
 #include "gpu/kernels.h"
-#include "state/segment/segment.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <dlfcn.h>
 
@@ -343,7 +345,7 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
-	assert_done(segment_edit(&segment, &partition, 1, NULL, &error));
+	assert_done(segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, &error));
 	segment_close(&segment);
 }
 

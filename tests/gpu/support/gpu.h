@@ -10,7 +10,7 @@
 #include "cuda_api.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/segment.h"
 
 #include <stdbool.h>

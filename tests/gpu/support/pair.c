@@ -2,6 +2,7 @@
 
 #include "../../cases.h"
 #include "first_gpu.h"
+#include "state/segment/find.h"
 #include "timed.h"
 
 struct pair *pair;

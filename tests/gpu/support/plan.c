@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include "base/shared_file.h"
+#include "state/segment/edit.h"
 #include "state/segment/layout.h"
 
 /* splitmix64 */
@@ -49,11 +51,11 @@ bool plan_is_kept(const struct plan *plan, const struct segment *segment)
 	return kept;
 }
 
-/* The number must not change before the edit. So we take the lock that segment_edit takes; it belongs to the same file
- * description, so segment_edit does not wait. */
+/* The number must not change before the edit. So we take the lock that segment_change takes; it belongs to the same file
+ * description, so segment_change does not wait. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
-	if (segment_lock(segment, error) < 0)
+	if (lock_take(segment->file, error) < 0)
 		return -1;
 	uint64_t next = segment_revision_number(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
@@ -62,5 +64,5 @@ int plan_edit(const struct plan *plan, struct segment *segment, struct error *er
 		.set = plan_set(plan, gpu, next),
 	};
 
-	return segment_edit(segment, &partition, 1, NULL, error);
+	return segment_change(segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
 }

@@ -23,7 +23,7 @@ struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t numbe
 /* Whether the revision in force holds what the plan says. */
 bool plan_is_kept(const struct plan *plan, const struct segment *segment);
 
-/* Puts the next revision in force. -1 with the reason of segment_edit. */
+/* Puts the next revision in force. -1 with the reason of segment_change. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error);
 
 /* The next number of a random sequence. */

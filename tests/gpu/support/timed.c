@@ -3,6 +3,7 @@
 #include "../../cases.h"
 #include "base/proc.h"
 #include "first_gpu.h"
+#include "state/segment/edit.h"
 
 #include <dirent.h>
 

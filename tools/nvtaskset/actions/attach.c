@@ -2,8 +2,9 @@
 
 #include "attach/attach.h"
 #include "attach/entry.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "start/driver.h"
+#include "state/segment/find.h"
 #include "state/segment/segment.h"
 
 #include <stdio.h>

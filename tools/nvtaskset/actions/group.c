@@ -3,7 +3,8 @@
 #include "base/proc.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <limits.h>
 #include <stdlib.h>

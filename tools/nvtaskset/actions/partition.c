@@ -1,4 +1,5 @@
 #include "cli/actions.h"
+#include "state/segment/edit.h"
 
 #include "api/time_given.h"
 #include "attach.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "gpu/topology/select_tpcs.h"
 #include "gpu/topology/topology.h"
-#include "mps/request.h"
+#include "mps/look.h"
 #include "state/segment/segment.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "tables.h"
 
-#include "base/proc_status.h"
-#include "state/policy.h"
+#include "base/proc.h"
+#include "state/revision_text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ int parse_pid(pid_t *pid, const char *text, struct error *error)
 
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > INT_MAX)
 		return error_set(error, "pid '%.40s': not a process id", text);
-	*pid = (pid_t)proc_status(text, "Tgid:", (uint64_t)number);
+	*pid = (pid_t)proc_status((pid_t)number, "Tgid:", (uint64_t)number);
 	return 0;
 }
 

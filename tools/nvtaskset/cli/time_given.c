@@ -1,7 +1,7 @@
 #include "time_given.h"
 
 #include "base/clock.h"
-#include "state/policy.h"
+#include "state/revision_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 #include "launcher.h"
 
 #include "gpu/kernels.h"
+#include "gpu/pci_address.h"
 #include "gpu/qmd.h"
-#include "gpu/uuid.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -254,7 +256,7 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 {
 	struct segment_partition partition = {.pci = launcher->gpu->pci, .set = *bits};
 
-	return segment_edit(&launcher->segment, &partition, 1, NULL, error);
+	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
 }
 
 static CUresult launch_plain(const struct launcher *launcher, unsigned int blocks, void **parameters)

@@ -3,6 +3,7 @@
 #include "cli/gpus.h"
 #include "launcher.h"
 #include "mps/client.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <stdio.h>

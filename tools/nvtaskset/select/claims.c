@@ -1,10 +1,10 @@
 #include "claims.h"
 
-#include "base/parent.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "base/purse.h"
 #include "show/processes.h"
+#include "state/revision_text.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 #include "targets.h"
 
 #include "base/clock.h"
-#include "base/parent.h"
+#include "base/proc.h"
 #include "base/purse.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 

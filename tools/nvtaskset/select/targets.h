@@ -7,7 +7,7 @@
 #include "base/pids.h"
 #include "cli/gpus.h"
 #include "cli/options.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
 
 /* The processes: one that was named, with -a those of its descendants that have a partition of their own; or a group's. Each
  * array has an element for each. */

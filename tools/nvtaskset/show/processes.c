@@ -1,10 +1,10 @@
 #include "processes.h"
 
-#include "base/parent.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "base/purse.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/find.h"
 #include "terminal/text.h"
 
 #include <errno.h>

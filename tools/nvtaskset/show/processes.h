@@ -5,7 +5,7 @@
 #define NVTASKSET_PROCESSES_H
 
 #include "base/error.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/segment.h"
 
 #include <stdint.h>

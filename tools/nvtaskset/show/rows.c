@@ -1,6 +1,7 @@
 #include "rows.h"
 
 #include "cli/gpus.h"
+#include "state/kernels/counts_read.h"
 
 #include <string.h>
 

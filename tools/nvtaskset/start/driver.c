@@ -1,7 +1,6 @@
 #include "driver.h"
 
 #include "base/driver_names.h"
-#include "base/elf_note.h"
 #include "base/path.h"
 #include "loader_cache.h"
 

@@ -2,8 +2,9 @@
 
 #include "base/driver_names.h"
 #include "driver.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "mps/client.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <limits.h>

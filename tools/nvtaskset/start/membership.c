@@ -4,6 +4,7 @@
 #include "select/turn.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
+#include "state/segment/owner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -124,6 +125,15 @@ static int take_part(const struct membership *membership, struct segment_revisio
 	return put_all(revision, &wanted, error);
 }
 
+/* Gives the group its partitions only. */
+static int begin(struct group *group, const struct segment_revision *revision, struct error *error)
+{
+	struct segment_revision first = {.count = revision->count};
+
+	memcpy(first.partitions, revision->partitions, sizeof first.partitions);
+	return group_begin(group, &first, error);
+}
+
 /* The first command in a file's group chooses for all, from what no other group of the directory has. */
 static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
                  const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
@@ -136,7 +146,7 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 		                        GROUP_FILE_ENVIRONMENT);
 	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
 	if (result == 0 && !options->dry_run)
-		result = group_begin(&membership->group, revision->partitions, revision->count, error);
+		result = begin(&membership->group, revision, error);
 	/* Somebody else was first. */
 	if (result == 1)
 		result = group_read(&membership->group, &membership->partition, &number)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/driver_names.h"
 #include "driver.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <dlfcn.h>

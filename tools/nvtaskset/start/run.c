@@ -1,4 +1,5 @@
 #include "cli/actions.h"
+#include "state/revision_text.h"
 
 #include "cli/gpus.h"
 #include "cli/time_given.h"
@@ -6,11 +7,10 @@
 #include "environment.h"
 #include "front.h"
 #include "gpu/qmd.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "membership.h"
 #include "mps/client.h"
 #include "mps/look.h"
-#include "mps/memory.h"
 #include "probe.h"
 #include "program.h"
 #include "select/set.h"

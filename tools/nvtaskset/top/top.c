@@ -1,4 +1,5 @@
 #include "cli/actions.h"
+#include "state/segment/find.h"
 
 #include "cli/tables.h"
 #include "document.h"
