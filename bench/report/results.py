@@ -12,6 +12,7 @@ import stats
 MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
 MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority", "nvtaskset-weight", "by-hand"]
 MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
+MECHANISMS += ["nvtaskset-lend", "fixed", "lend-2ms", "lend-500us", "whole"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -25,6 +26,9 @@ COMPARED_WITH = {
     "nvtaskset-prt": "mps",
     "nvtaskset-ht": "mps",
     "nvtaskset-stepping": "mps",
+    "nvtaskset-lend": "mps",
+    "lend-2ms": "fixed",
+    "lend-500us": "fixed",
     "nvtaskset-pe": "mps",
     "nvtaskset-ae": "mps",
     "hook-whole": "hook-out",
@@ -48,7 +52,11 @@ NAMES = {
     "by-hand": "short time slices by hand",
     "nvtaskset-prt": "nvtaskset, PRT",
     "nvtaskset-ht": "nvtaskset, HT",
-    "nvtaskset-stepping": "nvtaskset, stepping aside",
+    "nvtaskset-stepping": "nvtaskset, priority side by side",
+    "nvtaskset-lend": "nvtaskset, lending",
+    "fixed": "fixed halves",
+    "lend-2ms": "lent, LIMIT 2 ms",
+    "lend-500us": "lent, LIMIT 0.5 ms",
     "nvtaskset-pe": "nvtaskset, PE",
     "nvtaskset-ae": "nvtaskset, AE",
     "pe": "PE",
@@ -344,6 +352,24 @@ def most(table):
     return [{"kernels": kernels, "us": 1.1 * one.percentile(99) + loop} for (kernels,), one in alone.items()]
 
 
+def lent(table):
+    """Of the table lending_rate: what the neighbour did in each round, in % of the mean of its rates on the whole GPU and in its half,
+    for as long as the decoding pauses and works."""
+    rates = {(row["mechanism"], row["pattern"], row["neighbour"]): 0.0 for row in table.rows}
+    own = [row for row in table.rows if row["whose"] == "neighbour"]
+    for key, rows in groups(own, "mechanism", "pattern", "neighbour").items():
+        rates[key] = mean(rows, "rate")
+    found = []
+    for row in own:
+        busy, slash, idle = row["pattern"].partition("/")
+        if slash and row["mechanism"] != "whole":
+            part = float(idle) / (float(busy) + float(idle))
+            due = part * rates["whole", "steady", row["neighbour"]] + (1 - part) * rates["fixed", "steady", row["neighbour"]]
+            where = {column: row[column] for column in ("round", "mechanism", "pattern", "neighbour")}
+            found.append({**where, "percent": row["rate"] / due * 100})
+    return found
+
+
 class Derived:
     """A table made from another one."""
 
@@ -363,7 +389,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
            "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
-           "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
+           "lending_share": ("lending_rate", lent), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
 
 
 def scaled(table):
