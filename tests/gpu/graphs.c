@@ -52,15 +52,20 @@ static void cycle(unsigned int count)
 	}
 }
 
-/* However many instances are made and destroyed, memory must not grow. The driver keeps some memory of its own: a
- * leaked graph each time would be more * than a hundred bytes a time. The simulator keeps nothing. */
+/* A leak grows again and again. What is needed once, as when a watcher comes, does not. The driver keeps some memory of its own:
+ * a leaked graph each time would be more than a hundred bytes a time. The simulator keeps nothing. */
 TEST(memory_stays_flat)
 {
-	cycle(200);
-	size_t used = mallinfo2().uordblks;
+	bool is_flat = false;
 
-	cycle(500);
-	assert_true(mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000));
+	cycle(200);
+	for (int round = 0; round < 5 && !is_flat; round++) {
+		size_t used = mallinfo2().uordblks;
+
+		cycle(500);
+		is_flat = mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000);
+	}
+	assert_true(is_flat);
 }
 
 RUN_TESTS_IN(graph_set_up, NULL, NULL, NULL)
