@@ -34,7 +34,8 @@ void gate_leave(struct gate *gate, const struct others_on_gpu *view)
 void gate_measure(struct gate *gate, const struct others_on_gpu *others)
 {
 	if (atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed) &&
-	    measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others)) > others->limit_ns)
+	    measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others), others_launches(others)) >
+	            others->limit_ns)
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 

@@ -36,9 +36,7 @@ struct gate {
 	atomic_uint readers[2];
 	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
 	_Atomic uint64_t longest_ns; /* of the launches since nothing was in flight */
-	_Atomic uint64_t ending;     /* what is in flight, if it is one kernel, is about to end then */
 	_Atomic uint32_t last_how;   /* the last launch went */
-	atomic_bool drains;          /* the last one that waited has seen half of what was in flight end: another one is alone */
 	struct measure measure;
 };
 extern struct gate gates[] __attribute__((visibility("hidden")));
