@@ -117,7 +117,6 @@ static void look(void)
 	uint64_t opens_in = lending_opens_in(&decoder.seen, decoder.launches, decoder.left > 0, now, LIMIT);
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
 	struct lending_view view = {
-		.length_ns = lengths_of(length, 33, opens_in == 0 ? 66 : 33, LIMIT),
 		.part_ns = lengths_longest(length, LENGTH_PART),
 		.is_patient = waited < LIMIT + min_u64(neighbour.longest, LENDING_EPISODE_NS / 2),
 		.has_part = true,
@@ -128,7 +127,8 @@ static void look(void)
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};
-	view.is_new = lengths_is_new(length, view.length_ns, LIMIT);
+
+	view.length_ns = lengths_of(length, 33, opens_in == 0 ? 66 : 33, LIMIT, &view.is_new);
 	enum lending_verdict verdict = neighbour.unseen > 0 ? LENDING_PART : lending_ask(&view);
 
 	if (neighbour.unseen > 0)

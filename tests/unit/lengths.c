@@ -29,9 +29,9 @@ static struct length *find(unsigned int grid)
 	return lengths_find(&(struct launched_work){.what = &measure, .grid = {grid, 1, 1}});
 }
 
-static bool begins(struct length *length, enum length_place place, bool is_new)
+static bool begins(struct length *length, enum length_place place, bool is_tried)
 {
-	const struct measured launch = {length, place, .stream = 7, is_new, OWNERS};
+	const struct measured launch = {length, place, .stream = 7, is_tried, OWNERS};
 
 	return measure_begin(&measure, &launch, 3);
 }
@@ -55,12 +55,26 @@ static uint64_t in_part(const struct length *length)
 	return lengths_longest(length, LENGTH_PART);
 }
 
+static bool is_new;
+
+/* On twice as many TPCs. */
+static uint64_t in_more(const struct length *length, uint64_t limit)
+{
+	return lengths_of(length, 2, 4, limit, &is_new);
+}
+
+static bool wants_to_be_alone(const struct length *length)
+{
+	in_more(length, LIMIT);
+	return is_new;
+}
+
 TEST(each_has_its_own)
 {
 	struct length *one = find(1), *two = find(2);
 
 	assert_true(one != two && find(1) == one);
-	assert_int_equal(lengths_of(one, 2, 4, LIMIT), 0);
+	assert_int_equal(in_more(one, LIMIT), 0);
 	run(one, LENGTH_PART, 4 * MS, false);
 	assert_each(in_part(one), 4 * MS, in_part(two), 0);
 }
@@ -71,27 +85,27 @@ TEST(two_places)
 	struct length *length = find(1);
 
 	run(length, LENGTH_PART, 8 * MS, false);
-	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 4 * MS);
-	assert_true(lengths_is_new(length, 4 * MS, LIMIT));
+	assert_int_equal(in_more(length, LIMIT), 4 * MS);
+	assert_true(is_new);
 	run(length, LENGTH_MORE, 6 * MS, false);
-	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 6 * MS);
-	assert_false(lengths_is_new(length, 6 * MS, LIMIT));
+	assert_int_equal(in_more(length, LIMIT), 6 * MS);
+	assert_false(is_new);
 	/* Longer than it may: it is tried again after some turns. */
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
-	assert_false(lengths_is_new(length, 6 * MS, 5 * MS));
+	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
+	assert_false(is_new);
 	atomic_fetch_add(&lengths_turn, 8);
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 4 * MS);
-	assert_true(lengths_is_new(length, 4 * MS, 5 * MS));
+	assert_int_equal(in_more(length, 5 * MS), 4 * MS);
+	assert_true(is_new);
 	/* Once, whatever comes of it. */
 	assert_true(begins(length, LENGTH_MORE, true));
 	measure_drop(&measure);
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
+	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
 	/* What it took before is forgotten then. */
 	atomic_fetch_add(&lengths_turn, 8);
 	assert_true(begins(length, LENGTH_MORE, true));
 	now += 3 * MS;
 	measure_look(&measure, 4, 0, OWNERS);
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 3 * MS);
+	assert_int_equal(in_more(length, 5 * MS), 3 * MS);
 }
 
 /* The longest of four. An end that is seen late says only what is longer than what is known. */
@@ -145,17 +159,16 @@ TEST(measured_again)
 {
 	struct length *length = find(1);
 
-	assert_false(lengths_is_new(length, 0, LIMIT));
+	assert_false(wants_to_be_alone(length));
 	assert_true(begins(length, LENGTH_PART, false));
 	measure_drop(&measure);
 	atomic_fetch_add(&lengths_turn, 1);
-	assert_true(lengths_is_new(length, 0, LIMIT));
+	assert_true(wants_to_be_alone(length));
 	lengths_miss(length);
-	assert_false(lengths_is_new(length, 0, LIMIT));
+	assert_false(wants_to_be_alone(length));
 	run(length, LENGTH_PART, MS, false);
 	assert_false(begins(length, LENGTH_PART, false));
 	atomic_fetch_add(&lengths_turn, 1);
-	assert_false(lengths_is_new(length, 0, LIMIT));
 	run(length, LENGTH_PART, MS, false);
 	assert_false(begins(length, LENGTH_PART, false));
 }
@@ -164,8 +177,8 @@ TEST(those_that_wait_for_others)
 {
 	struct length *length = lengths_find(&(struct launched_work){.what = &measure, .waits_for_others = true});
 
-	assert_true(lengths_of(length, 2, 4, LIMIT) == LENGTH_NONE);
-	assert_false(lengths_is_new(length, LENGTH_NONE, LIMIT));
+	assert_true(in_more(length, LIMIT) == LENGTH_NONE);
+	assert_false(is_new);
 	assert_false(begins(length, LENGTH_PART, false));
 }
 

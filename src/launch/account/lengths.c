@@ -92,24 +92,18 @@ uint64_t lengths_longest(const struct length *length, enum length_place place)
 	return longest;
 }
 
-uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit)
+/* Where nothing is known, it asks for it once in each turn, but for the one in which it came. */
+uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new)
 {
 	uint64_t in_part = lengths_longest(length, LENGTH_PART), ns = lengths_longest(length, LENGTH_MORE);
 	uint32_t turns = age(length, LENGTH_MORE);
+	bool is_tried = more > 0 && (ns == 0 ? turns > 0 : ns > limit && turns >= TURNS);
+	bool is_known = atomic_load_explicit(&length->waits_for_others, memory_order_relaxed);
 
-	if (atomic_load_explicit(&length->waits_for_others, memory_order_relaxed))
-		ns = LENGTH_NONE;
-	else if (more > 0 && (ns == 0 ? turns > 0 : ns > limit && turns >= TURNS))
+	if (is_tried)
 		ns = part > 0 ? in_part * part / more : in_part;
-	return ns;
-}
-
-/* Where nothing is known, not in the turn in which it came. */
-bool lengths_is_new(const struct length *length, uint64_t ns, uint64_t limit)
-{
-	bool is_unknown = lengths_longest(length, LENGTH_PART) == 0 && age(length, LENGTH_PART) > 0;
-
-	return ns == 0 ? is_unknown : ns <= limit && ns != lengths_longest(length, LENGTH_MORE);
+	*is_new = !is_known && (ns == 0 ? in_part == 0 && age(length, LENGTH_PART) > 0 : is_tried && ns <= limit);
+	return is_known ? LENGTH_NONE : ns;
 }
 
 void lengths_miss(struct length *length)
@@ -120,14 +114,6 @@ void lengths_miss(struct length *length)
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-static bool is_due(const struct measured *launch)
-{
-	struct length_there *there = &launch->length->places[launch->place];
-	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&there->turn, turn);
-
-	return !atomic_load(&launch->length->waits_for_others) && (before != turn || lengths_longest(launch->length, launch->place) == 0);
-}
-
 static void note(struct length_there *there, uint64_t ns)
 {
 	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
@@ -137,13 +123,15 @@ static void note(struct length_there *there, uint64_t ns)
 
 bool measure_begin(struct measure *measure, const struct measured *launch, uint64_t ended)
 {
-	bool may_be = is_due(launch) && !atomic_load(&measure->is_on);
+	struct length *length = launch->length;
+	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&length->places[launch->place].turn, turn);
+	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || lengths_longest(length, launch->place) == 0);
 
-	if (!may_be || atomic_flag_test_and_set(&measure->is_looked_at))
+	if (!is_due || atomic_load(&measure->is_on) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return false;
 	measure->launch = *launch;
 	atomic_store(&measure->stream, launch->stream);
-	measure->key = atomic_load(&launch->length->key);
+	measure->key = atomic_load(&length->key);
 	measure->ended = ended;
 	measure->looked = process_clock_ns();
 	atomic_store(&measure->began, measure->looked);

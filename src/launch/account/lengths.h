@@ -42,13 +42,10 @@ struct length *lengths_find(const struct launched_work *work);
 /* The longest of late; 0: not known. */
 uint64_t lengths_longest(const struct length *length, enum length_place place);
 
-/* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is not
- * known again after a while. */
+/* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is tried
+ * again after a while. Says whether it should run alone, to be measured. It did not, and does not ask for it again in this turn. */
 #define LENGTH_NONE UINT64_MAX
-uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit);
-
-/* Whether it should run alone, to be measured; it did not, and does not ask for it again in this turn. */
-bool lengths_is_new(const struct length *length, uint64_t ns, uint64_t limit);
+uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new);
 void lengths_miss(struct length *length);
 
 /* In the child of a fork, whose functions are others. */

@@ -1,4 +1,4 @@
-#include "gate.h"
+#include "gates.h"
 
 #include "driver/contexts.h"
 #include "driver/gpus.h"

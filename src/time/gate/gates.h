@@ -1,18 +1,17 @@
 /*
- * What is seen at the gates of all GPUs, and is left there by each launch. Threads of the program use the first half of this
- * at the same time, and our thread the second.
+ * What is seen at the gates of all GPUs, and is left there by each launch, as it passes (passing.c). Threads of the program use the
+ * first half of this at the same time, and our thread the second.
  */
 #ifndef NVTASKSET_TIME_GATE_GATES_H
 #define NVTASKSET_TIME_GATE_GATES_H
 
+#include "gate.h"
 #include "launch/account/lengths.h"
 #include "others.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-struct gpu;
 
 struct gate_state {
 	atomic_bool listens;    /* calls are announced to us: since there was somebody with a higher claim, or a quota; for ever */
@@ -57,6 +56,15 @@ static inline uint32_t where_open(uint32_t how)
 {
 	return how & WHERE_MORE ? how & (WHERE_PART - 1) : 0;
 }
+
+/* A launch has come, and goes when this returns; then `last` says which ones go like it. Its call has ended. */
+struct passage {
+	uint64_t where;
+	bool is_entering, is_measured;
+	struct length *moved; /* a graph whose nodes the call uploads anew */
+};
+struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);
+void passed(struct gate *gate, const struct call *call, const struct passage *passage);
 
 /* --- our thread ------------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "passing.h"
+#include "gates.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
@@ -117,9 +117,9 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 
 	view->opens_in_ns = now.opens_in_ns;
 	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
-	view->length_ns = others->own_is_unknown ? LENDING_NEVER : lengths_of(arrival->length, part, more, others->limit_ns);
+	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
+	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
-	view->is_new = lengths_is_new(arrival->length, view->length_ns, others->limit_ns);
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
