@@ -114,8 +114,13 @@ void lengths_miss(struct length *length)
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-static void note(struct length_there *there, uint64_t ns)
+/* What was tried again is as it is now. */
+static void note(const struct measured *launch, uint64_t ns)
 {
+	struct length_there *there = &launch->length->places[launch->place];
+
+	if (launch->is_new)
+		forget(there);
 	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
 		atomic_store(&there->ns[i], atomic_load(&there->ns[i - 1]));
 	atomic_store(&there->ns[0], ns);
@@ -151,36 +156,28 @@ void measure_disturb(struct measure *measure, uintptr_t stream)
 		measure_drop(measure);
 }
 
-/* It took as long as `most`, at most, and longer than `least`. An end that nobody has seen in time says less: only what is not
- * known at all, or is seen to be longer, is learnt from it. What was tried again is as it is now. */
-static void end(const struct measured *launch, uint64_t least, uint64_t most)
-{
-	struct length_there *there = &launch->length->places[launch->place];
-	uint64_t known = launch->is_new ? 0 : lengths_longest(launch->length, launch->place);
-	bool is_close = known == 0 || most - least <= max_u64(CLOSE_NS, most / PART);
-
-	if (launch->is_new)
-		forget(there);
-	if (is_close || least > known)
-		note(there, is_close ? most : least);
-}
-
+/* It took longer than until the look before, which is more than is known; or as long as until now, if that look was close enough or
+ * nothing is known. */
 uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t owners)
 {
+	const struct measured *launch = &measure->launch;
 	uint64_t least = 0;
 
 	if (!atomic_load_explicit(&measure->is_on, memory_order_relaxed) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return 0;
-	bool has_ended = ended > measure->ended && (measure->launch.stream != 0 || in_flight == 0);
-	uint64_t now = process_clock_ns(), began = atomic_load(&measure->began);
+	bool has_ended = ended > measure->ended && (launch->stream != 0 || in_flight == 0);
+	bool is_shared = launch->place == LENGTH_MORE && owners != launch->owners;
+	uint64_t now = process_clock_ns(), ns = now - atomic_load(&measure->began), late = now - measure->looked;
 
-	bool is_more = measure->launch.place == LENGTH_MORE, is_shared = is_more && owners != measure->launch.owners;
+	if (has_ended && !is_shared && atomic_load(&measure->is_on) && atomic_load(&launch->length->key) == measure->key) {
+		uint64_t known = launch->is_new ? 0 : lengths_longest(launch->length, launch->place);
+		bool is_close = known == 0 || late <= max_u64(CLOSE_NS, ns / PART);
 
-	if (has_ended && !is_shared && atomic_load(&measure->is_on) && atomic_load(&measure->launch.length->key) == measure->key) {
-		least = is_more ? measure->looked - began : 0;
-		end(&measure->launch, measure->looked - began, now - began);
+		least = launch->place == LENGTH_MORE ? ns - late : 0;
+		if (is_close || ns - late > known)
+			note(launch, is_close ? ns : ns - late);
 	}
-	if (has_ended || is_shared || now - began > PATIENCE_NS)
+	if (has_ended || is_shared || ns > PATIENCE_NS)
 		measure_drop(measure);
 	measure->looked = now;
 	atomic_flag_clear(&measure->is_looked_at);

@@ -45,7 +45,7 @@ struct others_on_gpu *gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate, const struct others_on_gpu *view);
 
 /* Looks whether what is measured has ended. */
-void gate_measure(struct gate *gate, const struct others_on_gpu *others);
+void gate_measure(struct gate *gate, struct others_on_gpu *others);
 
 /* Where a launch goes: the TPCs that it may use, as a number, with the view's generation above it. None: its partition. */
 #define WHERE_PART UINT32_C(0x10000)

@@ -216,15 +216,6 @@ struct others_now others_look(struct others_on_gpu *others)
 	return now;
 }
 
-uint64_t others_launches(const struct others_on_gpu *others)
-{
-	uint64_t launches = 0;
-
-	for (unsigned int i = 0; i < others->count; i++)
-		launches += launches_of(&others->list[i]);
-	return launches;
-}
-
 uint64_t others_own_in_flight(const struct others_on_gpu *others)
 {
 	return sum(others->own, others->own_count, counts_place_in_flight);

@@ -59,7 +59,6 @@ struct others_now {
 	uint64_t launches;    /* a number that changes with each of their launches */
 };
 struct others_now others_look(struct others_on_gpu *others);
-uint64_t others_launches(const struct others_on_gpu *others);
 
 /* What this process has in flight, and how many of its kernels have ended. */
 uint64_t others_own_in_flight(const struct others_on_gpu *others);
