@@ -1,8 +1,9 @@
-#include "gates.h"
+#include "gate.h"
 
 #include "driver/contexts.h"
 #include "driver/gpus.h"
 #include "driver/streams.h"
+#include "gates.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,13 +5,16 @@
 #ifndef NVTASKSET_TIME_GATE_GATES_H
 #define NVTASKSET_TIME_GATE_GATES_H
 
-#include "gate.h"
 #include "launch/account/lengths.h"
 #include "others.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct call;
+struct gate_last;
+struct gpu;
 
 struct gate_state {
 	atomic_bool listens;    /* calls are announced to us: since there was somebody with a higher claim, or a quota; for ever */

@@ -9,6 +9,7 @@
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
 #include "driver/streams.h"
+#include "gate.h"
 #include "launch/account/account.h"
 #include "launch/space/epoch.h"
 #include "launch/space/residency.h"
