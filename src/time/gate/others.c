@@ -79,7 +79,7 @@ static void add(struct others_on_gpu *made, const struct peer *peer, const struc
 	other->pid = peer->is.pid;
 	other->gives = *gives;
 	other->takes = peer->is.claim.tpcs;
-	other->hold_ns = is_before && !made->has_part ? 0 : limit;
+	other->hold_ns = is_before && !made->has_part ? LENDING_ROW_NS : limit;
 	other->is_open = is_before && !peer->demand.wants;
 	find_places(other, peer);
 	other->is_open = other->is_open && other->is_unknown;

@@ -3,7 +3,8 @@
  * these are its own and were lent, or since its priority is higher. Pure: what the caller sees, and when, in ns.
  *
  *   idle     What the owner has in flight is exact, and for a while after it its TPCs are its own as well: so a program that
- *            pauses between steps is not disturbed in each pause. A launch closes its TPCs at once.
+ *            pauses between steps is not disturbed in each pause; where the other one has no part of its own, for a short
+ *            while only. A launch closes its TPCs at once.
  *   window   What is in flight there when the owner comes back ends in time: one launch of at most LIMIT, or several that
  *            together take at most a batch. All that the process has in flight counts, since it may be before the launch in
  *            its stream. What is not known to take so long, or may not start at once, runs in the own part; who has none has
@@ -25,6 +26,7 @@
 #define LENDING_BATCH_NS UINT64_C(100000) /* beside a higher priority; and beside one that lends, this part of LIMIT: */
 #define LENDING_BATCH_PART 2
 #define LENDING_UNSEEN 16
+#define LENDING_ROW_NS UINT64_C(50000) /* launches in a row of a higher priority are no further apart */
 #define LENDING_EPISODE_NS UINT64_C(100000000)
 #define LENDING_FREE_NS UINT64_C(10000000)
 
