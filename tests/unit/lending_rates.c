@@ -103,7 +103,7 @@ static void go(struct length *length, const struct lending_view *view, enum leng
 	}
 	longest = longest != 0 ? longest : LENDING_NEVER;
 	neighbour.longest = neighbour.count == 0 ? longest : max_u64(neighbour.longest, longest);
-	const struct measured launch = {length, place, 7, view->is_new, decoder.launches};
+	const struct measured launch = {length, place, 7, view->is_new, place == LENGTH_MORE};
 
 	if (neighbour.count == 0)
 		measure_begin(&neighbour.measure, &launch, neighbour.ended);
@@ -111,29 +111,34 @@ static void go(struct length *length, const struct lending_view *view, enum leng
 	neighbour.waits_since = 0;
 }
 
+static uint64_t opens_in(void)
+{
+	return lending_opens_in(&decoder.seen, decoder.launches, decoder.left > 0, now, LIMIT);
+}
+
 static void look(void)
 {
 	struct length *length = lengths_find(&(struct launched_work){.what = &neighbour, .grid = {1, 1, 1}});
-	uint64_t opens_in = lending_opens_in(&decoder.seen, decoder.launches, decoder.left > 0, now, LIMIT);
+	uint64_t left = opens_in();
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
 	struct lending_view view = {
 		.part_ns = lengths_longest(length, LENGTH_PART),
 		.is_patient = waited < LIMIT + min_u64(neighbour.longest, LENDING_EPISODE_NS / 2),
 		.has_part = true,
-		.has_more = opens_in == 0,
-		.opens_in_ns = opens_in == 0 ? LENDING_NEVER : opens_in,
+		.has_more = left == 0,
+		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
 		.longest_ns = neighbour.longest,
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};
 
-	view.length_ns = lengths_of(length, 33, opens_in == 0 ? 66 : 33, LIMIT, &view.is_new);
+	view.length_ns = lengths_of(length, 33, left == 0 ? 66 : 33, LIMIT, &view.is_new);
 	enum lending_verdict verdict = neighbour.unseen > 0 ? LENDING_PART : lending_ask(&view);
 
 	if (neighbour.unseen > 0)
 		neighbour.unseen--;
-	else if (verdict == LENDING_PART && opens_in == LENDING_NEVER)
+	else if (verdict == LENDING_PART && left == LENDING_NEVER)
 		neighbour.unseen = lending_unseen(&view);
 	if (verdict == LENDING_PART || verdict == LENDING_MORE)
 		go(length, &view, verdict == LENDING_MORE ? LENGTH_MORE : LENGTH_PART);
@@ -156,7 +161,7 @@ static uint64_t share_of_mean(uint64_t busy_ms, uint64_t idle_ms, uint64_t part_
 		run_decoder();
 		run_neighbour();
 		if (now % LOOK == 0)
-			measure_look(&neighbour.measure, neighbour.ended, neighbour.count, decoder.launches);
+			measure_look(&neighbour.measure, neighbour.ended, neighbour.count, opens_in() == 0);
 		while (neighbour.count < QUEUE && (neighbour.waits_since == 0 || now % LOOK == 0)) {
 			uint64_t before = neighbour.count;
 

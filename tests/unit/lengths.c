@@ -6,7 +6,7 @@
 
 #define MS UINT64_C(1000000)
 #define LIMIT (1000 * MS)
-#define OWNERS 9
+#define OPEN (UINT64_C(6) << 32 | 1)
 
 static struct measure measure;
 static uint64_t now = MS;
@@ -31,7 +31,7 @@ static struct length *find(unsigned int grid)
 
 static bool begins(struct length *length, enum length_place place, bool is_tried)
 {
-	const struct measured launch = {length, place, .stream = 7, is_tried, OWNERS};
+	const struct measured launch = {length, place, .stream = 7, is_tried, OPEN};
 
 	return measure_begin(&measure, &launch, 3);
 }
@@ -44,9 +44,9 @@ static void run(struct length *length, enum length_place place, uint64_t ns, boo
 	atomic_fetch_add(&lengths_turn, 1);
 	assert_true(begins(length, place, false));
 	for (; is_looked_at && now < end; now += MS / 100)
-		measure_look(&measure, 3, 1, OWNERS);
+		measure_look(&measure, 3, 1, OPEN);
 	now = end;
-	measure_look(&measure, 4, 0, OWNERS);
+	measure_look(&measure, 4, 0, OPEN);
 	assert_false(atomic_load(&measure.is_on));
 }
 
@@ -104,7 +104,7 @@ TEST(two_places)
 	atomic_fetch_add(&lengths_turn, 8);
 	assert_true(begins(length, LENGTH_MORE, true));
 	now += 3 * MS;
-	measure_look(&measure, 4, 0, OWNERS);
+	measure_look(&measure, 4, 0, OPEN);
 	assert_int_equal(in_more(length, 5 * MS), 3 * MS);
 }
 
@@ -136,22 +136,29 @@ TEST(disturbed)
 	measure_disturb(&measure, 7);
 	assert_true(atomic_load(&measure.is_on));
 	measure_disturb(&measure, 8);
-	measure_look(&measure, 4, 0, OWNERS);
+	measure_look(&measure, 4, 0, OPEN);
 	assert_int_equal(in_part(length), 0);
 }
 
-/* An owner has launched meanwhile: in its TPCs, that makes it longer. */
+/* An owner has launched meanwhile: in its TPCs, that makes it longer; not another one. */
 TEST(shared)
 {
+	static const uint64_t others[] = {OPEN - 1, OPEN + (UINT64_C(1) << 32)};
 	struct length *length = find(1);
 
+	for (size_t i = 0; i < COUNT_OF(others); i++) {
+		assert_true(begins(length, LENGTH_MORE, false));
+		assert_int_equal(measure_look(&measure, 3, 1, others[i]), 0);
+		assert_false(atomic_load(&measure.is_on));
+		assert_int_equal(lengths_longest(length, LENGTH_MORE), 0);
+	}
 	assert_true(begins(length, LENGTH_MORE, false));
-	assert_int_equal(measure_look(&measure, 3, 1, OWNERS + 1), 0);
-	assert_false(atomic_load(&measure.is_on));
-	assert_int_equal(lengths_longest(length, LENGTH_MORE), 0);
+	now += MS;
+	measure_look(&measure, 4, 0, OPEN | 2);
+	assert_int_equal(lengths_longest(length, LENGTH_MORE), MS);
 	assert_true(begins(length, LENGTH_PART, false));
 	now += MS;
-	measure_look(&measure, 4, 0, OWNERS + 1);
+	measure_look(&measure, 4, 0, 0);
 	assert_int_equal(in_part(length), MS);
 }
 

@@ -158,7 +158,7 @@ void measure_disturb(struct measure *measure, uintptr_t stream)
 
 /* It took longer than until the look before, which is more than is known; or as long as until now, if that look was close enough or
  * nothing is known. */
-uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t owners)
+uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t open)
 {
 	const struct measured *launch = &measure->launch;
 	uint64_t least = 0;
@@ -166,7 +166,7 @@ uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_fligh
 	if (!atomic_load_explicit(&measure->is_on, memory_order_relaxed) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return 0;
 	bool has_ended = ended > measure->ended && (launch->stream != 0 || in_flight == 0);
-	bool is_shared = launch->place == LENGTH_MORE && owners != launch->owners;
+	bool is_shared = launch->place == LENGTH_MORE && ((launch->open & ~open) != 0 || launch->open >> 32 != open >> 32);
 	uint64_t now = process_clock_ns(), ns = now - atomic_load(&measure->began), late = now - measure->looked;
 
 	if (has_ended && !is_shared && atomic_load(&measure->is_on) && atomic_load(&launch->length->key) == measure->key) {

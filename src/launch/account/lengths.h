@@ -57,7 +57,7 @@ struct measured {
 	enum length_place place;
 	uintptr_t stream; /* a number; 0: it is a graph */
 	bool is_new;
-	uint64_t owners;  /* a number that another launch of an owner of more TPCs changes */
+	uint64_t open;    /* in the lower half a bit for each owner of its TPCs that is idle; in the upper one, for whom bits stand */
 };
 
 /* On one GPU. All zero: none is measured. */
@@ -76,7 +76,7 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 void measure_drop(struct measure *measure);
 void measure_disturb(struct measure *measure, uintptr_t stream);
 
-/* So many have ended by now, and are in flight. Returns for how long it was seen to run where it has more, once it has ended. */
-uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t owners);
+/* So many have ended by now, and are in flight; these owners are idle. Returns for how long it was seen to run where it has more, once it has ended. */
+uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t open);
 
 #endif

@@ -209,7 +209,6 @@ struct others_now others_look(struct others_on_gpu *others)
 		uint64_t launches = launches_of(&others->list[i]);
 		uint64_t opens_in = stays_open(others, i, launches) ? 0 : look(others, i, launches);
 
-		now.launches += launches;
 		now.open |= (uint32_t)(opens_in == 0) << i;
 		now.opens_in_ns = opens_in == 0 ? now.opens_in_ns : min_u64(now.opens_in_ns, opens_in);
 	}

@@ -56,7 +56,6 @@ bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, 
 struct others_now {
 	uint32_t open;        /* a bit for each of them whose TPCs are; */
 	uint64_t opens_in_ns; /* those of another one will be in so long; LENDING_NEVER: not soon */
-	uint64_t launches;    /* a number that changes with each of their launches */
 };
 struct others_now others_look(struct others_on_gpu *others);
 

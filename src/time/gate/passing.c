@@ -204,7 +204,8 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
 	uint64_t longest = lengths_longest(arrival->length, place);
 	uintptr_t stream = arrival->work.is_graph ? 0 : streams_number(arrival->work.stream, arrival->call->context);
-	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new, arrival->others.launches};
+	uint64_t open = (uint64_t)others->generation << 32 | where_open(arrival->how);
+	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
 	if (arrival->view.is_patient)
