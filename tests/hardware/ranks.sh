@@ -113,8 +113,11 @@ kill "${neighbours[@]}" 2>/dev/null
 wait "${neighbours[@]}" 2>/dev/null
 neighbours=()
 for gpu in 0 1; do neighbour $gpu nvtaskset --mps auto --borrow -t 40-65; done
+# Kernels of NCCL wait for each other: under MPS, two pairs of ranks that share TPCs may keep each other out. So each pair has its own.
 together <<'END'
 under MPS, all TPCs: --mps auto all
+END
+together <<'END'
 under MPS, 8 TPCs: --mps auto -G all -t 8-15
 under MPS, 2 TPCs: --mps auto -G all -t 16-17
 under MPS, 1 TPC: --mps auto -G all -t 18
@@ -125,7 +128,7 @@ under MPS, borrower: --mps auto --borrow -G all -t 16-31
 END
 together <<'END'
 under MPS, priority 80: --mps auto --priority 80 -G all -t 0-15
-under MPS, priority 20: --mps auto --priority 20 -G all -t 0-31
+under MPS, priority 20: --mps auto --priority 20 -G all -t 16-31
 END
 while_they_work "under MPS, moved" move -- nvtaskset --mps auto all
 echo "1..$count"
