@@ -3,7 +3,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -62,10 +61,7 @@ int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct er
 {
 	if (event_wait(until, -1, -1, meanwhile) != EVENT_CLOSED)
 		return 0;
-	/* A descriptor that was closed before we began is no pipe. */
-	if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
-		raise(SIGPIPE);
-		errno = EPIPE;
-	}
+	raise(SIGPIPE);
+	errno = EPIPE;
 	return error_set_errno(error, "standard output");
 }
