@@ -8,7 +8,6 @@
 #include "cli/tables.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
-#include "group.h"
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"

@@ -216,9 +216,9 @@ static const struct option_row *find_row(int value)
 static const char *name_actions(unsigned int actions, char *text, size_t room)
 {
 	static const char *const names[] = {
-		[ACTION_RUN] = "a COMMAND", [ACTION_SHOW] = "-p", [ACTION_CHANGE] = "-p SET", [ACTION_LIST] = "-l", [ACTION_TOPOLOGY] = "-T",
-		[ACTION_MEASURE] = "'measure'", [ACTION_MPS_STATUS] = "'mps status'", [ACTION_MPS_STOP] = "'mps stop'",
-		[ACTION_SYSTEM_ENABLE] = "'system enable'", [ACTION_TOP] = "'top'", [ACTION_METRICS] = "'metrics'",
+#define ACTION_NAME(identifier, function, name) name,
+		ACTIONS(ACTION_NAME)
+#undef ACTION_NAME
 	};
 	size_t length = 0;
 

@@ -2,7 +2,6 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
-#include "shared.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
 #include "terminal/text.h"

@@ -2,7 +2,6 @@
 
 #include "cells.h"
 #include "cli/gpcs.h"
-#include "shared.h"
 #include "terminal/text.h"
 
 #include <stdlib.h>
