@@ -102,11 +102,6 @@ struct subject {
 	struct measure_report *report;
 };
 
-static struct tpcset all_bits(const struct subject *subject)
-{
-	return topology_all(subject->launcher.gpu);
-}
-
 /* Launches once, and notes in `ran` the SMs on which blocks ran. */
 static int observe(struct subject *subject, bool *ran, struct error *error)
 {
@@ -129,7 +124,7 @@ static bool is_worth_another_launch(const struct subject *subject, unsigned int 
 /* Launches with all bits, for TPCSET_MAX, or with all but one. */
 static int observe_without(struct subject *subject, unsigned int bit, struct error *error)
 {
-	struct tpcset bits = all_bits(subject);
+	struct tpcset bits = topology_all(subject->launcher.gpu);
 	bool is_all = bit == TPCSET_MAX, *ran = is_all ? subject->measured.ran : subject->measured.ran_without[bit];
 
 	tpcset_remove(&bits, bit);

@@ -151,12 +151,6 @@ static bool read_shared(struct claim *claim)
 	return found;
 }
 
-static bool read_claim(struct claim *claim, pid_t pid)
-{
-	*claim = (struct claim){.pid = pid};
-	return read_shared(claim) || read_with_patience(claim);
-}
-
 static int add_claim(struct claims *claims, const struct claim *claim, struct error *error)
 {
 	struct claim *more = realloc(claims->list, (claims->count + 1) * sizeof *more);
@@ -177,11 +171,11 @@ static int collect_claims(struct claims *claims, struct error *error)
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
-		struct claim claim;
+		struct claim claim = {.pid = all.list[i]};
 
 		if (all.list[i] == getpid() || !purses_open(&purses, all.list[i]))
 			continue;
-		if (read_claim(&claim, all.list[i]))
+		if (read_shared(&claim) || read_with_patience(&claim))
 			result = add_claim(claims, &claim, error);
 		purses_close(&purses, all.list[i]);
 	}

@@ -375,13 +375,6 @@ static int check_gpus(const struct segment_revision *revision, const struct topo
 	return result;
 }
 
-/* Checks for --strict that all promises can be kept: -1 with the reason. */
-static int check_promises(const struct partition *partition, const struct environment *environment,
-                          struct error *error)
-{
-	return check_gpus(&partition->revision, &partition->list, error) < 0 ? -1 : probe(environment, error);
-}
-
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
@@ -398,7 +391,7 @@ static int prepare(const struct options *options, const struct partition *partit
 
 	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
 	    front_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
-	    (options->strict && check_promises(partition, &environment, error) < 0) ||
+	    (options->strict && (check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||

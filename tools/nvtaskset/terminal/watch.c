@@ -94,42 +94,28 @@ bool watch_is_wanted(void)
 	return shown && event_wait(0, shown->signals, shown->keys, &nothing) != EVENT_TIME;
 }
 
-typedef int page_output(char *text, size_t length, const struct terminal *terminal, struct error *error);
-
-static int display(const struct watch *watch, const struct terminal *terminal, page_output *output, struct error *error)
+/* In a file or a pipe, all rows. */
+static int display(const struct watch *watch, struct error *error)
 {
+	struct terminal terminal = terminal_look();
 	char *text = NULL;
 	size_t length = 0;
 	FILE *page = open_memstream(&text, &length);
 
 	if (!page)
 		return error_set(error, "no memory");
-	int result = watch->draw(watch->subject, terminal, page, error);
+	terminal.rows = shown ? terminal.rows : TERMINAL_ENDLESS;
+	int result = watch->draw(watch->subject, &terminal, page, error);
 
 	if (fclose(page) != 0 && result == 0)
 		result = error_set(error, "no memory");
 	if (result == 0)
-		result = output(text, length, terminal, error);
+		result = shown ? screen_draw(text, &terminal, error) : terminal_write(text, length, error);
 	free(text);
 	return result;
 }
 
 /* --- a file or a pipe -------------------------------------------------------------------------------------------- */
-
-static int write_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
-{
-	(void)terminal;
-	return terminal_write(text, length, error);
-}
-
-static int write_next(const struct watch *watch, bool is_first, struct error *error)
-{
-	struct terminal terminal = terminal_look();
-	int result = is_first || watch->is_data ? 0 : terminal_write("\n", 1, error);
-
-	terminal.rows = TERMINAL_ENDLESS;
-	return result == 0 ? display(watch, &terminal, write_page, error) : -1;
-}
 
 static int watch_stream(const struct watch *watch, double seconds, bool once, struct error *error)
 {
@@ -141,8 +127,10 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 		result = event_wait_until(due, &watch->meanwhile, error);
 		if (result == 0)
 			result = watch->update(watch->subject, error);
+		if (result == 0 && !is_first && !watch->is_data)
+			result = terminal_write("\n", 1, error);
 		if (result == 0)
-			result = write_next(watch, is_first, error);
+			result = display(watch, error);
 		due = event_due_after(watch->is_measured ? event_now() : due, seconds);
 		is_first = false;
 	} while (result == 0 && !once);
@@ -150,19 +138,6 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 }
 
 /* --- one page after another, on the screen --------------------------------------------------------------------------- */
-
-static int draw_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
-{
-	(void)length;
-	return screen_draw(text, terminal, error);
-}
-
-static int draw_on_screen(const struct watch *watch, struct error *error)
-{
-	struct terminal terminal = terminal_look();
-
-	return display(watch, &terminal, draw_page, error);
-}
 
 /* False if the keys, or that there are none any more, end it. */
 static bool take_keys(const struct watch *watch, const struct screen *screen)
@@ -190,7 +165,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 	int result = watch->is_measured ? 0 : watch->update(watch->subject, error);
 
 	if (result == 0)
-		result = draw_on_screen(watch, error);
+		result = display(watch, error);
 	while (result == 0 && goes_on) {
 		enum event event = event_wait(due, screen.signals, screen.keys, &watch->meanwhile);
 
@@ -205,7 +180,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 			due = event_due_after(due, seconds);
 		}
 		if (result == 0 && goes_on)
-			result = draw_on_screen(watch, error);
+			result = display(watch, error);
 	}
 	shown = NULL;
 	screen_close(&screen);
