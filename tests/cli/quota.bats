@@ -130,13 +130,8 @@ lacks_room_for_the_thread() {
 	[[ "$(quota_of)" == "40ms/100ms: "* ]]
 }
 
-# Those of this test that have launched: others may run on the machine.
-split() { # FILTER of their list
-	nvtaskset -l --json | jq -c "[.processes[] | select(.uploads > 0 and (.command | contains(\"$WORK/split\")))] | $1"
-}
-
 four_have_launched() {
-	[ "$(split length)" = 4 ]
+	[ "$(nvtaskset -l --json | jq "[.processes[] | select(.uploads > 0 and (.command | contains(\"$WORK/split\")))] | length")" = 4 ]
 }
 
 # A group has one share (tests/unit/rules, tests/unit/given): so all must be in it.
@@ -146,7 +141,9 @@ four_have_launched() {
 		>"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	wait_until four_have_launched
-	run split '[length, (map(.group.id) | unique | length), (map([.quota.run_us, .quota.period_us, .rank.weight]) | unique)]'
+	nvtaskset -l --json >"$WORK/json"
+	run jq -c '[.processes[] | select(.uploads > 0)] | map(.group.id) as $ids | [length, ($ids | unique | length),
+		(map([.quota.run_us, .quota.period_us, .rank.weight]) | unique)]' "$WORK/json"
 	[ "$output" = "[4,1,[[30000,100000,200]]]" ]
 	pkill -KILL -f "$WORK/split"
 }
