@@ -22,7 +22,7 @@ struct frame {
 		const struct qmd_release *release; /* of plain launches; NULL: none */
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
-		bool is_aside; /* others have a part of the partition for now */
+		bool is_yielding; /* others have a part of the partition for now */
 	} recent;
 
 	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */

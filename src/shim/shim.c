@@ -13,7 +13,7 @@
 #include "events.h"
 #include "inherit.h"
 #include "launch/account/account.h"
-#include "launch/account/escape.h"
+#include "launch/account/violation.h"
 #include "launch/account/looking.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/graphs.h"
@@ -146,13 +146,13 @@ static void on_module_loaded(const void *cubin, size_t size)
 {
 	looking_functions_changed();
 	if (modules_launch_kernels(cubin, size))
-		escape_note(SEGMENT_LAUNCHED_BY_KERNELS);
+		violation_note(SEGMENT_LAUNCHED_BY_KERNELS);
 	control_module_loaded(cubin, size);
 }
 
 static void on_unknown_gpus(const char *reason)
 {
-	escape_note_all(reason, "");
+	violation_note_all(reason, "");
 }
 
 /* Contexts and graphs that are made while we wait are not announced to us. */

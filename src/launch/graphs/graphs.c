@@ -6,7 +6,7 @@
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/escape.h"
+#include "launch/account/violation.h"
 #include "launch/space/epoch.h"
 #include "looking.h"
 
@@ -32,7 +32,7 @@ void graphs_use(const struct segment *segment)
 /* A node runs outside the partition, or may. */
 static void count_stale(void)
 {
-	escape_note(SEGMENT_STALE_GRAPH);
+	violation_note(SEGMENT_STALE_GRAPH);
 }
 
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
