@@ -60,7 +60,7 @@ static struct bench_gpu gpu;
 static CUfunction last;
 static CUdeviceptr looks;
 static unsigned int blocks;
-static const struct stamps *ring;
+static const struct timestamps *ring;
 
 /* --- kernels that know when they ran ---------------------------------------------------------------------------- */
 
@@ -211,13 +211,13 @@ static void begin_to_watch(void)
 
 struct cell {
 	uint64_t launched_ns; /* of its record */
-	uint64_t stamp_ns;
+	uint64_t timestamp_ns;
 };
 
 static bool read_launch(uint64_t number, struct cell *cell)
 {
-	const struct stamps_record *record = &ring->records[number % STAMPS_CELLS];
-	const struct stamps_stamp *stamp = &ring->cells[number % STAMPS_CELLS];
+	const struct timestamps_record *record = &ring->records[number % TIMESTAMPS_CELLS];
+	const struct timestamp *stamp = &ring->cells[number % TIMESTAMPS_CELLS];
 
 	*cell = (struct cell){atomic_load(&record->launched_ns), atomic_load(&stamp->time)};
 	return (atomic_load(&record->number) == number && atomic_load(&stamp->number) == number) ||
@@ -239,7 +239,8 @@ static bool read_excess(const struct span *span, uint64_t number, const struct c
 	bool is_known = read_launch(number, &cell);
 
 	if (is_known)
-		*excess = (double)(clock_pair_convert(before, after, cell.stamp_ns) - (int64_t)cell.launched_ns) - length_of(span);
+		*excess = (double)(clock_pair_convert(before, after, cell.timestamp_ns) - (int64_t)cell.launched_ns) -
+			  length_of(span);
 	return is_known;
 }
 
@@ -321,9 +322,9 @@ static void print_pair(uint64_t us, const struct span *spans, uint64_t number, i
 	if (!read_launch(number, &one) || !read_launch(number + 1, &other))
 		return;
 	print_way("plain", us, "latency", clock_pair_convert(before, after, spans[0].begin) - (int64_t)one.launched_ns);
-	print_way("plain", us, "release", (int64_t)(one.stamp_ns - spans[0].end));
-	print_way("plain", us, "next", (int64_t)(spans[1].begin - one.stamp_ns));
-	print_way("plain", us, "visible", seen_at - clock_pair_convert(before, after, other.stamp_ns));
+	print_way("plain", us, "release", (int64_t)(one.timestamp_ns - spans[0].end));
+	print_way("plain", us, "next", (int64_t)(spans[1].begin - one.timestamp_ns));
+	print_way("plain", us, "visible", seen_at - clock_pair_convert(before, after, other.timestamp_ns));
 }
 
 /* Two kernels in a row, again and again. */
@@ -341,7 +342,7 @@ static void measure_plain(uint64_t us, int times)
 
 		launch(2 * count, us * NS_PER_US);
 		launch(2 * count + 1, us * NS_PER_US);
-		goes_on = await_change(&ring->cells[number % STAMPS_CELLS].time, 0, &seen_at[count]);
+		goes_on = await_change(&ring->cells[number % TIMESTAMPS_CELLS].time, 0, &seen_at[count]);
 		bench_wait(&gpu);
 		bench_sleep(PAUSE_NS);
 	}
@@ -368,9 +369,9 @@ static CUgraphExec make_graph(int kernels, uint64_t us)
 	return exec;
 }
 
-static const struct stamps_stamp *cell_of_node(uint64_t number)
+static const struct timestamp *cell_of_node(uint64_t number)
 {
-	return &ring->cells[STAMPS_CELLS + number % STAMPS_NODES];
+	return &ring->cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES];
 }
 
 /* The stamps of the graph's kernels, in the order of time, and that of the driver's own kernel in front, 0 without. Returns
@@ -384,7 +385,7 @@ static int read_nodes(uint64_t first, uint64_t end, uint64_t *stamps, uint64_t *
 		uint64_t time = atomic_load(&cell_of_node(number)->time);
 		int at = count;
 
-		if (atomic_load(&ring->node_records[number % STAMPS_NODES].function) == 0) {
+		if (atomic_load(&ring->node_records[number % TIMESTAMPS_NODES].function) == 0) {
 			*front = time;
 		} else {
 			for (; at > 0 && stamps[at - 1] > time; at--)
@@ -397,7 +398,7 @@ static int read_nodes(uint64_t first, uint64_t end, uint64_t *stamps, uint64_t *
 }
 
 /* The number of the last node of the graph that was launched last. */
-static uint64_t last_node(const struct stamps_record *record)
+static uint64_t last_node(const struct timestamps_record *record)
 {
 	return atomic_load(&record->function) + (uint32_t)atomic_load(&record->nodes);
 }
@@ -413,15 +414,15 @@ struct replay {
 
 static bool run_replay(CUgraphExec exec, int kernels, uint64_t end, struct replay *replay)
 {
-	const struct stamps_stamp *awaited = cell_of_node(end);
+	const struct timestamp *awaited = cell_of_node(end);
 	uint64_t before = atomic_load(&awaited->time);
 
 	bench_check(cuGraphLaunch(exec, gpu.stream));
-	const struct stamps_record *record = &ring->records[atomic_load(&ring->launches) % STAMPS_CELLS];
+	const struct timestamps_record *record = &ring->records[atomic_load(&ring->launches) % TIMESTAMPS_CELLS];
 	bool is_seen = await_change(&awaited->time, before, &replay->seen_at);
 
 	bench_wait(&gpu);
-	if (!is_seen || atomic_load(&record->kind) != STAMPS_GRAPH || last_node(record) != end)
+	if (!is_seen || atomic_load(&record->kind) != TIMESTAMPS_GRAPH || last_node(record) != end)
 		return complain("a graph of %d: its last node was %llu, and is %llu of launch %llu of kind %llu", kernels,
 		                (unsigned long long)end, (unsigned long long)last_node(record),
 		                (unsigned long long)atomic_load(&record->number), (unsigned long long)atomic_load(&record->kind));
@@ -458,7 +459,7 @@ static void measure_graph(int kernels, uint64_t us, int times)
 	snprintf(name, sizeof name, "graph%d", kernels);
 	bench_check(cuGraphLaunch(exec, gpu.stream)); /* uploads it */
 	bench_wait(&gpu);
-	uint64_t end = last_node(&ring->records[atomic_load(&ring->launches) % STAMPS_CELLS]);
+	uint64_t end = last_node(&ring->records[atomic_load(&ring->launches) % TIMESTAMPS_CELLS]);
 	struct clock_pair before = clock_pair_measure(&gpu);
 
 	while (count < times && run_replay(exec, kernels, end, &replays[count])) {

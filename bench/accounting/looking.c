@@ -229,7 +229,7 @@ static void measure_call(const char *step)
 }
 
 /* How many nodes have got a cell. */
-static uint64_t stamped(const struct stamps *ring)
+static uint64_t stamped(const struct timestamps *ring)
 {
 	return atomic_load(&ring->nodes);
 }
@@ -237,7 +237,7 @@ static uint64_t stamped(const struct stamps *ring)
 /* The driver may have nodes of its own. */
 static void measure_graph(void)
 {
-	const struct stamps *ring = own_times_ring();
+	const struct timestamps *ring = own_times_ring();
 
 	for (int i = 0; i < GRAPH_LAUNCHES; i++) {
 		uint64_t before = stamped(ring);

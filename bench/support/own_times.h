@@ -5,7 +5,7 @@
 #ifndef OWN_TIMES_H
 #define OWN_TIMES_H
 
-#include "state/kernels/stamps_layout.h"
+#include "state/kernels/timestamps_layout.h"
 
 #include <stdbool.h>
 
@@ -21,6 +21,6 @@ void own_times_begin(void);
 void own_times_end(void);
 
 /* What is written for the watcher. For programs with one context, which has launched. */
-const struct stamps *own_times_ring(void);
+const struct timestamps *own_times_ring(void);
 
 #endif

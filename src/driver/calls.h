@@ -37,7 +37,7 @@ struct frame {
 	/* launch/graphs/counts.h: what has been written */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
-	/* launch/graphs/looking.c: when the call began; 0: nobody looks */
+	/* launch/graphs/timestamps.c: when the call began; 0: nobody looks */
 	uint64_t began_ns;
 
 	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */

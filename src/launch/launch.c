@@ -5,9 +5,9 @@
 #include "driver/releases.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
-#include "launch/account/looking.h"
+#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
-#include "launch/graphs/looking.h"
+#include "launch/graphs/timestamps.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
 #include "launch/space/epoch.h"
@@ -81,7 +81,7 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 	struct qmd_change change = change_for(decision, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
 
-	if (looking_launch(launch, tpcs_of(launch, decision), &change))
+	if (timestamps_of_launch(launch, tpcs_of(launch, decision), &change))
 		launch->frame.recent.epoch = EPOCH_NEVER;
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &saved);
 
@@ -125,7 +125,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);
 
 	if (remembered)
-		looking_graph_node(launch, tpcs_of(launch, decision), &change);
+		graph_timestamps_node(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &descriptor->saved);
 
 	if (outcomes.mask == QMD_OVERRULED)

@@ -19,11 +19,12 @@
 #define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
 #define COMPARE_PAUSE_US 50
 
-void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
-                         uint64_t seen)
+void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                         uint64_t unseen, uint64_t seen)
 {
-	look->comparisons += times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .stamp_ns = stamp},
-	                                   unseen, seen);
+	look->comparisons +=
+	    times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .timestamp_ns = timestamp},
+	                  unseen, seen);
 }
 
 void look_clocks_compare_events(struct look *look, size_t from)
@@ -31,9 +32,9 @@ void look_clocks_compare_events(struct look *look, size_t from)
 	for (size_t i = from; i < look->found_count; i++) {
 		const struct watched_event *found = &look->found[i];
 
-		if (found->event.state == STAMPS_ENDED)
-			look_clocks_compare(look, found->ring->gpu, found->event.launched_ns, found->event.stamp_ns, found->unseen,
-			                    found->seen);
+		if (found->event.state == TIMESTAMPS_ENDED)
+			look_clocks_compare(look, found->ring->gpu, found->event.launched_ns, found->event.timestamp_ns,
+			                    found->unseen, found->seen);
 	}
 }
 
@@ -54,17 +55,18 @@ static bool all_are_within(const struct look *look, uint64_t now, uint64_t most_
 	return all;
 }
 
-/* The stamps of nodes compare clocks, too. */
+/* The timestamps of nodes compare clocks, too. */
 static void poll_graph(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
 {
 	uint64_t before = graph->polled_at;
-	struct stamps_node_event last;
+	struct timestamps_node_event last;
 
 	graph->polled_at = look_now(look);
-	if (graph->order.latest != 0 && stamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
-		if (last.stamp_ns != graph->polled_end && last.stamp_ns != 0 && graph->polled_end != 0 && before != 0)
-			look_clocks_compare(look, ring->gpu, 0, last.stamp_ns, before, look_now(look));
-		graph->polled_end = last.stamp_ns;
+	if (graph->order.latest != 0 && timestamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
+		if (last.timestamp_ns != graph->polled_end && last.timestamp_ns != 0 && graph->polled_end != 0 &&
+		    before != 0)
+			look_clocks_compare(look, ring->gpu, 0, last.timestamp_ns, before, look_now(look));
+		graph->polled_end = last.timestamp_ns;
 	}
 }
 

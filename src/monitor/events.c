@@ -8,7 +8,7 @@
 #define COMPARE_RUNNING 8
 
 /* A scan looks at as many cells as a ring has. */
-#define LOOKS_OF_SCAN (STAMPS_CELLS / 64)
+#define LOOKS_OF_SCAN (TIMESTAMPS_CELLS / 64)
 
 /* Without memory, it gets no time. */
 static void keep(struct look *look, const struct watched_event *found)
@@ -36,17 +36,17 @@ struct scan {
 	bool keeps_running;
 };
 
-static void on_event(const struct stamps_event *event, void *data)
+static void on_event(const struct timestamps_event *event, void *data)
 {
 	const struct scan *scan = data;
 	bool could_see = event->was_looked_at && event->launched_ns < scan->ring->scanned_at;
 
-	if (event->state != STAMPS_RUNNING || scan->keeps_running)
+	if (event->state != TIMESTAMPS_RUNNING || scan->keeps_running)
 		keep(scan->look, &(const struct watched_event){
 					 .ring = scan->ring,
 					 .event = *event,
 					 .unseen = could_see ? scan->ring->scanned_at : 0,
-					 .seen = event->state == STAMPS_ENDED ? look_now(scan->look) : scan->began,
+					 .seen = event->state == TIMESTAMPS_ENDED ? look_now(scan->look) : scan->began,
 				 });
 }
 
@@ -56,17 +56,17 @@ static void scan(struct look *look, struct watched_ring *ring, bool keeps_runnin
 
 	if (!purse_pay(LOOKS_OF_SCAN))
 		return;
-	uint64_t lost = stamps_scan(&ring->reader, running, on_event, &how);
+	uint64_t lost = timestamps_scan(&ring->reader, running, on_event, &how);
 
 	ring->scanned_at = how.began;
 	ring->gpu->taken.lost += lost;
 	if (lost > 0)
-		times_lose(&ring->gpu->times, stamps_oldest(&ring->reader));
+		times_lose(&ring->gpu->times, timestamps_oldest(&ring->reader));
 }
 
 void look_events_ended(struct look *look, struct watched_ring *ring)
 {
-	scan(look, ring, false, STAMPS_CELLS);
+	scan(look, ring, false, TIMESTAMPS_CELLS);
 }
 
 void look_events_some(struct look *look, struct watched_ring *ring)
@@ -76,5 +76,5 @@ void look_events_some(struct look *look, struct watched_ring *ring)
 
 void look_events_all(struct look *look, struct watched_ring *ring)
 {
-	scan(look, ring, true, STAMPS_CELLS);
+	scan(look, ring, true, TIMESTAMPS_CELLS);
 }

@@ -67,12 +67,12 @@ static struct watched_name *locate(struct watched_ring *ring, uint64_t function)
 
 void look_functions_read(struct look *look, struct watched_ring *ring)
 {
-	unsigned int count = stamps_names_count(ring->reader.ring);
-	char text[STAMPS_NAME_MAX + 1];
+	unsigned int count = timestamps_names_count(ring->reader.ring);
+	char text[TIMESTAMPS_NAME_MAX + 1];
 	uint64_t function;
 
 	for (; ring->names_read < count && purse_pay_bytes(sizeof text); ring->names_read++) {
-		if (stamps_read_name(ring->reader.ring, ring->names_read, &function, text) && function != 0)
+		if (timestamps_read_name(ring->reader.ring, ring->names_read, &function, text) && function != 0)
 			*locate(ring, function) = (struct watched_name){.function = function, .index = index_of(look, text)};
 	}
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define NODES_MAX (16 * STAMPS_NODES) /* that are read in one take: a hostile process names any number */
+#define NODES_MAX (16 * TIMESTAMPS_NODES) /* that are read in one take: a hostile process names any number */
 
 static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_t exec)
 {
@@ -34,11 +34,11 @@ static struct watched_graph *graph_for(struct look *look, struct watched_ring *r
 /* A hostile process names any numbers: the work is that of all cells at most. */
 static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last, uint64_t end)
 {
-	if (last >= STAMPS_IS_NODE)
+	if (last >= TIMESTAMPS_IS_NODE)
 		last = 0;
-	if (first > last || last - first >= STAMPS_NODES)
+	if (first > last || last - first >= TIMESTAMPS_NODES)
 		first = last + 1;
-	if (end < last || end - last >= STAMPS_NODES)
+	if (end < last || end - last >= TIMESTAMPS_NODES)
 		end = last;
 	if (graph->first != first || graph->last != last) {
 		graph->order = (struct node_order){.front = 0};
@@ -72,7 +72,7 @@ struct search {
 	const struct watched_ring *ring;
 };
 
-static const struct node_order *order_of(void *data, const struct stamps_event *event)
+static const struct node_order *order_of(void *data, const struct timestamps_event *event)
 {
 	const struct search *search = data;
 	bool may_search = search->look->nodes_read < NODES_MAX;
@@ -92,28 +92,29 @@ static void take_functions(struct look *look, struct watched_ring *ring, const s
 	uint64_t function = 0;
 
 	for (uint64_t number = graph->last + 1; number <= graph->end && look->nodes_read < NODES_MAX; number++, look->nodes_read++) {
-		uint64_t nodes = stamps_read_function(ring->reader.ring, number, graph->exec, &function);
+		uint64_t nodes = timestamps_read_function(ring->reader.ring, number, graph->exec, &function);
 
 		if (nodes > 0)
 			look_functions_find(look, ring, function)->instances += nodes * replays;
 	}
 }
 
-/* Those that have a cell are samples, once for each of their stamps. */
+/* Those that have a cell are samples, once for each of their timestamps. */
 static void take_nodes(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
 {
-	const struct node_stamps *nodes = &look->nodes;
+	const struct node_timestamps *nodes = &look->nodes;
 	uint64_t duration;
 
 	for (unsigned int i = 0; i < nodes->count; i++) {
-		const struct stamps_node_event *node = &nodes->nodes[i];
+		const struct timestamps_node_event *node = &nodes->nodes[i];
 
-		if (node->stamp_ns > graph->sampled && node_stamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
+		if (node->timestamp_ns > graph->sampled &&
+		    node_timestamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
 			durations_add(&look_functions_find(look, ring, node->function)->durations, duration);
 			ring->gpu->taken.timed++;
 		}
 	}
-	graph->sampled = nodes->nodes[nodes->count - 1].stamp_ns;
+	graph->sampled = nodes->nodes[nodes->count - 1].timestamp_ns;
 }
 
 /* One kernel alone has nothing in front. */
@@ -128,10 +129,10 @@ static const struct times_ways *ways_of(const struct watched_ring *ring, const s
 static bool read_nodes(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
 {
 	bool waits = graph->replays.first < graph->replays.next && graph->first <= graph->last;
-	struct stamps_node_event latest;
+	struct timestamps_node_event latest;
 	bool may_have = waits && (graph->order.latest == 0 ||
-	                          !stamps_read_node(ring->reader.ring, graph->order.latest, &latest) ||
-	                          latest.stamp_ns > graph->seen_end);
+	                          !timestamps_read_node(ring->reader.ring, graph->order.latest, &latest) ||
+	                          latest.timestamp_ns > graph->seen_end);
 
 	if (!may_have || look->nodes_read >= NODES_MAX)
 		return false;
@@ -140,8 +141,8 @@ static bool read_nodes(struct look *look, const struct watched_ring *ring, struc
 	uint64_t watched = graph->order.latest;
 
 	look->nodes_read += (unsigned int)(graph->last - graph->first + 1);
-	bool has_end = node_stamps_read(&look->nodes, ring->reader.ring, graph->exec, graph->first, graph->last, is_idle,
-	                                &graph->order) &&
+	bool has_end = node_timestamps_read(&look->nodes, ring->reader.ring, graph->exec, graph->first, graph->last,
+	                                    is_idle, &graph->order) &&
 	               look->nodes.end > graph->seen_end;
 
 	if (graph->order.latest != watched)
@@ -157,7 +158,7 @@ static void compare_graph(const struct look *look, const struct watched_ring *ri
 	const struct times_calibration *calibration = &ring->gpu->times.calibration;
 	uint64_t launched = replays->launched[replays->first % REPLAYS_WAITING];
 
-	times_compare(&ring->gpu->times, &(const struct times_kernel){.stamp_ns = look->nodes.end},
+	times_compare(&ring->gpu->times, &(const struct times_kernel){.timestamp_ns = look->nodes.end},
 	              launched + calibration->latency_least_ns + calibration->plain.release_ns, look_now(look));
 }
 
@@ -172,7 +173,7 @@ static void take_end(struct look *look, struct watched_ring *ring, struct watche
 		graph->tpcs = look->nodes.tpcs;
 		graph->seen_end = look->nodes.end;
 		uint64_t replays = replays_see_end(&graph->replays, &gpu->times, ways, end - ways->release_ns,
-		                                   node_stamps_length(&look->nodes, &gpu->times.calibration),
+		                                   node_timestamps_length(&look->nodes, &gpu->times.calibration),
 		                                   gpu->in_flight == 0, graph->tpcs);
 
 		take_functions(look, ring, graph, replays);
@@ -180,8 +181,8 @@ static void take_end(struct look *look, struct watched_ring *ring, struct watche
 	}
 }
 
-/* Nothing was in flight: what was launched before has ended. The stamp may come a little later; after another take it is not
- * waited for any more. */
+/* Nothing was in flight: what was launched before has ended. The timestamp may come a little later; after another take
+ * it is not waited for any more. */
 static void take_idle(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
 {
 	uint64_t dropped = replays_drop(&graph->replays, graph->idle_number);

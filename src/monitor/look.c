@@ -66,7 +66,7 @@ static void take_counts(struct look *look, bool is_first)
 static void tell_kernel(struct look *look, const struct watched_event *found, struct look_function *function,
                         uint64_t duration)
 {
-	const struct stamps_event *event = &found->event;
+	const struct timestamps_event *event = &found->event;
 	struct times *times = &found->ring->gpu->times;
 	const struct segment_partition *own = segment_find(&look->revision, found->ring->gpu->taken.pci);
 	bool is_borrowed = own && event->tpcs > tpcset_count(&own->set);
@@ -74,7 +74,7 @@ static void tell_kernel(struct look *look, const struct watched_event *found, st
 
 	if (is_borrowed && times_know_duration(times, duration) && duration > look->limit_ns)
 		function->overruns++;
-	if (look->kernels && times_convert(times, event->stamp_ns, event->launched_ns, &end))
+	if (look->kernels && times_convert(times, event->timestamp_ns, event->launched_ns, &end))
 		look->kernels[look->kernel_count++] = (struct look_kernel){
 			.pci = found->ring->gpu->taken.pci,
 			.launched_ns = event->launched_ns - (uint64_t)look->clock_offset,
@@ -85,17 +85,17 @@ static void tell_kernel(struct look *look, const struct watched_event *found, st
 
 static void add_kernel(struct look *look, const struct watched_event *found, uint64_t now)
 {
-	const struct stamps_event *event = &found->event;
+	const struct timestamps_event *event = &found->event;
 	struct watched_gpu *gpu = found->ring->gpu;
 	struct times_kernel kernel = {
 		.stream = event->stream,
 		.launched_ns = event->launched_ns,
-		.stamp_ns = event->stamp_ns,
+		.timestamp_ns = event->timestamp_ns,
 		.tpcs = event->tpcs,
 	};
 	uint64_t duration;
 
-	if (event->state == STAMPS_RUNNING) {
+	if (event->state == TIMESTAMPS_RUNNING) {
 		bool was_launched = event->launched_ns <= look->counted_at;
 
 		gpu->running += was_launched;
@@ -116,8 +116,8 @@ static void add_kernel(struct look *look, const struct watched_event *found, uin
 	}
 }
 
-/* A profiler writes its own release over ours: its kernels end, and have no stamp. Once may be by chance, since the GPU
- * writes the one before the other. */
+/* A profiler writes its own release over ours: its kernels end, and have no timestamp. Once may be by chance, since the
+ * GPU writes the one before the other. */
 static void find_profiler(struct watched_gpu *gpu)
 {
 	bool is_short = gpu->running > gpu->in_flight && !(gpu->taken.gaps & (LOOK_BIT(LOOK_NO_SLOTS) | LOOK_BIT(LOOK_REFUSED)));
@@ -131,10 +131,10 @@ static void give_up(struct look *look, struct watched_ring *ring)
 {
 	(void)look;
 	if (ring->gpu->taken.gaps & LOOK_BIT(LOOK_PROFILER) && ring->gpu->in_flight == 0)
-		stamps_give_up(&ring->reader);
+		timestamps_give_up(&ring->reader);
 }
 
-/* Meanwhile, kernels got no stamps: what is known of that stretch is not all, so it is left out. */
+/* Meanwhile, kernels got no timestamps: what is known of that stretch is not all, so it is left out. */
 static void leave_out_lapse(struct look *look, struct watched_gpu *gpu)
 {
 	if (look->has_lapsed) {
@@ -196,7 +196,7 @@ static void begin_telling(struct look *look)
 		look->kernels = calloc(look->found_count + 1, sizeof *look->kernels);
 }
 
-/* What was launched before the counts were read, and has no stamp afterwards, was in flight when they were read. */
+/* What was launched before the counts were read, and has no timestamp afterwards, was in flight when they were read. */
 static void take(struct look *look)
 {
 	begin_take(look);
@@ -213,12 +213,12 @@ static void take(struct look *look)
 	look_clocks_compare_events(look, before);
 	look_rings_each(look, look_functions_read);
 	for (size_t i = 0; i < look->found_count; i++) {
-		if (look->found[i].event.state == STAMPS_GRAPH_LAUNCHED)
+		if (look->found[i].event.state == TIMESTAMPS_GRAPH_LAUNCHED)
 			look_graphs_launched(look, &look->found[i]);
 	}
 	begin_telling(look);
 	for (size_t i = 0; i < look->found_count; i++) {
-		if (look->found[i].event.state != STAMPS_GRAPH_LAUNCHED)
+		if (look->found[i].event.state != TIMESTAMPS_GRAPH_LAUNCHED)
 			add_kernel(look, &look->found[i], now);
 	}
 	look_rings_each(look, look_graphs_take);

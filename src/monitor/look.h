@@ -2,12 +2,12 @@
  * Looking at what a process does with the GPUs: how long they were busy for it, and with which kernels.
  *
  * Counts (state/kernels/counts.h) are always there. Times are measured only while somebody looks: then the GPU writes
- * when each kernel has ended, into memory of the process's (state/kernels/stamps.h), and this reads it. Any number of
- * watchers may look at the same process. Looking ends by itself LOOK_LEASE_MS after the last look_take, also if the
+ * when each kernel has ended, into memory of the process's (state/kernels/timestamps.h), and this reads it. Any number
+ * of watchers may look at the same process. Looking ends by itself LOOK_LEASE_MS after the last look_take, also if the
  * watcher was killed.
  *
- * Who may change the process's partition may look: its user, and root. The process may be hostile: its numbers may then be
- * wrong, and nothing worse happens.
+ * Who may change the process's partition may look: its user, and root. The process may be hostile: its numbers may then
+ * be wrong, and nothing worse happens.
  *
  * A number that is not known is not 0: see is_time_known.
  */
@@ -58,7 +58,8 @@ struct look_gpu {
 	uint64_t kernels;     /* that have ended, exact (state/kernels/counts.h); also where no time is known */
 	uint64_t timed;       /* of them, those whose end was seen */
 	uint64_t lost;        /* of them, those whose time was overwritten before it was read, or while looking had ended */
-	uint64_t span_ns;     /* how long this took, without the stretches from which stamps are lost: BUSY% is busy of span */
+	uint64_t span_ns; /* how long this took, without the stretches from which timestamps are lost: BUSY% is busy of
+	                     span */
 	uint64_t busy_ns;     /* at least one kernel was on the GPU; under MPS also while all of them waited for a neighbour's */
 	uint64_t tpc_ns;      /* the same times the TPCs that the kernels had; where they overlap, the most of them */
 	uint64_t busy_error_ns; /* by how much busy_ns may be wrong, if the clocks are */

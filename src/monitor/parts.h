@@ -2,7 +2,7 @@
  * The parts of a look (look.h), each in its file:
  *
  *   look.c            GPUs, what counts say of them, and the order in which a take asks the others
- *   rings.c      the rings in which the process's contexts leave their stamps
+ *   rings.c      the rings in which the process's contexts leave their timestamps
  *   functions.c  the functions that have names there
  *   events.c     what has come since the last take
  *   clocks.c     how the GPUs' clocks go, by what has come
@@ -14,10 +14,10 @@
 #define NVTASKSET_MONITOR_PARTS_H
 
 #include "look.h"
-#include "monitor/estimate/node_stamps.h"
+#include "monitor/estimate/node_timestamps.h"
 #include "monitor/estimate/replays.h"
 #include "state/kernels/counts_read.h"
-#include "state/kernels/stamps_read.h"
+#include "state/kernels/timestamps_read.h"
 #include "state/segment/edit.h"
 
 /* So long after a GPU has shown something, its clock is of interest. */
@@ -30,11 +30,11 @@ struct watched_gpu {
 	struct look_gpu taken;
 	struct times times;
 	uint64_t ended;             /* kernels, when they were last read */
-	uint64_t running, in_flight; /* of the current take: by stamps, by counts */
+	uint64_t running, in_flight; /* of the current take: by timestamps, by counts */
 	unsigned int graphs;        /* in its rings */
 	uint64_t found_at;          /* the last time when there was something to see; 0: never */
 	bool misses_graph;          /* in this take, one was launched that does not tell its end */
-	bool was_short;             /* in the last take, more kernels had no stamp than were in flight */
+	bool was_short;             /* in the last take, more kernels had no timestamp than were in flight */
 	bool has_ring;
 };
 
@@ -52,9 +52,10 @@ struct watched_graph {
 	uint64_t exec, first, last, end;
 	unsigned int kernels, tpcs;
 	struct node_order order;
-	uint64_t seen_end;    /* the stamp of the last end that was taken */
-	uint64_t sampled;     /* the last stamp of a node that was taken */
-	uint64_t polled_end, polled_at; /* the stamp of the latest node, when that was looked at closely, and when that was */
+	uint64_t seen_end;    /* the timestamp of the last end that was taken */
+	uint64_t sampled;     /* the last timestamp of a node that was taken */
+	uint64_t polled_end,
+	    polled_at; /* the timestamp of the latest node, when that was looked at closely, and when that was */
 	uint64_t idle_number; /* the launches before it had ended by the last take */
 	struct replays replays;
 };
@@ -65,10 +66,10 @@ struct watched_name {
 	unsigned int index;
 };
 
-#define LOOK_NAMES (2 * STAMPS_FUNCTIONS)
+#define LOOK_NAMES (2 * TIMESTAMPS_FUNCTIONS)
 
 struct watched_ring {
-	struct stamps_reader reader;
+	struct timestamps_reader reader;
 	struct watched_gpu *gpu;
 	uint64_t scanned_at; /* when the last scan began */
 	unsigned int names_read;
@@ -80,7 +81,7 @@ struct watched_ring {
 /* An event of the current take. */
 struct watched_event {
 	struct watched_ring *ring;
-	struct stamps_event event;
+	struct timestamps_event event;
 	uint64_t unseen, seen;
 };
 
@@ -90,7 +91,7 @@ struct look {
 	uint64_t user; /* the process's */
 	struct {
 		uint64_t inode;
-		const struct stamps_memory *memory;
+		const struct timestamps_memory *memory;
 		struct watched_ring *rings[COUNTS_PLACES];
 	} areas[SEGMENT_AREAS];
 	uint32_t gaps; /* of all GPUs, in this take */
@@ -109,7 +110,7 @@ struct look {
 	struct segment_revision revision;
 	struct look_kernel *kernels; /* of this take; room for all events of it */
 	size_t kernel_count;
-	struct node_stamps nodes; /* of the graph that is looked at */
+	struct node_timestamps nodes; /* of the graph that is looked at */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */
 	bool has_lapsed;         /* it had ended when this take began */
@@ -164,9 +165,9 @@ void look_events_all(struct look *look, struct watched_ring *ring);
 
 /* --- clocks.c ---------------------------------------------------------------------------------------------------- */
 
-/* A stamp that could not be seen yet at `unseen`, and could at `seen`. */
-void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
-                         uint64_t seen);
+/* A timestamp that could not be seen yet at `unseen`, and could at `seen`. */
+void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                         uint64_t unseen, uint64_t seen);
 
 /* Those of the events of the take from this one on. */
 void look_clocks_compare_events(struct look *look, size_t from);

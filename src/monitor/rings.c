@@ -62,7 +62,7 @@ void look_rings_leave(struct look *look, unsigned int number)
 /* After an exec, the areas are others. */
 static void find_area(struct look *look, int directory, unsigned int number)
 {
-	const struct segment_area *area = &look->editor.segment.memory->stamps[number];
+	const struct segment_area *area = &look->editor.segment.memory->timestamps[number];
 	uint64_t inode = atomic_load_explicit(&area->inode, memory_order_acquire);
 
 	if (inode != look->areas[number].inode) {
@@ -72,7 +72,7 @@ static void find_area(struct look *look, int directory, unsigned int number)
 			look->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
 			                                      sizeof *look->areas[number].memory);
 	}
-	if (inode != 0 && !area_is(look->areas[number].memory, &area_of_stamps))
+	if (inode != 0 && !area_is(look->areas[number].memory, &area_of_timestamps))
 		look->gaps |= LOOK_BIT(LOOK_CLOSED);
 }
 
@@ -90,27 +90,28 @@ static void find_areas(struct look *look)
 }
 
 /* A ring that was not there when we began to look is read from its first launch on. */
-static struct watched_ring *open_ring(struct look *look, const struct stamps *stamps, bool is_first)
+static struct watched_ring *open_ring(struct look *look, const struct timestamps *timestamps, bool is_first)
 {
-	struct watched_gpu *gpu = look->ring_count < LOOK_RINGS_MOST ? look_gpu_for(look, stamps->pci) : NULL;
+	struct watched_gpu *gpu = look->ring_count < LOOK_RINGS_MOST ? look_gpu_for(look, timestamps->pci) : NULL;
 	struct watched_ring *ring = gpu && look_take_memory(look, sizeof *ring) ? calloc(1, sizeof *ring) : NULL;
 
 	if (ring) {
 		look->ring_count++;
 		ring->gpu = gpu;
-		ring->reader.ring = stamps;
+		ring->reader.ring = timestamps;
 		if (is_first)
-			stamps_reader_begin(&ring->reader, stamps);
+			timestamps_reader_begin(&ring->reader, timestamps);
 	}
 	return ring;
 }
 
-static uint32_t gaps_of_ring(const struct stamps *stamps)
+static uint32_t gaps_of_ring(const struct timestamps *timestamps)
 {
-	uint64_t gaps = atomic_load(&stamps->gaps);
+	uint64_t gaps = atomic_load(&timestamps->gaps);
 
-	return (gaps >> STAMPS_NO_SLOTS & 1 ? LOOK_BIT(LOOK_NO_SLOTS) : 0) |
-	       (gaps >> STAMPS_REFUSED & 1 ? LOOK_BIT(LOOK_REFUSED) : 0) | (gaps >> STAMPS_SLOT_USED & 1 ? LOOK_BIT(LOOK_PROFILER) : 0);
+	return (gaps >> TIMESTAMPS_NO_SLOTS & 1 ? LOOK_BIT(LOOK_NO_SLOTS) : 0) |
+	       (gaps >> TIMESTAMPS_REFUSED & 1 ? LOOK_BIT(LOOK_REFUSED) : 0) |
+	       (gaps >> TIMESTAMPS_SLOT_USED & 1 ? LOOK_BIT(LOOK_PROFILER) : 0);
 }
 
 static void set_shared(struct watched_gpu *gpu, bool is_shared_by_mps)
@@ -121,12 +122,12 @@ static void set_shared(struct watched_gpu *gpu, bool is_shared_by_mps)
 
 static void find_rings(struct look *look, unsigned int number, bool is_first)
 {
-	const struct stamps_memory *memory = look->areas[number].memory;
+	const struct timestamps_memory *memory = look->areas[number].memory;
 
-	for (unsigned int i = 0; area_is(memory, &area_of_stamps) && i < COUNTS_PLACES; i++) {
+	for (unsigned int i = 0; area_is(memory, &area_of_timestamps) && i < COUNTS_PLACES; i++) {
 		struct watched_ring **ring = &look->areas[number].rings[i];
 
-		if (!*ring && atomic_load(&memory->rings[i].magic) == STAMPS_MAGIC)
+		if (!*ring && atomic_load(&memory->rings[i].magic) == TIMESTAMPS_MAGIC)
 			*ring = open_ring(look, &memory->rings[i], is_first);
 		if (*ring) {
 			(*ring)->gpu->has_ring = true;

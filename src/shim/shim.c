@@ -14,10 +14,10 @@
 #include "inherit.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
-#include "launch/account/looking.h"
+#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/graphs.h"
-#include "launch/graphs/looking.h"
+#include "launch/graphs/timestamps.h"
 #include "launch/launch.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
@@ -64,7 +64,7 @@ static void use_segment(void)
 	account_use(&segment);
 	control_use(&segment);
 	graphs_use(&segment);
-	looking_use(&segment);
+	timestamps_use(&segment);
 }
 
 static void in_child(void)
@@ -78,7 +78,7 @@ static void in_child(void)
 	slot_after_fork();
 	graph_instances_after_fork();
 	graph_counts_after_fork();
-	looking_graphs_after_fork();
+	graph_timestamps_after_fork();
 	releases_after_fork();
 	control_after_fork();
 	if (segment_create_in_group(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, &parents.group,
@@ -144,7 +144,7 @@ static void on_subscribed(void)
 
 static void on_module_loaded(const void *cubin, size_t size)
 {
-	looking_functions_changed();
+	timestamps_functions_changed();
 	if (modules_launch_kernels(cubin, size))
 		violation_note(SEGMENT_LAUNCHED_BY_KERNELS);
 	control_module_loaded(cubin, size);

@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(memory, pristine, memory_size);
 	epoch_use(&segment);
 	partition_use(&segment);
-	looking_use(&segment);
+	timestamps_use(&segment);
 	account_use(&segment);
 	check_launch(1);
 	if (input.edited)

@@ -5,37 +5,38 @@
 /* So many launches before a kernel are looked at. */
 #define LAUNCHES_MOST 32
 
-/* The stamp of its last node, of whichever launch; TIMES_UNKNOWN where that is not known. */
-static uint64_t end_of(const struct stamps *ring, const struct stamps_event *graph, const struct node_order *order)
+/* The timestamp of its last node, of whichever launch; TIMES_UNKNOWN where that is not known. */
+static uint64_t end_of(const struct timestamps *ring, const struct timestamps_event *graph,
+                       const struct node_order *order)
 {
 	uint64_t latest = order ? order->latest : 0;
-	struct stamps_node_event node;
-	bool is_known = latest != 0 && latest >= graph->first && stamps_read_node(ring, latest, &node);
+	struct timestamps_node_event node;
+	bool is_known = latest != 0 && latest >= graph->first && timestamps_read_node(ring, latest, &node);
 
-	return is_known ? node.stamp_ns : TIMES_UNKNOWN;
+	return is_known ? node.timestamp_ns : TIMES_UNKNOWN;
 }
 
-static void add(struct times_graphs *graphs, const struct stamps_event *graph, uint64_t end)
+static void add(struct times_graphs *graphs, const struct timestamps_event *graph, uint64_t end)
 {
 	graphs->launched_ns = max_u64(graphs->launched_ns, graph->launched_ns);
-	graphs->stamp_ns = max_u64(graphs->stamp_ns, end);
+	graphs->timestamp_ns = max_u64(graphs->timestamp_ns, end);
 }
 
 /* Whether one of them may have waited for the other, in whatever streams they were. */
-static bool may_wait(const struct stamps_event *kernel, const struct stamps_event *graph)
+static bool may_wait(const struct timestamps_event *kernel, const struct timestamps_event *graph)
 {
-	return (kernel->stream & STAMPS_STREAM_UNKNOWN) == STAMPS_STREAM_UNKNOWN || kernel->stream == STAMPS_STREAM_LEGACY ||
-	       graph->stream == STAMPS_STREAM_LEGACY;
+	return (kernel->stream & TIMESTAMPS_STREAM_UNKNOWN) == TIMESTAMPS_STREAM_UNKNOWN ||
+	       kernel->stream == TIMESTAMPS_STREAM_LEGACY || graph->stream == TIMESTAMPS_STREAM_LEGACY;
 }
 
-/* A kernel before that runs, although this one has ended, has lost its stamp. */
-static bool ends_search(const struct stamps_event *before, const struct stamps_event *kernel)
+/* A kernel before that runs, although this one has ended, has lost its timestamp. */
+static bool ends_search(const struct timestamps_event *before, const struct timestamps_event *kernel)
 {
-	return before->stream == kernel->stream && before->state != STAMPS_RUNNING;
+	return before->stream == kernel->stream && before->state != TIMESTAMPS_RUNNING;
 }
 
-static void see_graph(struct times_kernel *kernel, const struct stamps *ring, const struct stamps_event *event,
-                      const struct stamps_event *graph, const struct node_order *order)
+static void see_graph(struct times_kernel *kernel, const struct timestamps *ring, const struct timestamps_event *event,
+                      const struct timestamps_event *graph, const struct node_order *order)
 {
 	if (graph->stream == event->stream)
 		add(&kernel->before, graph, end_of(ring, graph, order));
@@ -43,24 +44,26 @@ static void see_graph(struct times_kernel *kernel, const struct stamps *ring, co
 		add(&kernel->perhaps_before, graph, end_of(ring, graph, order));
 }
 
-void behind_find(struct times_kernel *kernel, const struct stamps *ring, const struct stamps_event *event,
+void behind_find(struct times_kernel *kernel, const struct timestamps *ring, const struct timestamps_event *event,
                  behind_order *order_of, void *data)
 {
 	bool has_graphs = atomic_load_explicit(&ring->nodes, memory_order_relaxed) > 0, is_found = !has_graphs;
 	uint64_t back = 1;
 
-	kernel->before = kernel->perhaps_before = (struct times_graphs){.stamp_ns = 0};
-	for (; !is_found && back <= LAUNCHES_MOST && back < event->number && kernel->before.stamp_ns != TIMES_UNKNOWN; back++) {
-		struct stamps_event before;
+	kernel->before = kernel->perhaps_before = (struct times_graphs){.timestamp_ns = 0};
+	for (;
+	     !is_found && back <= LAUNCHES_MOST && back < event->number && kernel->before.timestamp_ns != TIMES_UNKNOWN;
+	     back++) {
+		struct timestamps_event before;
 
-		if (!stamps_read_launch(ring, event->number - back, &before)) {
-			kernel->before.stamp_ns = TIMES_UNKNOWN;
+		if (!timestamps_read_launch(ring, event->number - back, &before)) {
+			kernel->before.timestamp_ns = TIMES_UNKNOWN;
 		} else {
 			is_found = ends_search(&before, event);
-			if (before.state == STAMPS_GRAPH_LAUNCHED)
+			if (before.state == TIMESTAMPS_GRAPH_LAUNCHED)
 				see_graph(kernel, ring, event, &before, order_of(data, &before));
 		}
 	}
 	if (!is_found && back > LAUNCHES_MOST)
-		kernel->before.stamp_ns = TIMES_UNKNOWN;
+		kernel->before.timestamp_ns = TIMES_UNKNOWN;
 }

@@ -1,9 +1,9 @@
 /*
  * When the launches of one graph were on the GPU: an estimate.
  *
- * Each launch of a graph writes its stamps over those of the launch before. A reader who looks now and then sees the end of
- * one launch of many, and how long it took. Between two that were seen, the launches one after the other are taken to be as
- * long as those that were seen.
+ * Each launch of a graph writes its timestamps over those of the launch before. A reader who looks now and then sees
+ * the end of one launch of many, and how long it took. Between two that were seen, the launches one after the other are
+ * taken to be as long as those that were seen.
  *
  * Times are the processor's. Nothing here reads a clock, or memory of others.
  */

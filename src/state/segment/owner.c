@@ -177,13 +177,13 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
-/* The areas (state/kernels/counts.h, state/kernels/stamps.h) have gone with the execution that made them, and so has
- * what it calls functions. */
+/* The areas (state/kernels/counts.h, state/kernels/timestamps.h) have gone with the execution that made them, and so
+ * has what it calls functions. */
 static void forget_execution(struct segment_memory *memory)
 {
 	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		atomic_store(&memory->areas[i].inode, 0);
-		atomic_store(&memory->stamps[i].inode, 0);
+		atomic_store(&memory->timestamps[i].inode, 0);
 	}
 	atomic_store(&memory->areas_made, 0);
 	atomic_store(&memory->gaps, 0);
