@@ -1,7 +1,7 @@
 /*
  * Usage: busy KERNELS
  *
- * How exactly is what somebody who looks (monitor/look.h) says of busy time, beside what kernels themselves saw on
+ * How exactly is what somebody who looks (monitor/monitor.h) says of busy time, beside what kernels themselves saw on
  * %globaltimer: from the first look of the first block to the last one of the last, with a block on each SM. For each length
  * there are up to KERNELS kernels, and the GPU is idle after each, for PAUSE µs or longer; PAUSE is 0 for kernels that are 50
  * in a row, behind each of which the GPU is idle for as long as it takes to begin the next one:
@@ -24,7 +24,7 @@
 #include "clock_pairs.h"
 #include "last_kernel.h"
 #include "own_times.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -128,18 +128,18 @@ static struct seen {
 } seen;
 
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
-static struct look *look;
+static struct monitor *look;
 
 /* GPUs on which nothing ran may say that they know nothing. */
 static void take_locked(void)
 {
-	struct look_times times;
+	struct monitor_times times;
 	struct error error;
 
-	if (look_take(look, &times, &error) < 0)
+	if (monitor_take(look, &times, &error) < 0)
 		bench_fail("%s", error.reason);
 	for (unsigned int i = 0; i < times.gpu_count; i++) {
-		const struct look_gpu *on = &times.gpus[i];
+		const struct monitor_gpu *on = &times.gpus[i];
 
 		seen.gaps |= on->gaps;
 		if (on->kernels > 0 || on->timed > 0 || on->busy_ns > 0) {
@@ -164,7 +164,7 @@ static struct seen take(void)
 
 static void *watch(void *data)
 {
-	for (;; bench_sleep(LOOK_TAKE_MS * NS_PER_MS))
+	for (;; bench_sleep(MONITOR_TAKE_MS * NS_PER_MS))
 		take();
 	return data;
 }
@@ -191,7 +191,7 @@ static void begin_to_watch(void)
 	int64_t begin = bench_now();
 	pthread_t watcher;
 
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		bench_fail("nobody can look: %s", error.reason);
 	while (bench_now() - begin < WARM_UP_NS) {

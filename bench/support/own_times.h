@@ -1,5 +1,5 @@
 /*
- * While somebody looks at this process (monitor/look.h): for programs that know better what was looked at. A process
+ * While somebody looks at this process (monitor/monitor.h): for programs that know better what was looked at. A process
  * must have a partition, and its kernels must be counted.
  */
 #ifndef OWN_TIMES_H

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "monitor/estimate/behind.h"
+#include "monitor/estimate/graph_times.h"
 #include "monitor/estimate/times.h"
 #include "state/kernels/timestamps_read.h"
 
@@ -101,7 +101,7 @@ static void on_event(const struct timestamps_event *event, void *data)
 	visit->last = event->number;
 	visit->visits++;
 	times_compare(visit->times, &kernel, event->was_looked_at, event->launched_ns);
-	behind_find(&kernel, ring, event, order_of, NULL);
+	graphs_before_find(&kernel, ring, event, order_of, NULL);
 	if (event->state == TIMESTAMPS_ENDED)
 		times_add(visit->times, &kernel, &duration);
 	else

@@ -1,12 +1,12 @@
 /*
- * When kernels were on the GPU: what a watcher estimates (monitor/look.h), beside what the kernels themselves saw on
+ * When kernels were on the GPU: what a watcher estimates (monitor/monitor.h), beside what the kernels themselves saw on
  * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate
  * (monitor/estimate/times.h).
  */
 #include "../cases.h"
 #include "base/clock.h"
 #include "gpu/qmd.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 #include "state/kernels/area.h"
 #include "state/kernels/counts_read.h"
 #include "state/kernels/timestamps_layout.h"
@@ -39,7 +39,7 @@ static struct seen {
 	struct durations durations[2];
 } seen;
 
-static struct look *look;
+static struct monitor *look;
 
 static bool is_open;
 
@@ -59,16 +59,16 @@ FIXTURE(open_test)
 
 static const char *const names[] = {"last", "nothing"};
 
-static void add(const struct look_times *times)
+static void add(const struct monitor_times *times)
 {
-	const struct look_gpu *on = NULL;
+	const struct monitor_gpu *on = NULL;
 
 	for (unsigned int i = 0; i < times->gpu_count; i++)
 		on = gpu.topology && pci_address_equal(times->gpus[i].pci, gpu.topology->pci) ? &times->gpus[i] : on;
 	if (!on)
 		return;
 	/* A simulated GPU is part of a program that may be interrupted for long: then its clock is not known well. */
-	uint32_t unsure = gpu_is_simulated() ? 1u << LOOK_CLOCKS : 0;
+	uint32_t unsure = gpu_is_simulated() ? 1u << MONITOR_CLOCKS : 0;
 
 	seen.kernels += on->kernels;
 	seen.timed += on->timed;
@@ -96,31 +96,31 @@ static uint64_t taken_at;
 
 static void take(void)
 {
-	struct look_times times;
+	struct monitor_times times;
 	uint64_t before_that = taken_at;
 
 	taken_at = process_clock_ns();
 	was_late = taken_at - before_that >= LEASE_NS;
-	assert_done(look_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, &error));
 	add(&times);
 }
 
 static void begin(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuCtxSynchronize());
 	take();
-	if (seen.gaps & 1 << LOOK_NO_SLOTS)
+	if (seen.gaps & 1 << MONITOR_NO_SLOTS)
 		gpu_skip("this GPU's launch descriptors have no slot that tells the time");
 	memset(&seen, 0, sizeof seen);
 }
 
 FIXTURE(end)
 {
-	look_end(look);
+	monitor_end(look);
 	look = NULL;
 	memset(&seen, 0, sizeof seen);
 }
@@ -385,7 +385,7 @@ static void launch_in_the_child(void)
 
 static void fork_while_looked_at(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);
 }
@@ -735,7 +735,7 @@ TEST(a_profiler)
 		take();
 	}
 	subscriber_close();
-	assert_int_equal(seen.gaps, 1 << LOOK_PROFILER);
+	assert_int_equal(seen.gaps, 1 << MONITOR_PROFILER);
 	assert_false(seen.is_known);
 	assert_each(seen.kernels, 3, seen.timed, 0);
 	/* It has gone. */

@@ -3,7 +3,7 @@
 #include "../sim/costs.h"
 #include "monitor/estimate/clock_fit.h"
 #include "monitor/estimate/durations.h"
-#include "monitor/estimate/replays.h"
+#include "monitor/estimate/graph_times.h"
 #include "monitor/estimate/shared_clock.h"
 #include "monitor/estimate/times.h"
 

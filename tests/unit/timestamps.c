@@ -4,8 +4,8 @@
 #include "state/segment/layout.h"
 
 #include "base/clock.h"
-#include "monitor/estimate/node_timestamps.h"
-#include "monitor/look.h"
+#include "monitor/estimate/graph_times.h"
+#include "monitor/monitor.h"
 #include "state/kernels/counts.h"
 #include "state/kernels/timestamps_read.h"
 #include "state/segment/edit.h"
@@ -45,7 +45,7 @@ static struct timestamps_areas areas;
 static struct counts_place *place;
 static struct timestamps *stamps;
 static struct timestamps_reader reader;
-static struct look *look; /* NULL: nobody looks */
+static struct monitor *look; /* NULL: nobody looks */
 
 static struct timestamps *take_ring(unsigned int number)
 {
@@ -70,7 +70,7 @@ FIXTURE(set_up)
 
 FIXTURE(tear_down)
 {
-	look_end(look);
+	monitor_end(look);
 	look = NULL;
 	counts_after_fork(&counts_areas);
 	timestamps_after_fork(&areas);
@@ -552,18 +552,18 @@ TEST(more_names_than_there_is_room_for)
 
 /* --- looking ---------------------------------------------------------------------------------------------------- */
 
-static struct look_times times;
+static struct monitor_times times;
 
 static void begin_look(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
 }
 
 static void take(void)
 {
-	assert_done(look_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, &error));
 }
 
 /* A kernel that ends now, by counts and stamps, on a GPU whose clock is a second ahead. */
@@ -597,7 +597,7 @@ TEST(looking)
 TEST(what_is_borrowed_is_told)
 {
 	begin_look();
-	look_tell_kernels(look, 100 * MS);
+	monitor_tell_kernels(look, 100 * MS);
 	run_kernel(0, true);
 	run_kernel(400 * MS, true);
 	tpcs_of_test = 9;
@@ -736,7 +736,7 @@ TEST(a_program_that_is_nearly_idle)
 	begin_look();
 	for (int i = 0; i < 3; i++) {
 		run_kernel_unseen();
-		assert_each(times.gpus[0].gaps, 1 << LOOK_CLOCKS, times.gpus[0].is_time_known, false);
+		assert_each(times.gpus[0].gaps, 1 << MONITOR_CLOCKS, times.gpus[0].is_time_known, false);
 		assert_each(times.gpus[0].kernels, 1, times.gpus[0].timed, 1);
 		/* Nor are those takes known in which it does nothing: else only these were. */
 		take();
@@ -760,7 +760,7 @@ TEST(a_profiler)
 	take();
 	assert_int_equal(times.gpus[0].gaps, 0);
 	take();
-	assert_each(times.gpus[0].gaps, 1 << LOOK_PROFILER, times.gpus[0].is_time_known, false);
+	assert_each(times.gpus[0].gaps, 1 << MONITOR_PROFILER, times.gpus[0].is_time_known, false);
 	/* It has gone. */
 	take();
 	run_kernel(0, true);
@@ -794,10 +794,10 @@ TEST(why_nothing_is_known)
 	timestamps_note_gap(stamps, TIMESTAMPS_REFUSED);
 	counts_note_gap(place, COUNTS_OLDER);
 	take();
-	assert_each(times.gpus[0].gaps, 1 << LOOK_REFUSED | 1 << LOOK_OLDER, times.gpus[0].is_time_known, false);
+	assert_each(times.gpus[0].gaps, 1 << MONITOR_REFUSED | 1 << MONITOR_OLDER, times.gpus[0].is_time_known, false);
 	counts_note_gap_everywhere(&segment, COUNTS_OFF);
 	take();
-	assert_int_equal(times.gpus[0].gaps, 1 << LOOK_REFUSED | 1 << LOOK_OLDER | 1 << LOOK_OFF);
+	assert_int_equal(times.gpus[0].gaps, 1 << MONITOR_REFUSED | 1 << MONITOR_OLDER | 1 << MONITOR_OFF);
 }
 
 TEST(the_file_is_closed)
@@ -806,7 +806,7 @@ TEST(the_file_is_closed)
 	begin_look();
 
 	take();
-	assert_true(times.gpus[0].gaps & 1 << LOOK_CLOSED);
+	assert_true(times.gpus[0].gaps & 1 << MONITOR_CLOSED);
 	assert_false(times.gpus[0].is_time_known);
 	areas.list[0].memory = NULL; /* for tear_down */
 }

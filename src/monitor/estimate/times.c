@@ -256,7 +256,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 	return is_known;
 }
 
-/* Long before this, clocks are compared more closely, if ends are seen at all (monitor/look.c). */
+/* Long before this, clocks are compared more closely, if ends are seen at all (monitor/monitor.c). */
 #define COARSE_NS 100000
 
 bool times_know_duration(const struct times *times, uint64_t duration_ns)

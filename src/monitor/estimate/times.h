@@ -30,8 +30,7 @@ struct times_ways {
 struct times_calibration {
 	struct times_ways plain;     /* a kernel of its own, also if it is all of a graph */
 	struct times_ways graph;     /* several kernels of a graph */
-	uint64_t
-	    front_ns; /* in a graph, from the timestamp of the driver's own kernel in front to the begin of the first */
+	uint64_t front_ns; /* in a graph, from the timestamp of the driver's own kernel in front to the begin of the first */
 	uint64_t paused_ns_per_ms;   /* by how much longer the latency is of a program that did not launch for so long */
 	uint64_t paused_most_ns;
 	uint64_t latency_least_ns;
@@ -51,7 +50,7 @@ struct times_kernel {
 		uint64_t launched_ns; /* the last of them */
 		uint64_t timestamp_ns; /* the last end, by the GPU's clock, whose launch it may be; 0: there are none;
 		                          TIMES_UNKNOWN */
-	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (behind.h); not used for one that runs */
+	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (graph_times.h); not used for one that runs */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX
