@@ -135,7 +135,7 @@ void board_file_close(struct board_file *board)
  * other. */
 #define BOARDS_OF_ONE 4
 
-struct monitor {
+struct look {
 	ino_t before; /* 0: any */
 	unsigned int boards; /* so many more of the process's */
 	bool is_found;
@@ -144,7 +144,7 @@ struct monitor {
 /* Also ends the look at a process that has too many. */
 static bool is_sought(int file, int number, void *context)
 {
-	struct monitor *look = context;
+	struct look *look = context;
 	ino_t found = board_file_check(file);
 
 	(void)number;
@@ -157,7 +157,7 @@ static bool is_sought(int file, int number, void *context)
 static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
 {
 	unsigned int most = DESCRIPTORS;
-	struct monitor look = {.before = before, .boards = BOARDS_OF_ONE};
+	struct look look = {.before = before, .boards = BOARDS_OF_ONE};
 	struct memfd_search memfds = {.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
 	                              .most = &most,
 	                              .link = BOARD_LINK,

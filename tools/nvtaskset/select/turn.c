@@ -28,7 +28,7 @@ struct ticket {
 };
 
 /* What the other processes' tickets say. */
-struct monitor {
+struct look {
 	const struct ticket *own;
 	uint64_t highest;
 	bool others_first;             /* another process comes before this one */
@@ -64,13 +64,13 @@ static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, 
 }
 
 /* Whether this one is to be waited for, of all that come before. */
-static bool is_nearer(const struct monitor *look, uint64_t number, uint64_t self)
+static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
 {
 	return look->before < 0 || number == 0 ||
 	       (look->before_number != 0 && comes_before(look->before_number, look->before_self, number, self));
 }
 
-static void wait_for_it(struct monitor *look, uint64_t number, uint64_t self, int file)
+static void wait_for_it(struct look *look, uint64_t number, uint64_t self, int file)
 {
 	int copy = is_nearer(look, number, self) ? fcntl(file, F_DUPFD_CLOEXEC, 3) : -1;
 
@@ -83,7 +83,7 @@ static void wait_for_it(struct monitor *look, uint64_t number, uint64_t self, in
 	}
 }
 
-static void compare(struct monitor *look, uint64_t number, uint64_t self, int file)
+static void compare(struct look *look, uint64_t number, uint64_t self, int file)
 {
 	uint64_t own = atomic_load(&look->own->number);
 
@@ -104,7 +104,7 @@ static void compare(struct monitor *look, uint64_t number, uint64_t self, int fi
  * one's ticket, which is skipped. */
 static bool look_at_ticket(int file, int number, void *context)
 {
-	struct monitor *look = context;
+	struct look *look = context;
 	struct stat status;
 	uint64_t words[2] = {0, 0}; /* what cannot be read yet counts as 0 */
 
@@ -115,7 +115,7 @@ static bool look_at_ticket(int file, int number, void *context)
 	return false;
 }
 
-static void look_at_process(struct monitor *look, pid_t pid)
+static void look_at_process(struct look *look, pid_t pid)
 {
 	struct memfd_search search = {.link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
 	char path[64];
@@ -129,13 +129,13 @@ static void look_at_process(struct monitor *look, pid_t pid)
 }
 
 /* Other users' tickets do not count. */
-static int look_at_all(struct monitor *look, const struct ticket *own, struct error *error)
+static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
 {
 	struct purses purses = {.wait_ms = 0};
 	struct pids pids;
 	uid_t owner;
 
-	*look = (struct monitor){.own = own, .before = -1};
+	*look = (struct look){.own = own, .before = -1};
 	if (pids_all(&pids, error) < 0)
 		return -1;
 	for (size_t i = 0; i < pids.count; i++) {
@@ -153,7 +153,7 @@ static int look_at_all(struct monitor *look, const struct ticket *own, struct er
 
 static int take_number(struct ticket *ticket, const char *option, const char *instead, struct error *error)
 {
-	struct monitor look;
+	struct look look;
 
 	if (look_at_all(&look, ticket, error) < 0)
 		return -1;
@@ -166,7 +166,7 @@ static int take_number(struct ticket *ticket, const char *option, const char *in
 	return 0;
 }
 
-static bool is_still_before(const struct monitor *look)
+static bool is_still_before(const struct look *look)
 {
 	uint64_t number = 0;
 	struct flock held = whole;
@@ -177,7 +177,7 @@ static bool is_still_before(const struct monitor *look)
 
 /* When the one before has had its turn, it is this one's, unless that one was ended: so most look at all processes only once
  * more, however many wait. */
-static void wait_for_one(struct monitor *look)
+static void wait_for_one(struct look *look)
 {
 	double start = clock_ms();
 
@@ -191,7 +191,7 @@ static void wait_for_one(struct monitor *look)
 int turn_wait(const char *option, const char *instead, struct error *error)
 {
 	static struct ticket *ticket;
-	struct monitor look = {.others_first = true};
+	struct look look = {.others_first = true};
 	double start = clock_ms();
 
 	if (ticket)
