@@ -52,19 +52,24 @@ static enum segment_source read_inherited(struct inheritance *inheritance)
 
 /* --- by /proc ------------------------------------------------------------------------------------------------------ */
 
-/* `is_out_of_reach`: the process has a segment, or may have one, and it cannot be opened. */
+/* `is_out_of_reach`: the process has a segment, or may have one, but we are not permitted to read it. */
 static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is_out_of_reach)
 {
 	struct segment segment;
 	struct error error; /* with it, segment_open searches everywhere */
-	enum segment_state state = segment_open(&segment, pid, &error);
+	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, inheritance);
 
-	*is_out_of_reach = state == SEGMENT_NOT_PERMITTED || state == SEGMENT_CLOSED;
-	return read_and_close(&segment, state == SEGMENT_FOUND, inheritance);
+	if (!found) {
+		enum segment_state state = segment_read_mapped(pid, &inheritance->revision);
+
+		found = state == SEGMENT_FOUND;
+		*is_out_of_reach = state == SEGMENT_NOT_PERMITTED;
+	}
+	return found;
 }
 
-/* Searches the ancestors, up to and including `root`. `out_of_reach`: the one whose segment cannot be opened, which
- * ends the search; otherwise 0. */
+/* Searches the ancestors, up to and including `root`. `out_of_reach`: the one whose segment we may not read, which ends
+ * the search; otherwise 0. */
 static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();

@@ -114,6 +114,56 @@ bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
 	return open_inherited(segment, pid, number, GROUP_TO_OBEY);
 }
 
+/* --- without a file ---------------------------------------------------------------------------------------- */
+
+/* Copies the process's segment from this address. False if that is not its segment. */
+static bool copy_memory(struct segment_memory *copy, int memory, uint64_t address, struct seeker *seeker)
+{
+	return pread(memory, copy, sizeof *copy, (off_t)address) == sizeof *copy && copy->magic == SEGMENT_MAGIC &&
+	       copy->version == SEGMENT_VERSION && copy->size == sizeof *copy && identity_matches(copy->owner, who(seeker));
+}
+
+static enum segment_state read_mapped(pid_t pid, struct segment_revision *revision)
+{
+	struct segment_memory copy;
+	struct seeker seeker = {.pid = pid};
+	struct segment segment = segment_in(&copy);
+	enum segment_state state = SEGMENT_NOT_OURS;
+	char line[512];
+	struct mapping mapping;
+	uint64_t number;
+	FILE *maps = proc_stream(pid, "maps");
+
+	if (!maps && (errno == EACCES || errno == EPERM))
+		state = SEGMENT_NOT_PERMITTED;
+	int memory = proc_open(pid, "mem", O_RDONLY);
+
+	while (maps && state != SEGMENT_FOUND && fgets(line, sizeof line, maps)) {
+		if (!strstr(line, SEGMENT_LINK) || !mapping_parse(&mapping, line))
+			continue;
+		state = SEGMENT_NOT_PERMITTED;
+		if (memory >= 0 && copy_memory(&copy, memory, mapping.start, &seeker) &&
+		    segment_read(&segment, revision, &number))
+			state = SEGMENT_FOUND;
+	}
+	if (maps)
+		fclose(maps);
+	if (memory >= 0)
+		close(memory);
+	return state;
+}
+
+/* What another user's process has mapped may be a file of any file system, and to read it takes as long as that likes. */
+enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision)
+{
+	enum segment_state state = SEGMENT_NOT_OURS;
+	uid_t owner;
+
+	if (proc_owner(pid, &owner))
+		state = owner == geteuid() ? read_mapped(pid, revision) : SEGMENT_NOT_PERMITTED;
+	return state;
+}
+
 /* --- why there is none ---------------------------------------------------------------------------------- */
 
 /* A process has any number of mappings, and says of itself where its environment lies: that may be all of its memory. More

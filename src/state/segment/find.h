@@ -25,6 +25,10 @@ bool segment_is_expected(pid_t pid);
 enum segment_state segment_absence(pid_t pid);
 const char *segment_absence_text(enum segment_state state);
 
+/* Reads the revision in force from the memory of a process that has closed the file. SEGMENT_FOUND; _NOT_OURS if it has
+ * none; _NOT_PERMITTED if the kernel does not let this process read it. */
+enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision);
+
 /* Opens the group of a process, for changing: of its own segment, or of the one that it shares with an ancestor. False if it
  * is in none, or that cannot be reached; or if it is not the group of this user, or of the process's: anybody may say that he is
  * in root's. */
