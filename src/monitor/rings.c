@@ -1,11 +1,11 @@
 #include "base/clock.h"
+#include "base/proc.h"
 #include "parts.h"
 #include "state/kernels/area.h"
 #include "state/segment/edit.h"
 #include "state/segment/layout.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -79,10 +79,7 @@ static void find_area(struct monitor *monitor, int directory, unsigned int numbe
 
 static void find_areas(struct monitor *monitor)
 {
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)monitor->editor.pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = proc_open(monitor->editor.pid, "fd", O_RDONLY | O_DIRECTORY);
 
 	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
 		find_area(monitor, directory, i);
