@@ -7,10 +7,10 @@
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
-#include "driver/modules.h"
 #include "driver/releases.h"
 #include "driver/slot.h"
 #include "events.h"
+#include "gpu/cubin.h"
 #include "inherit.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
@@ -145,7 +145,7 @@ static void on_subscribed(void)
 static void on_module_loaded(const void *cubin, size_t size)
 {
 	timestamps_functions_changed();
-	if (modules_launch_kernels(cubin, size))
+	if (cubin_launches_kernels(cubin, size))
 		violation_note(SEGMENT_LAUNCHED_BY_KERNELS);
 	control_module_loaded(cubin, size);
 }

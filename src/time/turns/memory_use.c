@@ -2,7 +2,7 @@
 
 #include "base/proc.h"
 #include "driver/functions.h"
-#include "driver/modules.h"
+#include "gpu/cubin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ enum segment_time_state memory_use_of_call(const struct call *call)
 
 enum segment_time_state memory_use_of_module(const void *cubin, size_t size)
 {
-	return modules_have_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
+	return cubin_has_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
 }
 
 /* --- a program that was running already ------------------------------------------------------------------------------- */
