@@ -1,7 +1,7 @@
 /*
  * The parts of a monitor (monitor.h), each in its file:
  *
- *   monitor.c      GPUs, what counts say of them, and the order in which a take asks the others
+ *   monitor.c    GPUs, what counts say of them, and the order in which a take asks the others
  *   rings.c      the rings in which the process's contexts leave their timestamps
  *   functions.c  the functions that have names there
  *   events.c     what has come since the last take
@@ -53,8 +53,7 @@ struct watched_graph {
 	struct node_order order;
 	uint64_t seen_end;    /* the timestamp of the last end that was taken */
 	uint64_t sampled;     /* the last timestamp of a node that was taken */
-	uint64_t polled_end,
-	    polled_at; /* the timestamp of the latest node, when that was looked at closely, and when that was */
+	uint64_t polled_end, polled_at; /* the timestamp of the latest node, when that was looked at closely, and when that was */
 	uint64_t idle_number; /* the launches before it had ended by the last take */
 	struct replays replays;
 };
