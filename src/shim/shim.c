@@ -81,8 +81,8 @@ static void in_child(void)
 	graph_timestamps_after_fork();
 	releases_after_fork();
 	control_after_fork();
-	if (segment_create_in_group(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, &parents.group,
-	                            segment_group_descriptor(&parents), NULL) == 0) {
+	if (segment_create(&segment, &forked[own_fork], &parents.group, segment_group_descriptor(&parents),
+	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		counter_slots_free();
@@ -199,9 +199,8 @@ static int have_segment(bool *is_new, struct error *error)
 	/* There is a partition, although the environment may not name it: warnings are printed from now on. */
 	if (!*is_new)
 		log_wake();
-	result = identity_is_privileged()
-	                 ? segment_create(&segment, &inheritance.revision, -1, &why)
-	                 : segment_replace(&segment, &inheritance.revision, &inheritance.group, inheritance.descriptor, &why);
+	result = segment_create(&segment, &inheritance.revision, &inheritance.group, inheritance.descriptor,
+	                        identity_is_privileged() ? -1 : SEGMENT_OF_BEFORE, &why);
 	if (result < 0)
 		result = make_private_segment(&inheritance, why.reason, error);
 	group_close(&inheritance.group);

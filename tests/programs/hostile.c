@@ -36,7 +36,7 @@ static void make_segment_on(unsigned int bus)
 	struct error error;
 
 	tpcset_add_range(&revision.partitions[0].set, 0, 3);
-	if (segment_create(&segment, &revision, -1, &error) < 0)
+	if (segment_create(&segment, &revision, NULL, -1, -1, &error) < 0)
 		errx(1, "%s", error.reason);
 	segment_set_at_work(&segment);
 }

@@ -210,7 +210,7 @@ static void have_partition(void)
 
 	load_a_driver();
 	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	if (segment_create(&owned, &revision, -1, NULL) < 0)
+	if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
 		_exit(1);
 	segment_set_at_work(&owned);
 }
@@ -272,7 +272,7 @@ static void obey(char order)
 		break;
 	case 'n': /* as a program that has gained privileges */
 		segment_close(&owned);
-		if (segment_create(&owned, &revision, -1, NULL) < 0)
+		if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
 			_exit(1);
 		segment_set_at_work(&owned);
 		break;

@@ -180,7 +180,7 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 	assert_int_equal(group_create(&group, "", &revision, NULL), 0);
 	int descriptor = dup(group.file);
 
-	assert_int_equal(segment_create_in_group(&member, &revision, -1, &group, descriptor, NULL), 0);
+	assert_int_equal(segment_create(&member, &revision, &group, descriptor, -1, NULL), 0);
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	uint64_t before = segment_revision_number(&member);
 
