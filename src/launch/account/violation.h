@@ -7,7 +7,6 @@
 
 #include "state/segment/segment.h"
 
-
 /* A launch, a graph or a module does, for this reason. */
 void violation_note(enum segment_reason reason);
 

@@ -2,7 +2,6 @@
 #include "timestamps_layout.h"
 #include "state/segment/layout.h"
 
-
 #include <string.h>
 
 static void store(_Atomic uint64_t *word, uint64_t value)
