@@ -140,7 +140,8 @@ static bool read_shared(struct claim *claim)
 	struct segment segment;
 	uint64_t number;
 	int file;
-	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
+	bool found = segment_open_inherited(&segment, claim->pid, &file, GROUP_TO_OBEY) &&
+	             segment_read(&segment, &claim->revision, &number);
 
 	claim->root = 0;
 	if (found) {

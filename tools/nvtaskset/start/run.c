@@ -213,7 +213,7 @@ static void membership_begin(struct membership *membership, const struct segment
 		group_create(&membership->group, options->group ? options->group : "", revision, NULL);
 	if (membership->group.memory)
 		descriptor = group_keep(&membership->group, membership->former, membership->descriptor);
-	segment_replace(&segment, revision, &membership->group, descriptor, NULL);
+	segment_create(&segment, revision, &membership->group, descriptor, SEGMENT_OF_BEFORE, NULL);
 }
 
 /* --- COMMAND -------------------------------------------------------------------------------------------------------- */

@@ -184,7 +184,7 @@ static int show(struct subject *subject, struct error *error)
 		.update = update,
 		.draw = draw,
 		.take_keys = take_keys,
-		.meanwhile = {.act = keep_up, .context = subject, .every_ms = LOOK_TAKE_MS},
+		.meanwhile = {.act = keep_up, .context = subject, .every_ms = MONITOR_TAKE_MS},
 		.is_data = options->json,
 		.is_measured = true,
 	};
