@@ -142,7 +142,7 @@ four_have_launched() {
 	PROGRAM=$!
 	wait_until four_have_launched
 	nvtaskset -l --json >"$WORK/json"
-	run jq -c '[.processes[] | select(.uploads > 0)] | map(.group.id) as $ids | [length, ($ids | unique | length),
+	run jq -c --arg name "$WORK/split" '[.processes[] | select(.uploads > 0 and (.command | contains($name)))] | map(.group.id) as $ids | [length, ($ids | unique | length),
 		(map([.quota.run_us, .quota.period_us, .rank.weight]) | unique)]' "$WORK/json"
 	[ "$output" = "[4,1,[[30000,100000,200]]]" ]
 	pkill -KILL -f "$WORK/split"
