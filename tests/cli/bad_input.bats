@@ -156,16 +156,15 @@ load helpers
 	refuses "--attach: only with -p" nv --attach -t 0-7 true
 	refuses "--attach: not with -l; only with -p" nv --attach -l
 	refuses "--strict: only with a COMMAND" nvtaskset --strict -tp 3 $$
-	refuses "--strict: only with a COMMAND" nvtaskset --strict -p $$
 	refuses "--strict: not with -l; only with a COMMAND" nvtaskset --strict -l
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
-	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
-	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET and 'system enable'" nvtaskset --dry-run -l
 	refuses "--mps: not with -l; only with a COMMAND" nvtaskset --mps off -l
-	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl
+	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow --group=g; do
+		refuses "${option%=*}: not with -l; only with a COMMAND and -p" nvtaskset "$option" -l
+	done
 	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl 0-7
 	refuses "-g: not with -T; only with a COMMAND and -p" nvtaskset -Tg 2 ./app
 	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7

@@ -108,7 +108,6 @@ lacks_room_for_the_thread() {
 	refuses "--quota 0.1%: less than 1ms of the time in each period; --quota 1%/1s has longer periods" \
 		nvtaskset --quota 0.1% -t 0-7 true
 	refuses "--quota 30ms/20ms: more time than the period has" nvtaskset --quota 30ms/20ms -t 0-7 true
-	refuses "--quota: not with -l; only with a COMMAND and -p" nvtaskset --quota 30% -l
 }
 
 @test "a program that was started without us, and may be a client of MPS: held back" {
