@@ -24,7 +24,7 @@ static inline void peer_begin(struct peer_process *peer, struct pci_address pci)
 	struct error error;
 
 	*peer = (struct peer_process){.areas = {.count = 0}};
-	if (segment_create(&peer->segment, &nothing, -1, &error) < 0 || board_join(&error) < 0)
+	if (segment_create(&peer->segment, &nothing, NULL, -1, -1, &error) < 0 || board_join(&error) < 0)
 		abort();
 	segment_set_at_work(&peer->segment);
 	peer->place = counts_take(&peer->areas, &peer->segment, pci, UINT64_MAX, 0, &error);

@@ -1,7 +1,7 @@
 /*
  * Usage: busy KERNELS
  *
- * How exactly is what somebody who looks (monitor/look.h) says of busy time, beside what kernels themselves saw on
+ * How exactly is what somebody who looks (monitor/monitor.h) says of busy time, beside what kernels themselves saw on
  * %globaltimer: from the first look of the first block to the last one of the last, with a block on each SM. For each length
  * there are up to KERNELS kernels, and the GPU is idle after each, for PAUSE µs or longer; PAUSE is 0 for kernels that are 50
  * in a row, behind each of which the GPU is idle for as long as it takes to begin the next one:
@@ -24,7 +24,7 @@
 #include "clock_pairs.h"
 #include "last_kernel.h"
 #include "own_times.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static struct bench_gpu gpu;
 static CUfunction last;
 static CUdeviceptr looks;
 static unsigned int blocks;
-static const struct stamps *ring;
+static const struct timestamps *ring;
 
 /* --- kernels that know when they ran ---------------------------------------------------------------------------- */
 
@@ -128,18 +128,18 @@ static struct seen {
 } seen;
 
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
-static struct look *look;
+static struct monitor *look;
 
 /* GPUs on which nothing ran may say that they know nothing. */
 static void take_locked(void)
 {
-	struct look_times times;
+	struct monitor_times times;
 	struct error error;
 
-	if (look_take(look, &times, &error) < 0)
+	if (monitor_take(look, &times, &error) < 0)
 		bench_fail("%s", error.reason);
 	for (unsigned int i = 0; i < times.gpu_count; i++) {
-		const struct look_gpu *on = &times.gpus[i];
+		const struct monitor_gpu *on = &times.gpus[i];
 
 		seen.gaps |= on->gaps;
 		if (on->kernels > 0 || on->timed > 0 || on->busy_ns > 0) {
@@ -164,7 +164,7 @@ static struct seen take(void)
 
 static void *watch(void *data)
 {
-	for (;; bench_sleep(LOOK_TAKE_MS * NS_PER_MS))
+	for (;; bench_sleep(MONITOR_TAKE_MS * NS_PER_MS))
 		take();
 	return data;
 }
@@ -191,7 +191,7 @@ static void begin_to_watch(void)
 	int64_t begin = bench_now();
 	pthread_t watcher;
 
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		bench_fail("nobody can look: %s", error.reason);
 	while (bench_now() - begin < WARM_UP_NS) {
@@ -211,13 +211,13 @@ static void begin_to_watch(void)
 
 struct cell {
 	uint64_t launched_ns; /* of its record */
-	uint64_t stamp_ns;
+	uint64_t timestamp_ns;
 };
 
 static bool read_launch(uint64_t number, struct cell *cell)
 {
-	const struct stamps_record *record = &ring->records[number % STAMPS_CELLS];
-	const struct stamps_stamp *stamp = &ring->cells[number % STAMPS_CELLS];
+	const struct timestamps_record *record = &ring->records[number % TIMESTAMPS_CELLS];
+	const struct timestamp *stamp = &ring->cells[number % TIMESTAMPS_CELLS];
 
 	*cell = (struct cell){atomic_load(&record->launched_ns), atomic_load(&stamp->time)};
 	return (atomic_load(&record->number) == number && atomic_load(&stamp->number) == number) ||
@@ -239,7 +239,8 @@ static bool read_excess(const struct span *span, uint64_t number, const struct c
 	bool is_known = read_launch(number, &cell);
 
 	if (is_known)
-		*excess = (double)(clock_pair_convert(before, after, cell.stamp_ns) - (int64_t)cell.launched_ns) - length_of(span);
+		*excess = (double)(clock_pair_convert(before, after, cell.timestamp_ns) - (int64_t)cell.launched_ns) -
+			  length_of(span);
 	return is_known;
 }
 
@@ -321,9 +322,9 @@ static void print_pair(uint64_t us, const struct span *spans, uint64_t number, i
 	if (!read_launch(number, &one) || !read_launch(number + 1, &other))
 		return;
 	print_way("plain", us, "latency", clock_pair_convert(before, after, spans[0].begin) - (int64_t)one.launched_ns);
-	print_way("plain", us, "release", (int64_t)(one.stamp_ns - spans[0].end));
-	print_way("plain", us, "next", (int64_t)(spans[1].begin - one.stamp_ns));
-	print_way("plain", us, "visible", seen_at - clock_pair_convert(before, after, other.stamp_ns));
+	print_way("plain", us, "release", (int64_t)(one.timestamp_ns - spans[0].end));
+	print_way("plain", us, "next", (int64_t)(spans[1].begin - one.timestamp_ns));
+	print_way("plain", us, "visible", seen_at - clock_pair_convert(before, after, other.timestamp_ns));
 }
 
 /* Two kernels in a row, again and again. */
@@ -341,7 +342,7 @@ static void measure_plain(uint64_t us, int times)
 
 		launch(2 * count, us * NS_PER_US);
 		launch(2 * count + 1, us * NS_PER_US);
-		goes_on = await_change(&ring->cells[number % STAMPS_CELLS].time, 0, &seen_at[count]);
+		goes_on = await_change(&ring->cells[number % TIMESTAMPS_CELLS].time, 0, &seen_at[count]);
 		bench_wait(&gpu);
 		bench_sleep(PAUSE_NS);
 	}
@@ -368,9 +369,9 @@ static CUgraphExec make_graph(int kernels, uint64_t us)
 	return exec;
 }
 
-static const struct stamps_stamp *cell_of_node(uint64_t number)
+static const struct timestamp *cell_of_node(uint64_t number)
 {
-	return &ring->cells[STAMPS_CELLS + number % STAMPS_NODES];
+	return &ring->cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES];
 }
 
 /* The stamps of the graph's kernels, in the order of time, and that of the driver's own kernel in front, 0 without. Returns
@@ -384,7 +385,7 @@ static int read_nodes(uint64_t first, uint64_t end, uint64_t *stamps, uint64_t *
 		uint64_t time = atomic_load(&cell_of_node(number)->time);
 		int at = count;
 
-		if (atomic_load(&ring->node_records[number % STAMPS_NODES].function) == 0) {
+		if (atomic_load(&ring->node_records[number % TIMESTAMPS_NODES].function) == 0) {
 			*front = time;
 		} else {
 			for (; at > 0 && stamps[at - 1] > time; at--)
@@ -397,7 +398,7 @@ static int read_nodes(uint64_t first, uint64_t end, uint64_t *stamps, uint64_t *
 }
 
 /* The number of the last node of the graph that was launched last. */
-static uint64_t last_node(const struct stamps_record *record)
+static uint64_t last_node(const struct timestamps_record *record)
 {
 	return atomic_load(&record->function) + (uint32_t)atomic_load(&record->nodes);
 }
@@ -413,15 +414,15 @@ struct replay {
 
 static bool run_replay(CUgraphExec exec, int kernels, uint64_t end, struct replay *replay)
 {
-	const struct stamps_stamp *awaited = cell_of_node(end);
+	const struct timestamp *awaited = cell_of_node(end);
 	uint64_t before = atomic_load(&awaited->time);
 
 	bench_check(cuGraphLaunch(exec, gpu.stream));
-	const struct stamps_record *record = &ring->records[atomic_load(&ring->launches) % STAMPS_CELLS];
+	const struct timestamps_record *record = &ring->records[atomic_load(&ring->launches) % TIMESTAMPS_CELLS];
 	bool is_seen = await_change(&awaited->time, before, &replay->seen_at);
 
 	bench_wait(&gpu);
-	if (!is_seen || atomic_load(&record->kind) != STAMPS_GRAPH || last_node(record) != end)
+	if (!is_seen || atomic_load(&record->kind) != TIMESTAMPS_GRAPH || last_node(record) != end)
 		return complain("a graph of %d: its last node was %llu, and is %llu of launch %llu of kind %llu", kernels,
 		                (unsigned long long)end, (unsigned long long)last_node(record),
 		                (unsigned long long)atomic_load(&record->number), (unsigned long long)atomic_load(&record->kind));
@@ -458,7 +459,7 @@ static void measure_graph(int kernels, uint64_t us, int times)
 	snprintf(name, sizeof name, "graph%d", kernels);
 	bench_check(cuGraphLaunch(exec, gpu.stream)); /* uploads it */
 	bench_wait(&gpu);
-	uint64_t end = last_node(&ring->records[atomic_load(&ring->launches) % STAMPS_CELLS]);
+	uint64_t end = last_node(&ring->records[atomic_load(&ring->launches) % TIMESTAMPS_CELLS]);
 	struct clock_pair before = clock_pair_measure(&gpu);
 
 	while (count < times && run_replay(exec, kernels, end, &replays[count])) {

@@ -2,7 +2,7 @@
  * Usage: looking FIRST REPEATS MS
  *        looking watch PID
  *
- * What it costs that somebody looks (monitor/look.h), within one process, which has a partition. It is looked at by
+ * What it costs that somebody looks (monitor/monitor.h), within one process, which has a partition. It is looked at by
  * nobody; by a program that does nothing else, every 50 ms (`watch`); and by `nvtaskset top`: first by the one with the
  * number FIRST, and so on. Each time, REPEATS times in turn:
  *
@@ -19,7 +19,7 @@
 #include "bench.h"
 #include "gpu/kernels.h"
 #include "own_times.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -113,14 +113,14 @@ static void prepare_graph(void)
 static int watch(pid_t pid)
 {
 	struct error error;
-	struct look_times times;
-	struct look *look = look_begin(pid, &error);
+	struct monitor_times times;
+	struct monitor *look = monitor_begin(pid, &error);
 
 	if (!look)
 		bench_fail("%s", error.reason);
-	while (look_take(look, &times, &error) == 0)
-		bench_sleep(LOOK_TAKE_MS * NS_PER_MS);
-	look_end(look);
+	while (monitor_take(look, &times, &error) == 0)
+		bench_sleep(MONITOR_TAKE_MS * NS_PER_MS);
+	monitor_end(look);
 	return EXIT_SUCCESS;
 }
 
@@ -229,7 +229,7 @@ static void measure_call(const char *step)
 }
 
 /* How many nodes have got a cell. */
-static uint64_t stamped(const struct stamps *ring)
+static uint64_t stamped(const struct timestamps *ring)
 {
 	return atomic_load(&ring->nodes);
 }
@@ -237,7 +237,7 @@ static uint64_t stamped(const struct stamps *ring)
 /* The driver may have nodes of its own. */
 static void measure_graph(void)
 {
-	const struct stamps *ring = own_times_ring();
+	const struct timestamps *ring = own_times_ring();
 
 	for (int i = 0; i < GRAPH_LAUNCHES; i++) {
 		uint64_t before = stamped(ring);

@@ -37,7 +37,7 @@ static pid_t start_process(void)
 
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (segment_create(&segment, &whole, -1, NULL) == 0 && write(ready[1], &byte, 1) == 1)
+		if (segment_create(&segment, &whole, NULL, -1, -1, NULL) == 0 && write(ready[1], &byte, 1) == 1)
 			pause();
 		_exit(EXIT_FAILURE);
 	}

@@ -51,16 +51,17 @@ void own_times_end(void)
 	atomic_store(&segment.memory->lease, 0);
 }
 
-const struct stamps *own_times_ring(void)
+const struct timestamps *own_times_ring(void)
 {
-	const struct segment_area *area = &segment.memory->stamps[0];
+	const struct segment_area *area = &segment.memory->timestamps[0];
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const struct stamps_memory *memory =
+	const struct timestamps_memory *memory =
 		area_map(directory, atomic_load(&area->file), atomic_load(&area->inode), sizeof *memory);
-	const struct stamps *found = NULL;
+	const struct timestamps *found = NULL;
 
 	for (unsigned int i = 0; memory && i < COUNTS_PLACES; i++) {
-		if (atomic_load(&memory->rings[i].magic) == STAMPS_MAGIC && atomic_load(&memory->rings[i].launches) > 0)
+		if (atomic_load(&memory->rings[i].magic) == TIMESTAMPS_MAGIC &&
+		    atomic_load(&memory->rings[i].launches) > 0)
 			found = &memory->rings[i];
 	}
 	close(directory);

@@ -1,11 +1,11 @@
 /*
- * While somebody looks at this process (monitor/look.h): for programs that know better what was looked at. A process
+ * While somebody looks at this process (monitor/monitor.h): for programs that know better what was looked at. A process
  * must have a partition, and its kernels must be counted.
  */
 #ifndef OWN_TIMES_H
 #define OWN_TIMES_H
 
-#include "state/kernels/stamps_layout.h"
+#include "state/kernels/timestamps_layout.h"
 
 #include <stdbool.h>
 
@@ -21,6 +21,6 @@ void own_times_begin(void);
 void own_times_end(void);
 
 /* What is written for the watcher. For programs with one context, which has launched. */
-const struct stamps *own_times_ring(void);
+const struct timestamps *own_times_ring(void);
 
 #endif

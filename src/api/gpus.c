@@ -43,7 +43,7 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 	return NULL;
 }
 
-int api_check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error)
+static int check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error)
 {
 	struct tpcset absent = tpcset_without(set, all);
 
@@ -53,6 +53,27 @@ int api_check_set(const struct tpcset *set, const struct tpcset *all, const stru
 	if (tpcset_is_empty(set))
 		return error_set_code(error, NVTASKSET_ERROR_INVALID,
 		                      "an empty set: a program without TPCs would never run");
+	return 0;
+}
+
+struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu, const struct segment_revision *revision)
+{
+	const struct segment_partition *found = segment_find(revision, topology->list.gpus[gpu].pci);
+	const struct tpcset *all = &topology->all[gpu];
+	struct tpcset present = tpcset_and(all, found ? &found->set : all);
+
+	return outside(&present);
+}
+
+int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topology *topology, unsigned int gpu,
+                 const struct nvtaskset_set *set, struct error *error)
+{
+	const struct topology *model = api_gpu(topology, gpu, error);
+
+	*wanted = (struct segment_revision){.count = 1, .partitions[0].set = inside(set)};
+	if (!model || check_set(&wanted->partitions[0].set, &topology->all[gpu], model, error) < 0)
+		return -1;
+	wanted->partitions[0].pci = model->pci;
 	return 0;
 }
 

@@ -118,69 +118,62 @@ static int read_group(const struct nvtaskset_group *group, struct segment_revisi
 int nvtaskset_group_get(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_set *set,
                         struct nvtaskset_error *error)
 {
-	const struct topology *model = api_gpu(group->topology, gpu, inside_error(error));
 	struct segment_revision revision;
 
-	if (!model || read_group(group, &revision, inside_error(error)) < 0)
+	if (!api_gpu(group->topology, gpu, inside_error(error)) || read_group(group, &revision, inside_error(error)) < 0)
 		return -1;
-	const struct tpcset *all = &group->topology->all[gpu];
-	const struct segment_partition *found = segment_find(&revision, model->pci);
-	struct tpcset present = tpcset_and(all, found ? &found->set : all);
-
-	*set = outside(&present);
+	*set = api_set_on(group->topology, gpu, &revision);
 	return 0;
 }
 
 int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const struct nvtaskset_set *set,
                         struct nvtaskset_error *error)
 {
-	const struct topology *model = api_gpu(group->topology, gpu, inside_error(error));
-	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
+	struct segment_revision wanted;
 
-	if (!model || api_check_set(&wanted.partitions[0].set, &group->topology->all[gpu], model, inside_error(error)) < 0)
-		return -1;
-	wanted.partitions[0].pci = model->pci;
-	return group_change(&group->group, &wanted, inside_error(error));
+	return api_want_set(&wanted, group->topology, gpu, set, inside_error(error)) < 0
+	               ? -1
+	               : group_change(&group->group, &wanted, inside_error(error));
 }
 
 /* --- the time ------------------------------------------------------------------------------------------------------ */
 
-int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota, struct nvtaskset_error *error)
+static int read_given(const struct nvtaskset_group *group, struct api_given *given, struct error *error)
 {
-	struct segment_revision revision;
-
-	return read_group(group, &revision, inside_error(error)) == 0
-	               ? api_fill_quota(quota, &revision, NULL, inside_error(error))
-	               : -1;
+	*given = (struct api_given){.time.number = 0};
+	return read_group(group, &given->revision, error);
 }
 
-int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank, struct nvtaskset_error *error)
+int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota,
+                          struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
+	struct api_given given;
 
-	return read_group(group, &revision, inside_error(error)) == 0
-	               ? api_fill_rank(rank, &revision, NULL, inside_error(error))
-	               : -1;
+	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_quota(quota, &given, inside_error(error));
 }
 
-int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY], struct nvtaskset_error *error)
+int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank,
+                         struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
-	int result = read_group(group, &revision, inside_error(error));
+	struct api_given given;
 
-	if (result == 0)
-		api_fill_policy(policy, &revision);
-	return result;
+	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_rank(rank, &given, inside_error(error));
 }
 
-int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending, struct nvtaskset_error *error)
+int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY],
+                           struct nvtaskset_error *error)
 {
-	static const struct segment_borrowed nothing;
-	struct segment_revision revision;
+	struct api_given given;
 
-	return read_group(group, &revision, inside_error(error)) == 0
-	               ? api_fill_lending(lending, &revision, NULL, &nothing, inside_error(error))
-	               : -1;
+	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_policy(policy, &given);
+}
+
+int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending,
+                            struct nvtaskset_error *error)
+{
+	struct api_given given;
+
+	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_lending(lending, &given, inside_error(error));
 }
 
 /* Gives what is wanted, if that is in range. */

@@ -9,6 +9,7 @@
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 #include "nvtaskset.h"
+#include "state/revisions.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -59,8 +60,13 @@ static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error
 /* The GPU with this number, or NULL with the reason. */
 const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
 
-/* -1 with the reason if the set is empty, or has TPCs that the GPU lacks. */
-int api_check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error);
+/* The set that the revision has on this GPU, which there is. */
+struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu, const struct segment_revision *revision);
+
+/* Makes `wanted` a change that gives this set, and nothing else. -1 with the reason if the set is empty, or has TPCs that the
+ * GPU lacks; or if there is no such GPU. */
+int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topology *topology, unsigned int gpu,
+                 const struct nvtaskset_set *set, struct error *error);
 
 /* Fills a public struct, whose first member is the struct's size for the caller. -1 with the reason if no version has
  * that size: the caller has not set it, and we might write beyond the struct. So far there is one version; later ones

@@ -94,29 +94,22 @@ int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvta
 int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_set *set,
                             struct nvtaskset_error *error)
 {
-	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
 	struct segment_revision revision;
 
-	if (!model || editor_read(&partition->editor, &revision, inside_error(error)) < 0)
+	if (!api_gpu(partition->topology, gpu, inside_error(error)) || editor_read(&partition->editor, &revision, inside_error(error)) < 0)
 		return -1;
-	const struct tpcset *all = &partition->topology->all[gpu];
-	const struct segment_partition *found = segment_find(&revision, model->pci);
-	struct tpcset present = tpcset_and(all, found ? &found->set : all);
-
-	*set = outside(&present);
+	*set = api_set_on(partition->topology, gpu, &revision);
 	return 0;
 }
 
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error)
 {
-	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
-	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
+	struct segment_revision wanted;
 
-	if (!model || api_check_set(&wanted.partitions[0].set, &partition->topology->all[gpu], model, inside_error(error)) < 0)
-		return -1;
-	wanted.partitions[0].pci = model->pci;
-	return editor_change(&partition->editor, 1, &wanted, inside_error(error));
+	return api_want_set(&wanted, partition->topology, gpu, set, inside_error(error)) < 0
+	               ? -1
+	               : editor_change(&partition->editor, 1, &wanted, inside_error(error));
 }
 
 /* --- counters ----------------------------------------------------------------------------------------------------------- */
@@ -184,61 +177,45 @@ const char *nvtaskset_quota_text(uint32_t state)
 	return state < SEGMENT_TIME_STATE_COUNT ? segment_time_text((enum segment_time_state)state) : NULL;
 }
 
-static int read_time(struct nvtaskset_partition *partition, struct segment_revision *revision, struct segment_time *time,
-                     struct error *error)
+static int read_given(struct nvtaskset_partition *partition, struct api_given *given, struct error *error)
 {
-	if (editor_read(&partition->editor, revision, error) < 0)
+	if (editor_read(&partition->editor, &given->revision, error) < 0)
 		return -1;
-	segment_read_time(&partition->editor.segment, time);
+	segment_read_time(&partition->editor.segment, &given->time);
+	given->borrowed = segment_read_borrowed(&partition->editor.segment);
 	return 0;
 }
 
 int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
                               struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
-	struct segment_time time;
+	struct api_given given;
 
-	return read_time(partition, &revision, &time, inside_error(error)) == 0
-	               ? api_fill_quota(quota, &revision, &time, inside_error(error))
-	               : -1;
+	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_quota(quota, &given, inside_error(error));
 }
 
 int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
                              struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
-	struct segment_time time;
+	struct api_given given;
 
-	return read_time(partition, &revision, &time, inside_error(error)) == 0
-	               ? api_fill_rank(rank, &revision, &time, inside_error(error))
-	               : -1;
+	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_rank(rank, &given, inside_error(error));
 }
 
 int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
                                 struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
-	struct segment_time time;
-	int result = read_time(partition, &revision, &time, inside_error(error));
+	struct api_given given;
 
-	if (result == 0) {
-		struct segment_borrowed borrowed = segment_read_borrowed(&partition->editor.segment);
-
-		result = api_fill_lending(lending, &revision, &time, &borrowed, inside_error(error));
-	}
-	return result;
+	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_lending(lending, &given, inside_error(error));
 }
 
 int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
                                struct nvtaskset_error *error)
 {
-	struct segment_revision revision;
-	int result = editor_read(&partition->editor, &revision, inside_error(error));
+	struct api_given given;
 
-	if (result == 0)
-		api_fill_policy(policy, &revision);
-	return result;
+	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_policy(policy, &given);
 }
 
 static int change(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)

@@ -97,19 +97,21 @@ int api_check_time(pid_t pid, const struct segment_revision *has, const struct s
 
 /* --- what it has ------------------------------------------------------------------------------------------------------- */
 
+_Static_assert(SEGMENT_TIME_NONE == 0, "all zero says nothing");
+
 /* A process that was given nothing has nothing to say of its time. */
-static struct segment_time said(bool is_given, const struct segment_time *time)
+static struct segment_time said(bool is_given, const struct api_given *given)
 {
-	return is_given && time ? *time : (struct segment_time){.state = SEGMENT_TIME_NONE};
+	return is_given ? given->time : (struct segment_time){.state = SEGMENT_TIME_NONE};
 }
 
-int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision *revision, const struct segment_time *time,
-                   struct error *error)
+int api_fill_quota(struct nvtaskset_quota *quota, const struct api_given *given, struct error *error)
 {
-	bool is_given = revision->quota.period_us > 0;
-	struct segment_time use = said(is_given, time);
-	struct nvtaskset_quota filled = {.run_us = is_given ? revision->quota.run_us : 0,
-	                                 .period_us = revision->quota.period_us,
+	struct segment_quota limit = given->revision.quota;
+	bool is_given = limit.period_us > 0;
+	struct segment_time use = said(is_given, given);
+	struct nvtaskset_quota filled = {.run_us = is_given ? limit.run_us : 0,
+	                                 .period_us = limit.period_us,
 	                                 .in_force = segment_time_is_in_force(use.state),
 	                                 .state = use.state,
 	                                 .present_us = use.present_us,
@@ -120,13 +122,12 @@ int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision 
 	return api_fill(quota, &filled, sizeof filled, error);
 }
 
-int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *revision, const struct segment_time *time,
-                  struct error *error)
+int api_fill_rank(struct nvtaskset_rank *public, const struct api_given *given, struct error *error)
 {
-	struct segment_rank given = revision->rank;
-	struct segment_time use = said(segment_rank_is_given(given), time);
-	struct nvtaskset_rank filled = {.priority = given.priority > 0 ? (int32_t)segment_rank_priority(given) : -1,
-	                                .weight = given.weight > 0 ? segment_rank_weight(given) : 0,
+	struct segment_rank rank = given->revision.rank;
+	struct segment_time use = said(segment_rank_is_given(rank), given);
+	struct nvtaskset_rank filled = {.priority = rank.priority > 0 ? (int32_t)segment_rank_priority(rank) : -1,
+	                                .weight = rank.weight > 0 ? segment_rank_weight(rank) : 0,
 	                                .in_force = segment_time_is_in_force(use.state),
 	                                .state = use.state,
 	                                .present_us = use.present_us,
@@ -134,27 +135,27 @@ int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *re
 	                                .bounded = use.bounded,
 	                                .held = use.held};
 
-	return api_fill(rank, &filled, sizeof filled, error);
+	return api_fill(public, &filled, sizeof filled, error);
 }
 
-int api_fill_lending(struct nvtaskset_lending *lending, const struct segment_revision *revision, const struct segment_time *time,
-                     const struct segment_borrowed *borrowed, struct error *error)
+int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *given, struct error *error)
 {
-	const struct segment_lending *given = &revision->lending;
-	struct segment_time use = said(segment_shares(revision), time);
-	struct nvtaskset_lending filled = {.lend_us = segment_lends_us(given),
-	                                   .borrows = segment_borrows(given),
-	                                   .borrow = outside(&given->borrow),
-	                                   .borrowed = outside(&borrowed->tpcs),
-	                                   .borrowed_tpc_us = borrowed->tpc_us,
-	                                   .overruns = borrowed->overruns,
+	const struct segment_lending *lending = &given->revision.lending;
+	struct segment_time use = said(segment_shares(&given->revision), given);
+	struct nvtaskset_lending filled = {.lend_us = segment_lends_us(lending),
+	                                   .borrows = segment_borrows(lending),
+	                                   .borrow = outside(&lending->borrow),
+	                                   .borrowed = outside(&given->borrowed.tpcs),
+	                                   .borrowed_tpc_us = given->borrowed.tpc_us,
+	                                   .overruns = given->borrowed.overruns,
 	                                   .in_force = segment_time_is_in_force(use.state),
 	                                   .state = use.state};
 
-	return api_fill(lending, &filled, sizeof filled, error);
+	return api_fill(public, &filled, sizeof filled, error);
 }
 
-void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision)
+int api_fill_policy(char policy[NVTASKSET_POLICY], const struct api_given *given)
 {
-	policy_format(revision->rank, policy);
+	policy_format(given->revision.rank, policy);
+	return 0;
 }

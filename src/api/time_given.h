@@ -22,14 +22,17 @@ int api_check_policy(const struct segment_revision *has, const struct segment_re
  * may be one, a weight; any other one a policy. */
 int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
 
-/* Fill public structs and text from what was given and what became of it; a group has no such `time`, and passes NULL. -1 with the
- * reason, as api_fill. */
-int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision *revision, const struct segment_time *time,
-                   struct error *error);
-int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *revision, const struct segment_time *time,
-                  struct error *error);
-int api_fill_lending(struct nvtaskset_lending *lending, const struct segment_revision *revision, const struct segment_time *time,
-                     const struct segment_borrowed *borrowed, struct error *error);
-void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision);
+/* What was given, and what became of it: nothing is known of that for a group, for which both are all zero. */
+struct api_given {
+	struct segment_revision revision;
+	struct segment_time time;
+	struct segment_borrowed borrowed;
+};
+
+/* Fill public structs and text. -1 with the reason, as api_fill. */
+int api_fill_quota(struct nvtaskset_quota *quota, const struct api_given *given, struct error *error);
+int api_fill_rank(struct nvtaskset_rank *public, const struct api_given *given, struct error *error);
+int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *given, struct error *error);
+int api_fill_policy(char policy[NVTASKSET_POLICY], const struct api_given *given);
 
 #endif

@@ -2,12 +2,12 @@
 
 #include "base/clock.h"
 #include "monitor/function_sums.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 
 #include <stdlib.h>
 
-_Static_assert(NVTASKSET_LOOK_MS == LOOK_TAKE_MS, "the same");
-_Static_assert(NVTASKSET_LOOK_LAST_MS == LOOK_LEASE_MS, "the same");
+_Static_assert(NVTASKSET_LOOK_MS == MONITOR_TAKE_MS, "the same");
+_Static_assert(NVTASKSET_LOOK_LAST_MS == MONITOR_LEASE_MS, "the same");
 
 /* What came on one GPU since the watcher was opened. */
 struct gpu_sum {
@@ -19,7 +19,7 @@ struct gpu_sum {
 struct nvtaskset_watcher {
 	const struct nvtaskset_topology *topology;
 	pid_t pid;
-	struct look *look;
+	struct monitor *look;
 	uint64_t opened_at, looked_at; /* 0: it has not looked yet */
 	uint32_t gaps;                 /* of all GPUs */
 	struct gpu_sum gpus[TOPOLOGY_GPUS_MAX];
@@ -40,7 +40,7 @@ int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvta
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	opened->topology = topology;
 	opened->opened_at = process_clock_ns();
-	opened->look = look_begin(pid, inside_error(error));
+	opened->look = monitor_begin(pid, inside_error(error));
 	if (!opened->look) {
 		free(opened);
 		return -1;
@@ -52,7 +52,7 @@ int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvta
 void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher)
 {
 	if (watcher) {
-		look_end(watcher->look);
+		monitor_end(watcher->look);
 		function_sums_free(&watcher->functions);
 	}
 	free(watcher);
@@ -61,7 +61,7 @@ void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher)
 /* --- looking -------------------------------------------------------------------------------------------------------- */
 
 /* What is not known is left out. */
-static void add(struct gpu_sum *sum, const struct look_gpu *came)
+static void add(struct gpu_sum *sum, const struct monitor_gpu *came)
 {
 	sum->is_listed = true;
 	sum->is_known = came->is_time_known;
@@ -77,7 +77,7 @@ static void add(struct gpu_sum *sum, const struct look_gpu *came)
 	}
 }
 
-static void add_times(struct nvtaskset_watcher *watcher, const struct look_times *times)
+static void add_times(struct nvtaskset_watcher *watcher, const struct monitor_times *times)
 {
 	const struct topology_list *list = &watcher->topology->list;
 
@@ -96,14 +96,14 @@ static void add_times(struct nvtaskset_watcher *watcher, const struct look_times
 int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milliseconds, struct nvtaskset_error *error)
 {
 	double until = clock_ms() + milliseconds, left = milliseconds;
-	struct look_times times;
-	int result = look_take(watcher->look, &times, inside_error(error));
+	struct monitor_times times;
+	int result = monitor_take(watcher->look, &times, inside_error(error));
 
 	if (result == 0)
 		add_times(watcher, &times);
 	while (result == 0 && left > 0) {
-		clock_pause_us((left < LOOK_TAKE_MS ? (long)left : LOOK_TAKE_MS) * 1000);
-		result = look_take(watcher->look, &times, inside_error(error));
+		clock_pause_us((left < MONITOR_TAKE_MS ? (long)left : MONITOR_TAKE_MS) * 1000);
+		result = monitor_take(watcher->look, &times, inside_error(error));
 		if (result == 0)
 			add_times(watcher, &times);
 		left = until - clock_ms();
@@ -115,7 +115,7 @@ int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milli
 
 const char *nvtaskset_time_gap_text(unsigned int gap)
 {
-	return gap < LOOK_GAP_COUNT ? look_gap_text((enum look_gap)gap) : NULL;
+	return gap < MONITOR_GAP_COUNT ? monitor_gap_text((enum monitor_gap)gap) : NULL;
 }
 
 /* On a GPU on which it has made no context, the process has done nothing. */
@@ -174,7 +174,7 @@ int nvtaskset_watcher_function(const struct nvtaskset_watcher *watcher, unsigned
 	if (number >= watcher->functions.count)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "function %u: there are %u", number,
 		                      watcher->functions.count);
-	const struct look_function *sum = &watcher->functions.list[number].all;
+	const struct monitor_function *sum = &watcher->functions.list[number].all;
 	const struct durations *durations = &sum->durations;
 	bool is_known = durations->count > 0;
 	double average = durations_average(durations);

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 /* The dynamic linker finds these two by name. */
 __attribute__((visibility("default"))) unsigned int la_version(unsigned int version);
 __attribute__((visibility("default"))) char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);

@@ -22,6 +22,14 @@ static int check_file_limit(size_t size, struct error *error)
 	return 0;
 }
 
+bool shared_file_is_sealed(int file)
+{
+	const int size = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && (seals & size) == size;
+}
+
 int shared_file_make(const char *name, size_t size, struct error *error)
 {
 	if (check_file_limit(size, error) < 0)

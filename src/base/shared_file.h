@@ -4,6 +4,7 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
+
+/* Whether nobody can change the size of the file, as of one that was made so; not so of any but a memfd. */
+bool shared_file_is_sealed(int file);
 
 /* Makes a file of zeros with this name in memory. -1 with the reason. */
 int shared_file_make(const char *name, size_t size, struct error *error);

@@ -22,7 +22,7 @@ struct frame {
 		const struct qmd_release *release; /* of plain launches; NULL: none */
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
-		bool is_aside; /* others have a part of the partition for now */
+		bool is_yielding; /* others have a part of the partition for now */
 	} recent;
 
 	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */
@@ -37,7 +37,7 @@ struct frame {
 	/* launch/graphs/counts.h: what has been written */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
-	/* launch/graphs/looking.c: when the call began; 0: nobody looks */
+	/* launch/graphs/timestamps.c: when the call began; 0: nobody looks */
 	uint64_t began_ns;
 
 	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */

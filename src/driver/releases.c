@@ -13,7 +13,7 @@ static bool is_on;
 /* Guards the areas, and nothing else: the driver is not called while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counts_areas areas;
-static struct stamps_areas stamps_areas;
+static struct timestamps_areas timestamps_areas;
 
 /* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
 static struct releases of_places[SEGMENT_AREAS * COUNTS_PLACES];
@@ -52,7 +52,7 @@ void releases_after_fork(void)
 	is_on = false;
 	contexts_after_fork();
 	counts_after_fork(&areas);
-	stamps_after_fork(&stamps_areas);
+	timestamps_after_fork(&timestamps_areas);
 }
 
 /* --- registering ------------------------------------------------------------------------------------------------ */
@@ -135,16 +135,16 @@ static bool prepare(struct releases *releases, const struct gpu *gpu, CUdevicept
 }
 
 /* The ring beside the place. NULL if there is no memory. */
-static struct stamps *take_ring(const struct gpu *gpu, const struct counts_place *place)
+static struct timestamps *take_ring(const struct gpu *gpu, const struct counts_place *place)
 {
 	struct error error;
 
 	pthread_mutex_lock(&lock);
-	struct stamps *stamps = stamps_take(&stamps_areas, &segment, counts_number(place), gpu->pci,
-	                                    qmd_release_reach(gpu->family), &error);
+	struct timestamps *timestamps = timestamps_take(&timestamps_areas, &segment, counts_number(place), gpu->pci,
+	                                                qmd_release_reach(gpu->family), &error);
 
 	pthread_mutex_unlock(&lock);
-	return stamps;
+	return timestamps;
 }
 
 /* False if the driver does not say. */
@@ -157,21 +157,21 @@ static bool is_shared_by_mps(CUcontext context)
 	       driver.device_get_attribute(&by_mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS && by_mps;
 }
 
-static void prepare_stamps(CUcontext context, struct releases *releases, const struct gpu *gpu)
+static void prepare_timestamps(CUcontext context, struct releases *releases, const struct gpu *gpu)
 {
-	struct stamps *stamps = take_ring(gpu, releases->place);
+	struct timestamps *timestamps = take_ring(gpu, releases->place);
 	CUdeviceptr address = 0;
 
-	releases->stamps = NULL;
-	if (!stamps)
+	releases->timestamps = NULL;
+	if (!timestamps)
 		return;
-	stamps_begin(stamps, is_shared_by_mps(context));
-	register_in(context, stamps_cells(stamps), STAMPS_BYTES, &address);
+	timestamps_begin(timestamps, is_shared_by_mps(context));
+	register_in(context, timestamps_cells(timestamps), TIMESTAMPS_BYTES, &address);
 	if (address != 0 && qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, address, 0)) {
-		releases->stamps_at = address;
-		releases->stamps = stamps;
+		releases->timestamps_at = address;
+		releases->timestamps = timestamps;
 	} else {
-		stamps_note_gap(stamps, STAMPS_REFUSED);
+		timestamps_note_gap(timestamps, TIMESTAMPS_REFUSED);
 	}
 }
 
@@ -196,7 +196,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 		if (!releases->are_ready)
 			counts_note_gap(place, can_count(gpu) ? COUNTS_REFUSED : COUNTS_NO_SLOTS);
 		else
-			prepare_stamps(context, releases, gpu);
+			prepare_timestamps(context, releases, gpu);
 		counts_begin(place);
 		counts_are_more(&segment);
 	}
@@ -213,8 +213,8 @@ void releases_context_destroyed(CUcontext context)
 {
 	struct releases *releases = contexts_releases(context);
 
-	if (releases && releases->stamps)
-		stamps_end(releases->stamps);
+	if (releases && releases->timestamps)
+		timestamps_end(releases->timestamps);
 	if (releases && releases->place)
 		counts_end(releases->place);
 }

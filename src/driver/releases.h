@@ -1,6 +1,6 @@
 /*
  * Lets the GPU count the kernels of each context when they have ended, and write when that was, while somebody looks
- * (state/kernels/counts.h, state/kernels/stamps.h, facts.md, "Releases").
+ * (state/kernels/counts.h, state/kernels/timestamps.h, facts.md, "Releases").
  *
  * A context registers its place and its ring when it is created: before it can launch, and not in a launch, since the driver then
  * holds locks. We never unregister: until the context is destroyed, any descriptor may write there, those of graphs too.
@@ -12,7 +12,7 @@
 #include "cuda.h"
 #include "gpu/qmd.h"
 #include "state/kernels/counts_read.h"
-#include "state/kernels/stamps.h"
+#include "state/kernels/timestamps.h"
 
 #include <stdbool.h>
 
@@ -22,8 +22,8 @@ struct releases {
 	struct counts_place *place;                /* NULL: nothing is counted, and the reason is noted */
 	bool are_ready;                            /* false: launches are counted, ends are not, and the reason is noted */
 	struct qmd_release of_kind[COUNTS_KINDS];  /* for descriptors of the GPU's family */
-	struct stamps *stamps;                     /* NULL: ends get no time, and the reason is noted */
-	uint64_t stamps_at;                        /* its cells, for the GPU */
+	struct timestamps *timestamps;                     /* NULL: ends get no time, and the reason is noted */
+	uint64_t timestamps_at;                        /* its cells, for the GPU */
 	struct qmd_release stamping;               /* into the first of them */
 };
 

@@ -1,7 +1,11 @@
 #include "cubin.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Symbols of CUDA's device runtime, in the tables of names: a variable, and the function that kernels call to launch
  * (CUDA 13.0; hardware.md). */
@@ -70,12 +74,31 @@ static bool is_in_file(const void *cubin, size_t size, uint32_t type, section_ha
 	return found;
 }
 
+/* Another driver may pass other parameters, so the pointer may be no pointer: memory that is not mapped is not
+ * touched. */
+static bool is_mapped(const void *start, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)start & ~(page - 1);
+
+	return start && size > 0 && size <= UINTPTR_MAX - (uintptr_t)start &&
+	       msync((void *)first, (uintptr_t)start + size - first, MS_ASYNC) == 0;
+}
+
+static bool is_in(const void *cubin, size_t size, uint32_t type, section_has *has)
+{
+	int saved = errno;
+	bool found = is_mapped(cubin, size) && is_in_file(cubin, size, type, has);
+
+	errno = saved;
+	return found;
+}
+
 bool cubin_launches_kernels(const void *cubin, size_t size)
 {
-	return is_in_file(cubin, size, SHT_STRTAB, has_label);
+	return is_in(cubin, size, SHT_STRTAB, has_label);
 }
 
 bool cubin_has_managed_variables(const void *cubin, size_t size)
 {
-	return is_in_file(cubin, size, SHT_SYMTAB, has_managed);
+	return is_in(cubin, size, SHT_SYMTAB, has_managed);
 }

@@ -1,4 +1,4 @@
-/* Reads the code of a module, as the driver loads it. */
+/* Reads the code of a module, as the driver loads it: an ELF file in memory, which may be damaged. Any pointer is safe. */
 #ifndef NVTASKSET_CUBIN_H
 #define NVTASKSET_CUBIN_H
 
@@ -6,10 +6,11 @@
 #include <stddef.h>
 
 /* Whether kernels in the module may launch kernels: CUDA's device runtime is linked into it. Other kernels of the
- * module look the same. `cubin` is an ELF file in memory, and may be damaged. */
+ * module look the same. Such launches are not announced and run on the whole GPU; under MPS they do not run at all
+ * (facts.md, "Kernels that launch kernels"). We can only report that they are possible. */
 bool cubin_launches_kernels(const void *cubin, size_t size);
 
-/* Whether the module has variables in managed memory. Under the same conditions. */
+/* Whether the module has variables in managed memory. */
 bool cubin_has_managed_variables(const void *cubin, size_t size);
 
 #endif

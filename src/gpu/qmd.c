@@ -495,7 +495,7 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
 	struct qmd_saved unused;
 
-	saved = saved ? saved : &unused;
+	saved = saved ? saved : &unused; // cppcheck-suppress uninitvar
 	*saved = (struct qmd_saved){.family = NULL};
 	if (change->disable) {
 		save_mask(family, qmd, saved);
@@ -509,8 +509,8 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 	if (change->stamping) {
 		struct qmd_release stamping = *change->stamping;
 
-		stamping.address.value = change->stamp_at;
-		stamping.payload = change->stamp;
+		stamping.address.value = change->timestamp_at;
+		stamping.payload = change->timestamp;
 		saved->stamping_slot = qmd_save_slot(&stamping, qmd);
 		outcomes.stamping = qmd_release(&stamping, qmd);
 		saved->stamping = outcomes.stamping == QMD_RELEASES ? change->stamping : NULL;

@@ -151,7 +151,7 @@ struct qmd_change {
 	const struct qmd_mask *disable; /* NULL: the mask stays */
 	bool is_exact;                  /* it replaces the driver's mask, whatever that is: the caller knows where the launch fits */
 	const struct qmd_release *counting, *stamping; /* for these slots; NULL: the slot stays */
-	uint64_t stamp_at, stamp;       /* the address and the value of `stamping`, not those that it was prepared with */
+	uint64_t timestamp_at, timestamp; /* the address and the value of `stamping`, not those that it was prepared with */
 };
 
 /* What was there before; what was not written is not restored. Graphs use descriptors again: the masks of all partitions would

@@ -4,10 +4,10 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/escape.h"
-#include "launch/account/looking.h"
+#include "launch/account/violation.h"
+#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
-#include "launch/graphs/looking.h"
+#include "launch/graphs/timestamps.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
 #include "launch/space/epoch.h"
@@ -34,7 +34,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.release = release_of(launch, COUNTS_PLAIN),
 		.disable = decision->state == DECISION_RESTRICTED ? launch->gpu->family->disable : NULL,
 		.mask = decision->disable,
-		.is_aside = decision->is_aside,
+		.is_yielding = decision->is_yielding,
 	};
 }
 
@@ -42,7 +42,7 @@ static void check_version(const struct launch *launch, struct decision *decision
 {
 	if (decision->state != DECISION_RESTRICTED || qmd_is_known(launch->gpu->family, launch->qmd))
 		return;
-	if (decision->is_aside)
+	if (decision->is_yielding)
 		decision_stay(decision, launch->gpu->topology);
 	if (decision->state == DECISION_RESTRICTED)
 		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
@@ -67,12 +67,12 @@ static struct qmd_change change_for(const struct decision *decision, const struc
 	};
 }
 
-/* The driver's mask had nothing of what the launch may use. If it steps aside, that counts only if it had nothing of the partition. */
+/* The driver's mask had nothing of what the launch may use. If it yields, that counts only if it had nothing of the partition. */
 static void note_overruled(const struct launch *launch, struct decision *decision, const struct qmd_saved *saved)
 {
 	struct tpcset theirs = topology_enabled(launch->gpu->topology, saved->mask.words);
 
-	if (!decision->is_aside || !tpcset_overlap(&theirs, &decision->partition))
+	if (!decision->is_yielding || !tpcset_overlap(&theirs, &decision->partition))
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
@@ -81,7 +81,7 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 	struct qmd_change change = change_for(decision, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
 
-	if (looking_launch(launch, tpcs_of(launch, decision), &change))
+	if (timestamps_of_launch(launch, tpcs_of(launch, decision), &change))
 		launch->frame.recent.epoch = EPOCH_NEVER;
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &saved);
 
@@ -120,12 +120,12 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 {
 	enum counts_kind kind = graph_counts_kind(&launch->frame);
 	struct graph_descriptor unsaved, *remembered = graph_counts_remember(launch);
-	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved;
+	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved; // cppcheck-suppress uninitvar
 	bool is_own = is_drivers_own(launch);
 	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);
 
 	if (remembered)
-		looking_graph_node(launch, tpcs_of(launch, decision), &change);
+		graph_timestamps_node(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &descriptor->saved);
 
 	if (outcomes.mask == QMD_OVERRULED)
@@ -136,7 +136,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 	else if (!remembered)
 		account_node_gap(launch->releases, COUNTS_NO_MEMORY);
 	if (!remembered && change.disable)
-		escape_note(SEGMENT_STALE_GRAPH);
+		violation_note(SEGMENT_STALE_GRAPH);
 }
 
 /* --- both ----------------------------------------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	launch->gpu = facts.gpu;
 	launch->releases = facts.releases ? facts.releases : &releases_unknown;
 	control_check(edits);
-	/* The partition limits all others, and what is left of it while the program steps aside its own masks. Residency needs
+	/* The partition limits all others, and what is left of it while the program yields limits its own masks. Residency needs
 	 * to know what is left of all, and can give back; it concerns this launch only, and so comes after it is remembered. */
 	partition_decide(launch, &decision);
 	yielding_decide(launch, &decision);
@@ -165,7 +165,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	else
 		carry_out_launch(launch, &decision);
 	if (decision.state == DECISION_UNRESTRICTED)
-		escape_note(decision.reason);
+		violation_note(decision.reason);
 	if (decision.notes != 0)
 		account_reasons(decision.notes);
 }
@@ -190,7 +190,7 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED && !launch->frame.recent.is_aside)
+	if (outcome == QMD_OVERRULED && !launch->frame.recent.is_yielding)
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT)
 		count_and_release(launch, true);

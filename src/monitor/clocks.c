@@ -19,21 +19,22 @@
 #define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
 #define COMPARE_PAUSE_US 50
 
-void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
-                         uint64_t seen)
+void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                            uint64_t unseen, uint64_t seen)
 {
-	look->comparisons += times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .stamp_ns = stamp},
-	                                   unseen, seen);
+	monitor->comparisons +=
+	    times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .timestamp_ns = timestamp},
+	                  unseen, seen);
 }
 
-void look_clocks_compare_events(struct look *look, size_t from)
+void monitor_clocks_compare_events(struct monitor *monitor, size_t from)
 {
-	for (size_t i = from; i < look->found_count; i++) {
-		const struct watched_event *found = &look->found[i];
+	for (size_t i = from; i < monitor->found_count; i++) {
+		const struct watched_event *found = &monitor->found[i];
 
-		if (found->event.state == STAMPS_ENDED)
-			look_clocks_compare(look, found->ring->gpu, found->event.launched_ns, found->event.stamp_ns, found->unseen,
-			                    found->seen);
+		if (found->event.state == TIMESTAMPS_ENDED)
+			monitor_clocks_compare(monitor, found->ring->gpu, found->event.launched_ns,
+			                       found->event.timestamp_ns, found->unseen, found->seen);
 	}
 }
 
@@ -45,33 +46,35 @@ static bool is_within(const struct watched_gpu *gpu, uint64_t now, uint64_t most
 }
 
 /* Of the GPUs on which something ended lately. */
-static bool all_are_within(const struct look *look, uint64_t now, uint64_t most_ns)
+static bool all_are_within(const struct monitor *monitor, uint64_t now, uint64_t most_ns)
 {
 	bool all = true;
 
-	for (unsigned int i = 0; i < look->gpu_count; i++)
-		all = all && (now - look->gpus[i]->found_at >= LOOK_IDLE_NS || is_within(look->gpus[i], now, most_ns));
+	for (unsigned int i = 0; i < monitor->gpu_count; i++)
+		all = all && (now - monitor->gpus[i]->found_at >= MONITOR_IDLE_NS ||
+		              is_within(monitor->gpus[i], now, most_ns));
 	return all;
 }
 
-/* The stamps of nodes compare clocks, too. */
-static void poll_graph(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
+/* The timestamps of nodes compare clocks, too. */
+static void poll_graph(struct monitor *monitor, const struct watched_ring *ring, struct watched_graph *graph)
 {
 	uint64_t before = graph->polled_at;
-	struct stamps_node_event last;
+	struct timestamps_node_event last;
 
-	graph->polled_at = look_now(look);
-	if (graph->order.latest != 0 && stamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
-		if (last.stamp_ns != graph->polled_end && last.stamp_ns != 0 && graph->polled_end != 0 && before != 0)
-			look_clocks_compare(look, ring->gpu, 0, last.stamp_ns, before, look_now(look));
-		graph->polled_end = last.stamp_ns;
+	graph->polled_at = monitor_now(monitor);
+	if (graph->order.latest != 0 && timestamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
+		if (last.timestamp_ns != graph->polled_end && last.timestamp_ns != 0 && graph->polled_end != 0 &&
+		    before != 0)
+			monitor_clocks_compare(monitor, ring->gpu, 0, last.timestamp_ns, before, monitor_now(monitor));
+		graph->polled_end = last.timestamp_ns;
 	}
 }
 
-static void poll_graphs(struct look *look, struct watched_ring *ring)
+static void poll_graphs(struct monitor *monitor, struct watched_ring *ring)
 {
 	for (unsigned int i = 0; i < ring->graph_count; i++)
-		poll_graph(look, ring, ring->graphs[i]);
+		poll_graph(monitor, ring, ring->graphs[i]);
 }
 
 static bool may_compare(uint64_t time)
@@ -86,17 +89,17 @@ static bool may_compare(uint64_t time)
 
 /* How long to wait for an end, so that the moment is known at which it can be seen: for long only where the clocks are not
  * known at all, and not for each program that this process looks at. */
-static uint64_t time_to_wait(struct look *look, uint64_t now)
+static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 {
 	static _Atomic uint64_t last;
 	uint64_t time = process_clock_ns(), before = atomic_load(&last), wait = 0;
-	bool has_ended = look->found_count > 0;
+	bool has_ended = monitor->found_count > 0;
 
-	for (size_t i = 0; i < look->found_count; i++)
-		look->found[i].ring->gpu->found_at = now;
-	if (now - look->compared_at < COMPARE_EVERY_NS || all_are_within(look, now, GOOD_ERROR_NS))
+	for (size_t i = 0; i < monitor->found_count; i++)
+		monitor->found[i].ring->gpu->found_at = now;
+	if (now - monitor->compared_at < COMPARE_EVERY_NS || all_are_within(monitor, now, GOOD_ERROR_NS))
 		wait = 0;
-	else if (!all_are_within(look, now, COARSE_ERROR_NS) && time - before >= COMPARE_LONG_EVERY_NS &&
+	else if (!all_are_within(monitor, now, COARSE_ERROR_NS) && time - before >= COMPARE_LONG_EVERY_NS &&
 	         atomic_compare_exchange_strong(&last, &before, time))
 		wait = COMPARE_LONG_NS;
 	else if (has_ended && may_compare(time))
@@ -106,27 +109,27 @@ static uint64_t time_to_wait(struct look *look, uint64_t now)
 
 /* Looks all the time, for a while. A program that is nearly idle is waited for, and less closely. What the clocks say now
  * takes longer to find out than a look, so that nobody asks while there is nothing new. */
-void look_clocks_compare_closely(struct look *look)
+void monitor_clocks_compare_closely(struct monitor *monitor)
 {
-	uint64_t begin = look_now(look), now = begin, wait = time_to_wait(look, begin);
+	uint64_t begin = monitor_now(monitor), now = begin, wait = time_to_wait(monitor, begin);
 	bool is_done = false;
 
 	if (wait == 0)
 		return;
-	look_rings_each(look, poll_graphs);
+	monitor_rings_each(monitor, poll_graphs);
 	while (now - begin < wait && !is_done) {
-		size_t before = look->found_count;
-		uint64_t comparisons = look->comparisons;
+		size_t before = monitor->found_count;
+		uint64_t comparisons = monitor->comparisons;
 		bool is_long = now - begin >= COMPARE_NS;
 
 		if (is_long)
 			usleep(COMPARE_PAUSE_US);
-		look_rings_each(look, look_events_some);
-		look_rings_each(look, poll_graphs);
-		look_clocks_compare_events(look, before);
-		now = look_now(look);
-		if (is_long || look->comparisons != comparisons)
-			is_done = all_are_within(look, now, is_long ? COARSE_ERROR_NS : GOOD_ERROR_NS);
+		monitor_rings_each(monitor, monitor_events_some);
+		monitor_rings_each(monitor, poll_graphs);
+		monitor_clocks_compare_events(monitor, before);
+		now = monitor_now(monitor);
+		if (is_long || monitor->comparisons != comparisons)
+			is_done = all_are_within(monitor, now, is_long ? COARSE_ERROR_NS : GOOD_ERROR_NS);
 	}
-	look->compared_at = now;
+	monitor->compared_at = now;
 }

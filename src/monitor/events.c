@@ -8,73 +8,74 @@
 #define COMPARE_RUNNING 8
 
 /* A scan looks at as many cells as a ring has. */
-#define LOOKS_OF_SCAN (STAMPS_CELLS / 64)
+#define LOOKS_OF_SCAN (TIMESTAMPS_CELLS / 64)
 
 /* Without memory, it gets no time. */
-static void keep(struct look *look, const struct watched_event *found)
+static void keep(struct monitor *monitor, const struct watched_event *found)
 {
-	if (look->found_count == LOOK_EVENTS_MOST || !purse_pay(1)) {
+	if (monitor->found_count == MONITOR_EVENTS_MOST || !purse_pay(1)) {
 		found->ring->gpu->taken.lost++;
 		return;
 	}
-	if (look->found_count == look->found_room) {
-		size_t room = look->found_room ? 2 * look->found_room : 1024;
-		struct watched_event *list = realloc(look->found, room * sizeof *list);
+	if (monitor->found_count == monitor->found_room) {
+		size_t room = monitor->found_room ? 2 * monitor->found_room : 1024;
+		struct watched_event *list = realloc(monitor->found, room * sizeof *list);
 
 		if (!list)
 			return;
-		look->found = list;
-		look->found_room = room;
+		monitor->found = list;
+		monitor->found_room = room;
 	}
-	look->found[look->found_count++] = *found;
+	monitor->found[monitor->found_count++] = *found;
 }
 
 struct scan {
-	struct look *look;
+	struct monitor *monitor;
 	struct watched_ring *ring;
 	uint64_t began;
 	bool keeps_running;
 };
 
-static void on_event(const struct stamps_event *event, void *data)
+static void on_event(const struct timestamps_event *event, void *data)
 {
 	const struct scan *scan = data;
 	bool could_see = event->was_looked_at && event->launched_ns < scan->ring->scanned_at;
 
-	if (event->state != STAMPS_RUNNING || scan->keeps_running)
-		keep(scan->look, &(const struct watched_event){
-					 .ring = scan->ring,
-					 .event = *event,
-					 .unseen = could_see ? scan->ring->scanned_at : 0,
-					 .seen = event->state == STAMPS_ENDED ? look_now(scan->look) : scan->began,
-				 });
+	if (event->state != TIMESTAMPS_RUNNING || scan->keeps_running)
+		keep(scan->monitor,
+		     &(const struct watched_event){
+			 .ring = scan->ring,
+			 .event = *event,
+			 .unseen = could_see ? scan->ring->scanned_at : 0,
+			 .seen = event->state == TIMESTAMPS_ENDED ? monitor_now(scan->monitor) : scan->began,
+		     });
 }
 
-static void scan(struct look *look, struct watched_ring *ring, bool keeps_running, unsigned int running)
+static void scan(struct monitor *monitor, struct watched_ring *ring, bool keeps_running, unsigned int running)
 {
-	struct scan how = {look, ring, look_now(look), keeps_running};
+	struct scan how = {monitor, ring, monitor_now(monitor), keeps_running};
 
 	if (!purse_pay(LOOKS_OF_SCAN))
 		return;
-	uint64_t lost = stamps_scan(&ring->reader, running, on_event, &how);
+	uint64_t lost = timestamps_scan(&ring->reader, running, on_event, &how);
 
 	ring->scanned_at = how.began;
 	ring->gpu->taken.lost += lost;
 	if (lost > 0)
-		times_lose(&ring->gpu->times, stamps_oldest(&ring->reader));
+		times_lose(&ring->gpu->times, timestamps_oldest(&ring->reader));
 }
 
-void look_events_ended(struct look *look, struct watched_ring *ring)
+void monitor_events_ended(struct monitor *monitor, struct watched_ring *ring)
 {
-	scan(look, ring, false, STAMPS_CELLS);
+	scan(monitor, ring, false, TIMESTAMPS_CELLS);
 }
 
-void look_events_some(struct look *look, struct watched_ring *ring)
+void monitor_events_some(struct monitor *monitor, struct watched_ring *ring)
 {
-	scan(look, ring, false, COMPARE_RUNNING);
+	scan(monitor, ring, false, COMPARE_RUNNING);
 }
 
-void look_events_all(struct look *look, struct watched_ring *ring)
+void monitor_events_all(struct monitor *monitor, struct watched_ring *ring)
 {
-	scan(look, ring, true, STAMPS_CELLS);
+	scan(monitor, ring, true, TIMESTAMPS_CELLS);
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static struct look_function *find(const struct function_sums *sums, unsigned int place)
+static struct monitor_function *find(const struct function_sums *sums, unsigned int place)
 {
 	unsigned int number = 0;
 
@@ -12,7 +12,7 @@ static struct look_function *find(const struct function_sums *sums, unsigned int
 }
 
 /* NULL if there is no memory. */
-static struct look_function *add(struct function_sums *sums, unsigned int place)
+static struct monitor_function *add(struct function_sums *sums, unsigned int place)
 {
 	struct function_sum *more = realloc(sums->list, (sums->count + 1) * sizeof *more);
 
@@ -24,12 +24,12 @@ static struct look_function *add(struct function_sums *sums, unsigned int place)
 	return &more->all;
 }
 
-void function_sums_add(struct function_sums *sums, const struct look_times *times)
+void function_sums_add(struct function_sums *sums, const struct monitor_times *times)
 {
 	for (unsigned int i = 0; i < times->function_count; i++) {
-		const struct look_function *came = &times->functions[i];
+		const struct monitor_function *came = &times->functions[i];
 		bool has_run = came->instances > 0 || came->durations.count > 0;
-		struct look_function *sum = has_run ? find(sums, i) : NULL;
+		struct monitor_function *sum = has_run ? find(sums, i) : NULL;
 
 		if (has_run && !sum)
 			sum = add(sums, i);

@@ -1,9 +1,9 @@
-#include "monitor/estimate/behind.h"
+#include "monitor/estimate/graph_times.h"
 #include "parts.h"
 
 #include <stdlib.h>
 
-#define NODES_MAX (16 * STAMPS_NODES) /* that are read in one take: a hostile process names any number */
+#define NODES_MAX (16 * TIMESTAMPS_NODES) /* that are read in one take: a hostile process names any number */
 
 static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_t exec)
 {
@@ -15,12 +15,12 @@ static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_
 }
 
 /* NULL if there are too many, or there is no memory. */
-static struct watched_graph *graph_for(struct look *look, struct watched_ring *ring, uint64_t exec)
+static struct watched_graph *graph_for(struct monitor *monitor, struct watched_ring *ring, uint64_t exec)
 {
 	struct watched_graph *found = find_graph(ring, exec);
 
-	if (!found && ring->graph_count < LOOK_GRAPHS_MAX && ring->gpu->graphs < LOOK_GRAPHS_MOST &&
-	    look_take_memory(look, sizeof *found)) {
+	if (!found && ring->graph_count < MONITOR_GRAPHS_MAX && ring->gpu->graphs < MONITOR_GRAPHS_MOST &&
+	    monitor_take_memory(monitor, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
 			ring->gpu->graphs++;
@@ -34,11 +34,11 @@ static struct watched_graph *graph_for(struct look *look, struct watched_ring *r
 /* A hostile process names any numbers: the work is that of all cells at most. */
 static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last, uint64_t end)
 {
-	if (last >= STAMPS_IS_NODE)
+	if (last >= TIMESTAMPS_IS_NODE)
 		last = 0;
-	if (first > last || last - first >= STAMPS_NODES)
+	if (first > last || last - first >= TIMESTAMPS_NODES)
 		first = last + 1;
-	if (end < last || end - last >= STAMPS_NODES)
+	if (end < last || end - last >= TIMESTAMPS_NODES)
 		end = last;
 	if (graph->first != first || graph->last != last) {
 		graph->order = (struct node_order){.front = 0};
@@ -50,9 +50,9 @@ static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last
 }
 
 /* Of an instance that does not tell its end, kernels are lost; those that it launched before have ended or never will. */
-void look_graphs_launched(struct look *look, const struct watched_event *found)
+void monitor_graphs_launched(struct monitor *monitor, const struct watched_event *found)
 {
-	struct watched_graph *graph = graph_for(look, found->ring, found->event.exec);
+	struct watched_graph *graph = graph_for(monitor, found->ring, found->event.exec);
 
 	if (graph && found->event.first == 0) {
 		found->ring->gpu->taken.lost += found->event.tpcs;
@@ -68,52 +68,55 @@ void look_graphs_launched(struct look *look, const struct watched_event *found)
 }
 
 struct search {
-	struct look *look;
+	struct monitor *monitor;
 	const struct watched_ring *ring;
 };
 
-static const struct node_order *order_of(void *data, const struct stamps_event *event)
+static const struct node_order *order_of(void *data, const struct timestamps_event *event)
 {
 	const struct search *search = data;
-	bool may_search = search->look->nodes_read < NODES_MAX;
+	bool may_search = search->monitor->nodes_read < NODES_MAX;
 	const struct watched_graph *graph = may_search ? find_graph(search->ring, event->exec) : NULL;
 
-	search->look->nodes_read += may_search;
+	search->monitor->nodes_read += may_search;
 	return graph ? &graph->order : NULL;
 }
 
-void look_graphs_before(struct look *look, const struct watched_event *found, struct times_kernel *kernel)
+void monitor_graphs_before(struct monitor *monitor, const struct watched_event *found, struct times_kernel *kernel)
 {
-	behind_find(kernel, found->ring->reader.ring, &found->event, order_of, &(struct search){look, found->ring});
+	graphs_before_find(kernel, found->ring->reader.ring, &found->event, order_of, &(struct search){monitor, found->ring});
 }
 
-static void take_functions(struct look *look, struct watched_ring *ring, const struct watched_graph *graph, uint64_t replays)
+static void take_functions(struct monitor *monitor, struct watched_ring *ring, const struct watched_graph *graph,
+                           uint64_t replays)
 {
 	uint64_t function = 0;
 
-	for (uint64_t number = graph->last + 1; number <= graph->end && look->nodes_read < NODES_MAX; number++, look->nodes_read++) {
-		uint64_t nodes = stamps_read_function(ring->reader.ring, number, graph->exec, &function);
+	for (uint64_t number = graph->last + 1; number <= graph->end && monitor->nodes_read < NODES_MAX;
+	     number++, monitor->nodes_read++) {
+		uint64_t nodes = timestamps_read_function(ring->reader.ring, number, graph->exec, &function);
 
 		if (nodes > 0)
-			look_functions_find(look, ring, function)->instances += nodes * replays;
+			monitor_functions_find(monitor, ring, function)->instances += nodes * replays;
 	}
 }
 
-/* Those that have a cell are samples, once for each of their stamps. */
-static void take_nodes(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
+/* Those that have a cell are samples, once for each of their timestamps. */
+static void take_nodes(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph)
 {
-	const struct node_stamps *nodes = &look->nodes;
+	const struct node_timestamps *nodes = &monitor->nodes;
 	uint64_t duration;
 
 	for (unsigned int i = 0; i < nodes->count; i++) {
-		const struct stamps_node_event *node = &nodes->nodes[i];
+		const struct timestamps_node_event *node = &nodes->nodes[i];
 
-		if (node->stamp_ns > graph->sampled && node_stamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
-			durations_add(&look_functions_find(look, ring, node->function)->durations, duration);
+		if (node->timestamp_ns > graph->sampled &&
+		    node_timestamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
+			durations_add(&monitor_functions_find(monitor, ring, node->function)->durations, duration);
 			ring->gpu->taken.timed++;
 		}
 	}
-	graph->sampled = nodes->nodes[nodes->count - 1].stamp_ns;
+	graph->sampled = nodes->nodes[nodes->count - 1].timestamp_ns;
 }
 
 /* One kernel alone has nothing in front. */
@@ -125,24 +128,25 @@ static const struct times_ways *ways_of(const struct watched_ring *ring, const s
 }
 
 /* Whether a launch has ended since the last one that was taken. */
-static bool read_nodes(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
+static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring, struct watched_graph *graph)
 {
 	bool waits = graph->replays.first < graph->replays.next && graph->first <= graph->last;
-	struct stamps_node_event latest;
+	struct timestamps_node_event latest;
 	bool may_have = waits && (graph->order.latest == 0 ||
-	                          !stamps_read_node(ring->reader.ring, graph->order.latest, &latest) ||
-	                          latest.stamp_ns > graph->seen_end);
+	                          !timestamps_read_node(ring->reader.ring, graph->order.latest, &latest) ||
+	                          latest.timestamp_ns > graph->seen_end);
 
-	if (!may_have || look->nodes_read >= NODES_MAX)
+	if (!may_have || monitor->nodes_read >= NODES_MAX)
 		return false;
 	/* Some may have been launched since it was seen that nothing is in flight. */
-	bool is_idle = ring->gpu->in_flight == 0 && replays_after(&graph->replays, look->counted_at) == graph->replays.next;
+	bool is_idle =
+	    ring->gpu->in_flight == 0 && replays_after(&graph->replays, monitor->counted_at) == graph->replays.next;
 	uint64_t watched = graph->order.latest;
 
-	look->nodes_read += (unsigned int)(graph->last - graph->first + 1);
-	bool has_end = node_stamps_read(&look->nodes, ring->reader.ring, graph->exec, graph->first, graph->last, is_idle,
-	                                &graph->order) &&
-	               look->nodes.end > graph->seen_end;
+	monitor->nodes_read += (unsigned int)(graph->last - graph->first + 1);
+	bool has_end = node_timestamps_read(&monitor->nodes, ring->reader.ring, graph->exec, graph->first, graph->last,
+	                                    is_idle, &graph->order) &&
+	               monitor->nodes.end > graph->seen_end;
 
 	if (graph->order.latest != watched)
 		graph->polled_end = 0;
@@ -151,62 +155,63 @@ static bool read_nodes(struct look *look, const struct watched_ring *ring, struc
 
 /* It could not be seen before the first launch that waits had come to the GPU. If the end is that of another launch, this
  * contradicts what is known, and is not believed. */
-static void compare_graph(const struct look *look, const struct watched_ring *ring, const struct watched_graph *graph)
+static void compare_graph(const struct monitor *monitor, const struct watched_ring *ring,
+                          const struct watched_graph *graph)
 {
 	const struct replays *replays = &graph->replays;
 	const struct times_calibration *calibration = &ring->gpu->times.calibration;
 	uint64_t launched = replays->launched[replays->first % REPLAYS_WAITING];
 
-	times_compare(&ring->gpu->times, &(const struct times_kernel){.stamp_ns = look->nodes.end},
-	              launched + calibration->latency_least_ns + calibration->plain.release_ns, look_now(look));
+	times_compare(&ring->gpu->times, &(const struct times_kernel){.timestamp_ns = monitor->nodes.end},
+	              launched + calibration->latency_least_ns + calibration->plain.release_ns, monitor_now(monitor));
 }
 
-static void take_end(struct look *look, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
+static void take_end(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
 {
 	struct watched_gpu *gpu = ring->gpu;
 	const struct times_ways *ways = ways_of(ring, graph);
 	uint64_t end;
 
-	compare_graph(look, ring, graph);
-	if (times_convert(&gpu->times, look->nodes.end, now, &end)) {
-		graph->tpcs = look->nodes.tpcs;
-		graph->seen_end = look->nodes.end;
+	compare_graph(monitor, ring, graph);
+	if (times_convert(&gpu->times, monitor->nodes.end, now, &end)) {
+		graph->tpcs = monitor->nodes.tpcs;
+		graph->seen_end = monitor->nodes.end;
 		uint64_t replays = replays_see_end(&graph->replays, &gpu->times, ways, end - ways->release_ns,
-		                                   node_stamps_length(&look->nodes, &gpu->times.calibration),
+		                                   node_timestamps_length(&monitor->nodes, &gpu->times.calibration),
 		                                   gpu->in_flight == 0, graph->tpcs);
 
-		take_functions(look, ring, graph, replays);
-		take_nodes(look, ring, graph);
+		take_functions(monitor, ring, graph, replays);
+		take_nodes(monitor, ring, graph);
 	}
 }
 
-/* Nothing was in flight: what was launched before has ended. The stamp may come a little later; after another take it is not
- * waited for any more. */
-static void take_idle(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
+/* Nothing was in flight: what was launched before has ended. The timestamp may come a little later; after another take
+ * it is not waited for any more. */
+static void take_idle(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph)
 {
 	uint64_t dropped = replays_drop(&graph->replays, graph->idle_number);
 
-	take_functions(look, ring, graph, dropped);
+	take_functions(monitor, ring, graph, dropped);
 	ring->gpu->taken.lost += dropped * graph->kernels;
-	graph->idle_number = replays_after(&graph->replays, look->counted_at);
+	graph->idle_number = replays_after(&graph->replays, monitor->counted_at);
 }
 
-static void take_graph(struct look *look, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
+static void take_graph(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
 {
 	struct watched_gpu *gpu = ring->gpu;
 
-	if (read_nodes(look, ring, graph))
-		take_end(look, ring, graph, now);
+	if (read_nodes(monitor, ring, graph))
+		take_end(monitor, ring, graph, now);
 	if (gpu->in_flight == 0)
-		take_idle(look, ring, graph);
+		take_idle(monitor, ring, graph);
 	else
 		replays_see_running(&graph->replays, &gpu->times, ways_of(ring, graph), now, graph->tpcs);
 }
 
-void look_graphs_take(struct look *look, struct watched_ring *ring)
+void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring)
 {
-	uint64_t now = look_now(look);
+	uint64_t now = monitor_now(monitor);
 
 	for (unsigned int i = 0; i < ring->graph_count; i++)
-		take_graph(look, ring, ring->graphs[i], now);
+		take_graph(monitor, ring, ring->graphs[i], now);
 }

@@ -2,7 +2,7 @@
 
 #include "base/extremes.h"
 
-void loans_add(struct loans *loans, const struct look_times *times)
+void loans_add(struct loans *loans, const struct monitor_times *times)
 {
 	for (size_t i = 0; i < times->kernel_count; i++) {
 		if (times->kernels[i].is_borrowed)
@@ -31,12 +31,12 @@ static uint64_t find(const struct loans *loans, uint64_t time)
 	return first;
 }
 
-uint64_t loans_wait(const struct loans *loans, const struct look_kernel *lender)
+uint64_t loans_wait(const struct loans *loans, const struct monitor_kernel *lender)
 {
 	uint64_t number = find(loans, lender->launched_ns), until = lender->launched_ns;
 
 	for (int i = 0; i < LOANS_IN_FLIGHT && number-- > oldest(loans); i++) {
-		const struct look_kernel *borrowed = &loans->list[number % LOANS_MAX];
+		const struct monitor_kernel *borrowed = &loans->list[number % LOANS_MAX];
 
 		if (pci_address_equal(borrowed->pci, lender->pci))
 			until = max_u64(until, borrowed->ended_ns);

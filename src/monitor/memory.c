@@ -27,21 +27,21 @@ static struct account *account_of(uint64_t user)
 	return &accounts[place];
 }
 
-bool look_take_memory(struct look *look, size_t bytes)
+bool monitor_take_memory(struct monitor *monitor, size_t bytes)
 {
-	struct account *account = account_of(look->user);
+	struct account *account = account_of(monitor->user);
 	size_t own = atomic_fetch_add(&account->bytes, bytes) + bytes, sum = atomic_fetch_add(&all, bytes) + bytes;
 	bool fits = sum < ALL_MOST && own <= ALL_MOST - sum;
 
-	look->taken += bytes;
+	monitor->taken += bytes;
 	if (!fits)
-		look_return_memory(look, bytes);
+		monitor_return_memory(monitor, bytes);
 	return fits;
 }
 
-void look_return_memory(struct look *look, size_t bytes)
+void monitor_return_memory(struct monitor *monitor, size_t bytes)
 {
-	atomic_fetch_sub(&account_of(look->user)->bytes, bytes);
+	atomic_fetch_sub(&account_of(monitor->user)->bytes, bytes);
 	atomic_fetch_sub(&all, bytes);
-	look->taken -= bytes;
+	monitor->taken -= bytes;
 }

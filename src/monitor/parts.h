@@ -1,115 +1,114 @@
 /*
- * The parts of a look (look.h), each in its file:
+ * The parts of a monitor (monitor.h), each in its file:
  *
- *   look.c            GPUs, what counts say of them, and the order in which a take asks the others
- *   rings.c      the rings in which the process's contexts leave their stamps
+ *   monitor.c    GPUs, what counts say of them, and the order in which a take asks the others
+ *   rings.c      the rings in which the process's contexts leave their timestamps
  *   functions.c  the functions that have names there
  *   events.c     what has come since the last take
  *   clocks.c     how the GPUs' clocks go, by what has come
  *   graphs.c     launches of graphs
  *
- * Only for these files. A look is for one thread at a time.
+ * Only for these files. A monitor is for one thread at a time.
  */
 #ifndef NVTASKSET_MONITOR_PARTS_H
 #define NVTASKSET_MONITOR_PARTS_H
 
-#include "look.h"
-#include "monitor/estimate/node_stamps.h"
-#include "monitor/estimate/replays.h"
+#include "monitor.h"
+#include "monitor/estimate/graph_times.h"
 #include "state/kernels/counts_read.h"
-#include "state/kernels/stamps_read.h"
+#include "state/kernels/timestamps_read.h"
 #include "state/segment/edit.h"
 
 /* So long after a GPU has shown something, its clock is of interest. */
-#define LOOK_IDLE_NS UINT64_C(5000000000)
+#define MONITOR_IDLE_NS UINT64_C(5000000000)
 
-#define LOOK_BIT(gap) (UINT32_C(1) << (gap))
+#define MONITOR_BIT(gap) (UINT32_C(1) << (gap))
 
 /* A GPU of the process's. */
 struct watched_gpu {
-	struct look_gpu taken;
+	struct monitor_gpu taken;
 	struct times times;
 	uint64_t ended;             /* kernels, when they were last read */
-	uint64_t running, in_flight; /* of the current take: by stamps, by counts */
+	uint64_t running, in_flight; /* of the current take: by timestamps, by counts */
 	unsigned int graphs;        /* in its rings */
 	uint64_t found_at;          /* the last time when there was something to see; 0: never */
 	bool misses_graph;          /* in this take, one was launched that does not tell its end */
-	bool was_short;             /* in the last take, more kernels had no stamp than were in flight */
+	bool was_short;             /* in the last take, more kernels had no timestamp than were in flight */
 	bool has_ring;
 };
 
-#define LOOK_GRAPHS_MAX 256 /* of one ring */
+#define MONITOR_GRAPHS_MAX 256 /* of one ring */
 
 /* Of one process, so that what a hostile one says takes no more memory and time than this. What is more is not known, or lost:
  * rings, instances of graphs, functions, the bytes of their names, events of one take. */
-#define LOOK_RINGS_MOST 64
-#define LOOK_GRAPHS_MOST 1024
-#define LOOK_FUNCTIONS_MOST 4096
-#define LOOK_TEXT_MOST (4U << 20)
-#define LOOK_EVENTS_MOST 65536
+#define MONITOR_RINGS_MOST 64
+#define MONITOR_GRAPHS_MOST 1024
+#define MONITOR_FUNCTIONS_MOST 4096
+#define MONITOR_TEXT_MOST (4U << 20)
+#define MONITOR_EVENTS_MOST 65536
 
 struct watched_graph {
 	uint64_t exec, first, last, end;
 	unsigned int kernels, tpcs;
 	struct node_order order;
-	uint64_t seen_end;    /* the stamp of the last end that was taken */
-	uint64_t sampled;     /* the last stamp of a node that was taken */
-	uint64_t polled_end, polled_at; /* the stamp of the latest node, when that was looked at closely, and when that was */
+	uint64_t seen_end;    /* the timestamp of the last end that was taken */
+	uint64_t sampled;     /* the last timestamp of a node that was taken */
+	uint64_t polled_end, polled_at; /* the timestamp of the latest node, when that was looked at closely, and when that was */
 	uint64_t idle_number; /* the launches before it had ended by the last take */
 	struct replays replays;
 };
 
-/* What a ring calls a function, and where that is in the look's list. */
+/* What a ring calls a function, and where that is in the monitor's list. */
 struct watched_name {
 	uint64_t function;
 	unsigned int index;
 };
 
-#define LOOK_NAMES (2 * STAMPS_FUNCTIONS)
+#define MONITOR_NAMES (2 * TIMESTAMPS_FUNCTIONS)
 
 struct watched_ring {
-	struct stamps_reader reader;
+	struct timestamps_reader reader;
 	struct watched_gpu *gpu;
 	uint64_t scanned_at; /* when the last scan began */
 	unsigned int names_read;
-	struct watched_name names[LOOK_NAMES]; /* a hash table; function 0: free */
-	struct watched_graph *graphs[LOOK_GRAPHS_MAX];
+	struct watched_name names[MONITOR_NAMES]; /* a hash table; function 0: free */
+	struct watched_graph *graphs[MONITOR_GRAPHS_MAX];
 	unsigned int graph_count;
 };
 
 /* An event of the current take. */
 struct watched_event {
 	struct watched_ring *ring;
-	struct stamps_event event;
+	struct timestamps_event event;
 	uint64_t unseen, seen;
 };
 
-struct look {
+struct monitor {
 	struct editor editor;
 	int64_t clock_offset;
 	uint64_t user; /* the process's */
 	struct {
 		uint64_t inode;
-		const struct stamps_memory *memory;
+		const struct timestamps_memory *memory;
 		struct watched_ring *rings[COUNTS_PLACES];
 	} areas[SEGMENT_AREAS];
 	uint32_t gaps; /* of all GPUs, in this take */
 	struct counts counts;
-	struct watched_gpu *gpus[LOOK_GPUS];
+	struct watched_gpu *gpus[MONITOR_GPUS];
 	unsigned int gpu_count;
-	struct look_function *functions;
+	struct monitor_function *functions;
 	unsigned int function_count, function_room;
-	uint16_t places[2 * LOOK_FUNCTIONS_MOST]; /* a hash table of functions, by their names: an index; 0: free */
+	uint16_t places[2 * MONITOR_FUNCTIONS_MOST]; /* a hash table of functions, by their names: an index; 0: free */
 	size_t text;                              /* the bytes of all names */
-	size_t taken;                             /* look_take_memory */
+	size_t taken;                             /* monitor_take_memory */
 	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
-	uint64_t limit_ns;        /* look_tell_kernels; 0: they are not told */
+	uint64_t limit_ns;        /* monitor_tell_kernels; 0: they are not told */
 	struct segment_revision revision;
-	struct look_kernel *kernels; /* of this take; room for all events of it */
+	struct monitor_kernel *kernels; /* of this take; room for all events of it */
 	size_t kernel_count;
-	struct node_stamps nodes; /* of the graph that is looked at */
+	struct node_timestamps nodes; /* of the graph that is looked at */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */
 	bool has_lapsed;         /* it had ended when this take began */
@@ -118,69 +117,69 @@ struct look {
 };
 
 /* CLOCK_MONOTONIC as the process has it. */
-uint64_t look_now(const struct look *look);
+uint64_t monitor_now(const struct monitor *monitor);
 
 /* --- memory.c ---------------------------------------------------------------------------------------------------- */
 
 /* What all looks of this process keep has a bound, of which no user's processes get more than stays free for the others.
  * False if there is not as much. */
-bool look_take_memory(struct look *look, size_t bytes);
-void look_return_memory(struct look *look, size_t bytes);
+bool monitor_take_memory(struct monitor *monitor, size_t bytes);
+void monitor_return_memory(struct monitor *monitor, size_t bytes);
 
-/* --- look.c ----------------------------------------------------------------------------------------------------------- */
+/* --- monitor.c ------------------------------------------------------------------------------------------------------ */
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
-struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci);
+struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address pci);
 
 /* --- rings.c ----------------------------------------------------------------------------------------------------- */
 
 /* Finds the areas and rings that there are now. `is_first`: a ring is read from here on; otherwise from its first launch on. */
-void look_rings_find(struct look *look, bool is_first);
+void monitor_rings_find(struct monitor *monitor, bool is_first);
 
-typedef void look_ring_action(struct look *look, struct watched_ring *ring);
-void look_rings_each(struct look *look, look_ring_action *act);
+typedef void monitor_ring_action(struct monitor *monitor, struct watched_ring *ring);
+void monitor_rings_each(struct monitor *monitor, monitor_ring_action *act);
 
 /* Leaves the area of this number, and its rings. */
-void look_rings_leave(struct look *look, unsigned int number);
+void monitor_rings_leave(struct monitor *monitor, unsigned int number);
 
 /* --- functions.c ------------------------------------------------------------------------------------------------- */
 
 /* Index 0 is that of all functions without a name. False if there is no memory. */
-bool look_functions_add(struct look *look, const char *name);
+bool monitor_functions_add(struct monitor *monitor, const char *name);
 
 /* The names that the ring has now. */
-void look_functions_read(struct look *look, struct watched_ring *ring);
+void monitor_functions_read(struct monitor *monitor, struct watched_ring *ring);
 
 /* By what the ring calls it. */
-struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function);
+struct monitor_function *monitor_functions_find(struct monitor *monitor, struct watched_ring *ring, uint64_t function);
 
 /* --- events.c ---------------------------------------------------------------------------------------------------- */
 
 /* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;
  * also what runs. */
-void look_events_ended(struct look *look, struct watched_ring *ring);
-void look_events_some(struct look *look, struct watched_ring *ring);
-void look_events_all(struct look *look, struct watched_ring *ring);
+void monitor_events_ended(struct monitor *monitor, struct watched_ring *ring);
+void monitor_events_some(struct monitor *monitor, struct watched_ring *ring);
+void monitor_events_all(struct monitor *monitor, struct watched_ring *ring);
 
 /* --- clocks.c ---------------------------------------------------------------------------------------------------- */
 
-/* A stamp that could not be seen yet at `unseen`, and could at `seen`. */
-void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
-                         uint64_t seen);
+/* A timestamp that could not be seen yet at `unseen`, and could at `seen`. */
+void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                            uint64_t unseen, uint64_t seen);
 
 /* Those of the events of the take from this one on. */
-void look_clocks_compare_events(struct look *look, size_t from);
+void monitor_clocks_compare_events(struct monitor *monitor, size_t from);
 
 /* Looks all the time, for a while, where the clocks are not known well. */
-void look_clocks_compare_closely(struct look *look);
+void monitor_clocks_compare_closely(struct monitor *monitor);
 
 /* --- graphs.c ---------------------------------------------------------------------------------------------------- */
 
-void look_graphs_launched(struct look *look, const struct watched_event *event);
+void monitor_graphs_launched(struct monitor *monitor, const struct watched_event *event);
 
 /* What times_estimate wants to know of graphs before a kernel that has ended. */
-void look_graphs_before(struct look *look, const struct watched_event *event, struct times_kernel *kernel);
+void monitor_graphs_before(struct monitor *monitor, const struct watched_event *event, struct times_kernel *kernel);
 
-void look_graphs_take(struct look *look, struct watched_ring *ring);
+void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring);
 
 #endif

@@ -1,116 +1,116 @@
 #include "base/clock.h"
+#include "base/proc.h"
 #include "parts.h"
 #include "state/kernels/area.h"
 #include "state/segment/edit.h"
 #include "state/segment/layout.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-uint64_t look_now(const struct look *look)
+uint64_t monitor_now(const struct monitor *monitor)
 {
-	return process_clock_ns() + (uint64_t)look->clock_offset;
+	return process_clock_ns() + (uint64_t)monitor->clock_offset;
 }
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
-struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci)
+struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address pci)
 {
 	struct watched_gpu *found = NULL;
 
-	for (unsigned int i = 0; i < look->gpu_count && !found; i++)
-		found = pci_address_equal(look->gpus[i]->taken.pci, pci) ? look->gpus[i] : NULL;
-	if (!found && look->gpu_count < LOOK_GPUS && look_take_memory(look, sizeof *found)) {
+	for (unsigned int i = 0; i < monitor->gpu_count && !found; i++)
+		found = pci_address_equal(monitor->gpus[i]->taken.pci, pci) ? monitor->gpus[i] : NULL;
+	if (!found && monitor->gpu_count < MONITOR_GPUS && monitor_take_memory(monitor, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
 			found->taken.pci = pci;
-			times_open(&found->times, &times_usual, look->began);
+			times_open(&found->times, &times_usual, monitor->began);
 			if (pci_address_is_known(pci))
-				times_share(&found->times, shared_clock_join(pci, look->user), (uint64_t)look->clock_offset);
-			look->gpus[look->gpu_count++] = found;
+				times_share(&found->times, shared_clock_join(pci, monitor->user),
+				            (uint64_t)monitor->clock_offset);
+			monitor->gpus[monitor->gpu_count++] = found;
 		}
 	}
 	return found;
 }
 
-static void free_ring(struct look *look, struct watched_ring *ring)
+static void free_ring(struct monitor *monitor, struct watched_ring *ring)
 {
 	for (unsigned int i = 0; ring && i < ring->graph_count; i++)
 		free(ring->graphs[i]);
 	if (ring) {
 		ring->gpu->graphs -= ring->graph_count;
-		look_return_memory(look, sizeof *ring + ring->graph_count * sizeof *ring->graphs[0]);
-		look->ring_count--;
+		monitor_return_memory(monitor, sizeof *ring + ring->graph_count * sizeof *ring->graphs[0]);
+		monitor->ring_count--;
 	}
 	free(ring);
 }
 
-void look_rings_leave(struct look *look, unsigned int number)
+void monitor_rings_leave(struct monitor *monitor, unsigned int number)
 {
 	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
-		free_ring(look, look->areas[number].rings[i]);
-		look->areas[number].rings[i] = NULL;
+		free_ring(monitor, monitor->areas[number].rings[i]);
+		monitor->areas[number].rings[i] = NULL;
 	}
-	if (look->areas[number].memory)
-		munmap((void *)look->areas[number].memory, sizeof *look->areas[number].memory);
-	look->areas[number].memory = NULL;
-	look->areas[number].inode = 0;
+	if (monitor->areas[number].memory)
+		munmap((void *)monitor->areas[number].memory, sizeof *monitor->areas[number].memory);
+	monitor->areas[number].memory = NULL;
+	monitor->areas[number].inode = 0;
 }
 
 /* After an exec, the areas are others. */
-static void find_area(struct look *look, int directory, unsigned int number)
+static void find_area(struct monitor *monitor, int directory, unsigned int number)
 {
-	const struct segment_area *area = &look->editor.segment.memory->stamps[number];
+	const struct segment_area *area = &monitor->editor.segment.memory->timestamps[number];
 	uint64_t inode = atomic_load_explicit(&area->inode, memory_order_acquire);
 
-	if (inode != look->areas[number].inode) {
-		look_rings_leave(look, number);
-		look->areas[number].inode = inode;
+	if (inode != monitor->areas[number].inode) {
+		monitor_rings_leave(monitor, number);
+		monitor->areas[number].inode = inode;
 		if (inode != 0)
-			look->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
-			                                      sizeof *look->areas[number].memory);
+			monitor->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
+			                                         sizeof *monitor->areas[number].memory);
 	}
-	if (inode != 0 && !area_is(look->areas[number].memory, &area_of_stamps))
-		look->gaps |= LOOK_BIT(LOOK_CLOSED);
+	if (inode != 0 && !area_is(monitor->areas[number].memory, &area_of_timestamps))
+		monitor->gaps |= MONITOR_BIT(MONITOR_CLOSED);
 }
 
-static void find_areas(struct look *look)
+static void find_areas(struct monitor *monitor)
 {
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)look->editor.pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = proc_open(monitor->editor.pid, "fd", O_RDONLY | O_DIRECTORY);
 
 	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
-		find_area(look, directory, i);
+		find_area(monitor, directory, i);
 	if (directory >= 0)
 		close(directory);
 }
 
 /* A ring that was not there when we began to look is read from its first launch on. */
-static struct watched_ring *open_ring(struct look *look, const struct stamps *stamps, bool is_first)
+static struct watched_ring *open_ring(struct monitor *monitor, const struct timestamps *timestamps, bool is_first)
 {
-	struct watched_gpu *gpu = look->ring_count < LOOK_RINGS_MOST ? look_gpu_for(look, stamps->pci) : NULL;
-	struct watched_ring *ring = gpu && look_take_memory(look, sizeof *ring) ? calloc(1, sizeof *ring) : NULL;
+	struct watched_gpu *gpu =
+	    monitor->ring_count < MONITOR_RINGS_MOST ? monitor_gpu_for(monitor, timestamps->pci) : NULL;
+	struct watched_ring *ring = gpu && monitor_take_memory(monitor, sizeof *ring) ? calloc(1, sizeof *ring) : NULL;
 
 	if (ring) {
-		look->ring_count++;
+		monitor->ring_count++;
 		ring->gpu = gpu;
-		ring->reader.ring = stamps;
+		ring->reader.ring = timestamps;
 		if (is_first)
-			stamps_reader_begin(&ring->reader, stamps);
+			timestamps_reader_begin(&ring->reader, timestamps);
 	}
 	return ring;
 }
 
-static uint32_t gaps_of_ring(const struct stamps *stamps)
+static uint32_t gaps_of_ring(const struct timestamps *timestamps)
 {
-	uint64_t gaps = atomic_load(&stamps->gaps);
+	uint64_t gaps = atomic_load(&timestamps->gaps);
 
-	return (gaps >> STAMPS_NO_SLOTS & 1 ? LOOK_BIT(LOOK_NO_SLOTS) : 0) |
-	       (gaps >> STAMPS_REFUSED & 1 ? LOOK_BIT(LOOK_REFUSED) : 0) | (gaps >> STAMPS_SLOT_USED & 1 ? LOOK_BIT(LOOK_PROFILER) : 0);
+	return (gaps >> TIMESTAMPS_NO_SLOTS & 1 ? MONITOR_BIT(MONITOR_NO_SLOTS) : 0) |
+	       (gaps >> TIMESTAMPS_REFUSED & 1 ? MONITOR_BIT(MONITOR_REFUSED) : 0) |
+	       (gaps >> TIMESTAMPS_SLOT_USED & 1 ? MONITOR_BIT(MONITOR_PROFILER) : 0);
 }
 
 static void set_shared(struct watched_gpu *gpu, bool is_shared_by_mps)
@@ -119,15 +119,15 @@ static void set_shared(struct watched_gpu *gpu, bool is_shared_by_mps)
 	gpu->taken.is_presence |= !is_shared_by_mps;
 }
 
-static void find_rings(struct look *look, unsigned int number, bool is_first)
+static void find_rings(struct monitor *monitor, unsigned int number, bool is_first)
 {
-	const struct stamps_memory *memory = look->areas[number].memory;
+	const struct timestamps_memory *memory = monitor->areas[number].memory;
 
-	for (unsigned int i = 0; area_is(memory, &area_of_stamps) && i < COUNTS_PLACES; i++) {
-		struct watched_ring **ring = &look->areas[number].rings[i];
+	for (unsigned int i = 0; area_is(memory, &area_of_timestamps) && i < COUNTS_PLACES; i++) {
+		struct watched_ring **ring = &monitor->areas[number].rings[i];
 
-		if (!*ring && atomic_load(&memory->rings[i].magic) == STAMPS_MAGIC)
-			*ring = open_ring(look, &memory->rings[i], is_first);
+		if (!*ring && atomic_load(&memory->rings[i].magic) == TIMESTAMPS_MAGIC)
+			*ring = open_ring(monitor, &memory->rings[i], is_first);
 		if (*ring) {
 			(*ring)->gpu->has_ring = true;
 			(*ring)->gpu->taken.gaps |= gaps_of_ring(&memory->rings[i]);
@@ -136,19 +136,19 @@ static void find_rings(struct look *look, unsigned int number, bool is_first)
 	}
 }
 
-void look_rings_find(struct look *look, bool is_first)
+void monitor_rings_find(struct monitor *monitor, bool is_first)
 {
-	find_areas(look);
+	find_areas(monitor);
 	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
-		find_rings(look, i, is_first);
+		find_rings(monitor, i, is_first);
 }
 
-void look_rings_each(struct look *look, look_ring_action *act)
+void monitor_rings_each(struct monitor *monitor, monitor_ring_action *act)
 {
 	for (unsigned int area = 0; area < SEGMENT_AREAS; area++) {
 		for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
-			if (look->areas[area].rings[i])
-				act(look, look->areas[area].rings[i]);
+			if (monitor->areas[area].rings[i])
+				act(monitor, monitor->areas[area].rings[i]);
 		}
 	}
 }

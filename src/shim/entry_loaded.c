@@ -10,7 +10,7 @@
  */
 #include "base/driver_names.h"
 #include "base/log.h"
-#include "launch/account/escape.h"
+#include "launch/account/violation.h"
 #include "launch/space/hide.h"
 #include "launch/space/residency.h"
 #include "shim.h"
@@ -30,12 +30,12 @@ __attribute__((constructor)) static void start(void)
 	log_open();
 	if (!secure_getenv(SEGMENT_ENVIRONMENT))
 		log_idle();
-	strict_open();
+	violation_open();
 	hide_open();
 	residency_open();
 	enum hook_state state = shim_set_up(DRIVER_LINK, false, NULL, &error);
 
 	if (state != HOOK_SUBSCRIBED)
-		escape_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");
+		violation_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");
 	errno = saved;
 }

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/proc.h"
-#include "launch/account/escape.h"
+#include "launch/account/violation.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
 #include "state/revision_text.h"
@@ -98,7 +98,7 @@ static void warn_of_start(bool is_withheld, pid_t out_of_reach)
 		         (int)out_of_reach);
 	else
 		strcpy(reason, "the partition that this program was started in cannot be read without /proc");
-	strict_refuse(reason);
+	violation_refuse(reason);
 	log_warning("%s: this program starts with the one given to nvtaskset", reason);
 }
 
@@ -132,7 +132,7 @@ static void find_file(struct inheritance *inheritance)
 	if (!path)
 		return;
 	if (group_file_obey(&group, path, &error) < 0) {
-		strict_refuse(error.reason);
+		violation_refuse(error.reason);
 		log_wake();
 		log_warning(GROUP_FILE_ENVIRONMENT ": %s: this program does not obey that group", error.reason);
 	} else if (group_is_same(group.identity, inheritance->group.identity)) {

@@ -7,17 +7,17 @@
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
-#include "driver/modules.h"
 #include "driver/releases.h"
 #include "driver/slot.h"
 #include "events.h"
+#include "gpu/cubin.h"
 #include "inherit.h"
 #include "launch/account/account.h"
-#include "launch/account/escape.h"
-#include "launch/account/looking.h"
+#include "launch/account/violation.h"
+#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/graphs.h"
-#include "launch/graphs/looking.h"
+#include "launch/graphs/timestamps.h"
 #include "launch/launch.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
@@ -64,7 +64,7 @@ static void use_segment(void)
 	account_use(&segment);
 	control_use(&segment);
 	graphs_use(&segment);
-	looking_use(&segment);
+	timestamps_use(&segment);
 }
 
 static void in_child(void)
@@ -78,11 +78,11 @@ static void in_child(void)
 	slot_after_fork();
 	graph_instances_after_fork();
 	graph_counts_after_fork();
-	looking_graphs_after_fork();
+	graph_timestamps_after_fork();
 	releases_after_fork();
 	control_after_fork();
-	if (segment_create_in_group(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, &parents.group,
-	                            segment_group_descriptor(&parents), NULL) == 0) {
+	if (segment_create(&segment, &forked[own_fork], &parents.group, segment_group_descriptor(&parents),
+	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		counter_slots_free();
@@ -144,15 +144,15 @@ static void on_subscribed(void)
 
 static void on_module_loaded(const void *cubin, size_t size)
 {
-	looking_functions_changed();
-	if (modules_launch_kernels(cubin, size))
-		escape_note(SEGMENT_LAUNCHED_BY_KERNELS);
+	timestamps_functions_changed();
+	if (cubin_launches_kernels(cubin, size))
+		violation_note(SEGMENT_LAUNCHED_BY_KERNELS);
 	control_module_loaded(cubin, size);
 }
 
 static void on_unknown_gpus(const char *reason)
 {
-	escape_note_all(reason, "");
+	violation_note_all(reason, "");
 }
 
 /* Contexts and graphs that are made while we wait are not announced to us. */
@@ -199,9 +199,8 @@ static int have_segment(bool *is_new, struct error *error)
 	/* There is a partition, although the environment may not name it: warnings are printed from now on. */
 	if (!*is_new)
 		log_wake();
-	result = identity_is_privileged()
-	                 ? segment_create(&segment, &inheritance.revision, -1, &why)
-	                 : segment_replace(&segment, &inheritance.revision, &inheritance.group, inheritance.descriptor, &why);
+	result = segment_create(&segment, &inheritance.revision, &inheritance.group, inheritance.descriptor,
+	                        identity_is_privileged() ? -1 : SEGMENT_OF_BEFORE, &why);
 	if (result < 0)
 		result = make_private_segment(&inheritance, why.reason, error);
 	group_close(&inheritance.group);

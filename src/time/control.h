@@ -20,7 +20,7 @@
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
-#include "time/demand/news.h"
+#include "time/demand/wakeup.h"
 
 #include <stdbool.h>
 #include <stddef.h>

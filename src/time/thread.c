@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "gate/keeper.h"
 #include "time/demand/given.h"
-#include "time/demand/news.h"
 #include "time/demand/peers.h"
 #include "time/demand/wakeup.h"
 #include "turns/eligibility.h"

@@ -9,7 +9,6 @@
 
 #include "state/segment/segment.h"
 
-
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -119,7 +119,7 @@ static void check_file(uint8_t choices)
 	memcpy(content, memory, sizeof *memory);
 	must(file >= 0 && write(file, content, size) == (ssize_t)size);
 	must(fchmod(file, choices & OTHER_MODE ? 0640 : BOARD_MODE) == 0);
-	must(choices & NO_SEALS || fcntl(file, F_ADD_SEALS, BOARD_SEALS) == 0);
+	must(choices & NO_SEALS || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
 	bool is_good = memory->magic == BOARD_MAGIC && memory->version == BOARD_VERSION && memory->size == sizeof *memory;
 
 	must((board_file_check(file) != 0) == (is_good && !(choices & (OTHER_SIZE | OTHER_MODE | NO_SEALS))));

@@ -110,7 +110,7 @@ static void set_up(void)
 	driver.device_get_pci_bus_id = get_pci_bus_id;
 	driver.function_get_attribute = get_attribute;
 	driver.occupancy_blocks = get_occupancy;
-	must(segment_create(&segment, &nothing, -1, NULL) == 0);
+	must(segment_create(&segment, &nothing, NULL, -1, -1, NULL) == 0);
 	must(fstat(segment.file, &status) == 0);
 	memory_size = (size_t)status.st_size;
 	memory = (uint8_t *)segment.memory;
@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(memory, pristine, memory_size);
 	epoch_use(&segment);
 	partition_use(&segment);
-	looking_use(&segment);
+	timestamps_use(&segment);
 	account_use(&segment);
 	check_launch(1);
 	if (input.edited)

@@ -45,7 +45,7 @@ static void set_up(void)
 	static const struct segment_revision nothing;
 	struct stat status;
 
-	must(segment_create(&owner, &nothing, -1, NULL) == 0);
+	must(segment_create(&owner, &nothing, NULL, -1, -1, NULL) == 0);
 	must(fstat(owner.file, &status) == 0);
 	segment_size = (size_t)status.st_size;
 	memory = (uint8_t *)owner.memory;

@@ -14,8 +14,7 @@
 
 #define SECONDS 60 /* after which a child that waits is ended, and its test fails */
 
-/* --- a call of another thread that is not finished
- * ----------------------------------------------------------------- */
+/* --- a call of another thread that is not finished ------------------------------------------------------------------ */
 
 static atomic_bool inside; /* a tool's callback, which is called after our library's, or the handler of a signal */
 static atomic_bool may_go;

@@ -1,15 +1,15 @@
 /*
- * When kernels were on the GPU: what a watcher estimates (monitor/look.h), beside what the kernels themselves saw on
+ * When kernels were on the GPU: what a watcher estimates (monitor/monitor.h), beside what the kernels themselves saw on
  * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate
  * (monitor/estimate/times.h).
  */
 #include "../cases.h"
 #include "base/clock.h"
 #include "gpu/qmd.h"
-#include "monitor/look.h"
+#include "monitor/monitor.h"
 #include "state/kernels/area.h"
 #include "state/kernels/counts_read.h"
-#include "state/kernels/stamps_layout.h"
+#include "state/kernels/timestamps_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
 #include "support/child.h"
@@ -39,7 +39,7 @@ static struct seen {
 	struct durations durations[2];
 } seen;
 
-static struct look *look;
+static struct monitor *look;
 
 static bool is_open;
 
@@ -59,16 +59,16 @@ FIXTURE(open_test)
 
 static const char *const names[] = {"last", "nothing"};
 
-static void add(const struct look_times *times)
+static void add(const struct monitor_times *times)
 {
-	const struct look_gpu *on = NULL;
+	const struct monitor_gpu *on = NULL;
 
 	for (unsigned int i = 0; i < times->gpu_count; i++)
 		on = gpu.topology && pci_address_equal(times->gpus[i].pci, gpu.topology->pci) ? &times->gpus[i] : on;
 	if (!on)
 		return;
 	/* A simulated GPU is part of a program that may be interrupted for long: then its clock is not known well. */
-	uint32_t unsure = gpu_is_simulated() ? 1u << LOOK_CLOCKS : 0;
+	uint32_t unsure = gpu_is_simulated() ? 1u << MONITOR_CLOCKS : 0;
 
 	seen.kernels += on->kernels;
 	seen.timed += on->timed;
@@ -96,31 +96,31 @@ static uint64_t taken_at;
 
 static void take(void)
 {
-	struct look_times times;
+	struct monitor_times times;
 	uint64_t before_that = taken_at;
 
 	taken_at = process_clock_ns();
 	was_late = taken_at - before_that >= LEASE_NS;
-	assert_done(look_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, &error));
 	add(&times);
 }
 
 static void begin(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuCtxSynchronize());
 	take();
-	if (seen.gaps & 1 << LOOK_NO_SLOTS)
+	if (seen.gaps & 1 << MONITOR_NO_SLOTS)
 		gpu_skip("this GPU's launch descriptors have no slot that tells the time");
 	memset(&seen, 0, sizeof seen);
 }
 
 FIXTURE(end)
 {
-	look_end(look);
+	monitor_end(look);
 	look = NULL;
 	memset(&seen, 0, sizeof seen);
 }
@@ -306,12 +306,12 @@ TEST(durations)
 /* --- nobody looks ----------------------------------------------------------------------------------------------- */
 
 /* This process's rings; NULL if it has none. */
-static const struct stamps_memory *map_stamps(void)
+static const struct timestamps_memory *map_stamps(void)
 {
 	struct segment segment = gpu_own_segment();
-	const struct segment_area *area = &segment.memory->stamps[0];
+	const struct segment_area *area = &segment.memory->timestamps[0];
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
-	const struct stamps_memory *memory =
+	const struct timestamps_memory *memory =
 		area_map(directory, atomic_load(&area->file), atomic_load(&area->inode), sizeof *memory);
 
 	close(directory);
@@ -322,7 +322,7 @@ static const struct stamps_memory *map_stamps(void)
 /* How many launches have been recorded in all of this process's rings. */
 static uint64_t recorded(void)
 {
-	const struct stamps_memory *memory = map_stamps();
+	const struct timestamps_memory *memory = map_stamps();
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; memory && i < COUNTS_PLACES; i++)
@@ -385,7 +385,7 @@ static void launch_in_the_child(void)
 
 static void fork_while_looked_at(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);
 }
@@ -505,7 +505,7 @@ TEST(graph)
 /* The stamp of the last node that has one; 0 without. */
 static uint64_t last_node_stamp(void)
 {
-	const struct stamps_memory *memory = map_stamps();
+	const struct timestamps_memory *memory = map_stamps();
 	uint64_t stamp = 0;
 
 	assert_non_null(memory);
@@ -513,10 +513,10 @@ static uint64_t last_node_stamp(void)
 		uint64_t number = atomic_load(&memory->rings[i].nodes);
 
 		/* Behind the nodes, it is told how many each function has. */
-		while (number > 0 && atomic_load(&memory->rings[i].node_records[number % STAMPS_NODES].nodes) != 0)
+		while (number > 0 && atomic_load(&memory->rings[i].node_records[number % TIMESTAMPS_NODES].nodes) != 0)
 			number--;
 		if (number > 0)
-			stamp = atomic_load(&memory->rings[i].cells[STAMPS_CELLS + number % STAMPS_NODES].time);
+			stamp = atomic_load(&memory->rings[i].cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES].time);
 	}
 	munmap((void *)memory, sizeof *memory);
 	return stamp;
@@ -562,12 +562,13 @@ TEST(graphs_in_place_of_larger_ones)
 /* How often nodes that have a cell have others before them that have none. */
 static unsigned int count_breaks(void)
 {
-	const struct stamps_memory *memory = map_stamps();
+	const struct timestamps_memory *memory = map_stamps();
 	unsigned int count = 0;
 
 	assert_non_null(memory);
-	for (unsigned int i = 0; i < COUNTS_PLACES * STAMPS_NODES; i++) {
-		const struct stamps_node_record *record = &memory->rings[i / STAMPS_NODES].node_records[i % STAMPS_NODES];
+	for (unsigned int i = 0; i < COUNTS_PLACES * TIMESTAMPS_NODES; i++) {
+		const struct timestamps_node_record *record =
+		    &memory->rings[i / TIMESTAMPS_NODES].node_records[i % TIMESTAMPS_NODES];
 
 		count += atomic_load(&record->nodes) == 1 && atomic_load(&record->function) == 0;
 	}
@@ -602,7 +603,7 @@ static void replay_until_known(CUgraphExec exec)
 	assert_true(seen.is_known);
 }
 
-#define LONG (STAMPS_NODES + 900)
+#define LONG (TIMESTAMPS_NODES + 900)
 #define LONG_OTHERS 500
 
 static bool all_have_times(void)
@@ -651,7 +652,7 @@ TEST(nodes_take_turns)
 /* Two that are larger together than there are cells. Nothing is taken for busy that has ended. */
 TEST(a_graph_loses_its_cells_to_others)
 {
-	enum { HALF = STAMPS_NODES / 2 - 1 };
+	enum { HALF = TIMESTAMPS_NODES / 2 - 1 };
 	CUgraphExec execs[] = {make_long_graph(HALF, 0), make_long_graph(HALF, 0), make_long_graph(HALF, 0)};
 
 	begin();
@@ -734,7 +735,7 @@ TEST(a_profiler)
 		take();
 	}
 	subscriber_close();
-	assert_int_equal(seen.gaps, 1 << LOOK_PROFILER);
+	assert_int_equal(seen.gaps, 1 << MONITOR_PROFILER);
 	assert_false(seen.is_known);
 	assert_each(seen.kernels, 3, seen.timed, 0);
 	/* It has gone. */

@@ -7,7 +7,7 @@
 #include "base/shared_file.h"
 #include "state/board/layout.h"
 #include "state/handle.h"
-#include "state/kernels/stamps_layout.h"
+#include "state/kernels/timestamps_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/owner.h"
 
@@ -36,7 +36,7 @@ static void make_segment_on(unsigned int bus)
 	struct error error;
 
 	tpcset_add_range(&revision.partitions[0].set, 0, 3);
-	if (segment_create(&segment, &revision, -1, &error) < 0)
+	if (segment_create(&segment, &revision, NULL, -1, -1, &error) < 0)
 		errx(1, "%s", error.reason);
 	segment_set_at_work(&segment);
 }
@@ -291,28 +291,29 @@ static void trick_names(char **arguments)
 	(void)arguments;
 	make_segment();
 	for (int number = 0; number < SEGMENT_AREAS; number++) {
-		int file = make_memory(STAMPS_NAME, sizeof(struct stamps_memory));
-		struct stamps_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		int file = make_memory(TIMESTAMPS_NAME, sizeof(struct timestamps_memory));
+		struct timestamps_memory *memory =
+		    mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 		if (memory == MAP_FAILED || fstat(file, &status) < 0)
 			err(77, "mmap");
-		memory->header.version = STAMPS_VERSION;
+		memory->header.version = TIMESTAMPS_VERSION;
 		memory->header.size = sizeof *memory;
 		for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
-			struct stamps *ring = &memory->rings[i];
+			struct timestamps *ring = &memory->rings[i];
 
 			ring->pci = (struct pci_address){.device = 6};
-			memset((void *)ring->names.text, 'a', STAMPS_TEXT);
-			for (unsigned int name = 0; name < STAMPS_FUNCTIONS; name++) {
+			memset((void *)ring->names.text, 'a', TIMESTAMPS_TEXT);
+			for (unsigned int name = 0; name < TIMESTAMPS_FUNCTIONS; name++) {
 				ring->names.list[name].function = 16 * (uint64_t)(name + 1);
-				ring->names.list[name].length = STAMPS_NAME_MAX - name % 2000;
+				ring->names.list[name].length = TIMESTAMPS_NAME_MAX - name % 2000;
 			}
-			ring->names.count = STAMPS_FUNCTIONS;
-			ring->magic = STAMPS_MAGIC;
+			ring->names.count = TIMESTAMPS_FUNCTIONS;
+			ring->magic = TIMESTAMPS_MAGIC;
 		}
-		memory->header.magic = STAMPS_MAGIC;
-		segment.memory->stamps[number].file = (uint64_t)file;
-		segment.memory->stamps[number].inode = status.st_ino;
+		memory->header.magic = TIMESTAMPS_MAGIC;
+		segment.memory->timestamps[number].file = (uint64_t)file;
+		segment.memory->timestamps[number].inode = status.st_ino;
 	}
 }
 

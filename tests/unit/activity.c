@@ -84,7 +84,7 @@ TEST(what_is_not_counted_is_not_known)
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* The times of the process on its GPU, after these takes of a look. */
-static struct row times_after(const struct look_gpu *takes, size_t count, bool is_looked_at)
+static struct row times_after(const struct monitor_gpu *takes, size_t count, bool is_looked_at)
 {
 	static const struct topology topology = {.pci = {.bus = 0x3b}, .tpc_count = 66};
 	struct process process = process_with(0);
@@ -92,7 +92,8 @@ static struct row times_after(const struct look_gpu *takes, size_t count, bool i
 	struct watch_list list = {.count = 1, .list = &watched};
 	struct row activity = row_after(NULL, &process, reading_of(1));
 
-	watched = (struct watched){.pid = 7, .started = 1000, .look = is_looked_at ? (struct look *)&watched : NULL, .why = "a reason"};
+	watched = (struct watched){
+	    .pid = 7, .started = 1000, .look = is_looked_at ? (struct monitor *)&watched : NULL, .why = "a reason"};
 	for (size_t i = 0; i < count; i++) {
 		add_gpu(&watched, &takes[i]);
 		watched.was_taken = true;
@@ -103,9 +104,10 @@ static struct row times_after(const struct look_gpu *takes, size_t count, bool i
 	return activity;
 }
 
-static struct look_gpu take_of(uint64_t span, uint64_t busy, uint64_t tpcs)
+static struct monitor_gpu take_of(uint64_t span, uint64_t busy, uint64_t tpcs)
 {
-	return (struct look_gpu){.pci = gpu, .is_time_known = true, .span_ns = span, .busy_ns = busy, .tpc_ns = busy * tpcs};
+	return (struct monitor_gpu){
+	    .pci = gpu, .is_time_known = true, .span_ns = span, .busy_ns = busy, .tpc_ns = busy * tpcs};
 }
 
 static void assert_near(struct reading reading, double value)
@@ -116,7 +118,7 @@ static void assert_near(struct reading reading, double value)
 
 TEST(times)
 {
-	struct look_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
+	struct monitor_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
 	struct row activity = times_after(takes, 2, true);
 
 	assert_near(activity.numbers[NUMBER_BUSY], 0.75);
@@ -132,19 +134,20 @@ static void assert_no_times(struct row activity, const char *why)
 	assert_string_equal(activity.why_no_times, why);
 }
 
-static struct look_gpu take_without_clocks(uint64_t span)
+static struct monitor_gpu take_without_clocks(uint64_t span)
 {
-	struct look_gpu take = take_of(span, span, 33);
+	struct monitor_gpu take = take_of(span, span, 33);
 
 	take.is_time_known = false;
-	take.gaps = 1u << LOOK_CLOCKS;
+	take.gaps = 1u << MONITOR_CLOCKS;
 	return take;
 }
 
 /* They are left out, unless hardly anything is left. */
 TEST(takes_in_which_the_clocks_are_not_known)
 {
-	struct look_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33), take_of(100000000, 50000000, 33)};
+	struct monitor_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33),
+	                              take_of(100000000, 50000000, 33)};
 	struct row activity;
 
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
@@ -152,18 +155,18 @@ TEST(takes_in_which_the_clocks_are_not_known)
 	assert_near(activity.numbers[NUMBER_BUSY], 0.5);
 	assert_near(activity.numbers[NUMBER_BUSY_ERROR], 0.01);
 	assert_near(activity.numbers[NUMBER_MEASURED_TIME], 0.2);
-	assert_no_times(times_after(takes, 1, true), look_gap_text(LOOK_CLOCKS));
+	assert_no_times(times_after(takes, 1, true), monitor_gap_text(MONITOR_CLOCKS));
 	assert_false(times_after(takes, 1, true).numbers[NUMBER_BUSY_ERROR].is_known);
 	takes[0].span_ns = 2000000000;
-	assert_no_times(times_after(takes, 3, true), look_gap_text(LOOK_CLOCKS));
+	assert_no_times(times_after(takes, 3, true), monitor_gap_text(MONITOR_CLOCKS));
 	/* Other reasons still spoil the whole. */
-	takes[0].gaps |= 1u << LOOK_PROFILER;
-	assert_no_times(times_after(takes, 3, true), look_gap_text(LOOK_PROFILER));
+	takes[0].gaps |= 1u << MONITOR_PROFILER;
+	assert_no_times(times_after(takes, 3, true), monitor_gap_text(MONITOR_PROFILER));
 }
 
 TEST(an_interval_begins_anew_and_the_sum_goes_on)
 {
-	struct look_gpu take = take_of(50000000, 25000000, 33), lost = take;
+	struct monitor_gpu take = take_of(50000000, 25000000, 33), lost = take;
 	struct watched watched = {.pid = 7};
 	struct watch_list list = {.count = 1, .list = &watched};
 
@@ -180,14 +183,14 @@ TEST(an_interval_begins_anew_and_the_sum_goes_on)
 TEST(kernels)
 {
 	struct watched watched = {.pid = 7};
-	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1}};
+	struct monitor_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1}};
 	struct kernel_activity kernels[2];
 
 	durations_add(&came[0].durations, 1000);
-	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 1, .functions = came});
-	came[0] = (struct look_function){.name = "_Z4gemmPfi", .instances = 30, .overruns = 2};
+	function_sums_add(&watched.functions, &(const struct monitor_times){.function_count = 1, .functions = came});
+	came[0] = (struct monitor_function){.name = "_Z4gemmPfi", .instances = 30, .overruns = 2};
 	durations_add(&came[0].durations, 3000);
-	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 2, .functions = came});
+	function_sums_add(&watched.functions, &(const struct monitor_times){.function_count = 2, .functions = came});
 	assert_int_equal(watched.functions.count, 2);
 	for (size_t i = 0; i < 2; i++)
 		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i].all, i == 0));
@@ -209,18 +212,19 @@ TEST(kernels)
 
 /* --- what is lent ----------------------------------------------------------------------------------------------------- */
 
-static struct look_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
+static struct monitor_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
 {
-	return (struct look_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
+	return (struct monitor_kernel){
+	    .pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
 }
 
 /* The longest wait of a lender that launches then. */
-static double wait_of(struct watched *borrower, const struct look_kernel *launch)
+static double wait_of(struct watched *borrower, const struct monitor_kernel *launch)
 {
 	struct watched both[] = {*borrower, {.pid = 8, .lends = true}};
 	struct watch_list list = {.count = 2, .list = both};
 
-	add_launches(&both[1], &(const struct look_times){.kernel_count = 1, .kernels = launch});
+	add_launches(&both[1], &(const struct monitor_times){.kernel_count = 1, .kernels = launch});
 	settle(&list, &both[1]);
 	/* What borrowers say of it may come later. */
 	assert_each(both[1].launch_count, 1, both[1].due_count, 1, both[1].gpu_count, 0);
@@ -234,10 +238,12 @@ TEST(a_lender_waits_for_launches_that_were_there_before)
 {
 	static struct loans loans;
 	struct watched borrower = {.pid = 7, .borrows = true, .loans = &loans};
-	const struct look_kernel kernels[] = {kernel_of(100, 500, true), kernel_of(200, 900, true), kernel_of(250, 5000, false)};
-	struct look_kernel launches[] = {kernel_of(50, 60, false), kernel_of(300, 1000, false), kernel_of(901, 999, false)};
+	const struct monitor_kernel kernels[] = {kernel_of(100, 500, true), kernel_of(200, 900, true),
+	                                         kernel_of(250, 5000, false)};
+	struct monitor_kernel launches[] = {kernel_of(50, 60, false), kernel_of(300, 1000, false),
+	                                    kernel_of(901, 999, false)};
 
-	loans_add(&loans, &(const struct look_times){.kernel_count = COUNT_OF(kernels), .kernels = kernels});
+	loans_add(&loans, &(const struct monitor_times){.kernel_count = COUNT_OF(kernels), .kernels = kernels});
 	assert_true(wait_of(&borrower, &launches[0]) == 0);
 	assert_true(wait_of(&borrower, &launches[1]) == 600);
 	assert_true(wait_of(&borrower, &launches[2]) == 0);
@@ -245,8 +251,11 @@ TEST(a_lender_waits_for_launches_that_were_there_before)
 	assert_true(wait_of(&borrower, &launches[1]) == 0);
 	/* Of more than are kept, the last ones count. */
 	for (uint64_t i = 0; i < LOANS_MAX; i++)
-		loans_add(&loans, &(const struct look_times){.kernel_count = 1, .kernels = &(const struct look_kernel){
-			.pci = gpu, .launched_ns = 10000 + i, .ended_ns = 20000 + i, .is_borrowed = true}});
+		loans_add(&loans,
+		          &(const struct monitor_times){
+			      .kernel_count = 1,
+			      .kernels = &(const struct monitor_kernel){
+				  .pci = gpu, .launched_ns = 10000 + i, .ended_ns = 20000 + i, .is_borrowed = true}});
 	launches[1] = kernel_of(300, 1000, false);
 	assert_true(wait_of(&borrower, &launches[1]) == 0);
 	launches[1].launched_ns = 10500;

@@ -7,7 +7,7 @@
 #include "nvtaskset.h"
 #include "process.h"
 #include "state/kernels/counts.h"
-#include "state/kernels/stamps_layout.h"
+#include "state/kernels/timestamps_layout.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/layout.h"
@@ -210,7 +210,7 @@ static void have_partition(void)
 
 	load_a_driver();
 	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	if (segment_create(&owned, &revision, -1, NULL) < 0)
+	if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
 		_exit(1);
 	segment_set_at_work(&owned);
 }
@@ -235,20 +235,23 @@ static void run_kernels(unsigned int launched, unsigned int ended)
 /* A graph of one kernel, of which nobody knows when it began. */
 static void run_graph(void)
 {
-	static struct stamps_areas stamps_areas;
+	static struct timestamps_areas timestamps_areas;
 	static const char exec, lonely;
-	struct stamps *stamps = stamps_take(&stamps_areas, &owned, 0, pci[1], UINT64_MAX, NULL);
+	struct timestamps *stamps = timestamps_take(&timestamps_areas, &owned, 0, pci[1], UINT64_MAX, NULL);
 
 	if (!stamps)
 		_exit(1);
-	stamps_begin(stamps, true);
-	struct stamps_cell cell = stamps_add_node(stamps, &(const struct stamps_node){&exec, &lonely, 8, 0});
-	struct stamps_cell share = stamps_add_node(stamps, &(const struct stamps_node){&exec, &lonely, 8, 1});
-	struct stamps_stamp *stamp = (struct stamps_stamp *)((char *)stamps_cells(stamps) + cell.at);
+	timestamps_begin(stamps, true);
+	struct timestamps_cell cell =
+	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
+	struct timestamps_cell share =
+	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
+	struct timestamp *stamp = (struct timestamp *)((char *)timestamps_cells(stamps) + cell.at);
 	uint64_t now = process_clock_ns();
 
-	stamps_name(stamps, &lonely, "lonely");
-	stamps_add_graph(stamps, &(const struct stamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
+	timestamps_name(stamps, &lonely, "lonely");
+	timestamps_add_graph(
+	    stamps, &(const struct timestamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
 	atomic_store(&stamp->time, process_clock_ns());
 	atomic_store(&stamp->number, cell.number);
 }
@@ -269,7 +272,7 @@ static void obey(char order)
 		break;
 	case 'n': /* as a program that has gained privileges */
 		segment_close(&owned);
-		if (segment_create(&owned, &revision, -1, NULL) < 0)
+		if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
 			_exit(1);
 		segment_set_at_work(&owned);
 		break;

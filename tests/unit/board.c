@@ -688,7 +688,7 @@ static int offer(enum wrong wrong)
 	int file = memfd_create(BOARD_NAME, MFD_ALLOW_SEALING);
 	uint64_t header[3] = {wrong == NO_MAGIC ? 1 : BOARD_MAGIC, BOARD_VERSION + (wrong == OTHER_VERSION),
 	                      sizeof(struct board_memory) + (wrong == OTHER_SIZE)};
-	int seals = wrong == NO_SEALS ? 0 : wrong == HALF_SEALED ? F_SEAL_GROW : BOARD_SEALS;
+	int seals = wrong == NO_SEALS ? 0 : wrong == HALF_SEALED ? F_SEAL_GROW : F_SEAL_SHRINK | F_SEAL_GROW;
 	long size = (long)sizeof(struct board_memory) - (wrong == SMALL) + (wrong == LARGE);
 
 	must(fchmod(file, wrong == OPEN_TO_ALL ? 0666 : BOARD_MODE) == 0 && ftruncate(file, size) == 0 &&

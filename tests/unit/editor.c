@@ -35,7 +35,7 @@ static void obey(char order)
 
 	if (order == 0) {
 		close_range(48, ~0U, 0);
-		if (segment_create(&segment, &revision, -1, NULL) < 0)
+		if (segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0)
 			_exit(1);
 	} else {
 		close(segment.file);
@@ -181,7 +181,7 @@ static _Noreturn void keep_moving(void)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close_range(48, ~0U, 0);
-	if (segment_create(&segment, &revision, -1, NULL) < 0)
+	if (segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0)
 		_exit(1);
 	for (;;) {
 		close(segment.file);

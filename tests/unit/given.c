@@ -23,7 +23,7 @@ FIXTURE(join_group)
 	int descriptor = group_keep(&group, (struct group_identity){0}, -1);
 
 	assert_true(descriptor >= 0);
-	assert_int_equal(segment_create_in_group(&segment, &ours, -1, &group, descriptor, &error), 0);
+	assert_int_equal(segment_create(&segment, &ours, &group, descriptor, -1, &error), 0);
 	given_begin();
 }
 

@@ -36,7 +36,7 @@ static struct segment make_segment(void)
 	struct segment_revision revision = revision_of(&partition);
 	struct segment segment;
 
-	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
+	assert_int_equal(segment_create(&segment, &revision, NULL, -1, -1, NULL), 0);
 	return segment;
 }
 

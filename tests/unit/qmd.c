@@ -371,7 +371,7 @@ TEST(all_of_it)
 		elsewhere.payload = 1;
 		const struct qmd_change change = {.disable = &disable, .counting = counts ? &release : NULL,
 		                                  .stamping = counts ? NULL : &elsewhere,
-		                                  .stamp_at = address_for(slot), .stamp = VALUE};
+		                                  .timestamp_at = address_for(slot), .timestamp = VALUE};
 
 		assert_int_equal(qmd_disable(family, &expected, &disable, NULL), QMD_NARROWED);
 		set_release(&expected, slot, counts ? QMD_ADDS : QMD_STAMPS);

@@ -192,7 +192,7 @@ static void make_two(void)
 	make_segment();
 	/* Only root with all capabilities may look into a process that has been another user; that is not tested
 	 * here. */
-	if (seteuid(0) < 0 || segment_create(&segment, &revision, -1, NULL) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+	if (seteuid(0) < 0 || segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
 		_exit(1);
 }
 
@@ -465,7 +465,7 @@ TEST(limits)
 	rlim_t before = limit_to(RLIMIT_FSIZE, 4096);
 	struct segment segment;
 
-	assert_int_equal(segment_create(&segment, &revision, -1, &error), -1);
+	assert_int_equal(segment_create(&segment, &revision, NULL, -1, -1, &error), -1);
 	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
 	assert_set(&segment, first, 0, 7);
 	assert_int_equal(segment_keep_findable(&segment, &error), -1);

@@ -240,7 +240,7 @@ static pid_t start_mover(void)
 
 	if (child == 0) {
 		close_range(3, ~0U, 0);
-		if (segment_create(&own, &revision, -1, NULL) < 0)
+		if (segment_create(&own, &revision, NULL, -1, -1, NULL) < 0)
 			_exit(1);
 		close(own.file);
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
@@ -283,7 +283,7 @@ FIXTURE(set_up)
 	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
-	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
+	assert_int_equal(segment_create(&segment, &revision, NULL, -1, -1, NULL), 0);
 	assert_int_equal(segment_open(&own_editor, getpid(), NULL), SEGMENT_FOUND);
 }
 

@@ -3,7 +3,7 @@
 #include "../sim/costs.h"
 #include "monitor/estimate/clock_fit.h"
 #include "monitor/estimate/durations.h"
-#include "monitor/estimate/replays.h"
+#include "monitor/estimate/graph_times.h"
 #include "monitor/estimate/shared_clock.h"
 #include "monitor/estimate/times.h"
 
@@ -186,7 +186,7 @@ static struct times_kernel kernel(uint64_t stream, uint64_t launched, uint64_t s
 	return (struct times_kernel){
 		.stream = stream,
 		.launched_ns = LATER + launched,
-		.stamp_ns = gpu_time(LATER + stamp),
+		.timestamp_ns = gpu_time(LATER + stamp),
 		.tpcs = tpcs,
 	};
 }
@@ -327,7 +327,7 @@ TEST_WITH(open_times, close_times, offsets_are_kept)
 	assert_false(is_converted(time, 20000));
 	assert_false(is_converted(time, 20000)); /* this one is asked for where it is */
 	for (; time < LATER + 2 * SECOND; time += CLOCK_FIT_SPAN_NS) {
-		struct times_kernel ended = {.stamp_ns = gpu_time(time)};
+		struct times_kernel ended = {.timestamp_ns = gpu_time(time)};
 
 		assert_true(times_compare(&times, &ended, time - 400, time + 400));
 		assert_false(times_compare(&times, &ended, time - 500, time + 500));

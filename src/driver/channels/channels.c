@@ -102,32 +102,26 @@ void channels_unwatch(void)
 
 struct channels_list channels_list;
 
-static struct channel_group *find_group(struct channel_group *groups, unsigned int count, uint32_t handle)
+/* Whether one of `count` structs of this size, which begin with their handles, has this one. The last come first. */
+static bool has_handle(const void *structs, unsigned int count, size_t size, uint32_t handle)
 {
-	struct channel_group *found = NULL;
+	bool found = false;
 
 	for (unsigned int i = count; i > 0 && !found; i--)
-		found = groups[i - 1].handle == handle ? &groups[i - 1] : NULL;
+		found = *(const uint32_t *)((const char *)structs + (i - 1) * size) == handle;
 	return found;
 }
+
+#define HAS(list, count, handle) has_handle(list, count, sizeof(list)[0], handle)
 
 static bool add_group(uint32_t handle)
 {
 	struct channels_list *list = &channels_list;
-	bool is_new = !find_group(list->groups, list->group_count, handle), has_room = list->group_count < GROUPS_MAX;
+	bool is_new = !HAS(list->groups, list->group_count, handle), has_room = list->group_count < GROUPS_MAX;
 
 	if (is_new && has_room)
 		list->groups[list->group_count++] = (struct channel_group){.handle = handle};
 	return !is_new || has_room;
-}
-
-static bool has_channel(uint32_t handle)
-{
-	bool found = false;
-
-	for (unsigned int i = channels_list.count; i > 0 && !found; i--)
-		found = channels_list.channels[i - 1].handle == handle;
-	return found;
 }
 
 /* A channel whose object this is: above it may be a group, and above that the device. */
@@ -137,7 +131,7 @@ static bool add_channel(const struct kernel_client *client, uint32_t compute)
 	uint32_t above = kernel_client_parent_of(client, channel);
 	bool has_room = true;
 
-	if (!is_channel(kernel_client_class_of(client, channel)) || has_channel(channel))
+	if (!is_channel(kernel_client_class_of(client, channel)) || HAS(channels_list.channels, channels_list.count, channel))
 		return true;
 	if (kernel_client_class_of(client, above) == CLASS_GROUP) {
 		has_room = add_group(above);
@@ -149,21 +143,13 @@ static bool add_channel(const struct kernel_client *client, uint32_t compute)
 	return true;
 }
 
-static bool has_subdevice(uint32_t handle)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < channels_list.subdevice_count && !found; i++)
-		found = channels_list.subdevices[i].handle == handle;
-	return found;
-}
-
 static bool add_object(const struct kernel_client *client, uint32_t handle, uint32_t class)
 {
 	struct channels_list *list = &channels_list;
 	bool has_room = true;
 
-	if (class == CLASS_SUBDEVICE && list->subdevice_count < SUBDEVICES_MAX && !has_subdevice(handle)) {
+	if (class == CLASS_SUBDEVICE && list->subdevice_count < SUBDEVICES_MAX &&
+	    !HAS(list->subdevices, list->subdevice_count, handle)) {
 		list->subdevices[list->subdevice_count].handle = handle;
 		list->subdevices[list->subdevice_count++].device = kernel_client_parent_of(client, handle);
 	} else if (is_compute(class)) {

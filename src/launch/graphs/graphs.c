@@ -6,9 +6,9 @@
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/escape.h"
+#include "launch/account/violation.h"
 #include "launch/space/epoch.h"
-#include "looking.h"
+#include "timestamps.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* there was no memory for them */
@@ -32,7 +32,7 @@ void graphs_use(const struct segment *segment)
 /* A node runs outside the partition, or may. */
 static void count_stale(void)
 {
-	escape_note(SEGMENT_STALE_GRAPH);
+	violation_note(SEGMENT_STALE_GRAPH);
 }
 
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 {
 	size_t left = nodes->out_of_reach;
 
-	looking_graph_renewed(exec);
+	graph_timestamps_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		left += refresh_node(exec, nodes->list[i]);
 	for (size_t i = 0; i < left && masks_changed; i++)
@@ -127,7 +127,7 @@ static void instantiated(const struct call *call)
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
 	graph_counts_uploaded(exec, call->frame);
-	looking_graph_destroyed(exec); /* an old one with the same handle */
+	graph_timestamps_destroyed(exec); /* an old one with the same handle */
 }
 
 static void node_added(const struct call *call)
@@ -144,7 +144,7 @@ static void destroy_instance(CUgraphExec exec)
 {
 	graph_instances_remove(exec);
 	graph_counts_remove(exec);
-	looking_graph_destroyed(exec);
+	graph_timestamps_destroyed(exec);
 }
 
 /* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need
@@ -181,7 +181,8 @@ void graphs_call_begins(const struct call *call)
 	if (place)
 		counts_graph_begins(place);
 	/* First: it may raise that number. */
-	if (calls_launch_graph(call->id) && looking_graph_begins(call, ((const struct call_exec *)call->arguments)->exec))
+	if (calls_launch_graph(call->id) &&
+	    graph_timestamps_begins(call, ((const struct call_exec *)call->arguments)->exec))
 		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
 	call->frame->masks = epoch_of_masks();
 	if (calls_instantiate_graph(call->id))
@@ -209,7 +210,7 @@ void graphs_call_ended(const struct call *call)
 		instantiated(call);
 	graph_counts_restore(call->frame);
 	if (calls_launch_graph(call->id))
-		looking_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
+		graph_timestamps_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	if (calls_add_node(call->id) && is_done)
 		node_added(call);
 }

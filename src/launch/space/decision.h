@@ -23,10 +23,10 @@ struct decision {
 	enum segment_reason reason;
 	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty if the GPU is unknown */
 	struct tpcset set;       /* TPCs that the launch may use */
-	struct tpcset full;      /* if it steps aside (yielding.h): those that it might use otherwise */
+	struct tpcset full;      /* if it yields (yielding.h): those that it might use otherwise */
 	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
-	bool is_aside;           /* it steps aside */
+	bool is_yielding;        /* it yields */
 	bool is_exact;           /* `disable` replaces the driver's own mask in the descriptor */
 	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };
@@ -51,14 +51,14 @@ static inline void decision_restrict(struct decision *decision, const struct top
 }
 
 /* Leaves some of its TPCs to others, and uses the rest, for now. */
-static inline void decision_step_aside(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
+static inline void decision_yield(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
 {
 	decision->full = decision->set;
-	decision->is_aside = true;
+	decision->is_yielding = true;
 	decision_restrict(decision, gpu, rest);
 }
 
-/* This launch cannot step aside: it gets what it would have got. */
+/* This launch cannot yield: it gets what it would have got. */
 static inline void decision_stay(struct decision *decision, const struct topology *gpu)
 {
 	struct tpcset all = topology_all(gpu);
@@ -66,7 +66,7 @@ static inline void decision_stay(struct decision *decision, const struct topolog
 	decision_restrict(decision, gpu, &decision->full);
 	if (tpcset_equal(&decision->full, &all))
 		decision->state = DECISION_WHOLE_GPU;
-	decision->is_aside = false;
+	decision->is_yielding = false;
 }
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "state/segment/segment.h"
 
-
 #include <stdatomic.h>
 #include <stdint.h>
 

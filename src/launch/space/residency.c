@@ -59,15 +59,15 @@ static void note_where(const struct tpcset *set, const struct tpcset *theirs, st
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* Whether the TPCs that are left while it steps aside hold the launch, without overruling anybody. */
-static bool can_step_aside(const struct occupancy *need, const struct tpcset *theirs, const struct decision *decision)
+/* Whether the TPCs that are left while it yields hold the launch, without overruling anybody. */
+static bool can_yield(const struct occupancy *need, const struct tpcset *theirs, const struct decision *decision)
 {
 	struct tpcset set = tpcset_and(&decision->set, theirs);
 
 	return occupancy_fits(need, &set);
 }
 
-/* If what is left while it steps aside cannot hold the launch, it does not step aside. If the program's own mask cannot hold
+/* If what is left while it yields cannot hold the launch, it does not yield. If the program's own mask cannot hold
  * it, it may use all of the partition. Only then is the partition widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
 {
@@ -76,7 +76,7 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	struct tpcset theirs = topology_enabled(topology, own.words);
 	struct occupancy need = occupancy_of(topology, shape, blocks_per_sm(launch->function, shape), &theirs);
 
-	if (decision->is_aside && !can_step_aside(&need, &theirs, decision))
+	if (decision->is_yielding && !can_yield(&need, &theirs, decision))
 		decision_stay(decision, topology);
 	if (decision->state == DECISION_WHOLE_GPU)
 		return;

@@ -2,7 +2,7 @@
  * The last decider: launches whose blocks must run at once, that is clusters and cooperative grids. They hang if the
  * partition cannot hold them (facts.md, "Launches that never finish"). So such a launch gets a superset of the
  * partition that holds it: whole virtual GPCs are added until it does (gpu/topology/occupancy.h). One that the
- * partition holds, but not what is left of it for now, does not step aside (yielding.h).
+ * partition holds, but not what is left of it for now, does not yield (yielding.h).
  *
  * The driver's own mask is obeyed if the TPCs that both it and the partition enable can hold the launch. Otherwise it
  * is overruled, as for other launches (qmd.h): a green context does not lead out of the partition. The driver also

@@ -23,7 +23,7 @@ void yielding_decide(const struct launch *launch, struct decision *decision)
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
 	if (tpcset_is_subset(&tpcs, &decision->set))
-		decision_step_aside(decision, launch->gpu->topology, &tpcs);
+		decision_yield(decision, launch->gpu->topology, &tpcs);
 	else
 		add(launch, decision, &tpcs);
 }

@@ -58,11 +58,14 @@ static bool learn(struct times *times, enum clock_order order, uint64_t cpu, uin
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen)
 {
 	const struct times_calibration *calibration = &times->calibration;
-	uint64_t least = calibration->latency_least_ns + calibration->plain.release_ns, stamp = kernel->stamp_ns;
-	bool is_new = kernel->launched_ns != 0 && learn(times, CLOCK_NOT_BEFORE, kernel->launched_ns + least, stamp);
+	uint64_t least = calibration->latency_least_ns + calibration->plain.release_ns,
+		 timestamp = kernel->timestamp_ns;
+	bool is_new =
+	    kernel->launched_ns != 0 && learn(times, CLOCK_NOT_BEFORE, kernel->launched_ns + least, timestamp);
 
-	is_new |= learn(times, CLOCK_NOT_AFTER, seen - calibration->visible_least_ns, stamp);
-	is_new |= unseen != 0 && learn(times, CLOCK_USUALLY_NOT_BEFORE, unseen - calibration->visible_most_ns, stamp);
+	is_new |= learn(times, CLOCK_NOT_AFTER, seen - calibration->visible_least_ns, timestamp);
+	is_new |=
+	    unseen != 0 && learn(times, CLOCK_USUALLY_NOT_BEFORE, unseen - calibration->visible_most_ns, timestamp);
 	times->has_offset = times->has_offset && !is_new;
 	return is_new;
 }
@@ -112,14 +115,14 @@ static bool is_valid(const struct times *times, uint64_t cpu)
 	       distance * times->offset.drift_error < SAME_OFFSET_ERROR_NS;
 }
 
-bool times_convert(struct times *times, uint64_t stamp, uint64_t near, uint64_t *time)
+bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint64_t *time)
 {
 	struct clock_offset *last = &times->offset;
-	uint64_t cpu = times->has_offset ? stamp - (uint64_t)last->offset : near;
+	uint64_t cpu = times->has_offset ? timestamp - (uint64_t)last->offset : near;
 
 	if (!is_valid(times, cpu)) {
 		times->has_offset = times_clock(times, cpu, last);
-		cpu = stamp - (uint64_t)last->offset;
+		cpu = timestamp - (uint64_t)last->offset;
 	}
 	*time = cpu - (uint64_t)(int64_t)(last->drift * since(last, cpu));
 	return times->has_offset;
@@ -186,28 +189,28 @@ static uint64_t latency_of(const struct times *times, const struct times_kernel 
 	return calibration->plain.latency_ns + min_u64(longer, calibration->paused_most_ns);
 }
 
-/* The begin of a kernel whose stamp, or the present, is `end` on the processor's clock. */
+/* The begin of a kernel whose timestamp, or the present, is `end` on the processor's clock. */
 static uint64_t begin_of(struct times *times, const struct times_stream *stream, const struct times_kernel *kernel,
                          uint64_t end)
 {
 	uint64_t begin = sum(kernel->launched_ns, latency_of(times, kernel)), behind;
 
-	if (stream->stamp != 0 && times_convert(times, stream->stamp, end, &behind) &&
+	if (stream->timestamp != 0 && times_convert(times, stream->timestamp, end, &behind) &&
 	    sum(behind, times->calibration.plain.next_ns) > begin)
 		begin = sum(behind, times->calibration.plain.next_ns);
 	return begin < end ? begin : end;
 }
 
-/* When graphs let a kernel begin, on the processor's clock, or before that; 0: there are none. TIMES_UNKNOWN also where the stamp is
- * of a launch before theirs, or behind the kernel. */
+/* When graphs let a kernel begin, on the processor's clock, or before that; 0: there are none. TIMES_UNKNOWN also where
+ * the timestamp is of a launch before theirs, or behind the kernel. */
 static uint64_t begin_behind(struct times *times, const struct times_graphs *graphs, const struct times_kernel *kernel)
 {
 	uint64_t end = 0, begin = TIMES_UNKNOWN;
 
-	if (graphs->stamp_ns == 0)
+	if (graphs->timestamp_ns == 0)
 		begin = 0;
-	else if (graphs->stamp_ns <= kernel->stamp_ns && times_convert(times, graphs->stamp_ns, kernel->launched_ns, &end) &&
-	         end >= graphs->launched_ns)
+	else if (graphs->timestamp_ns <= kernel->timestamp_ns &&
+	         times_convert(times, graphs->timestamp_ns, kernel->launched_ns, &end) && end >= graphs->launched_ns)
 		begin = sum(end, times->calibration.plain.next_ns);
 	return begin;
 }
@@ -224,16 +227,18 @@ static void wait_for_graphs(struct times *times, const struct times_kernel *kern
 bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
 {
 	struct times_stream *stream = stream_of(times, kernel->stream);
-	uint64_t stamp = 0;
-	bool is_known = times_convert(times, kernel->stamp_ns, kernel->launched_ns, &stamp);
+	uint64_t timestamp = 0;
+	bool is_known = times_convert(times, kernel->timestamp_ns, kernel->launched_ns, &timestamp);
 
 	if (is_known) {
-		uint64_t end = stamp - (stamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
+		uint64_t end =
+		    timestamp -
+		    (timestamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
 		*interval = (struct times_interval){.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
 		wait_for_graphs(times, kernel, interval);
 	}
-	stream->stamp = kernel->stamp_ns;
+	stream->timestamp = kernel->timestamp_ns;
 	if (kernel->launched_ns > times->launched)
 		times->launched = kernel->launched_ns;
 	return is_known;
@@ -251,7 +256,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 	return is_known;
 }
 
-/* Long before this, clocks are compared more closely, if ends are seen at all (monitor/look.c). */
+/* Long before this, clocks are compared more closely, if ends are seen at all (monitor/monitor.c). */
 #define COARSE_NS 100000
 
 bool times_know_duration(const struct times *times, uint64_t duration_ns)

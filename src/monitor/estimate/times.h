@@ -1,12 +1,13 @@
 /*
  * When the kernels of one process were on one GPU: an estimate, from when they were launched and when they ended.
  *
- * Only the end of a kernel has a time stamp. It began when the kernel before it in the same stream had ended, but not before
- * it was launched and had come to the GPU. Neither time is exact: the calibration says how long these ways take, and the
- * two clocks are compared by what must have been before what (clock_fit.h). All results are on the processor's clock.
+ * Only the end of a kernel has a time timestamp. It began when the kernel before it in the same stream had ended, but
+ * not before it was launched and had come to the GPU. Neither time is exact: the calibration says how long these ways
+ * take, and the two clocks are compared by what must have been before what (clock_fit.h). All results are on the
+ * processor's clock.
  *
- * Where a kernel waits for something else, a copy in its stream or an event, it counts from when it could have begun; and
- * under MPS while it waits for another process's blocks. For graphs, the caller says what it knows.
+ * Where a kernel waits for something else, a copy in its stream or an event, it counts from when it could have begun;
+ * and under MPS while it waits for another process's blocks. For graphs, the caller says what it knows.
  *
  * Nothing here reads a clock or memory of others. A struct times is for one thread.
  */
@@ -22,18 +23,18 @@
 
 struct times_ways {
 	uint64_t latency_ns; /* from a launch to the kernel's begin on an idle GPU, usually */
-	uint64_t release_ns; /* from its end to its time stamp */
-	uint64_t next_ns;    /* from the stamp to the begin of the next kernel in the stream, or graph */
+	uint64_t release_ns; /* from its end to its time timestamp */
+	uint64_t next_ns;    /* from the timestamp to the begin of the next kernel in the stream, or graph */
 };
 
 struct times_calibration {
 	struct times_ways plain;     /* a kernel of its own, also if it is all of a graph */
 	struct times_ways graph;     /* several kernels of a graph */
-	uint64_t front_ns;           /* in a graph, from the stamp of the driver's own kernel in front to the begin of the first */
+	uint64_t front_ns; /* in a graph, from the timestamp of the driver's own kernel in front to the begin of the first */
 	uint64_t paused_ns_per_ms;   /* by how much longer the latency is of a program that did not launch for so long */
 	uint64_t paused_most_ns;
 	uint64_t latency_least_ns;
-	uint64_t visible_least_ns;   /* from the stamp to when the processor can see it */
+	uint64_t visible_least_ns;   /* from the timestamp to when the processor can see it */
 	uint64_t visible_most_ns;    /* usually */
 };
 
@@ -43,12 +44,13 @@ extern const struct times_calibration times_usual, times_under_mps;
 struct times_kernel {
 	uint64_t stream;
 	uint64_t launched_ns; /* the processor's time */
-	uint64_t stamp_ns;    /* the GPU's; not used for one that runs */
+	uint64_t timestamp_ns;    /* the GPU's; not used for one that runs */
 	unsigned int tpcs;
 	struct times_graphs {
 		uint64_t launched_ns; /* the last of them */
-		uint64_t stamp_ns;    /* the last end, by the GPU's clock, whose launch it may be; 0: there are none; TIMES_UNKNOWN */
-	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (behind.h); not used for one that runs */
+		uint64_t timestamp_ns; /* the last end, by the GPU's clock, whose launch it may be; 0: there are none;
+		                          TIMES_UNKNOWN */
+	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (graph_times.h); not used for one that runs */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX
@@ -69,7 +71,7 @@ struct times {
 	uint64_t launched; /* the last launch of a kernel that was added */
 	uint64_t begin; /* of what the next times_take covers */
 	struct times_stream {
-		uint64_t stream, stamp, used; /* the last stamp there; when this entry was used last */
+		uint64_t stream, timestamp, used; /* the last timestamp there; when this entry was used last */
 	} streams[128];
 	uint64_t used;
 	struct times_interval *intervals;
@@ -94,8 +96,9 @@ void times_share(struct times *times, struct shared_clock *shared, uint64_t ahea
 /* As clock_fit_offset: what is known here, or what others know better, if that does not contradict it. */
 bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *offset);
 
-/* A kernel was launched at this time, 0 if that is not known, and its stamp has been seen at `seen`; `unseen`, not 0: at
- * that time it could not be seen yet. Before times_add for the same kernel. Returns whether the clocks are known better now. */
+/* A kernel was launched at this time, 0 if that is not known, and its timestamp has been seen at `seen`; `unseen`, not
+ * 0: at that time it could not be seen yet. Before times_add for the same kernel. Returns whether the clocks are known
+ * better now. */
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen);
 
 /* It has ended: when it was on the GPU. In the order of launches in each stream. False if that is not known, since no clocks
@@ -114,8 +117,8 @@ bool times_add_running(struct times *times, const struct times_kernel *kernel, u
 /* Something was busy then, on the processor's clock. */
 bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsigned int tpcs);
 
-/* A stamp on the processor's clock. False if the clocks have not been compared. */
-bool times_convert(struct times *times, uint64_t stamp, uint64_t near, uint64_t *time);
+/* A timestamp on the processor's clock. False if the clocks have not been compared. */
+bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint64_t *time);
 
 /* What was before `until` is not known: it is left out. */
 void times_lose(struct times *times, uint64_t until);

@@ -32,9 +32,9 @@ ino_t board_file_check(int file)
 	struct stat status;
 	int seals = fcntl(file, F_GET_SEALS);
 
-	if (seals < 0 || fstat(file, &status) < 0)
+	if (!shared_file_is_sealed(file) || fstat(file, &status) < 0)
 		return 0;
-	return (seals & BOARD_SEALS) == BOARD_SEALS && (seals & SEALS_AGAINST_WRITING) == 0 &&
+	return (seals & SEALS_AGAINST_WRITING) == 0 &&
 	                       status.st_size == (off_t)sizeof(struct board_memory) && (status.st_mode & ALLPERMS) == BOARD_MODE &&
 	                       status.st_uid == geteuid() && has_header(file)
 	               ? status.st_ino
@@ -90,18 +90,11 @@ int board_file_make(struct board_file *made, struct error *error)
 	return board_file_open(made, file) ? 0 : error_set(error, "shared memory cannot be mapped");
 }
 
-static bool is_sealed(int file)
-{
-	int seals = fcntl(file, F_GET_SEALS);
-
-	return seals >= 0 && (seals & BOARD_SEALS) == BOARD_SEALS;
-}
-
 /* Whether the descriptor still is what it was: the program may have closed it, and have opened something else. Only memfds
  * are sealed so. Also where statx is not permitted, as in some containers. */
 static bool has_descriptor(const struct board_file *board)
 {
-	return is_sealed(board->number) && handle_leads_to(board->number, board->inode, sizeof *board->memory);
+	return shared_file_is_sealed(board->number) && handle_leads_to(board->number, board->inode, sizeof *board->memory);
 }
 
 bool board_file_is_kept(const struct board_file *board)

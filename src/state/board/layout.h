@@ -15,7 +15,6 @@
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)
 #define BOARD_MAGIC UINT64_C(0x6472616f62766e01) /* not text */
 #define BOARD_VERSION 4
-#define BOARD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define BOARD_MODE 0600
 
 /* --- places ------------------------------------------------------------------------------------------------------- */

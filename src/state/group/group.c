@@ -17,7 +17,6 @@
 
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
 #define GROUP_VERSION 5
-#define GROUP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */
 #define OVERFLOW_UID 65534
@@ -178,10 +177,7 @@ static struct group_memory *copy_of(int file)
 /* A memfd must have the seals, so that nobody can make it shorter. */
 static bool has_right_size(int file, const struct stat *status, bool is_file)
 {
-	int seals = is_file ? GROUP_SEALS : fcntl(file, F_GET_SEALS);
-
-	return S_ISREG(status->st_mode) && status->st_size == GROUP_FILE_SIZE && seals >= 0 &&
-	       (seals & GROUP_SEALS) == GROUP_SEALS;
+	return S_ISREG(status->st_mode) && status->st_size == GROUP_FILE_SIZE && (is_file || shared_file_is_sealed(file));
 }
 
 static int check_content(const struct group_memory *memory, struct error *error)

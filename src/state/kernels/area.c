@@ -50,13 +50,11 @@ void area_leave(struct area *area, const struct area_kind *kind)
 
 /* --- another process's ------------------------------------------------------------------------------------------- */
 
-static bool is_sealed(int file, uint64_t inode, size_t size)
+static bool is_sound(int file, uint64_t inode, size_t size)
 {
 	struct stat status;
-	int seals = fcntl(file, F_GET_SEALS);
 
-	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
-	       fstat(file, &status) == 0 && status.st_ino == inode && status.st_size == (off_t)size;
+	return shared_file_is_sealed(file) && fstat(file, &status) == 0 && status.st_ino == inode && status.st_size == (off_t)size;
 }
 
 const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at)
@@ -66,7 +64,7 @@ const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t s
 	errno = 0;
 	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
 
-	if (file >= 0 && is_sealed(file, inode, size))
+	if (file >= 0 && is_sound(file, inode, size))
 		memory = mmap(at, size, PROT_READ, MAP_SHARED | (at ? MAP_FIXED : 0), file, 0);
 	if (file >= 0)
 		close(file);

@@ -1,6 +1,7 @@
 /*
- * Memory of a process that others read, and that its segment names: an area of counts.h or stamps.h. It is a memfd of its own, and
- * not the segment, which may move to another file: what the hardware writes to must never move, and is never unmapped.
+ * Memory of a process that others read, and that its segment names: an area of counts.h or timestamps.h. It is a memfd
+ * of its own, and not the segment, which may move to another file: what the hardware writes to must never move, and is
+ * never unmapped.
  */
 #ifndef NVTASKSET_STATE_KERNELS_AREA_H
 #define NVTASKSET_STATE_KERNELS_AREA_H

@@ -2,7 +2,6 @@
 #include "counts_layout.h"
 #include "state/segment/layout.h"
 
-
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -18,7 +18,6 @@
 #include "area.h"
 #include "state/segment/segment.h"
 
-
 /* How a kernel is launched. The hardware counts each kind for itself, so that a kind that cannot be compared with what
  * was launched does not spoil the others. */
 enum counts_kind {

@@ -93,7 +93,7 @@ static int find_descriptor(int directory, int first, struct seeker *seeker)
 	return memfd_find(&search);
 }
 
-static bool open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
 {
 	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED, .number = -1};
 	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
@@ -107,11 +107,6 @@ static bool open_inherited(struct segment *segment, pid_t pid, int *number, enum
 		return false;
 	segment_open_group(segment, pid, use);
 	return true;
-}
-
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
-{
-	return open_inherited(segment, pid, number, GROUP_TO_OBEY);
 }
 
 /* --- without a file ---------------------------------------------------------------------------------------- */
@@ -373,7 +368,7 @@ bool segment_open_group_of(pid_t pid, struct group *group)
 	int number;
 
 	*group = group_closed;
-	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND || open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
+	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND || segment_open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
 	    fstat(segment.file, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == segment.group.owner)) {
 		*group = segment.group;
 		segment.group = group_closed;

@@ -5,6 +5,7 @@
 #define NVTASKSET_STATE_SEGMENT_FIND_H
 
 #include "segment.h"
+#include "state/group/find.h"
 
 /* Opens and maps the segment of process `pid`, and not another's segment that it has open. SEGMENT_FOUND, and the
  * caller closes it; otherwise the state and the reason, which is all that follows "nvtaskset: ". Without `error`, the
@@ -14,8 +15,8 @@
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
 /* Opens the segment that a process shares with an ancestor, which may have ended. `number` gets the process's
- * descriptor. */
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number);
+ * descriptor. `use`: of its group. */
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use);
 
 /* Whether a process was started by nvtaskset, directly or not: it has a segment as soon as it uses CUDA. */
 bool segment_is_expected(pid_t pid);

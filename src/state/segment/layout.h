@@ -29,7 +29,7 @@
  *   4352 the areas               in which kernels are counted (state/kernels/counts.h): gaps of all, how many were made, and where
  *                                each is; the inode is written last
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
- *                                of times (state/kernels/stamps.h), as those of counts
+ *                                of times (state/kernels/timestamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
@@ -56,7 +56,7 @@ struct segment_memory {
 	} areas[SEGMENT_AREAS];
 	_Alignas(64) _Atomic uint64_t lease;
 	_Atomic uint64_t raised;
-	struct segment_area stamps[SEGMENT_AREAS];
+	struct segment_area timestamps[SEGMENT_AREAS];
 	struct group_identity group;
 	_Atomic uint64_t group_descriptor;
 	_Alignas(64) _Atomic uint64_t time_state;

@@ -44,31 +44,6 @@ void segment_prepare(struct segment_memory *memory, struct identity owner, const
 	atomic_store_explicit(&memory->magic, SEGMENT_MAGIC, memory_order_release);
 }
 
-/* In no group, the revision is in force whatever it says. */
-int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
-                            struct group *group, int descriptor, struct error *error)
-{
-	int result = make(segment, in_place_of, error);
-
-	if (result == 0 && group->memory && descriptor >= 0) {
-		segment->memory->group = group->identity;
-		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);
-		group_close_file(group);
-		segment_use_group(segment, group);
-		*group = group_closed;
-	}
-	if (result == 0)
-		segment_prepare(segment->memory, identity_own(), revision);
-	return result;
-}
-
-int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error)
-{
-	struct group none = group_closed;
-
-	return segment_create_in_group(segment, revision, in_place_of, &none, -1, error);
-}
-
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error)
 {
 	struct segment_memory *memory =
@@ -80,27 +55,6 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
 	*segment = segment_in(memory);
 	segment_prepare(segment->memory, identity_own(), revision);
 	return 0;
-}
-
-static bool is_own(const struct segment *segment)
-{
-	return identity_matches(segment->memory->owner, identity_own());
-}
-
-int segment_replace(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
-                    struct error *error)
-{
-	struct segment before;
-	int handle;
-
-	segment_open_source(&before, &handle);
-	bool is_left = before.memory && is_own(&before) && segment_may_write(&before);
-	int result = segment_create_in_group(segment, revision, handle, group, descriptor, error);
-
-	if (result == 0 && is_left)
-		atomic_store(&before.memory->magic, SEGMENT_MOVED);
-	segment_close(&before);
-	return result;
 }
 
 /* --- finding its own ----------------------------------------------------------------------------------- */
@@ -158,6 +112,45 @@ enum segment_source segment_open_source(struct segment *segment, int *handle)
 	return best;
 }
 
+/* --- making one in its place ------------------------------------------------------------------------------ */
+
+/* In no group, the revision is in force whatever it says. */
+static int create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
+                  int in_place_of, struct error *error)
+{
+	int result = make(segment, in_place_of, error);
+
+	if (result == 0 && group && group->memory && descriptor >= 0) {
+		segment->memory->group = group->identity;
+		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);
+		group_close_file(group);
+		segment_use_group(segment, group);
+		*group = group_closed;
+	}
+	if (result == 0)
+		segment_prepare(segment->memory, identity_own(), revision);
+	return result;
+}
+
+int segment_create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
+                   int in_place_of, struct error *error)
+{
+	struct segment before = segment_closed;
+	int handle = in_place_of;
+
+	if (in_place_of == SEGMENT_OF_BEFORE)
+		segment_open_source(&before, &handle);
+	bool is_left = before.memory && identity_matches(before.memory->owner, identity_own()) && segment_may_write(&before);
+	int result = create(segment, revision, group, descriptor, handle, error);
+
+	if (result == 0 && is_left)
+		atomic_store(&before.memory->magic, SEGMENT_MOVED);
+	segment_close(&before);
+	return result;
+}
+
+/* --- what it had before an exec ---------------------------------------------------------------------------- */
+
 /* Whether this process has the segment mapped elsewhere, too. An exec removes all mappings. */
 static bool is_mapped(const struct segment *segment)
 {
@@ -177,13 +170,13 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
-/* The areas (state/kernels/counts.h, state/kernels/stamps.h) have gone with the execution that made them, and so has
- * what it calls functions. */
+/* The areas (state/kernels/counts.h, state/kernels/timestamps.h) have gone with the execution that made them, and so
+ * has what it calls functions. */
 static void forget_execution(struct segment_memory *memory)
 {
 	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		atomic_store(&memory->areas[i].inode, 0);
-		atomic_store(&memory->stamps[i].inode, 0);
+		atomic_store(&memory->timestamps[i].inode, 0);
 	}
 	atomic_store(&memory->areas_made, 0);
 	atomic_store(&memory->gaps, 0);

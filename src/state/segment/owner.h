@@ -6,26 +6,20 @@
 
 #include "segment.h"
 
-/* Makes a segment for this process, with `revision` in force as number 1. Its handle (state/handle.h) atomically
- * replaces the handle `in_place_of`, unless that is -1. -1 with the reason if the kernel refuses, or a limit of the
+/* Makes a segment for this process, with `revision` in force as number 1. It takes over `group`, if it was made; NULL, or one
+ * without memory: none. `descriptor` is the one that names the group (group_keep). Its handle (state/handle.h) atomically
+ * replaces the handle `in_place_of`: -1 for none; SEGMENT_OF_BEFORE for that of the segment that this process has: its own,
+ * which is then marked as moved for its editors, or an ancestor's. -1 with the reason if the kernel refuses, or a limit of the
  * process is too low. */
-int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
-
-/* The same for a process that is in this group. The segment takes the group over, if it was made. `descriptor` is the one
- * that names the group (group_keep). */
-int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
-                            struct group *group, int descriptor, struct error *error);
+#define SEGMENT_OF_BEFORE (-2)
+int segment_create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
+                   int in_place_of, struct error *error);
 
 /* Makes a segment in private memory, if segment_create fails: the process obeys it, and nobody can change it. */
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
 /* Fills in a new segment of `owner`, in memory that is not shared yet. */
 void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision);
-
-/* Makes a segment that replaces the one that this process has: its own from before, which is then marked as moved for
- * its editors, or an ancestor's. It takes over `group`, which may be none. */
-int segment_replace(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
-                    struct error *error);
 
 /* Finds the segment that this process already has: from before its exec, or made by another copy of the library, in
  * another namespace of the dynamic linker, which shares it. Needs /proc. */

@@ -1,5 +1,6 @@
 #include "segment.h"
 
+#include "base/shared_file.h"
 #include "layout.h"
 #include "state/handle.h"
 
@@ -71,10 +72,9 @@ struct identity segment_owner(const struct segment *segment)
 static bool is_segment(int file)
 {
 	struct stat status;
-	int seals = fcntl(file, F_GET_SEALS);
 
-	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
-	       fstat(file, &status) == 0 && status.st_size == (off_t)sizeof(struct segment_memory);
+	return shared_file_is_sealed(file) && fstat(file, &status) == 0 &&
+	       status.st_size == (off_t)sizeof(struct segment_memory);
 }
 
 struct segment_header segment_read_header(int file)

@@ -40,7 +40,7 @@
 #define SEGMENT_LOANS 8
 
 /* So many areas of each kind a segment names: of counts (state/kernels/counts.h), and of times
- * (state/kernels/stamps.h). */
+ * (state/kernels/timestamps.h). */
 #define SEGMENT_AREAS 8
 
 /* Why a launch did not simply run inside the partition. X(identifier, text for users). */

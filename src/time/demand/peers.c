@@ -216,10 +216,8 @@ static void claim(struct own *own, uint64_t now, const struct peers_self *self)
 
 static struct own *own_on(struct pci_address pci)
 {
-	struct own *found = NULL;
+	struct own *found = (struct own *)pci_address_find(pci, owns, own_count, sizeof owns[0]);
 
-	for (unsigned int i = 0; i < own_count && !found; i++)
-		found = pci_address_equal(owns[i].pci, pci) ? &owns[i] : NULL;
 	if (!found && own_count < COUNTS_GPUS) {
 		found = &owns[own_count++];
 		*found = (struct own){.pci = pci};
@@ -227,19 +225,10 @@ static struct own *own_on(struct pci_address pci)
 	return found;
 }
 
-static bool is_among(struct pci_address pci, const struct work *work)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < work->gpu_count && !found; i++)
-		found = pci_address_equal(work->gpus[i].pci, pci);
-	return found;
-}
-
 static void retract_former(const struct work *work)
 {
 	for (unsigned int i = own_count; i > 0; i--) {
-		if (!is_among(owns[i - 1].pci, work)) {
+		if (!pci_address_find(owns[i - 1].pci, work->gpus, work->gpu_count, sizeof work->gpus[0])) {
 			board_retract(owns[i - 1].pci);
 			owns[i - 1] = owns[--own_count];
 		}

@@ -1,8 +1,7 @@
 #include "wakeup.h"
 
 #include "base/futex.h"
-
-#include <stdatomic.h>
+#include "launch/space/epoch.h"
 
 static _Atomic uint32_t rings;
 
@@ -20,4 +19,18 @@ uint32_t wakeup_count(void)
 void wakeup_sleep(uint32_t heard, uint64_t until_ns)
 {
 	futex_wait_until(&rings, heard, until_ns);
+}
+
+struct time_news time_news;
+
+/* Launches that are as before are decided anew, and then see that they are asked for. */
+void time_news_ask(void)
+{
+	atomic_store(&time_news.seen, 0);
+	epoch_raise();
+}
+
+bool time_news_are_asked_for(void)
+{
+	return atomic_load(&time_news.seen) == 0;
 }

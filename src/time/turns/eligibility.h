@@ -6,7 +6,6 @@
 
 #include "state/segment/segment.h"
 
-
 #include <stdbool.h>
 
 /* SEGMENT_TIME_NONE if it may be suspended; otherwise why not. */

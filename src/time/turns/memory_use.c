@@ -2,11 +2,11 @@
 
 #include "base/proc.h"
 #include "driver/functions.h"
-#include "driver/modules.h"
+#include "gpu/cubin.h"
 
-#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A driver that does not know the question does not do it. */
 static bool uses_any_memory(int number)
@@ -48,7 +48,7 @@ enum segment_time_state memory_use_of_call(const struct call *call)
 
 enum segment_time_state memory_use_of_module(const void *cubin, size_t size)
 {
-	return modules_have_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
+	return cubin_has_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
 }
 
 /* --- a program that was running already ------------------------------------------------------------------------------- */
@@ -76,38 +76,17 @@ static enum segment_time_state of_mapping(const char *line)
 	return found;
 }
 
-/* The lines of `text`; what is left of the last one is moved to the front. */
-static enum segment_time_state of_lines(char *text, size_t *length)
-{
-	enum segment_time_state found = SEGMENT_TIME_NONE;
-	char *line = text, *end;
-
-	for (; found == SEGMENT_TIME_NONE && (end = memchr(line, '\n', *length - (size_t)(line - text))) != NULL;
-	     line = end + 1) {
-		*end = '\0';
-		found = of_mapping(line);
-	}
-	*length -= (size_t)(line - text);
-	memmove(text, line, *length);
-	return found;
-}
-
 enum segment_time_state memory_use_of_past(void)
 {
-	static char text[16384];
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	enum segment_time_state found = maps < 0 ? SEGMENT_TIME_OLDER : SEGMENT_TIME_NONE;
-	size_t length = 0;
-	ssize_t more = 1;
+	FILE *maps = proc_stream(0, "maps");
+	enum segment_time_state found = maps ? SEGMENT_TIME_NONE : SEGMENT_TIME_OLDER;
+	char *line = NULL;
+	size_t size = 0;
 
-	while (found == SEGMENT_TIME_NONE && more > 0) {
-		more = read(maps, text + length, sizeof text - length);
-		if (more > 0) {
-			length += (size_t)more;
-			found = of_lines(text, &length);
-		}
-	}
-	if (maps >= 0)
-		close(maps);
+	while (found == SEGMENT_TIME_NONE && getline(&line, &size, maps) > 0)
+		found = of_mapping(line);
+	free(line);
+	if (maps)
+		fclose(maps);
 	return found;
 }

@@ -10,7 +10,6 @@
 
 #include "state/segment/segment.h"
 
-
 #include <stdbool.h>
 #include <stdint.h>
 

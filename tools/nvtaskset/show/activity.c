@@ -86,7 +86,7 @@ static void add_times(struct row *row, const struct watch_list *list)
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 /* Of kernels of graphs, durations are samples: the sum is that of all instances. */
-static bool describe_kernel(struct kernel_activity *kernel, const struct look_function *function, bool borrows)
+static bool describe_kernel(struct kernel_activity *kernel, const struct monitor_function *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
 	const bool has_times = durations->count > 0;

@@ -56,7 +56,7 @@ struct activities {
 int activities_look(struct activities *activities, const struct topology_list *gpus, struct error *error);
 void activities_free(struct activities *activities);
 
-/* To be called every LOOK_TAKE_MS between two looks that measure times: programs remember no more than that. */
+/* To be called every MONITOR_TAKE_MS between two looks that measure times: programs remember no more than that. */
 void activities_keep_up(struct activities *activities);
 
 /* The same process on the same GPU; NULL if it is not there. */

@@ -6,7 +6,6 @@
 #include "cli/time_given.h"
 #include "groups.h"
 #include "json.h"
-#include "shared.h"
 #include "terminal/watch.h"
 
 #include <inttypes.h>
@@ -145,7 +144,7 @@ static void keep_up(void *context)
 /* Looks, and with --busy again a sample later. */
 static int take_looks(struct subject *subject, struct error *error)
 {
-	const struct meanwhile meanwhile = {.act = keep_up, .context = subject, .every_ms = LOOK_TAKE_MS};
+	const struct meanwhile meanwhile = {.act = keep_up, .context = subject, .every_ms = MONITOR_TAKE_MS};
 	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 

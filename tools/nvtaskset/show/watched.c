@@ -11,7 +11,7 @@
 
 static void end_one(struct watched *watched)
 {
-	look_end(watched->look);
+	monitor_end(watched->look);
 	function_sums_free(&watched->functions);
 	free(watched->loans);
 	free(watched->launches);
@@ -22,7 +22,7 @@ static struct watched begin_one(const struct process *process)
 	struct watched watched = {.pid = process->pid, .started = process->started, .user = process->uid};
 	struct error error = {.reason = ""};
 
-	watched.look = look_begin(process->pid, &error);
+	watched.look = monitor_begin(process->pid, &error);
 	snprintf(watched.why, sizeof watched.why, "%s", error.reason);
 	return watched;
 }
@@ -32,15 +32,15 @@ static const char *first_gap(uint32_t gaps)
 {
 	const char *why = NULL;
 
-	for (int gap = LOOK_GAP_COUNT - 1; gap >= 0; gap--)
-		why = gaps >> gap & 1 ? look_gap_text((enum look_gap)gap) : why;
+	for (int gap = MONITOR_GAP_COUNT - 1; gap >= 0; gap--)
+		why = gaps >> gap & 1 ? monitor_gap_text((enum monitor_gap)gap) : why;
 	return why;
 }
 
-#define CLOCKS (UINT32_C(1) << LOOK_CLOCKS)
+#define CLOCKS (UINT32_C(1) << MONITOR_CLOCKS)
 
 /* A take in which the clocks are not known is left out, and no reason. */
-static const char *why_unknown(const struct look_gpu *gpu)
+static const char *why_unknown(const struct monitor_gpu *gpu)
 {
 	const char *why = gpu->is_time_known ? NULL : first_gap(gpu->gaps & ~CLOCKS);
 
@@ -52,14 +52,14 @@ static struct watched_gpu *gpu_of(struct watched *watched, struct pci_address pc
 {
 	struct watched_gpu *gpu = (struct watched_gpu *)watched_find_gpu(watched, pci);
 
-	if (!gpu && watched->gpu_count < LOOK_GPUS) {
+	if (!gpu && watched->gpu_count < MONITOR_GPUS) {
 		gpu = &watched->gpus[watched->gpu_count++];
 		*gpu = (struct watched_gpu){.pci = pci};
 	}
 	return gpu;
 }
 
-static void add_gpu(struct watched *watched, const struct look_gpu *came)
+static void add_gpu(struct watched *watched, const struct monitor_gpu *came)
 {
 	struct watched_gpu *gpu = gpu_of(watched, came->pci);
 
@@ -82,10 +82,10 @@ static void add_gpu(struct watched *watched, const struct look_gpu *came)
 }
 
 /* Without memory, some are missing. */
-static void add_launches(struct watched *lender, const struct look_times *times)
+static void add_launches(struct watched *lender, const struct monitor_times *times)
 {
 	size_t count = lender->launch_count + times->kernel_count;
-	struct look_kernel *more = times->kernel_count > 0 ? realloc(lender->launches, count * sizeof *more) : NULL;
+	struct monitor_kernel *more = times->kernel_count > 0 ? realloc(lender->launches, count * sizeof *more) : NULL;
 
 	if (more) {
 		memcpy(more + lender->launch_count, times->kernels, times->kernel_count * sizeof *more);
@@ -96,13 +96,13 @@ static void add_launches(struct watched *lender, const struct look_times *times)
 
 static void take_one(struct watched *watched, bool has_functions)
 {
-	struct look_times times;
+	struct monitor_times times;
 	struct error error;
 
 	if (!watched->look)
 		return;
-	if (look_take(watched->look, &times, &error) < 0) {
-		look_end(watched->look);
+	if (monitor_take(watched->look, &times, &error) < 0) {
+		monitor_end(watched->look);
 		watched->look = NULL;
 		snprintf(watched->why, sizeof watched->why, "%s", error.reason);
 		return;
@@ -121,7 +121,7 @@ static void take_one(struct watched *watched, bool has_functions)
 
 /* --- what is lent ------------------------------------------------------------------------------------------------- */
 
-static void settle_one(const struct watch_list *watched, struct watched *lender, const struct look_kernel *launch)
+static void settle_one(const struct watch_list *watched, struct watched *lender, const struct monitor_kernel *launch)
 {
 	struct watched_gpu *gpu = gpu_of(lender, launch->pci);
 
@@ -165,7 +165,7 @@ static void follow_lending(struct watched *watched, const struct process *proces
 	if (watched->borrows && !watched->loans)
 		watched->loans = calloc(1, sizeof *watched->loans);
 	if (watched->look)
-		look_tell_kernels(watched->look, watched->lends || watched->borrows ? limit : 0);
+		monitor_tell_kernels(watched->look, watched->lends || watched->borrows ? limit : 0);
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ const char *watched_why_unknown(const struct watched_gpu *gpu)
 {
 	bool is_little = gpu->left_out_ns > 0 && gpu->span_ns < KNOWN_PART * (gpu->span_ns + gpu->left_out_ns);
 
-	return !gpu->why_unknown && is_little ? look_gap_text(LOOK_CLOCKS) : gpu->why_unknown;
+	return !gpu->why_unknown && is_little ? monitor_gap_text(MONITOR_CLOCKS) : gpu->why_unknown;
 }
 
 static void drop_unlisted(struct watch_list *watched)

@@ -1,5 +1,5 @@
 /*
- * The times of programs, which are measured as long as they are watched (monitor/look.h).
+ * The times of programs, which are measured as long as they are watched (monitor/monitor.h).
  */
 #ifndef NVTASKSET_WATCHED_H
 #define NVTASKSET_WATCHED_H
@@ -27,17 +27,17 @@ struct watched {
 	pid_t pid;
 	uint64_t started; /* as in struct process */
 	uid_t user;
-	struct look *look;
+	struct monitor *look;
 	char why[ERROR_MAX]; /* why it cannot be looked at, if look is NULL */
 	bool was_taken;      /* since watched_begin */
 	const char *why_unknown; /* on GPUs that are not in the list; NULL: it has done nothing there */
 	bool is_listed;      /* as of the last watched_follow */
 	unsigned int gpu_count;
-	struct watched_gpu gpus[LOOK_GPUS];
+	struct watched_gpu gpus[MONITOR_GPUS];
 	struct function_sums functions; /* since it is watched */
 	bool lends, borrows;
 	struct loans *loans;            /* of a borrower; NULL: there was no memory */
-	struct look_kernel *launches;   /* of a lender: whose waits are not known yet, */
+	struct monitor_kernel *launches;   /* of a lender: whose waits are not known yet, */
 	size_t launch_count, due_count; /* and those of them whose waits can be known after the next take of the borrowers */
 };
 
@@ -55,7 +55,7 @@ struct watch_list {
  * there is no memory. */
 int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error);
 
-/* Reads what came, without waiting for any program. To be called every LOOK_TAKE_MS. */
+/* Reads what came, without waiting for any program. To be called every MONITOR_TAKE_MS. */
 void watched_take(struct watch_list *watched);
 
 /* From here on, times are those of a new interval. */

@@ -1,20 +1,20 @@
 /*
- * Any content in the memory that a process shares for its times. A watcher reads it again and again, while it changes: its
- * work is bounded, it reads nothing outside of that memory, and what it says of lengths cannot be more than the time that
- * passed.
+ * Any content in the memory that a process shares for its times. A watcher reads it again and again, while it changes:
+ * its work is bounded, it reads nothing outside of that memory, and what it says of lengths cannot be more than the
+ * time that passed.
  */
 #include "fuzz.h"
 
-#include "monitor/estimate/behind.h"
+#include "monitor/estimate/graph_times.h"
 #include "monitor/estimate/times.h"
-#include "state/kernels/stamps_read.h"
+#include "state/kernels/timestamps_read.h"
 
 #include <string.h>
 
 #define CHUNK 64
 
-static struct stamps *ring;
-static struct stamps_reader reader;
+static struct timestamps *ring;
+static struct timestamps_reader reader;
 
 /* Words of the input go to places that the input names, near what a reader looks at. */
 static void *place_of(uint8_t kind, uint64_t number)
@@ -32,16 +32,16 @@ static void *place_of(uint8_t kind, uint64_t number)
 		place = &ring->names.count;
 		break;
 	case 3:
-		place = &ring->names.list[number % STAMPS_FUNCTIONS];
+		place = &ring->names.list[number % TIMESTAMPS_FUNCTIONS];
 		break;
 	case 4:
-		place = &ring->records[number % STAMPS_CELLS];
+		place = &ring->records[number % TIMESTAMPS_CELLS];
 		break;
 	case 5:
-		place = &ring->node_records[number % STAMPS_NODES];
+		place = &ring->node_records[number % TIMESTAMPS_NODES];
 		break;
 	case 6:
-		place = &ring->cells[number % (STAMPS_CELLS + STAMPS_NODES)];
+		place = &ring->cells[number % (TIMESTAMPS_CELLS + TIMESTAMPS_NODES)];
 		break;
 	default:
 		break;
@@ -77,7 +77,7 @@ struct visit {
 	uint64_t last, visits;
 };
 
-static const struct node_order *order_of(void *data, const struct stamps_event *graph)
+static const struct node_order *order_of(void *data, const struct timestamps_event *graph)
 {
 	static struct node_order order;
 
@@ -86,13 +86,13 @@ static const struct node_order *order_of(void *data, const struct stamps_event *
 	return graph->exec % 2 ? &order : NULL;
 }
 
-static void on_event(const struct stamps_event *event, void *data)
+static void on_event(const struct timestamps_event *event, void *data)
 {
 	struct visit *visit = data;
 	struct times_kernel kernel = {
 		.stream = event->stream,
 		.launched_ns = event->launched_ns,
-		.stamp_ns = event->stamp_ns,
+		.timestamp_ns = event->timestamp_ns,
 		.tpcs = event->tpcs,
 	};
 	uint64_t duration;
@@ -101,8 +101,8 @@ static void on_event(const struct stamps_event *event, void *data)
 	visit->last = event->number;
 	visit->visits++;
 	times_compare(visit->times, &kernel, event->was_looked_at, event->launched_ns);
-	behind_find(&kernel, ring, event, order_of, NULL);
-	if (event->state == STAMPS_ENDED)
+	graphs_before_find(&kernel, ring, event, order_of, NULL);
+	if (event->state == TIMESTAMPS_ENDED)
 		times_add(visit->times, &kernel, &duration);
 	else
 		times_add_running(visit->times, &kernel, 1000);
@@ -112,24 +112,26 @@ static void read_all(struct times *times, uint64_t now)
 {
 	struct visit visit = {.times = times};
 	struct times_taken taken;
-	struct stamps_node_event node;
-	char name[STAMPS_NAME_MAX + 1];
+	struct timestamps_node_event node;
+	char name[TIMESTAMPS_NAME_MAX + 1];
 	uint64_t function, before = reader.read;
 
-	uint64_t lost = stamps_scan(&reader, STAMPS_CELLS, on_event, &visit);
+	uint64_t lost = timestamps_scan(&reader, TIMESTAMPS_CELLS, on_event, &visit);
 
-	must(visit.visits <= STAMPS_CELLS && lost < STAMPS_IS_NODE + STAMPS_CELLS);
-	must(reader.read >= before || atomic_load(&ring->launches) < before || atomic_load(&ring->launches) >= STAMPS_IS_NODE);
-	stamps_oldest(&reader);
+	must(visit.visits <= TIMESTAMPS_CELLS && lost < TIMESTAMPS_IS_NODE + TIMESTAMPS_CELLS);
+	must(reader.read >= before || atomic_load(&ring->launches) < before ||
+	     atomic_load(&ring->launches) >= TIMESTAMPS_IS_NODE);
+	timestamps_oldest(&reader);
 	if (now % 3 == 0)
-		stamps_give_up(&reader);
-	for (uint64_t number = 0; number < 2 * STAMPS_NODES; number += 61) {
-		stamps_read_node(ring, number, &node);
-		stamps_read_function(ring, number, now, &function);
+		timestamps_give_up(&reader);
+	for (uint64_t number = 0; number < 2 * TIMESTAMPS_NODES; number += 61) {
+		timestamps_read_node(ring, number, &node);
+		timestamps_read_function(ring, number, now, &function);
 	}
-	must(stamps_names_count(ring) <= STAMPS_FUNCTIONS);
-	for (unsigned int entry = 0; entry <= stamps_names_count(ring); entry++)
-		must(!stamps_read_name(ring, entry, &function, name) || (name[0] && strlen(name) <= STAMPS_NAME_MAX));
+	must(timestamps_names_count(ring) <= TIMESTAMPS_FUNCTIONS);
+	for (unsigned int entry = 0; entry <= timestamps_names_count(ring); entry++)
+		must(!timestamps_read_name(ring, entry, &function, name) ||
+		     (name[0] && strlen(name) <= TIMESTAMPS_NAME_MAX));
 	times_take(times, now, &taken);
 	must(taken.busy_ns <= taken.span_ns);
 }
@@ -143,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ring = aligned_alloc(COUNTS_PAGE, sizeof *ring);
 	must(ring);
 	memset(ring, 0, sizeof *ring);
-	reader = (struct stamps_reader){.ring = ring};
+	reader = (struct timestamps_reader){.ring = ring};
 	times_open(&times, &times_usual, 0);
 	while (size > 0) {
 		for (int i = 0; i < CHUNK && size > 0; i++) {

@@ -1,4 +1,4 @@
-#include "stamps_read.h"
+#include "timestamps_read.h"
 
 #include <string.h>
 
@@ -14,25 +14,25 @@ static uint64_t load_relaxed(const _Atomic uint64_t *word)
 
 /* --- what is done ----------------------------------------------------------------------------------------------- */
 
-static bool is_done(const struct stamps_reader *reader, uint64_t number)
+static bool is_done(const struct timestamps_reader *reader, uint64_t number)
 {
-	return number <= reader->read || reader->done[number % STAMPS_CELLS / 64] >> (number % 64) & 1;
+	return number <= reader->read || reader->done[number % TIMESTAMPS_CELLS / 64] >> (number % 64) & 1;
 }
 
 /* Of the numbers that are within a ring's length of `read`. */
-static void set_done(struct stamps_reader *reader, uint64_t number)
+static void set_done(struct timestamps_reader *reader, uint64_t number)
 {
-	reader->done[number % STAMPS_CELLS / 64] |= UINT64_C(1) << (number % 64);
-	while (reader->done[(reader->read + 1) % STAMPS_CELLS / 64] >> ((reader->read + 1) % 64) & 1) {
+	reader->done[number % TIMESTAMPS_CELLS / 64] |= UINT64_C(1) << (number % 64);
+	while (reader->done[(reader->read + 1) % TIMESTAMPS_CELLS / 64] >> ((reader->read + 1) % 64) & 1) {
 		reader->read++;
-		reader->done[reader->read % STAMPS_CELLS / 64] &= ~(UINT64_C(1) << (reader->read % 64));
+		reader->done[reader->read % TIMESTAMPS_CELLS / 64] &= ~(UINT64_C(1) << (reader->read % 64));
 	}
 }
 
 /* All up to this number are done. Returns how many were not. */
-static uint64_t skip_to(struct stamps_reader *reader, uint64_t number)
+static uint64_t skip_to(struct timestamps_reader *reader, uint64_t number)
 {
-	uint64_t within = reader->read + STAMPS_CELLS, missed = 0;
+	uint64_t within = reader->read + TIMESTAMPS_CELLS, missed = 0;
 
 	if (number > within) {
 		missed = number - within;
@@ -49,16 +49,16 @@ static uint64_t skip_to(struct stamps_reader *reader, uint64_t number)
 }
 
 /* The last launch. No process ever comes to more than half of all numbers. */
-static uint64_t last_of(const struct stamps *ring)
+static uint64_t last_of(const struct timestamps *ring)
 {
 	uint64_t last = load(&ring->launches);
 
-	return last < STAMPS_IS_NODE ? last : 0;
+	return last < TIMESTAMPS_IS_NODE ? last : 0;
 }
 
-void stamps_reader_begin(struct stamps_reader *reader, const struct stamps *ring)
+void timestamps_reader_begin(struct timestamps_reader *reader, const struct timestamps *ring)
 {
-	*reader = (struct stamps_reader){.ring = ring, .read = last_of(ring)};
+	*reader = (struct timestamps_reader){.ring = ring, .read = last_of(ring)};
 	reader->looked = reader->read;
 }
 
@@ -71,77 +71,77 @@ enum found {
 	FOUND_TOO_LATE   /* it is overwritten */
 };
 
-static bool is_written(const struct stamps_record *record, uint64_t number)
+static bool is_written(const struct timestamps_record *record, uint64_t number)
 {
 	return load(&record->number) == number;
 }
 
 /* Whether it has ended. The hardware may write one of the two words first. */
-static bool read_stamp(const struct stamps_stamp *stamp, uint64_t number, uint64_t *time)
+static bool read_timestamp(const struct timestamp *timestamp, uint64_t number, uint64_t *time)
 {
-	bool is_there = load(&stamp->number) == number;
+	bool is_there = load(&timestamp->number) == number;
 
-	*time = is_there ? load(&stamp->time) : 0;
+	*time = is_there ? load(&timestamp->time) : 0;
 	return *time != 0;
 }
 
-static enum found read_launch(const struct stamps *ring, uint64_t number, struct stamps_event *event)
+static enum found read_launch(const struct timestamps *ring, uint64_t number, struct timestamps_event *event)
 {
-	const struct stamps_record *record = &ring->records[number % STAMPS_CELLS];
+	const struct timestamps_record *record = &ring->records[number % TIMESTAMPS_CELLS];
 	uint64_t there = load(&record->number), kind;
 
 	if (there != number)
 		return there > number ? FOUND_TOO_LATE : FOUND_TOO_EARLY;
 	kind = load_relaxed(&record->kind);
-	*event = (struct stamps_event){
-		.state = STAMPS_RUNNING,
+	*event = (struct timestamps_event){
+		.state = TIMESTAMPS_RUNNING,
 		.number = number,
 		.launched_ns = load_relaxed(&record->launched_ns),
 		.function = load_relaxed(&record->function),
 		.stream = load_relaxed(&record->stream),
 		.tpcs = (unsigned int)load_relaxed(&record->tpcs),
 	};
-	if (kind == STAMPS_GRAPH) {
-		event->state = STAMPS_GRAPH_LAUNCHED;
+	if (kind == TIMESTAMPS_GRAPH) {
+		event->state = TIMESTAMPS_GRAPH_LAUNCHED;
 		uint64_t behind = load_relaxed(&record->nodes);
 
 		event->exec = load_relaxed(&record->exec);
 		event->first = event->function;
 		event->last = event->first + (uint32_t)behind;
 		event->end = event->first + (behind >> 32);
-	} else if (read_stamp(&ring->cells[number % STAMPS_CELLS], number, &event->stamp_ns)) {
-		event->state = STAMPS_ENDED;
+	} else if (read_timestamp(&ring->cells[number % TIMESTAMPS_CELLS], number, &event->timestamp_ns)) {
+		event->state = TIMESTAMPS_ENDED;
 	}
 	atomic_thread_fence(memory_order_acquire);
 	if (!is_written(record, number))
 		return FOUND_TOO_LATE;
-	bool never = kind != STAMPS_LAUNCH && kind != STAMPS_GRAPH;
+	bool never = kind != TIMESTAMPS_LAUNCH && kind != TIMESTAMPS_GRAPH;
 
-	if (event->state == STAMPS_RUNNING && (never || number <= load(&ring->gone)))
+	if (event->state == TIMESTAMPS_RUNNING && (never || number <= load(&ring->gone)))
 		return FOUND_NOTHING;
 	return FOUND_EVENT;
 }
 
 /* A record that was never written has number 0. */
-bool stamps_read_launch(const struct stamps *ring, uint64_t number, struct stamps_event *event)
+bool timestamps_read_launch(const struct timestamps *ring, uint64_t number, struct timestamps_event *event)
 {
 	return number != 0 && read_launch(ring, number, event) == FOUND_EVENT;
 }
 
 /* --- scanning --------------------------------------------------------------------------------------------------- */
 
-uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_visitor *visit, void *data)
+uint64_t timestamps_scan(struct timestamps_reader *reader, unsigned int running, timestamps_visitor *visit, void *data)
 {
 	uint64_t last = last_of(reader->ring), lost = 0, looked = reader->looked;
 
 	if (last < reader->read) /* it is hostile */
-		stamps_reader_begin(reader, reader->ring);
-	if (last > reader->read && last - reader->read > STAMPS_CELLS)
-		lost = skip_to(reader, last - STAMPS_CELLS);
+		timestamps_reader_begin(reader, reader->ring);
+	if (last > reader->read && last - reader->read > TIMESTAMPS_CELLS)
+		lost = skip_to(reader, last - TIMESTAMPS_CELLS);
 	for (uint64_t number = reader->read + 1; number <= last && running > 0; number++) {
-		struct stamps_event event;
+		struct timestamps_event event;
 		enum found found = is_done(reader, number) ? FOUND_NOTHING : read_launch(reader->ring, number, &event);
-		bool is_running = found == FOUND_EVENT && event.state == STAMPS_RUNNING;
+		bool is_running = found == FOUND_EVENT && event.state == TIMESTAMPS_RUNNING;
 
 		if (found == FOUND_EVENT) {
 			event.was_looked_at = number <= reader->looked;
@@ -158,14 +158,14 @@ uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_
 	return lost;
 }
 
-uint64_t stamps_oldest(const struct stamps_reader *reader)
+uint64_t timestamps_oldest(const struct timestamps_reader *reader)
 {
 	uint64_t last = last_of(reader->ring), time = 0;
-	uint64_t first = last > STAMPS_CELLS ? last - STAMPS_CELLS + 1 : 1;
+	uint64_t first = last > TIMESTAMPS_CELLS ? last - TIMESTAMPS_CELLS + 1 : 1;
 
 	/* The oldest may be overwritten just now. */
 	for (uint64_t number = first; number <= last && time == 0; number++) {
-		const struct stamps_record *record = &reader->ring->records[number % STAMPS_CELLS];
+		const struct timestamps_record *record = &reader->ring->records[number % TIMESTAMPS_CELLS];
 
 		time = load_relaxed(&record->launched_ns);
 		atomic_thread_fence(memory_order_acquire);
@@ -174,16 +174,16 @@ uint64_t stamps_oldest(const struct stamps_reader *reader)
 	return time;
 }
 
-void stamps_give_up(struct stamps_reader *reader)
+void timestamps_give_up(struct timestamps_reader *reader)
 {
 	skip_to(reader, reader->looked);
 }
 
 /* --- nodes and names -------------------------------------------------------------------------------------------- */
 
-bool stamps_read_node(const struct stamps *ring, uint64_t number, struct stamps_node_event *event)
+bool timestamps_read_node(const struct timestamps *ring, uint64_t number, struct timestamps_node_event *event)
 {
-	const struct stamps_node_record *record = &ring->node_records[number % STAMPS_NODES];
+	const struct timestamps_node_record *record = &ring->node_records[number % TIMESTAMPS_NODES];
 
 	if (load(&record->number) != number)
 		return false;
@@ -192,14 +192,15 @@ bool stamps_read_node(const struct stamps *ring, uint64_t number, struct stamps_
 	event->function = load_relaxed(&record->function);
 	event->tpcs = (unsigned int)load_relaxed(&record->tpcs);
 	event->is_break = load_relaxed(&record->nodes) != 0;
-	read_stamp(&ring->cells[STAMPS_CELLS + number % STAMPS_NODES], number | STAMPS_IS_NODE, &event->stamp_ns);
+	read_timestamp(&ring->cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES], number | TIMESTAMPS_IS_NODE,
+	               &event->timestamp_ns);
 	atomic_thread_fence(memory_order_acquire);
 	return load(&record->number) == number;
 }
 
-uint64_t stamps_read_function(const struct stamps *ring, uint64_t number, uint64_t exec, uint64_t *function)
+uint64_t timestamps_read_function(const struct timestamps *ring, uint64_t number, uint64_t exec, uint64_t *function)
 {
-	const struct stamps_node_record *record = &ring->node_records[number % STAMPS_NODES];
+	const struct timestamps_node_record *record = &ring->node_records[number % TIMESTAMPS_NODES];
 
 	if (load(&record->number) != number || load_relaxed(&record->exec) != exec)
 		return 0;
@@ -210,21 +211,22 @@ uint64_t stamps_read_function(const struct stamps *ring, uint64_t number, uint64
 	return load(&record->number) == number ? nodes : 0;
 }
 
-unsigned int stamps_names_count(const struct stamps *ring)
+unsigned int timestamps_names_count(const struct timestamps *ring)
 {
 	uint64_t count = load(&ring->names.count);
 
-	return count < STAMPS_FUNCTIONS ? (unsigned int)count : STAMPS_FUNCTIONS;
+	return count < TIMESTAMPS_FUNCTIONS ? (unsigned int)count : TIMESTAMPS_FUNCTIONS;
 }
 
-bool stamps_read_name(const struct stamps *ring, unsigned int entry, uint64_t *function, char name[STAMPS_NAME_MAX + 1])
+bool timestamps_read_name(const struct timestamps *ring, unsigned int entry, uint64_t *function,
+                          char name[TIMESTAMPS_NAME_MAX + 1])
 {
-	if (entry >= stamps_names_count(ring))
+	if (entry >= timestamps_names_count(ring))
 		return false;
 	uint64_t begin = load(&ring->names.list[entry].begin), length = load(&ring->names.list[entry].length);
 
 	*function = load(&ring->names.list[entry].function);
-	if (length == 0 || length > STAMPS_NAME_MAX || begin > STAMPS_TEXT - length)
+	if (length == 0 || length > TIMESTAMPS_NAME_MAX || begin > TIMESTAMPS_TEXT - length)
 		return false;
 	memcpy(name, ring->names.text + begin, length);
 	name[length] = '\0';

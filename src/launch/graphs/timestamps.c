@@ -1,11 +1,11 @@
-#include "looking.h"
+#include "timestamps.h"
 
 #include "base/clock.h"
 #include "base/pointer_map.h"
 #include "base/table.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "launch/account/looking.h"
+#include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
 
 #include <stdatomic.h>
@@ -13,10 +13,10 @@
 #include <string.h>
 
 /* So many nodes of a graph have a cell at once; larger graphs' take turns, so that others have cells, too. */
-#define NODES_AT_ONCE (STAMPS_NODES / 2)
+#define NODES_AT_ONCE (TIMESTAMPS_NODES / 2)
 
-/* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the graph
- * are among them (hardware.md, "Graphs"). A break is on each side of the others. */
+/* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the
+ * graph are among them (hardware.md, "Graphs"). A break is on each side of the others. */
 #define NODES_AT_EDGE 64
 #define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
 
@@ -41,11 +41,12 @@ struct share {
 	uint64_t number; /* where that stands; 0: not yet */
 };
 
-/* An instance, and the cells of its nodes. It stays in the table, and is used again: another thread may have found it. */
+/* An instance, and the cells of its nodes. It stays in the table, and is used again: another thread may have found it.
+ */
 struct instance {
 	struct table_entry entry;
-	struct stamps *stamps; /* those of its first node: the others must lie there, too */
-	uint64_t first, last, end; /* as for stamps_add_graph */
+	struct timestamps *timestamps; /* those of its first node: the others must lie there, too */
+	uint64_t first, last, end; /* as for timestamps_add_graph */
 	struct pointer_map nodes; /* that have been uploaded since it was uploaded as a whole */
 	unsigned int before;      /* how many they were at the time before, or 0 */
 	unsigned int own;        /* of the kernels, the driver's */
@@ -93,12 +94,12 @@ static struct instance *find_or_add(CUgraphExec exec)
 static void forget_nodes(struct instance *instance)
 {
 	pointer_map_clear(&instance->nodes);
-	instance->stamps = NULL;
+	instance->timestamps = NULL;
 	instance->first = instance->last = instance->end = 0;
 	instance->own = instance->cell_index = instance->share_count = 0;
 }
 
-void looking_graph_renewed(CUgraphExec exec)
+void graph_timestamps_renewed(CUgraphExec exec)
 {
 	struct instance *instance = find(exec);
 
@@ -109,7 +110,7 @@ void looking_graph_renewed(CUgraphExec exec)
 	}
 }
 
-void looking_graph_destroyed(CUgraphExec exec)
+void graph_timestamps_destroyed(CUgraphExec exec)
 {
 	struct instance *instance = find(exec);
 
@@ -121,7 +122,7 @@ void looking_graph_destroyed(CUgraphExec exec)
 	}
 }
 
-void looking_graphs_after_fork(void)
+void graph_timestamps_after_fork(void)
 {
 	memset(&instances, 0, sizeof instances);
 	atomic_store(&has_stamped, false);
@@ -163,15 +164,17 @@ static bool has_turn(const struct instance *instance, unsigned int index)
 }
 
 /* The cell of a node that is uploaded for the first time. Number 0: none. */
-static struct stamps_cell new_cell(struct instance *instance, const struct stamps_node *node, unsigned int index)
+static struct timestamps_cell new_cell(struct instance *instance, const struct timestamps_node *node,
+                                       unsigned int index)
 {
-	struct stamps_cell cell = {.number = 0};
+	struct timestamps_cell cell = {.number = 0};
 
 	if (!has_turn(instance, index))
 		return cell;
 	if (index > 0 && instance->cell_index != index - 1)
-		stamps_add_node(instance->stamps, &(const struct stamps_node){.exec = node->exec, .nodes = 1});
-	cell = stamps_add_node(instance->stamps, node);
+		timestamps_add_node(instance->timestamps,
+		                    &(const struct timestamps_node){.exec = node->exec, .nodes = 1});
+	cell = timestamps_add_node(instance->timestamps, node);
 	if (index == 0)
 		instance->first = cell.number;
 	instance->last = cell.number;
@@ -180,26 +183,29 @@ static struct stamps_cell new_cell(struct instance *instance, const struct stamp
 }
 
 /* One that the application has changed keeps its cell, and so its place among the others. */
-static struct stamps_cell same_cell(const struct instance *instance, const struct stamps_node *node, uint64_t number)
+static struct timestamps_cell same_cell(const struct instance *instance, const struct timestamps_node *node,
+                                        uint64_t number)
 {
-	bool has_cell = number != 0 && stamps_set_node(instance->stamps, number, node);
+	bool has_cell = number != 0 && timestamps_set_node(instance->timestamps, number, node);
 
-	return has_cell ? stamps_node_cell(number) : (struct stamps_cell){.number = 0};
+	return has_cell ? timestamps_node_cell(number) : (struct timestamps_cell){.number = 0};
 }
 
 /* Number 0 if it gets no cell. */
-static struct stamps_cell put_node(struct instance *instance, const struct launch *launch, const struct stamps_node *node)
+static struct timestamps_cell put_node(struct instance *instance, const struct launch *launch,
+                                       const struct timestamps_node *node)
 {
 	struct node *place = pointer_map_find(&instance->nodes, sizeof *place, launch->qmd);
-	bool is_known = place, can_stamp = looking_can_stamp(launch);
-	struct stamps_cell cell = {.number = 0};
+	bool is_known = place, can_timestamp = timestamps_can_write(launch);
+	struct timestamps_cell cell = {.number = 0};
 
 	if (!is_known)
 		place = pointer_map_add(&instance->nodes, sizeof *place, launch->qmd);
 	if (is_known)
 		count_node(instance, place->function, -1U);
-	if (place && can_stamp)
-		cell = is_known ? same_cell(instance, node, place->number) : new_cell(instance, node, nodes_of(instance) - 1);
+	if (place && can_timestamp)
+		cell = is_known ? same_cell(instance, node, place->number)
+		                : new_cell(instance, node, nodes_of(instance) - 1);
 	if (place) {
 		*place = (struct node){.qmd = launch->qmd, .function = node->function, .number = cell.number};
 		count_node(instance, node->function, 1);
@@ -207,27 +213,28 @@ static struct stamps_cell put_node(struct instance *instance, const struct launc
 	return cell;
 }
 
-void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
+void graph_timestamps_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
 {
-	struct stamps *stamps = looking_is_on() ? launch->releases->stamps : NULL;
-	struct instance *instance = stamps && launch->frame.exec ? find_or_add(launch->frame.exec) : NULL;
+	struct timestamps *timestamps = timestamps_are_on() ? launch->releases->timestamps : NULL;
+	struct instance *instance = timestamps && launch->frame.exec ? find_or_add(launch->frame.exec) : NULL;
 
-	if (!instance || !qmd_is_known(launch->gpu->family, launch->qmd) || (instance->stamps && instance->stamps != stamps))
+	if (!instance || !qmd_is_known(launch->gpu->family, launch->qmd) ||
+	    (instance->timestamps && instance->timestamps != timestamps))
 		return;
 	bool is_own = qmd_has_no_blocks(launch->gpu->family, launch->qmd);
-	const struct stamps_node node = {
+	const struct timestamps_node node = {
 		.exec = launch->frame.exec,
 		.function = is_own ? NULL : launch->function,
 		.tpcs = tpcs,
 	};
 
-	instance->stamps = stamps;
+	instance->timestamps = timestamps;
 	if (!is_own)
-		looking_name(stamps, launch->function);
-	struct stamps_cell cell = put_node(instance, launch, &node);
+		timestamps_write_name(timestamps, launch->function);
+	struct timestamps_cell cell = put_node(instance, launch, &node);
 
 	if (cell.number != 0) {
-		looking_stamp(launch, cell, change);
+		timestamps_write(launch, cell, change);
 		atomic_store_explicit(&has_stamped, true, memory_order_relaxed);
 	}
 }
@@ -238,7 +245,8 @@ void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct q
 static bool tells_end(const struct instance *instance)
 {
 	return instance->first != 0 && instance->cell_index == nodes_of(instance) - 1 &&
-	       stamps_has_node(instance->stamps, instance->first) && stamps_has_node(instance->stamps, instance->last);
+	       timestamps_has_node(instance->timestamps, instance->first) &&
+	       timestamps_has_node(instance->timestamps, instance->last);
 }
 
 static bool may_turn(struct instance *instance, uint64_t now)
@@ -246,7 +254,7 @@ static bool may_turn(struct instance *instance, uint64_t now)
 	uint64_t next = atomic_load_explicit(&next_turn_ns, memory_order_relaxed);
 	bool has_all = nodes_of(instance) <= NODES_AT_ONCE && tells_end(instance);
 
-	return instance->stamps && !has_all && now - instance->turned_ns >= TURN_NS && now >= next &&
+	return instance->timestamps && !has_all && now - instance->turned_ns >= TURN_NS && now >= next &&
 	       atomic_compare_exchange_strong(&next_turn_ns, &next, now + nodes_of(instance) * TURN_NS_FOR_NODE);
 }
 
@@ -256,13 +264,14 @@ static void turn(struct instance *instance, uint64_t now)
 	bool had_turn = instance->before > NODES_AT_ONCE;
 
 	instance->turned_ns = now;
-	instance->turn = had_turn && instance->turn + NODES_OF_TURN < nodes_of(instance) ? instance->turn + NODES_OF_TURN - 1 : 0;
+	instance->turn =
+	    had_turn && instance->turn + NODES_OF_TURN < nodes_of(instance) ? instance->turn + NODES_OF_TURN - 1 : 0;
 }
 
 /* Nobody looks any more: graphs are uploaded again, without releases. */
-bool looking_graph_begins(const struct call *call, CUgraphExec exec)
+bool graph_timestamps_begins(const struct call *call, CUgraphExec exec)
 {
-	bool is_on = looking_is_on(), must_upload = false;
+	bool is_on = timestamps_are_on(), must_upload = false;
 	uint64_t began_ns = is_on ? process_clock_ns() : 0;
 
 	call->frame->began_ns = began_ns;
@@ -284,13 +293,14 @@ static void tell_shares(struct instance *instance, CUgraphExec exec)
 	instance->end = instance->last;
 	for (unsigned int i = 0; i < instance->share_count; i++) {
 		struct share *share = &instance->shares[i];
-		const struct stamps_node node = {.exec = exec, .function = share->function, .nodes = share->nodes};
+		const struct timestamps_node node = {.exec = exec, .function = share->function, .nodes = share->nodes};
 
 		/* Behind the nodes also where more nodes have come. */
-		bool is_told = share->number > instance->last && stamps_set_node(instance->stamps, share->number, &node);
+		bool is_told =
+		    share->number > instance->last && timestamps_set_node(instance->timestamps, share->number, &node);
 
 		if (!is_told && share->nodes > 0)
-			share->number = stamps_add_node(instance->stamps, &node).number;
+			share->number = timestamps_add_node(instance->timestamps, &node).number;
 		if (share->number > instance->end)
 			instance->end = share->number;
 	}
@@ -300,22 +310,23 @@ static void add_launch(const struct instance *instance, const struct call *call,
 {
 	bool is_known = tells_end(instance);
 
-	stamps_add_graph(instance->stamps, &(const struct stamps_graph){
-						   .launched_ns = call->frame->began_ns,
-						   .exec = exec,
-						   .stream = looking_stream(call->frame, calls_stream_of_graph(call)),
-						   .first = is_known ? instance->first : 0,
-						   .last = is_known ? instance->last : 0,
-						   .end = is_known ? instance->end : 0,
-						   .kernels = nodes_of(instance) - instance->own,
-					   });
+	timestamps_add_graph(instance->timestamps,
+	                     &(const struct timestamps_graph){
+				 .launched_ns = call->frame->began_ns,
+				 .exec = exec,
+				 .stream = timestamps_stream(call->frame, calls_stream_of_graph(call)),
+				 .first = is_known ? instance->first : 0,
+				 .last = is_known ? instance->last : 0,
+				 .end = is_known ? instance->end : 0,
+				 .kernels = nodes_of(instance) - instance->own,
+			     });
 }
 
-void looking_graph_ended(const struct call *call, CUgraphExec exec)
+void graph_timestamps_ended(const struct call *call, CUgraphExec exec)
 {
 	struct instance *instance = call->frame->began_ns != 0 ? find(exec) : NULL;
 
-	if (instance && instance->stamps) {
+	if (instance && instance->timestamps) {
 		tell_shares(instance, exec);
 		if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS)
 			add_launch(instance, call, exec);

@@ -1,4 +1,4 @@
-#include "escape.h"
+#include "violation.h"
 
 #include "account.h"
 #include "base/log.h"
@@ -14,20 +14,20 @@ static bool is_of_launch(enum segment_reason reason)
 	return reason != SEGMENT_STALE_GRAPH && reason != SEGMENT_LAUNCHED_BY_KERNELS;
 }
 
-void escape_note(enum segment_reason reason)
+void violation_note(enum segment_reason reason)
 {
 	static _Atomic bool warned[SEGMENT_REASON_COUNT];
 	const char *text = segment_reason_text(reason);
 
-	strict_refuse(text);
+	violation_refuse(text);
 	account_reason(reason);
 	if (!atomic_exchange_explicit(&warned[reason], true, memory_order_relaxed))
 		log_warning("%s%s", text, is_of_launch(reason) ? "; launches run unrestricted" : "");
 }
 
-void escape_note_all(const char *reason, const char *until)
+void violation_note_all(const char *reason, const char *until)
 {
-	strict_refuse(reason);
+	violation_refuse(reason);
 	log_warning("%s; this program runs unrestricted%s", reason, until);
 }
 
@@ -35,7 +35,7 @@ void escape_note_all(const char *reason, const char *until)
 
 static bool strict;
 
-void strict_open(void)
+void violation_open(void)
 {
 	const char *value = secure_getenv("NVTASKSET_STRICT");
 
@@ -55,7 +55,7 @@ static _Noreturn void end(const char *reason)
 	_exit(EXIT_FAILURE);
 }
 
-void strict_refuse(const char *reason)
+void violation_refuse(const char *reason)
 {
 	if (strict)
 		end(reason);

@@ -4,35 +4,35 @@
 
 #define PIECE ((size_t)1 << 20)
 
-static size_t take_all(struct look *look)
+static size_t take_all(struct monitor *look)
 {
 	size_t pieces = 0;
 
-	while (look_take_memory(look, PIECE))
+	while (monitor_take_memory(look, PIECE))
 		pieces++;
 	return pieces;
 }
 
 TEST(nobody_gets_more_than_stays_free_for_others)
 {
-	static struct look first = {.user = 1000}, second = {.user = 1000}, other = {.user = 1001};
+	static struct monitor first = {.user = 1000}, second = {.user = 1000}, other = {.user = 1001};
 	size_t pieces = take_all(&first);
 
 	assert_in_range(pieces, 64, 1024);
 	assert_int_equal(take_all(&second), 0);
 	/* Half of what is left, and so on. */
 	assert_in_range(take_all(&other), pieces / 2 - 1, pieces / 2 + 1);
-	look_return_memory(&first, first.taken);
+	monitor_return_memory(&first, first.taken);
 	assert_in_range(take_all(&second), pieces / 2, pieces);
-	look_return_memory(&second, second.taken);
-	look_return_memory(&other, other.taken);
+	monitor_return_memory(&second, second.taken);
+	monitor_return_memory(&other, other.taken);
 	assert_int_equal(take_all(&second), pieces);
-	look_return_memory(&second, second.taken);
+	monitor_return_memory(&second, second.taken);
 }
 
 TEST(many_users_share_an_account)
 {
-	static struct look looks[200];
+	static struct monitor looks[200];
 	size_t all = 0;
 
 	for (unsigned int i = 0; i < 200; i++) {
@@ -41,7 +41,7 @@ TEST(many_users_share_an_account)
 	}
 	assert_in_range(all, 64, 1024);
 	for (unsigned int i = 0; i < 200; i++)
-		look_return_memory(&looks[i], looks[i].taken);
+		monitor_return_memory(&looks[i], looks[i].taken);
 	assert_in_range(take_all(&looks[0]), 64, 1024);
 }
 

@@ -4,10 +4,10 @@
 #include "state/segment/layout.h"
 
 #include "base/clock.h"
-#include "monitor/estimate/node_stamps.h"
-#include "monitor/look.h"
+#include "monitor/estimate/graph_times.h"
+#include "monitor/monitor.h"
 #include "state/kernels/counts.h"
-#include "state/kernels/stamps_read.h"
+#include "state/kernels/timestamps_read.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/lease.h"
@@ -41,15 +41,15 @@ static void pass(uint64_t ns)
 
 static struct segment segment, watcher; /* the owner's, and as others have it */
 static struct counts_areas counts_areas;
-static struct stamps_areas areas;
+static struct timestamps_areas areas;
 static struct counts_place *place;
-static struct stamps *stamps;
-static struct stamps_reader reader;
-static struct look *look; /* NULL: nobody looks */
+static struct timestamps *stamps;
+static struct timestamps_reader reader;
+static struct monitor *look; /* NULL: nobody looks */
 
-static struct stamps *take_ring(unsigned int number)
+static struct timestamps *take_ring(unsigned int number)
 {
-	struct stamps *ring = stamps_take(&areas, &segment, number, first, ANYWHERE, &error);
+	struct timestamps *ring = timestamps_take(&areas, &segment, number, first, ANYWHERE, &error);
 
 	if (!ring)
 		fail_msg("%s", error.reason);
@@ -64,16 +64,16 @@ FIXTURE(set_up)
 	assert_non_null(place);
 	counts_begin(place);
 	stamps = take_ring(counts_number(place));
-	stamps_begin(stamps, true);
-	stamps_reader_begin(&reader, stamps);
+	timestamps_begin(stamps, true);
+	timestamps_reader_begin(&reader, stamps);
 }
 
 FIXTURE(tear_down)
 {
-	look_end(look);
+	monitor_end(look);
 	look = NULL;
 	counts_after_fork(&counts_areas);
-	stamps_after_fork(&areas);
+	timestamps_after_fork(&areas);
 	segment_close(&watcher);
 	segment_close(&segment);
 }
@@ -133,8 +133,8 @@ static int raise_now(struct segment *of, struct error *why)
 	return result;
 }
 
-/* After its raise, and before it notes that, its lease has ended, and another watcher has written one; that died before it
- * could raise the number itself. */
+/* After its raise, and before it notes that, its lease has ended, and another watcher has written one; that died before
+ * it could raise the number itself. */
 TEST(a_watcher_that_is_late)
 {
 	uint64_t now = process_clock_ns(), before = number(), other = (now + LEASE_NS + MS) & ~ANNOUNCED;
@@ -152,14 +152,17 @@ TEST(looking_is_no_edit)
 	struct segment_partition other = partition_of(first, 20, 27), third = partition_of(first, 30, 37);
 	struct segment_undo undo;
 
-	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
+	assert_int_equal(
+	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
 	assert_set(&segment, first, 20, 27);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 0, 7);
-	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
+	assert_int_equal(
+	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
-	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
+	assert_int_equal(
+	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
@@ -177,18 +180,20 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 	assert_int_equal(group_create(&group, "", &revision, NULL), 0);
 	int descriptor = dup(group.file);
 
-	assert_int_equal(segment_create_in_group(&member, &revision, -1, &group, descriptor, NULL), 0);
+	assert_int_equal(segment_create(&member, &revision, &group, descriptor, -1, NULL), 0);
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	uint64_t before = segment_revision_number(&member);
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
+	assert_int_equal(
+	    segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 20, 27);
 	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
 	assert_set(&member, first, 10, 17);
-	assert_int_equal(group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
+	assert_int_equal(
+	    group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 30, 37);
 	segment_close(&editor);
@@ -198,37 +203,38 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 /* --- the ring --------------------------------------------------------------------------------------------------- */
 
-static struct stamps_event events[STAMPS_CELLS + 1];
+static struct timestamps_event events[TIMESTAMPS_CELLS + 1];
 static unsigned int event_count;
 
-static void on_event(const struct stamps_event *event, void *data)
+static void on_event(const struct timestamps_event *event, void *data)
 {
 	(void)data;
-	assert_true(event_count <= STAMPS_CELLS);
+	assert_true(event_count <= TIMESTAMPS_CELLS);
 	events[event_count++] = *event;
 }
 
 static uint64_t scan(unsigned int running)
 {
 	event_count = 0;
-	return stamps_scan(&reader, running, on_event, NULL);
+	return timestamps_scan(&reader, running, on_event, NULL);
 }
 
 static uint64_t stream_of_test; /* 0 at the begin of a test */
 
 static unsigned int tpcs_of_test = 7;
 
-static struct stamps_cell launch(uint64_t time)
+static struct timestamps_cell launch(uint64_t time)
 {
 	static char function;
 
-	return stamps_add_launch(stamps, &(const struct stamps_launch){time, &function, stream_of_test, tpcs_of_test});
+	return timestamps_add_launch(stamps,
+	                             &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
 }
 
 /* As the hardware does. */
-static void finish(struct stamps_cell cell, uint64_t time)
+static void finish(struct timestamps_cell cell, uint64_t time)
 {
-	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)((char *)stamps_cells(stamps) + cell.at);
+	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)((char *)timestamps_cells(stamps) + cell.at);
 
 	atomic_store(&words[1], time);
 	atomic_store(&words[0], cell.number);
@@ -236,138 +242,141 @@ static void finish(struct stamps_cell cell, uint64_t time)
 
 TEST(launched_and_ended)
 {
-	struct stamps_cell one = launch(10), two = launch(20);
+	struct timestamps_cell one = launch(10), two = launch(20);
 
-	assert_int_equal(scan(STAMPS_CELLS), 0);
-	assert_each(event_count, 2, events[0].state, STAMPS_RUNNING, events[0].was_looked_at, false);
+	assert_int_equal(scan(TIMESTAMPS_CELLS), 0);
+	assert_each(event_count, 2, events[0].state, TIMESTAMPS_RUNNING, events[0].was_looked_at, false);
 	assert_each(events[0].launched_ns, 10, events[0].tpcs, 7);
 	finish(two, 1000);
-	scan(STAMPS_CELLS);
-	assert_each(event_count, 2, events[0].was_looked_at, true, events[1].state, STAMPS_ENDED);
-	assert_int_equal(events[1].stamp_ns, 1000);
+	scan(TIMESTAMPS_CELLS);
+	assert_each(event_count, 2, events[0].was_looked_at, true, events[1].state, TIMESTAMPS_ENDED);
+	assert_int_equal(events[1].timestamp_ns, 1000);
 	finish(one, 1001);
-	scan(STAMPS_CELLS);
-	assert_each(event_count, 1, events[0].stamp_ns, 1001);
-	scan(STAMPS_CELLS);
+	scan(TIMESTAMPS_CELLS);
+	assert_each(event_count, 1, events[0].timestamp_ns, 1001);
+	scan(TIMESTAMPS_CELLS);
 	assert_int_equal(event_count, 0);
 }
 
 /* The cell's former kernel ends late. */
 TEST(another_kernels_stamp)
 {
-	struct stamps_cell old = launch(1), new;
+	struct timestamps_cell old = launch(1), new;
 
-	for (unsigned int i = 1; i < STAMPS_CELLS; i++)
+	for (unsigned int i = 1; i < TIMESTAMPS_CELLS; i++)
 		launch(i);
-	new = launch(STAMPS_CELLS);
+	new = launch(TIMESTAMPS_CELLS);
 	assert_int_equal(new.at, old.at);
 	finish(old, 999);
-	assert_int_equal(scan(STAMPS_CELLS), 1);
-	assert_each(event_count, STAMPS_CELLS, events[STAMPS_CELLS - 1].state, STAMPS_RUNNING);
+	assert_int_equal(scan(TIMESTAMPS_CELLS), 1);
+	assert_each(event_count, TIMESTAMPS_CELLS, events[TIMESTAMPS_CELLS - 1].state, TIMESTAMPS_RUNNING);
 	finish(new, 1000);
-	scan(STAMPS_CELLS);
-	assert_int_equal(events[STAMPS_CELLS - 1].stamp_ns, 1000);
+	scan(TIMESTAMPS_CELLS);
+	assert_int_equal(events[TIMESTAMPS_CELLS - 1].timestamp_ns, 1000);
 }
 
 TEST(what_is_overwritten_is_lost)
 {
 	for (unsigned int i = 0; i < 100; i++)
 		finish(launch(i), 1 + i);
-	scan(STAMPS_CELLS);
+	scan(TIMESTAMPS_CELLS);
 	assert_int_equal(event_count, 100);
-	for (unsigned int i = 0; i < 3 * STAMPS_CELLS; i++)
+	for (unsigned int i = 0; i < 3 * TIMESTAMPS_CELLS; i++)
 		finish(launch(1000 + i), 1000 + i);
-	assert_int_equal(scan(STAMPS_CELLS), 2 * STAMPS_CELLS);
-	assert_each(event_count, STAMPS_CELLS, events[0].stamp_ns, 1000 + 2 * STAMPS_CELLS);
-	assert_int_equal(stamps_oldest(&reader), 1000 + 2 * STAMPS_CELLS);
+	assert_int_equal(scan(TIMESTAMPS_CELLS), 2 * TIMESTAMPS_CELLS);
+	assert_each(event_count, TIMESTAMPS_CELLS, events[0].timestamp_ns, 1000 + 2 * TIMESTAMPS_CELLS);
+	assert_int_equal(timestamps_oldest(&reader), 1000 + 2 * TIMESTAMPS_CELLS);
 	/* Of those that had not ended, each is lost once. */
-	for (unsigned int i = 0; i < STAMPS_CELLS; i++)
+	for (unsigned int i = 0; i < TIMESTAMPS_CELLS; i++)
 		launch(i);
 	finish(launch(0), 1);
-	assert_int_equal(scan(STAMPS_CELLS), 1);
+	assert_int_equal(scan(TIMESTAMPS_CELLS), 1);
 	for (unsigned int i = 0; i < 10; i++)
 		launch(i);
-	assert_int_equal(scan(STAMPS_CELLS), 10);
+	assert_int_equal(scan(TIMESTAMPS_CELLS), 10);
 }
 
 TEST(what_never_ends)
 {
-	struct stamps_cell cell = launch(2);
+	struct timestamps_cell cell = launch(2);
 
 	launch(3);
 	finish(cell, 10);
-	stamps_end(stamps);
-	scan(STAMPS_CELLS);
-	assert_each(event_count, 1, events[0].state, STAMPS_ENDED);
+	timestamps_end(stamps);
+	scan(TIMESTAMPS_CELLS);
+	assert_each(event_count, 1, events[0].state, TIMESTAMPS_ENDED);
 	launch(4);
-	scan(STAMPS_CELLS);
+	scan(TIMESTAMPS_CELLS);
 	assert_int_equal(event_count, 1);
-	stamps_give_up(&reader);
-	scan(STAMPS_CELLS);
+	timestamps_give_up(&reader);
+	scan(TIMESTAMPS_CELLS);
 	assert_int_equal(event_count, 0);
 }
 
 TEST(nodes)
 {
 	static char exec, function;
-	struct stamps_node_event node;
-	struct stamps_cell one = stamps_add_node(stamps, &(const struct stamps_node){&exec, &function, 5, 0});
-	uint64_t plain = one.number & ~STAMPS_IS_NODE;
+	struct timestamps_node_event node;
+	struct timestamps_cell one =
+	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	uint64_t plain = one.number & ~TIMESTAMPS_IS_NODE;
 
-	assert_true(stamps_read_node(stamps, plain, &node));
-	assert_int_equal(node.stamp_ns, 0);
+	assert_true(timestamps_read_node(stamps, plain, &node));
+	assert_int_equal(node.timestamp_ns, 0);
 	finish(one, 50);
-	assert_true(stamps_read_node(stamps, plain, &node));
-	assert_each(node.stamp_ns, 50, node.tpcs, 5);
+	assert_true(timestamps_read_node(stamps, plain, &node));
+	assert_each(node.timestamp_ns, 50, node.tpcs, 5);
 	assert_ptr_equal((void *)node.exec, &exec);
 	assert_ptr_equal((void *)node.function, &function);
 	finish(one, 60);
-	assert_true(stamps_read_node(stamps, plain, &node));
-	assert_int_equal(node.stamp_ns, 60);
-	for (unsigned int i = 0; i < STAMPS_NODES; i++)
-		stamps_add_node(stamps, &(const struct stamps_node){&exec, &function, 5, 0});
+	assert_true(timestamps_read_node(stamps, plain, &node));
+	assert_int_equal(node.timestamp_ns, 60);
+	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
+		timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 	finish(one, 70);
-	assert_false(stamps_read_node(stamps, plain, &node));
-	assert_true(stamps_read_node(stamps, plain + STAMPS_NODES, &node));
-	assert_int_equal(node.stamp_ns, 0);
-	assert_false(stamps_read_node(stamps, plain + STAMPS_NODES + 1, &node));
+	assert_false(timestamps_read_node(stamps, plain, &node));
+	assert_true(timestamps_read_node(stamps, plain + TIMESTAMPS_NODES, &node));
+	assert_int_equal(node.timestamp_ns, 0);
+	assert_false(timestamps_read_node(stamps, plain + TIMESTAMPS_NODES + 1, &node));
 }
 
 TEST(a_node_that_is_changed)
 {
 	static char exec, other, function, changed;
-	const struct stamps_node now = {&exec, &changed, 7, 0};
-	struct stamps_cell one = stamps_add_node(stamps, &(const struct stamps_node){&exec, &function, 5, 0});
-	struct stamps_node_event node;
+	const struct timestamps_node now = {&exec, &changed, 7, 0};
+	struct timestamps_cell one =
+	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	struct timestamps_node_event node;
 
-	assert_true(stamps_has_node(stamps, one.number));
-	assert_int_equal(stamps_node_cell(one.number).at, one.at);
-	assert_false(stamps_set_node(stamps, one.number, &(const struct stamps_node){&other, &changed, 7, 0}));
-	assert_true(stamps_set_node(stamps, one.number, &now));
+	assert_true(timestamps_has_node(stamps, one.number));
+	assert_int_equal(timestamps_node_cell(one.number).at, one.at);
+	assert_false(timestamps_set_node(stamps, one.number, &(const struct timestamps_node){&other, &changed, 7, 0}));
+	assert_true(timestamps_set_node(stamps, one.number, &now));
 	finish(one, 50);
-	assert_true(stamps_read_node(stamps, one.number & ~STAMPS_IS_NODE, &node));
+	assert_true(timestamps_read_node(stamps, one.number & ~TIMESTAMPS_IS_NODE, &node));
 	assert_ptr_equal((void *)node.function, &changed);
 	assert_int_equal(node.tpcs, 7);
-	for (unsigned int i = 0; i < STAMPS_NODES; i++)
-		stamps_add_node(stamps, &now);
-	assert_false(stamps_has_node(stamps, one.number));
-	assert_false(stamps_set_node(stamps, one.number, &now));
+	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
+		timestamps_add_node(stamps, &now);
+	assert_false(timestamps_has_node(stamps, one.number));
+	assert_false(timestamps_set_node(stamps, one.number, &now));
 }
 
 /* It is no node, and has no time. */
 TEST(the_nodes_of_a_function)
 {
 	static char exec, other, function;
-	struct stamps_cell cell = stamps_add_node(stamps, &(const struct stamps_node){&exec, &function, 0, 12});
-	uint64_t plain = cell.number & ~STAMPS_IS_NODE, found = 0;
-	struct stamps_node_event node;
+	struct timestamps_cell cell =
+	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
+	uint64_t plain = cell.number & ~TIMESTAMPS_IS_NODE, found = 0;
+	struct timestamps_node_event node;
 
 	finish(cell, 50);
-	assert_true(stamps_read_node(stamps, plain, &node) && node.is_break);
-	assert_int_equal(stamps_read_function(stamps, plain, (uintptr_t)&exec, &found), 12);
+	assert_true(timestamps_read_node(stamps, plain, &node) && node.is_break);
+	assert_int_equal(timestamps_read_function(stamps, plain, (uintptr_t)&exec, &found), 12);
 	assert_ptr_equal((void *)found, &function);
-	assert_int_equal(stamps_read_function(stamps, plain, (uintptr_t)&other, &found), 0);
-	assert_int_equal(stamps_read_function(stamps, plain + 1, (uintptr_t)&exec, &found), 0);
+	assert_int_equal(timestamps_read_function(stamps, plain, (uintptr_t)&other, &found), 0);
+	assert_int_equal(timestamps_read_function(stamps, plain + 1, (uintptr_t)&exec, &found), 0);
 }
 
 /* --- the order of nodes ----------------------------------------------------------------------------------------- */
@@ -376,25 +385,25 @@ TEST(the_nodes_of_a_function)
 #define IN_A_ROW 5
 
 static char some_exec, some_function;
-static struct stamps_cell front, row[IN_A_ROW];
-static struct node_stamps nodes;
+static struct timestamps_cell front, row[IN_A_ROW];
+static struct node_timestamps nodes;
 static struct node_order order;
 
-static uint64_t plain(struct stamps_cell cell)
+static uint64_t plain(struct timestamps_cell cell)
 {
-	return cell.number & ~STAMPS_IS_NODE;
+	return cell.number & ~TIMESTAMPS_IS_NODE;
 }
 
 static void add_row(bool has_front)
 {
-	const struct stamps_node node = {&some_exec, &some_function, 5, 0}, own = {&some_exec, NULL, 5, 0};
+	const struct timestamps_node node = {&some_exec, &some_function, 5, 0}, own = {&some_exec, NULL, 5, 0};
 
 	order = (struct node_order){.front = 0};
-	row[0] = stamps_add_node(stamps, &node);
+	row[0] = timestamps_add_node(stamps, &node);
 	if (has_front)
-		front = stamps_add_node(stamps, &own);
+		front = timestamps_add_node(stamps, &own);
 	for (unsigned int i = IN_A_ROW - 1; i > 0; i--)
-		row[i] = stamps_add_node(stamps, &node);
+		row[i] = timestamps_add_node(stamps, &node);
 }
 
 /* The nodes before this one have run again. */
@@ -408,7 +417,8 @@ static void replay(bool has_front, uint64_t begin, unsigned int until)
 
 static bool read_row(bool is_idle)
 {
-	return node_stamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle, &order);
+	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle,
+	                            &order);
 }
 
 static const struct times_calibration ways = {.graph = {.release_ns = 10, .next_ns = 1}, .front_ns = 5};
@@ -424,17 +434,17 @@ TEST(a_launch_ends_with_its_latest_node)
 	replay(true, 1000, IN_A_ROW);
 	assert_true(read_row(false));
 	assert_int_equal(nodes.end, 1500);
-	assert_int_equal(node_stamps_length(&nodes, &ways), 500 - 15);
+	assert_int_equal(node_timestamps_length(&nodes, &ways), 500 - 15);
 	assert_int_equal(order.latest, plain(row[IN_A_ROW - 1]));
-	assert_false(node_stamps_duration(&nodes, 0, &ways, &duration));
-	assert_true(node_stamps_duration(&nodes, 1, &ways, &duration));
+	assert_false(node_timestamps_duration(&nodes, 0, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 1, &ways, &duration));
 	assert_int_equal(duration, 100 - 15);
-	assert_true(node_stamps_duration(&nodes, 5, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 5, &ways, &duration));
 	assert_int_equal(duration, 100 - 11);
 	/* An empty kernel: what its ways take is not always the same. */
 	finish(row[IN_A_ROW - 1], 1408);
 	assert_true(read_row(false));
-	assert_true(node_stamps_duration(&nodes, 5, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 5, &ways, &duration));
 	assert_int_equal(duration, 0);
 }
 
@@ -448,12 +458,12 @@ TEST(a_launch_runs_after_another)
 	replay(true, 9000, 2);
 	assert_true(read_row(false));
 	assert_int_equal(nodes.end, 1500);
-	assert_int_equal(node_stamps_length(&nodes, &ways), 0);
+	assert_int_equal(node_timestamps_length(&nodes, &ways), 0);
 	assert_int_equal(nodes.newer, 3);
-	assert_false(node_stamps_duration(&nodes, 0, &ways, &duration));
-	assert_true(node_stamps_duration(&nodes, 2, &ways, &duration));
-	assert_false(node_stamps_duration(&nodes, 3, &ways, &duration));
-	assert_true(node_stamps_duration(&nodes, 4, &ways, &duration));
+	assert_false(node_timestamps_duration(&nodes, 0, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 2, &ways, &duration));
+	assert_false(node_timestamps_duration(&nodes, 3, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 4, &ways, &duration));
 	assert_int_equal(duration, 100 - 15);
 }
 
@@ -479,87 +489,88 @@ TEST(nodes_with_a_break)
 	uint64_t duration;
 
 	order = (struct node_order){.front = 0};
-	front = stamps_add_node(stamps, &(const struct stamps_node){&some_exec, NULL, 5, 0});
-	row[0] = stamps_add_node(stamps, &(const struct stamps_node){&some_exec, &some_function, 5, 0});
-	stamps_add_node(stamps, &(const struct stamps_node){.exec = &some_exec, .nodes = 1});
-	row[1] = stamps_add_node(stamps, &(const struct stamps_node){&some_exec, &some_function, 5, 0});
+	front = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, NULL, 5, 0});
+	row[0] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
+	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &some_exec, .nodes = 1});
+	row[1] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
 	replay(true, 1000, 2);
-	assert_true(node_stamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
+	assert_true(
+	    node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
 	assert_each(nodes.count, 3, nodes.end, 1200);
-	assert_true(node_stamps_duration(&nodes, 1, &ways, &duration));
-	assert_false(node_stamps_duration(&nodes, 2, &ways, &duration));
+	assert_true(node_timestamps_duration(&nodes, 1, &ways, &duration));
+	assert_false(node_timestamps_duration(&nodes, 2, &ways, &duration));
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
 static const char *name_of(unsigned int entry)
 {
-	static char name[STAMPS_NAME_MAX + 1];
+	static char name[TIMESTAMPS_NAME_MAX + 1];
 	uint64_t function;
 
-	return stamps_read_name(stamps, entry, &function, name) ? name : NULL;
+	return timestamps_read_name(stamps, entry, &function, name) ? name : NULL;
 }
 
 TEST(names)
 {
 	static char one, two;
 
-	assert_true(stamps_want_name(stamps, &one));
-	stamps_name(stamps, &one, "_Z3onePf");
-	assert_false(stamps_want_name(stamps, &one));
-	assert_true(stamps_want_name(stamps, &two));
-	stamps_name(stamps, &two, NULL);
-	assert_false(stamps_want_name(stamps, &two));
-	assert_int_equal(stamps_names_count(stamps), 1);
+	assert_true(timestamps_want_name(stamps, &one));
+	timestamps_name(stamps, &one, "_Z3onePf");
+	assert_false(timestamps_want_name(stamps, &one));
+	assert_true(timestamps_want_name(stamps, &two));
+	timestamps_name(stamps, &two, NULL);
+	assert_false(timestamps_want_name(stamps, &two));
+	assert_int_equal(timestamps_names_count(stamps), 1);
 	assert_string_equal(name_of(0), "_Z3onePf");
 	/* The same again, and another function at the same address. */
-	stamps_forget_names();
-	assert_true(stamps_want_name(stamps, &one));
-	stamps_name(stamps, &one, "_Z3onePf");
-	assert_int_equal(stamps_names_count(stamps), 1);
-	stamps_forget_names();
-	stamps_name(stamps, &one, "other");
-	assert_int_equal(stamps_names_count(stamps), 2);
+	timestamps_forget_names();
+	assert_true(timestamps_want_name(stamps, &one));
+	timestamps_name(stamps, &one, "_Z3onePf");
+	assert_int_equal(timestamps_names_count(stamps), 1);
+	timestamps_forget_names();
+	timestamps_name(stamps, &one, "other");
+	assert_int_equal(timestamps_names_count(stamps), 2);
 	assert_string_equal(name_of(1), "other");
 	/* Another context knows nothing of it. */
-	assert_true(stamps_want_name(take_ring(5), &one));
+	assert_true(timestamps_want_name(take_ring(5), &one));
 }
 
 TEST(more_names_than_there_is_room_for)
 {
-	static char functions[5 * STAMPS_FUNCTIONS];
+	static char functions[5 * TIMESTAMPS_FUNCTIONS];
 	char text[32];
 
-	for (unsigned int i = 0; i < 5 * STAMPS_FUNCTIONS; i++) {
+	for (unsigned int i = 0; i < 5 * TIMESTAMPS_FUNCTIONS; i++) {
 		snprintf(text, sizeof text, "function %u", i);
-		stamps_name(stamps, &functions[i], text);
+		timestamps_name(stamps, &functions[i], text);
 	}
-	assert_int_equal(stamps_names_count(stamps), STAMPS_FUNCTIONS);
-	assert_string_equal(name_of(STAMPS_FUNCTIONS - 1), "function 1023");
-	assert_null(name_of(STAMPS_FUNCTIONS));
+	assert_int_equal(timestamps_names_count(stamps), TIMESTAMPS_FUNCTIONS);
+	assert_string_equal(name_of(TIMESTAMPS_FUNCTIONS - 1), "function 1023");
+	assert_null(name_of(TIMESTAMPS_FUNCTIONS));
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------- */
 
-static struct look_times times;
+static struct monitor_times times;
 
 static void begin_look(void)
 {
-	look = look_begin(getpid(), &error);
+	look = monitor_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
 }
 
 static void take(void)
 {
-	assert_done(look_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, &error));
 }
 
 /* A kernel that ends now, by counts and stamps, on a GPU whose clock is a second ahead. */
 static void run_kernel(uint64_t ns, bool has_stamp)
 {
 	uint64_t now = process_clock_ns();
-	struct stamps_cell cell = launch(now - ns - 5000);
+	struct timestamps_cell cell = launch(now - ns - 5000);
 
 	counts_launch_shared(place);
 	atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), 1);
@@ -586,7 +597,7 @@ TEST(looking)
 TEST(what_is_borrowed_is_told)
 {
 	begin_look();
-	look_tell_kernels(look, 100 * MS);
+	monitor_tell_kernels(look, 100 * MS);
 	run_kernel(0, true);
 	run_kernel(400 * MS, true);
 	tpcs_of_test = 9;
@@ -605,20 +616,21 @@ TEST(what_is_borrowed_is_told)
 	assert_each(times.kernel_count, 0, times.functions[0].overruns, 0);
 }
 
-/* Nothing was in flight when the counts were read; a launch of a graph that came since then has not ended with its first
- * node. */
+/* Nothing was in flight when the counts were read; a launch of a graph that came since then has not ended with its
+ * first node. */
 TEST(a_graph_that_has_just_been_launched)
 {
 	static char exec, function;
 	begin_look();
-	const struct stamps_node node = {&exec, &function, 5, 0}, share = {&exec, &function, 5, 2};
+	const struct timestamps_node node = {&exec, &function, 5, 0}, share = {&exec, &function, 5, 2};
 
 	run_kernel(0, true);
-	struct stamps_cell one = stamps_add_node(stamps, &node), other = stamps_add_node(stamps, &node);
-	struct stamps_cell functions = stamps_add_node(stamps, &share);
+	struct timestamps_cell one = timestamps_add_node(stamps, &node), other = timestamps_add_node(stamps, &node);
+	struct timestamps_cell functions = timestamps_add_node(stamps, &share);
 	uint64_t soon = process_clock_ns() + 200 * MS;
 
-	stamps_add_graph(stamps, &(const struct stamps_graph){soon, &exec, 0, one.number, other.number, functions.number, 2});
+	timestamps_add_graph(
+	    stamps, &(const struct timestamps_graph){soon, &exec, 0, one.number, other.number, functions.number, 2});
 	finish(one, soon + 1000 * MS + 10000);
 	take();
 	assert_int_equal(times.functions[0].instances, 1);
@@ -639,7 +651,8 @@ TEST(a_graph_that_does_not_tell_its_end)
 	take();
 	assert_true(times.gpus[0].is_time_known);
 	run_kernel(0, true);
-	stamps_add_graph(stamps, &(const struct stamps_graph){.launched_ns = process_clock_ns(), .exec = &exec, .kernels = KERNELS});
+	timestamps_add_graph(stamps, &(const struct timestamps_graph){
+					 .launched_ns = process_clock_ns(), .exec = &exec, .kernels = KERNELS});
 	take();
 	assert_each(times.gpus[0].lost, KERNELS, times.gpus[0].is_time_known, false);
 	run_kernel(0, true);
@@ -652,7 +665,8 @@ static uint64_t durations_behind_a_graph(uint64_t stream_of_graph, uint64_t stre
 	static char exec;
 	uint64_t now = process_clock_ns();
 
-	stamps_add_graph(stamps, &(const struct stamps_graph){.launched_ns = now, .exec = &exec, .stream = stream_of_graph, .kernels = 1});
+	timestamps_add_graph(stamps, &(const struct timestamps_graph){
+					 .launched_ns = now, .exec = &exec, .stream = stream_of_graph, .kernels = 1});
 	stream_of_test = stream_of_kernel;
 	run_kernel(20 * MS, true);
 	take();
@@ -667,7 +681,7 @@ TEST(kernels_behind_a_graph_that_does_not_tell_its_end)
 	static char exec;
 	begin_look();
 
-	stamps_add_node(stamps, &(const struct stamps_node){.exec = &exec});
+	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &exec});
 	run_kernel(0, true); /* the clocks are known by it */
 	run_kernel(20 * MS, true);
 	take();
@@ -675,7 +689,7 @@ TEST(kernels_behind_a_graph_that_does_not_tell_its_end)
 	assert_in_range(times.functions[0].durations.count, 1, 2);
 	assert_int_equal(durations_behind_a_graph(0x1000, 0x1000), 0);
 	assert_int_equal(durations_behind_a_graph(0x1000, 0x1040), 1);
-	assert_int_equal(durations_behind_a_graph(0x1000, 0x2000 | STAMPS_STREAM_UNKNOWN), 0);
+	assert_int_equal(durations_behind_a_graph(0x1000, 0x2000 | TIMESTAMPS_STREAM_UNKNOWN), 0);
 }
 
 /* A hostile program names nodes that no program comes to. */
@@ -692,8 +706,8 @@ TEST(nodes_without_an_end)
 	for (size_t i = 0; i < COUNT_OF(graphs); i++) {
 		uint64_t now = process_clock_ns();
 
-		stamps_add_graph(stamps, &(const struct stamps_graph){now, &execs[i], 0, 1, 1, 1, 2});
-		struct stamps_record *record = &stamps->records[atomic_load(&stamps->launches) % STAMPS_CELLS];
+		timestamps_add_graph(stamps, &(const struct timestamps_graph){now, &execs[i], 0, 1, 1, 1, 2});
+		struct timestamps_record *record = &stamps->records[atomic_load(&stamps->launches) % TIMESTAMPS_CELLS];
 
 		atomic_store(&record->function, graphs[i].first);
 		atomic_store(&record->nodes, graphs[i].nodes);
@@ -708,7 +722,7 @@ static void run_kernel_unseen(void)
 	uint64_t now = process_clock_ns();
 
 	counts_launch_shared(place);
-	struct stamps_cell cell = launch(now);
+	struct timestamps_cell cell = launch(now);
 
 	pass(30 * MS);
 	atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), 1);
@@ -722,7 +736,7 @@ TEST(a_program_that_is_nearly_idle)
 	begin_look();
 	for (int i = 0; i < 3; i++) {
 		run_kernel_unseen();
-		assert_each(times.gpus[0].gaps, 1 << LOOK_CLOCKS, times.gpus[0].is_time_known, false);
+		assert_each(times.gpus[0].gaps, 1 << MONITOR_CLOCKS, times.gpus[0].is_time_known, false);
 		assert_each(times.gpus[0].kernels, 1, times.gpus[0].timed, 1);
 		/* Nor are those takes known in which it does nothing: else only these were. */
 		take();
@@ -746,7 +760,7 @@ TEST(a_profiler)
 	take();
 	assert_int_equal(times.gpus[0].gaps, 0);
 	take();
-	assert_each(times.gpus[0].gaps, 1 << LOOK_PROFILER, times.gpus[0].is_time_known, false);
+	assert_each(times.gpus[0].gaps, 1 << MONITOR_PROFILER, times.gpus[0].is_time_known, false);
 	/* It has gone. */
 	take();
 	run_kernel(0, true);
@@ -759,7 +773,7 @@ TEST(a_long_kernel)
 {
 	begin_look();
 	counts_launch_shared(place);
-	struct stamps_cell cell = launch(process_clock_ns());
+	struct timestamps_cell cell = launch(process_clock_ns());
 
 	for (int i = 0; i < 3; i++) {
 		pass(2 * MS);
@@ -777,13 +791,13 @@ TEST(a_long_kernel)
 TEST(why_nothing_is_known)
 {
 	begin_look();
-	stamps_note_gap(stamps, STAMPS_REFUSED);
+	timestamps_note_gap(stamps, TIMESTAMPS_REFUSED);
 	counts_note_gap(place, COUNTS_OLDER);
 	take();
-	assert_each(times.gpus[0].gaps, 1 << LOOK_REFUSED | 1 << LOOK_OLDER, times.gpus[0].is_time_known, false);
+	assert_each(times.gpus[0].gaps, 1 << MONITOR_REFUSED | 1 << MONITOR_OLDER, times.gpus[0].is_time_known, false);
 	counts_note_gap_everywhere(&segment, COUNTS_OFF);
 	take();
-	assert_int_equal(times.gpus[0].gaps, 1 << LOOK_REFUSED | 1 << LOOK_OLDER | 1 << LOOK_OFF);
+	assert_int_equal(times.gpus[0].gaps, 1 << MONITOR_REFUSED | 1 << MONITOR_OLDER | 1 << MONITOR_OFF);
 }
 
 TEST(the_file_is_closed)
@@ -792,7 +806,7 @@ TEST(the_file_is_closed)
 	begin_look();
 
 	take();
-	assert_true(times.gpus[0].gaps & 1 << LOOK_CLOSED);
+	assert_true(times.gpus[0].gaps & 1 << MONITOR_CLOSED);
 	assert_false(times.gpus[0].is_time_known);
 	areas.list[0].memory = NULL; /* for tear_down */
 }
