@@ -191,7 +191,6 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 
 int watch(const struct watch *watch, double seconds, bool once, struct error *error)
 {
-	terminal_use_locale();
 	struct terminal terminal = terminal_look();
 
 	return terminal.moves_cursor && !watch->is_data && !once ? watch_screen(watch, seconds, error)
