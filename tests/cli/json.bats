@@ -28,7 +28,7 @@ process_members="pid uid user command group not_in_force kernels uploads restric
 	has_members "$mine" "$process_members partitions quota rank policy lend_us borrow"
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
-	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
+	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 600" ]
 	[ "$(ask "$mine | .not_in_force")" = null ]
 	[ "$(ask "$mine | .uploads > 0 and .restricted == 0 and .outside == .uploads")" = true ]
 	has_members "$mine | .reasons[0]" "reason text times"

@@ -13,7 +13,7 @@ lines_of() {
 	start_program -t 0-7
 	run -0 nvtaskset -l
 	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
-	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
+	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 600$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
@@ -95,7 +95,7 @@ kernels_of() {
 	mapfile -t lines < <(lines_of "$PROGRAM")
 	[ "${#lines[@]}" -eq 2 ]
 	[[ "${lines[0]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 0-3\ [^\ ]+\ [0-9]+\ [0-9]+\ [0-9]+\ [0-9]+\ [0-9]+\ 0\  ]]
-	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 1\ 4-7\ [^\ ]+\ 0\ 0\ 0\ -\ -\ -\ .*where\ 60$ ]]
+	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 1\ 4-7\ [^\ ]+\ 0\ 0\ 0\ -\ -\ -\ .*where\ 600$ ]]
 	# A GPU that CUDA hides here has no number.
 	export CUDA_VISIBLE_DEVICES=1
 	mapfile -t lines < <(lines_of "$PROGRAM")

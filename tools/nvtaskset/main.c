@@ -7,9 +7,21 @@
 #include "start/probe.h"
 #include "version.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The first file that we open would take the number of a standard one that is closed, and get our output. What we put
+ * there fails as a closed one does, and is closed for COMMAND. */
+static void occupy_closed_files(void)
+{
+	for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+		if (fcntl(file, F_GETFD) < 0)
+			open("/dev/null", (file == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	}
+}
 
 /* Output that could not be written is a failure: the disk is full, or the pipe is closed. */
 static int close_output(struct error *error)
@@ -50,6 +62,7 @@ int main(int count, char **arguments)
 	struct error error = {.reason = ""};
 	int status = -1;
 
+	occupy_closed_files();
 	if (probe_is_me(arguments[0]))
 		return probe_main();
 	if (count > 1 && strcmp(arguments[1], "--complete") == 0)

@@ -4,7 +4,6 @@
 #include "screen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -75,11 +74,8 @@ int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct er
 {
 	if (event_wait(until, -1, -1, meanwhile) != EVENT_CLOSED)
 		return 0;
-	/* A descriptor that was closed before we began is no pipe. */
-	if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
-		raise(SIGPIPE);
-		errno = EPIPE;
-	}
+	raise(SIGPIPE);
+	errno = EPIPE;
 	return error_set_errno(error, "standard output");
 }
 
