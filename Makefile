@@ -202,7 +202,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(command_arch
 $(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 
 # Its clock goes on by itself, however busy the machine is.
-$(BUILD)/tests/unit/timestamps $(BUILD)/tests/unit/lengths: override LDFLAGS += -Wl,--wrap=process_clock_ns
+$(BUILD)/tests/unit/timestamps $(BUILD)/tests/unit/lengths $(BUILD)/tests/unit/lending_rates: override LDFLAGS += -Wl,--wrap=process_clock_ns
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 

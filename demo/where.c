@@ -123,6 +123,10 @@ int main(int count, char **arguments)
 		bench_sleep(pause);
 	}
 	bench_wait(&gpu);
+	for (unsigned int i = 0; i < 2; i++) {
+		if (kernels[i].ended)
+			bench_check(cuEventDestroy_v2(kernels[i].ended));
+	}
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

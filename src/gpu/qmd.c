@@ -495,7 +495,7 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
 	struct qmd_saved unused;
 
-	saved = saved ? saved : &unused;
+	saved = saved ? saved : &unused; // cppcheck-suppress uninitvar
 	*saved = (struct qmd_saved){.family = NULL};
 	if (change->disable) {
 		save_mask(family, qmd, saved);

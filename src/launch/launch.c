@@ -120,7 +120,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 {
 	enum counts_kind kind = graph_counts_kind(&launch->frame);
 	struct graph_descriptor unsaved, *remembered = graph_counts_remember(launch);
-	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved;
+	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved; // cppcheck-suppress uninitvar
 	bool is_own = is_drivers_own(launch);
 	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);
 

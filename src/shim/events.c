@@ -38,8 +38,7 @@ static inline bool is_for_gate_alone(int id)
 {
 	bool may_be = calls_launch_kernel(id) || (calls_may_launch_at_once(id) && !residency_wants_call(id) && !asks_to_run_at_once(id));
 
-	return may_be && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
-	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
+	return may_be && gate_wants_call(id) && !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
 }
 
 __attribute__((hot)) void events_kernel_call(struct frame *frame, int id, const struct call_words *words)

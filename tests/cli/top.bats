@@ -123,13 +123,15 @@ sees_kernels() {
 	[[ "$output" == "nvtaskset: pid $PROGRAM: "* ]]
 }
 
+# The program is there so that files are opened, which would take the place of one that is closed.
 @test "standard output that cannot be written" {
-	run -1 bash -c 'nvtaskset top --once --delay 0.1 2>&1 >/dev/full'
-	[[ "$output" == *"nvtaskset: standard output: No space left on device" ]]
-	run -1 bash -c 'nvtaskset top --json --delay 0.1 2>&1 >/dev/full'
-	[[ "$output" == *"nvtaskset: standard output: No space left on device" ]]
-	run -1 timeout 60 bash -c 'nvtaskset top --once 2>&1 >&-'
-	[[ "$output" == *"nvtaskset: standard output: Bad file descriptor" ]]
+	start_program -t 0-7
+	for option in --once --json; do
+		run -1 timeout 60 bash -c "nvtaskset top $option --delay 0.1 2>&1 >/dev/full"
+		[ "$output" = "nvtaskset: standard output: No space left on device" ]
+		run -1 timeout 60 bash -c "nvtaskset top $option --delay 0.1 2>&1 >&-"
+		[ "$output" = "nvtaskset: standard output: Bad file descriptor" ]
+	done
 }
 
 # --- JSON --------------------------------------------------------------------------------------------------------------

@@ -220,6 +220,7 @@ TIMED(a_context_ends_as_it_is_stopped)
 /* Without a context, with a gap in its counts: there is nothing to stop. */
 TIMED(no_context_for_a_while)
 {
+	alarm(2 * PATIENCE_S); /* a driver whose channels stay suspended waits for ever */
 	timed_open_gpu();
 	timed_give_and_wait(&quarter);
 	launch_each(1);

@@ -52,15 +52,23 @@ static void cycle(unsigned int count)
 	}
 }
 
-/* However many instances are made and destroyed, memory must not grow. The driver keeps some memory of its own: a
- * leaked graph each time would be more * than a hundred bytes a time. The simulator keeps nothing. */
-TEST(memory_stays_flat)
+/* However many instances are made and destroyed, memory must not grow each time. The driver keeps some memory of its own: a
+ * leaked graph each time would be more than a hundred bytes a time. The simulator keeps nothing. */
+static bool memory_grows(void)
 {
-	cycle(200);
 	size_t used = mallinfo2().uordblks;
 
-	cycle(500);
-	assert_true(mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000));
+	cycle(200);
+	return mallinfo2().uordblks > used + (gpu_is_simulated() ? 0 : 20000);
+}
+
+/* At first, and when somebody begins to look at this program, it grows once. */
+TEST(memory_stays_flat)
+{
+	unsigned int rounds = 0;
+
+	while (memory_grows())
+		assert_true(++rounds < 4);
 }
 
 RUN_TESTS_IN(graph_set_up, NULL, NULL, NULL)

@@ -213,10 +213,10 @@ static void launch_once(struct worker *worker)
 	struct span span;
 
 	clear(worker, 0);
-	span.first = segment_revision_number(worker->segment);
+	span.first = plan_first(worker->segment);
 	launch(worker, &shape, 0);
 	note_launches(worker, 1);
-	span.last = segment_revision_number(worker->segment);
+	span.last = plan_last(worker->segment);
 	assert_true(check_output(worker, &shape, 0, span));
 }
 
@@ -329,11 +329,11 @@ static void launch_graph(struct worker *worker)
 
 	for (unsigned int node = 0; node < NODES; node++)
 		clear(worker, node);
-	span.first = segment_revision_number(worker->segment);
+	span.first = plan_first(worker->segment);
 	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
 	note_launches(worker, NODES - graph->disabled);
 	graph->was_launched = true;
-	span.last = segment_revision_number(worker->segment);
+	span.last = plan_last(worker->segment);
 	for (unsigned int node = 0; node < NODES; node++)
 		ran += check_output(worker, &graph->shapes[node], node, span);
 	if (ran != NODES - graph->disabled)
@@ -415,7 +415,7 @@ static void make_plan(const struct gpu_under_test *gpus, unsigned int count, str
 		shared->plan.gpus[i] = *gpus[i].topology;
 		gpu_set_partition(&gpus[i], &all);
 	}
-	shared->plan.start = segment_revision_number(segment);
+	shared->plan.start = plan_last(segment);
 	shared->worker_count = count * WORKERS_PER_GPU;
 }
 

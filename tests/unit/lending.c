@@ -15,49 +15,45 @@ FIXTURE(begin)
 	owner = (struct lending_owner){.since = 0};
 }
 
-static enum lending_state look(uint64_t launches, bool wants, uint64_t at)
+static uint64_t look(uint64_t launches, bool wants, uint64_t at)
 {
-	return lending_look(&owner, launches, wants, NOW + at, 2 * MS);
+	return lending_opens_in(&owner, launches, wants, NOW + at, 2 * MS);
 }
 
 TEST(after_a_while)
 {
-	assert_int_equal(look(7, true, 0), LENDING_BUSY);
-	assert_int_equal(look(7, false, MS), LENDING_IDLE);
-	assert_int_equal(look(7, false, 3 * MS - 1), LENDING_IDLE);
-	assert_int_equal(look(7, false, 3 * MS), LENDING_OPEN);
+	assert_true(look(7, true, 0) == LENDING_NEVER);
+	assert_each(look(7, false, MS), 2 * MS, look(7, false, 3 * MS - 1), 1, look(7, false, 3 * MS), 0);
 	assert_true(lending_stays_open(&owner, 7));
-	assert_int_equal(look(7, false, 3 * MS), LENDING_OPEN);
+	assert_int_equal(look(7, false, 3 * MS), 0);
 }
 
 /* One that was launched and has ended between two looks begins it anew, also where it was open. */
 TEST(launched_between_two_looks)
 {
 	look(7, false, 0);
-	assert_int_equal(look(8, false, 5 * MS), LENDING_IDLE);
-	assert_int_equal(look(8, false, 7 * MS - 1), LENDING_IDLE);
-	assert_int_equal(look(8, false, 7 * MS), LENDING_OPEN);
+	assert_each(look(8, false, 5 * MS), 2 * MS, look(8, false, 7 * MS - 1), 1, look(8, false, 7 * MS), 0);
 	assert_false(lending_stays_open(&owner, 9));
-	assert_int_equal(look(9, false, 20 * MS), LENDING_IDLE);
+	assert_int_equal(look(9, false, 20 * MS), 2 * MS);
 	assert_false(lending_stays_open(&owner, 9));
-	assert_int_equal(look(9, false, 22 * MS), LENDING_OPEN);
-	assert_int_equal(look(9, true, 23 * MS), LENDING_BUSY);
-	assert_int_equal(look(9, false, 30 * MS), LENDING_IDLE);
+	assert_int_equal(look(9, false, 22 * MS), 0);
+	assert_true(look(9, true, 23 * MS) == LENDING_NEVER);
+	assert_int_equal(look(9, false, 30 * MS), 2 * MS);
 }
 
 /* Where nobody has to pause: as soon as nothing is in flight. */
 TEST(at_once)
 {
-	assert_int_equal(lending_look(&owner, 7, false, NOW, 0), LENDING_OPEN);
+	assert_int_equal(lending_opens_in(&owner, 7, false, NOW, 0), 0);
 	assert_true(lending_stays_open(&owner, 7));
-	assert_int_equal(lending_look(&owner, 8, true, NOW, 0), LENDING_BUSY);
-	assert_int_equal(lending_look(&owner, 8, false, NOW, 0), LENDING_OPEN);
+	assert_true(lending_opens_in(&owner, 8, true, NOW, 0) == LENDING_NEVER);
+	assert_int_equal(lending_opens_in(&owner, 8, false, NOW, 0), 0);
 }
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
 static const struct lending_view usual = {
-	.has_part = true, .has_more = true, .is_patient = true, .limit_ns = 2 * MS, .batch_ns = MS / 10};
+	.has_part = true, .has_more = true, .is_patient = true, .opens_in_ns = LENDING_NEVER, .limit_ns = 2 * MS, .batch_ns = MS / 10};
 
 /* So many launches are in flight, of which none takes longer. */
 static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)
@@ -69,7 +65,7 @@ static struct lending_view flying(struct lending_view view, uint64_t launches, u
 
 static void assert_verdict(struct lending_view view, uint64_t length_ns, enum lending_verdict expected)
 {
-	view.length_ns = length_ns;
+	view.length_ns = view.part_ns = length_ns;
 	assert_int_equal(lending_ask(&view), expected);
 }
 
@@ -108,17 +104,6 @@ TEST(several_short_ones)
 	assert_verdict(flying(usual, 5, MS / 100), MS / 50, LENDING_ROOM);
 }
 
-/* So that the GPU does not wait. */
-TEST(as_one_ends)
-{
-	struct lending_view view = flying(usual, 1, MS);
-
-	view.is_ending = true;
-	assert_verdict(view, MS, LENDING_MORE);
-	view.is_new = true;
-	assert_verdict(view, MS, LENDING_ROOM);
-}
-
 /* What is measured runs alone, once, in the own part where it is not known at all. */
 TEST(new_ones)
 {
@@ -133,21 +118,23 @@ TEST(new_ones)
 	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_PART);
 }
 
-/* While an owner works, all goes at once; while it pauses, nothing long is sent that would be there when its TPCs open. */
+/* While an owner works, all goes at once; while it pauses, nothing is sent that would be there when its TPCs open. */
 TEST(own_part)
 {
 	struct lending_view view = usual;
 
 	view.has_more = false;
 	assert_verdict(flying(view, 100, 9 * MS), MS, LENDING_PART);
-	view.may_have_more = true;
-	assert_verdict(flying(view, 1, MS), MS, LENDING_ROOM);
-	assert_verdict(flying(view, 1, MS), 3 * MS, LENDING_PART);
-	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_PART);
-	assert_verdict(view, MS, LENDING_PART);
-	view = flying(view, 1, MS);
-	view.is_ending = true;
-	assert_verdict(view, MS, LENDING_PART);
+	view.opens_in_ns = 2 * MS;
+	assert_verdict(view, 2 * MS, LENDING_PART);
+	assert_verdict(flying(view, 1, MS), MS, LENDING_PART);
+	assert_verdict(flying(view, 1, MS + 1), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 2, MS), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 1, LENDING_NEVER), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 1, 3 * MS), 3 * MS, LENDING_PART);
+	view.opens_in_ns = 1;
+	assert_verdict(flying(view, 9, MS / 100), MS / 100, LENDING_PART);
+	assert_verdict(flying(view, 10, MS / 100), MS / 100, LENDING_ROOM);
 }
 
 /* It took too long: the own part is there. */

@@ -6,6 +6,7 @@
 
 #define MS UINT64_C(1000000)
 #define LIMIT (1000 * MS)
+#define OPEN (UINT64_C(6) << 32 | 1)
 
 static struct measure measure;
 static uint64_t now = MS;
@@ -28,9 +29,11 @@ static struct length *find(unsigned int grid)
 	return lengths_find(&(struct launched_work){.what = &measure, .grid = {grid, 1, 1}});
 }
 
-static bool begins(struct length *length, enum length_place place, bool is_new)
+static bool begins(struct length *length, enum length_place place, bool is_tried)
 {
-	return measure_begin(&measure, &(struct measured){.length = length, .place = place, .stream = 7, .is_new = is_new}, 3);
+	const struct measured launch = {length, place, .stream = 7, is_tried, OPEN};
+
+	return measure_begin(&measure, &launch, 3);
 }
 
 /* It ends after so long, and somebody looks each 10 us, or only then. */
@@ -38,17 +41,32 @@ static void run(struct length *length, enum length_place place, uint64_t ns, boo
 {
 	uint64_t end = now + ns;
 
+	atomic_fetch_add(&lengths_turn, 1);
 	assert_true(begins(length, place, false));
 	for (; is_looked_at && now < end; now += MS / 100)
-		measure_look(&measure, 3, 1);
+		measure_look(&measure, 3, 1, OPEN);
 	now = end;
-	measure_look(&measure, 4, 0);
+	measure_look(&measure, 4, 0, OPEN);
 	assert_false(atomic_load(&measure.is_on));
 }
 
 static uint64_t in_part(const struct length *length)
 {
-	return lengths_of(length, 2, 2, LIMIT);
+	return lengths_longest(length, LENGTH_PART);
+}
+
+static bool is_new;
+
+/* On twice as many TPCs. */
+static uint64_t in_more(const struct length *length, uint64_t limit)
+{
+	return lengths_of(length, 2, 4, limit, &is_new);
+}
+
+static bool wants_to_be_alone(const struct length *length)
+{
+	in_more(length, LIMIT);
+	return is_new;
 }
 
 TEST(each_has_its_own)
@@ -56,7 +74,7 @@ TEST(each_has_its_own)
 	struct length *one = find(1), *two = find(2);
 
 	assert_true(one != two && find(1) == one);
-	assert_int_equal(lengths_of(one, 2, 4, LIMIT), 0);
+	assert_int_equal(in_more(one, LIMIT), 0);
 	run(one, LENGTH_PART, 4 * MS, false);
 	assert_each(in_part(one), 4 * MS, in_part(two), 0);
 }
@@ -67,39 +85,46 @@ TEST(two_places)
 	struct length *length = find(1);
 
 	run(length, LENGTH_PART, 8 * MS, false);
-	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 4 * MS);
-	assert_true(lengths_is_new(length, 4 * MS, LIMIT));
+	assert_int_equal(in_more(length, LIMIT), 4 * MS);
+	assert_true(is_new);
 	run(length, LENGTH_MORE, 6 * MS, false);
-	assert_int_equal(lengths_of(length, 2, 4, LIMIT), 6 * MS);
-	assert_false(lengths_is_new(length, 6 * MS, LIMIT));
+	assert_int_equal(in_more(length, LIMIT), 6 * MS);
+	assert_false(is_new);
 	/* Longer than it may: it is tried again after some turns. */
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
-	assert_false(lengths_is_new(length, 6 * MS, 5 * MS));
+	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
+	assert_false(is_new);
 	atomic_fetch_add(&lengths_turn, 8);
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 4 * MS);
-	assert_true(lengths_is_new(length, 4 * MS, 5 * MS));
+	assert_int_equal(in_more(length, 5 * MS), 4 * MS);
+	assert_true(is_new);
 	/* Once, whatever comes of it. */
-	begins(length, LENGTH_MORE, false);
-	measure_drop(&measure);
 	assert_true(begins(length, LENGTH_MORE, true));
 	measure_drop(&measure);
-	assert_int_equal(lengths_of(length, 2, 4, 5 * MS), 6 * MS);
+	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
+	/* What it took before is forgotten then. */
+	atomic_fetch_add(&lengths_turn, 8);
+	assert_true(begins(length, LENGTH_MORE, true));
+	now += 3 * MS;
+	measure_look(&measure, 4, 0, OPEN);
+	assert_int_equal(in_more(length, 5 * MS), 3 * MS);
 }
 
-/* An end that is seen late says only what is longer than what is known. */
-TEST(seen_late)
+/* The longest of four. An end that is seen late says only what is longer than what is known. */
+TEST(of_late)
 {
 	struct length *length = find(1);
 
 	run(length, LENGTH_PART, 2 * MS, true);
 	assert_int_equal(in_part(length), 2 * MS);
-	run(length, LENGTH_PART, 20 * MS, false);
+	for (int i = 0; i < 4; i++)
+		run(length, LENGTH_PART, 20 * MS, false);
 	assert_int_equal(in_part(length), 2 * MS);
 	run(length, LENGTH_PART, 20 * MS, true);
 	assert_int_equal(in_part(length), 20 * MS);
-	/* What was longest is forgotten little by little. */
-	run(length, LENGTH_PART, 4 * MS, true);
-	assert_int_equal(in_part(length), 16 * MS);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(in_part(length), 20 * MS);
+		run(length, LENGTH_PART, 4 * MS, true);
+	}
+	assert_int_equal(in_part(length), 4 * MS);
 }
 
 /* By another stream's launch; not by one behind it in its own. */
@@ -111,37 +136,57 @@ TEST(disturbed)
 	measure_disturb(&measure, 7);
 	assert_true(atomic_load(&measure.is_on));
 	measure_disturb(&measure, 8);
-	measure_look(&measure, 4, 0);
+	measure_look(&measure, 4, 0, OPEN);
 	assert_int_equal(in_part(length), 0);
 }
 
-/* The first ones are measured, and then one in each turn; what is not known yet asks for it more and more seldom. */
+/* An owner has launched meanwhile: in its TPCs, that makes it longer; not another one. */
+TEST(shared)
+{
+	static const uint64_t others[] = {OPEN - 1, OPEN + (UINT64_C(1) << 32)};
+	struct length *length = find(1);
+
+	for (size_t i = 0; i < COUNT_OF(others); i++) {
+		assert_true(begins(length, LENGTH_MORE, false));
+		assert_int_equal(measure_look(&measure, 3, 1, others[i]), 0);
+		assert_false(atomic_load(&measure.is_on));
+		assert_int_equal(lengths_longest(length, LENGTH_MORE), 0);
+	}
+	assert_true(begins(length, LENGTH_MORE, false));
+	now += MS;
+	measure_look(&measure, 4, 0, OPEN | 2);
+	assert_int_equal(lengths_longest(length, LENGTH_MORE), MS);
+	assert_true(begins(length, LENGTH_PART, false));
+	now += MS;
+	measure_look(&measure, 4, 0, 0);
+	assert_int_equal(in_part(length), MS);
+}
+
+/* One in each turn. What is not known yet asks for it once in each, but for the first one; and in all where it is alone. */
 TEST(measured_again)
 {
-	unsigned int times = 0, wanted = 0;
+	struct length *length = find(1);
 
-	run(find(1), LENGTH_PART, MS, false);
-	for (int i = 1; i < 64; i++) {
-		struct length *length = find(1);
-
-		wanted += lengths_is_new(length, 0, LIMIT);
-		times += begins(length, LENGTH_PART, false);
-		measure_drop(&measure);
-	}
-	assert_int_equal(times, 7);
-	assert_int_equal(wanted, 5);
-	atomic_fetch_add(&lengths_turn, 1);
-	assert_true(begins(find(1), LENGTH_PART, false));
+	assert_false(wants_to_be_alone(length));
+	assert_true(begins(length, LENGTH_PART, false));
 	measure_drop(&measure);
-	assert_false(begins(find(1), LENGTH_PART, false));
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_true(wants_to_be_alone(length));
+	lengths_miss(length);
+	assert_false(wants_to_be_alone(length));
+	run(length, LENGTH_PART, MS, false);
+	assert_false(begins(length, LENGTH_PART, false));
+	atomic_fetch_add(&lengths_turn, 1);
+	run(length, LENGTH_PART, MS, false);
+	assert_false(begins(length, LENGTH_PART, false));
 }
 
 TEST(those_that_wait_for_others)
 {
 	struct length *length = lengths_find(&(struct launched_work){.what = &measure, .waits_for_others = true});
 
-	assert_true(lengths_of(length, 2, 4, LIMIT) == LENGTH_NONE);
-	assert_false(lengths_is_new(length, LENGTH_NONE, LIMIT));
+	assert_true(in_more(length, LIMIT) == LENGTH_NONE);
+	assert_false(is_new);
 	assert_false(begins(length, LENGTH_PART, false));
 }
 

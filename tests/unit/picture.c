@@ -8,7 +8,6 @@
 #include "../../tools/nvtaskset/show/picture.c"
 #include "../../tools/nvtaskset/show/processes.c"
 #include "../../tools/nvtaskset/show/rows.c"
-#include "../../tools/nvtaskset/show/shared.c"
 #include "../../tools/nvtaskset/show/table.c"
 #include "../../tools/nvtaskset/terminal/text.c"
 

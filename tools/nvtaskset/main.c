@@ -2,15 +2,26 @@
  * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
  * else.
  */
-#include "actions/complete.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"
 #include "version.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The first file that we open would take the number of a standard one that is closed, and get our output. What we put
+ * there fails as a closed one does, and is closed for COMMAND. */
+static void occupy_closed_files(void)
+{
+	for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+		if (fcntl(file, F_GETFD) < 0)
+			open("/dev/null", (file == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	}
+}
 
 /* Output that could not be written is a failure: the disk is full, or the pipe is closed. */
 static int close_output(struct error *error)
@@ -18,14 +29,7 @@ static int close_output(struct error *error)
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : error_set_errno(error, "standard output");
 }
 
-static int say_help(const struct options *options, struct error *error)
-{
-	(void)error;
-	help_show(options->word);
-	return 0;
-}
-
-static int say_version(const struct options *options, struct error *error)
+int action_version(const struct options *options, struct error *error)
 {
 	(void)options;
 	(void)error;
@@ -34,21 +38,9 @@ static int say_version(const struct options *options, struct error *error)
 }
 
 static int (*const actions[])(const struct options *options, struct error *error) = {
-	[ACTION_RUN] = action_run,
-	[ACTION_SHOW] = action_partition,
-	[ACTION_CHANGE] = action_partition,
-	[ACTION_LIST] = action_list,
-	[ACTION_TOPOLOGY] = action_topology,
-	[ACTION_MEASURE] = action_measure,
-	[ACTION_MPS_STATUS] = action_mps_status,
-	[ACTION_MPS_STOP] = action_mps_stop,
-	[ACTION_SYSTEM_STATUS] = action_system_status,
-	[ACTION_SYSTEM_ENABLE] = action_system_enable,
-	[ACTION_SYSTEM_DISABLE] = action_system_disable,
-	[ACTION_TOP] = action_top,
-	[ACTION_METRICS] = action_metrics,
-	[ACTION_HELP] = say_help,
-	[ACTION_VERSION] = say_version,
+#define ACTION_ROW(identifier, function, name) function,
+	ACTIONS(ACTION_ROW)
+#undef ACTION_ROW
 };
 
 /* The output could not be written. A partition that has been changed stays changed, and the exit status must say so. */
@@ -70,10 +62,11 @@ int main(int count, char **arguments)
 	struct error error = {.reason = ""};
 	int status = -1;
 
+	occupy_closed_files();
 	if (probe_is_me(arguments[0]))
 		return probe_main();
 	if (count > 1 && strcmp(arguments[1], "--complete") == 0)
-		return complete(count - 1, arguments + 1);
+		return action_complete(count - 1, arguments + 1);
 	if (parse_options(&options, count, arguments, &error) == 0)
 		status = actions[options.action](&options, &error);
 	if (status < 0)

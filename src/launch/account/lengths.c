@@ -7,8 +7,6 @@
 
 #define LENGTHS 1024
 #define NEAR 4 /* places where a key may be */
-#define FIRST_LAUNCHES 8 /* are all measured, if they are alone; of what is not known, each that is twice as late has to be */
-#define FORGETS 4 /* what is no longer so: by this part, with each measurement */
 #define TURNS 8 /* until what was too long is tried again */
 
 /* The end was seen in time if it was within this, or this part of the length; and a measurement is given up after so long. */
@@ -21,6 +19,22 @@ _Atomic uint32_t lengths_turn;
 
 /* --- the table -------------------------------------------------------------------------------------------------------- */
 
+static uint32_t age(const struct length *length, enum length_place place)
+{
+	return atomic_load(&lengths_turn) - atomic_load(&length->places[place].turn);
+}
+
+static uint64_t rests(const struct length *length)
+{
+	return min_u64(age(length, LENGTH_PART), age(length, LENGTH_MORE));
+}
+
+static void forget(struct length_there *there)
+{
+	for (int i = 0; i < LENGTH_MEASURED; i++)
+		atomic_store(&there->ns[i], 0);
+}
+
 /* In a place near that is free, or was to be measured longest ago. */
 static __attribute__((noinline)) struct length *add(struct length *near, uint64_t key, const struct launched_work *work)
 {
@@ -28,15 +42,14 @@ static __attribute__((noinline)) struct length *add(struct length *near, uint64_
 	struct length *found = near;
 
 	for (int i = 1; i < NEAR && atomic_load(&found->key) != 0; i++) {
-		if (atomic_load(&near[i].key) == 0 || turn - atomic_load(&near[i].turn) > turn - atomic_load(&found->turn))
+		if (atomic_load(&near[i].key) == 0 || rests(&near[i]) > rests(found))
 			found = &near[i];
 	}
 	atomic_store(&found->key, 0);
 	for (int place = LENGTH_PART; place <= LENGTH_MORE; place++)
-		atomic_store(&found->longest[place], 0);
-	atomic_store(&found->launches, 0);
-	atomic_store(&found->turn, turn);
-	atomic_store(&found->noted, turn);
+		forget(&found->places[place]);
+	atomic_store(&found->places[LENGTH_PART].turn, turn);
+	atomic_store(&found->places[LENGTH_MORE].turn, turn - 1);
 	atomic_store(&found->waits_for_others, work->waits_for_others);
 	atomic_store(&found->until, 0);
 	atomic_store(&found->key, key);
@@ -59,9 +72,7 @@ struct length *lengths_find(const struct launched_work *work)
 
 	for (int i = 0; i < NEAR && !found; i++)
 		found = atomic_load_explicit(&near[i].key, memory_order_acquire) == key ? &near[i] : NULL;
-	found = found ? found : add(near, key, work);
-	atomic_store(&found->launches, atomic_load(&found->launches) + 1);
-	return found;
+	return found ? found : add(near, key, work);
 }
 
 void lengths_forget(void)
@@ -71,71 +82,64 @@ void lengths_forget(void)
 
 /* --- a length --------------------------------------------------------------------------------------------------------- */
 
-static bool is_old(const struct length *length)
+uint64_t lengths_longest(const struct length *length, enum length_place place)
 {
-	return atomic_load(&lengths_turn) - atomic_load(&length->noted) >= TURNS;
+	const struct length_there *there = &length->places[place];
+	uint64_t longest = 0;
+
+	for (int i = 0; i < LENGTH_MEASURED; i++)
+		longest = max_u64(longest, atomic_load_explicit(&there->ns[i], memory_order_relaxed));
+	return longest;
 }
 
-uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit)
+/* Where nothing is known, it asks for it once in each turn, but for the one in which it came. */
+uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new)
 {
-	uint64_t in_part = atomic_load(&length->longest[LENGTH_PART]);
-	uint64_t ns = atomic_load(&length->longest[LENGTH_MORE]);
+	uint64_t in_part = lengths_longest(length, LENGTH_PART), ns = lengths_longest(length, LENGTH_MORE);
+	uint32_t turns = age(length, LENGTH_MORE);
+	bool is_tried = more > 0 && (ns == 0 ? turns > 0 : ns > limit && turns >= TURNS);
+	bool is_known = atomic_load_explicit(&length->waits_for_others, memory_order_relaxed);
 
-	if (atomic_load_explicit(&length->waits_for_others, memory_order_relaxed))
-		ns = LENGTH_NONE;
-	else if ((ns == 0 || (ns > limit && is_old(length))) && more > 0)
+	if (is_tried)
 		ns = part > 0 ? in_part * part / more : in_part;
-	return ns;
+	*is_new = !is_known && (ns == 0 ? in_part == 0 && age(length, LENGTH_PART) > 0 : is_tried && ns <= limit);
+	return is_known ? LENGTH_NONE : ns;
 }
 
-bool lengths_is_new(const struct length *length, uint64_t ns, uint64_t limit)
+void lengths_miss(struct length *length)
 {
-	uint32_t launches = atomic_load(&length->launches);
-	uint64_t more = atomic_load(&length->longest[LENGTH_MORE]);
-	bool is_new = ns > limit ? is_old(length) : more == 0 || more > limit;
-
-	if (ns == 0)
-		is_new = launches >= FIRST_LAUNCHES / 2 && (launches & (launches - 1)) == 0;
-	return is_new && ns != LENGTH_NONE;
+	for (int place = LENGTH_PART; place <= LENGTH_MORE; place++)
+		atomic_store(&length->places[place].turn, atomic_load(&lengths_turn));
 }
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-/* One that is tried again is tried once. */
-static bool is_due(struct length *length, bool is_new)
+/* What was tried again is as it is now. */
+static void note(const struct measured *launch, uint64_t ns)
 {
-	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&length->turn, turn);
-	bool is_first = atomic_load(&length->launches) <= FIRST_LAUNCHES;
+	struct length_there *there = &launch->length->places[launch->place];
 
-	if (is_new)
-		atomic_store(&length->noted, turn);
-	return !atomic_load(&length->waits_for_others) && (before != turn || is_first || is_new);
-}
-
-static void note(struct length *length, enum length_place place, uint64_t ns)
-{
-	uint64_t longest = atomic_load(&length->longest[place]), shortest = atomic_load(&length->shortest[place]);
-
-	if (longest == 0)
-		shortest = ns;
-	atomic_store(&length->longest[place], ns > longest ? ns : longest - (longest - ns) / FORGETS);
-	atomic_store(&length->shortest[place], ns < shortest ? ns : shortest + (ns - shortest) / FORGETS);
-	if (place == LENGTH_MORE || atomic_load(&length->longest[LENGTH_MORE]) == 0)
-		atomic_store(&length->noted, atomic_load(&lengths_turn));
+	if (launch->is_new)
+		forget(there);
+	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
+		atomic_store(&there->ns[i], atomic_load(&there->ns[i - 1]));
+	atomic_store(&there->ns[0], ns);
 }
 
 bool measure_begin(struct measure *measure, const struct measured *launch, uint64_t ended)
 {
-	bool may_be = is_due(launch->length, launch->is_new) && !atomic_load(&measure->is_on);
+	struct length *length = launch->length;
+	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&length->places[launch->place].turn, turn);
+	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || lengths_longest(length, launch->place) == 0);
 
-	if (!may_be || atomic_flag_test_and_set(&measure->is_looked_at))
+	if (!is_due || atomic_load(&measure->is_on) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return false;
 	measure->launch = *launch;
 	atomic_store(&measure->stream, launch->stream);
-	measure->key = atomic_load(&launch->length->key);
+	measure->key = atomic_load(&length->key);
 	measure->ended = ended;
 	measure->looked = process_clock_ns();
-		atomic_store(&measure->began, measure->looked);
+	atomic_store(&measure->began, measure->looked);
 	atomic_store(&measure->is_on, true);
 	atomic_flag_clear(&measure->is_looked_at);
 	return true;
@@ -152,31 +156,28 @@ void measure_disturb(struct measure *measure, uintptr_t stream)
 		measure_drop(measure);
 }
 
-/* It took as long as `most`, at most, and longer than `least`. An end that nobody has seen in time says less: only what is not
- * known at all, or is seen to be longer, is learnt from it. */
-static void end(const struct measure *measure, uint64_t least, uint64_t most)
+/* It took longer than until the look before, which is more than is known; or as long as until now, if that look was close enough or
+ * nothing is known. */
+uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t open)
 {
-	uint64_t known = atomic_load(&measure->launch.length->longest[measure->launch.place]);
-	bool is_close = known == 0 || most - least <= max_u64(CLOSE_NS, most / PART);
-
-	if (atomic_load(&measure->launch.length->key) == measure->key && (is_close || least > known))
-		note(measure->launch.length, measure->launch.place, is_close ? most : least);
-}
-
-uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight)
-{
+	const struct measured *launch = &measure->launch;
 	uint64_t least = 0;
 
 	if (!atomic_load_explicit(&measure->is_on, memory_order_relaxed) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return 0;
-	bool has_ended = ended > measure->ended && (measure->launch.stream != 0 || in_flight == 0);
-	uint64_t now = process_clock_ns(), began = atomic_load(&measure->began);
+	bool has_ended = ended > measure->ended && (launch->stream != 0 || in_flight == 0);
+	bool is_shared = launch->place == LENGTH_MORE && ((launch->open & ~open) != 0 || launch->open >> 32 != open >> 32);
+	uint64_t now = process_clock_ns(), ns = now - atomic_load(&measure->began), late = now - measure->looked;
 
-	if (has_ended && atomic_load(&measure->is_on)) {
-		least = measure->launch.place == LENGTH_MORE ? measure->looked - began : 0;
-		end(measure, measure->looked - began, now - began);
+	if (has_ended && !is_shared && atomic_load(&measure->is_on) && atomic_load(&launch->length->key) == measure->key) {
+		uint64_t known = launch->is_new ? 0 : lengths_longest(launch->length, launch->place);
+		bool is_close = known == 0 || late <= max_u64(CLOSE_NS, ns / PART);
+
+		least = launch->place == LENGTH_MORE ? ns - late : 0;
+		if (is_close || ns - late > known)
+			note(launch, is_close ? ns : ns - late);
 	}
-	if (has_ended || now - began > PATIENCE_NS)
+	if (has_ended || is_shared || ns > PATIENCE_NS)
 		measure_drop(measure);
 	measure->looked = now;
 	atomic_flag_clear(&measure->is_looked_at);

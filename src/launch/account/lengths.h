@@ -1,11 +1,12 @@
 /*
  * How long launches take, by function and grid, or instance of a graph: a fixed table without a lock, in which what is new takes
  * the place of what was measured longest ago. In each of two places: in the process's own part of the GPU, and where it has
- * more. A launch that was never in the latter is taken to be as much faster there as there are more TPCs, and should run alone
- * when it is there for the first time.
+ * more. It is the longest of the last four measurements there. A launch that was never in the latter is taken to be as much
+ * faster there as there are more TPCs, and runs alone when it is there for the first time.
  *
- * A launch is measured from when it goes, with nothing of the process in flight, until it is seen to have ended. What the GPU
- * counts says so (state/kernels/counts.h), and no timestamp is needed: so profilers do not disturb it (facts.md, "Releases").
+ * A launch is measured once in each turn, from when it goes, with nothing of the process in flight, until it is seen to have
+ * ended. What the GPU counts says so (state/kernels/counts.h), and no timestamp is needed: so profilers do not disturb it
+ * (facts.md, "Releases"). What was disturbed says nothing: by another launch, or by an owner of TPCs that came back.
  */
 #ifndef NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
 #define NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
@@ -21,14 +22,15 @@ enum length_place {
 	LENGTH_MORE
 };
 
+#define LENGTH_MEASURED 4
 struct length {
-	_Atomic uint64_t key;                     /* 0: free */
-	_Atomic uint64_t longest[2], shortest[2]; /* of late, by place; 0: not known */
-	_Atomic uint32_t launches;                /* that were looked for here */
-	_Atomic uint32_t turn;                    /* when it was to be measured last, */
-	_Atomic uint32_t noted;                   /* and when it was seen how long it takes where it has more */
-	atomic_bool waits_for_others;             /* it has no length of its own */
-	_Atomic uint64_t until;                   /* for the one who looks for it */
+	_Atomic uint64_t key; /* 0: free */
+	struct length_there {
+		_Atomic uint64_t ns[LENGTH_MEASURED]; /* 0: not yet */
+		_Atomic uint32_t turn;                /* when one was to be measured last */
+	} places[2];
+	atomic_bool waits_for_others; /* it has no length of its own */
+	_Atomic uint64_t until;       /* for the one who looks for it */
 };
 
 /* Raised from time to time: then each length is measured once. */
@@ -37,13 +39,14 @@ extern _Atomic uint32_t lengths_turn __attribute__((visibility("hidden")));
 /* Never NULL. */
 struct length *lengths_find(const struct launched_work *work);
 
-/* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is not
- * known again after a while. */
-#define LENGTH_NONE UINT64_MAX
-uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit);
+/* The longest of late; 0: not known. */
+uint64_t lengths_longest(const struct length *length, enum length_place place);
 
-/* Whether it should run alone for once, to be measured. */
-bool lengths_is_new(const struct length *length, uint64_t ns, uint64_t limit);
+/* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is tried
+ * again after a while. Says whether it should run alone, to be measured. It did not, and does not ask for it again in this turn. */
+#define LENGTH_NONE UINT64_MAX
+uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new);
+void lengths_miss(struct length *length);
 
 /* In the child of a fork, whose functions are others. */
 void lengths_forget(void);
@@ -54,6 +57,7 @@ struct measured {
 	enum length_place place;
 	uintptr_t stream; /* a number; 0: it is a graph */
 	bool is_new;
+	uint64_t open;    /* in the lower half a bit for each owner of its TPCs that is idle; in the upper one, for whom bits stand */
 };
 
 /* On one GPU. All zero: none is measured. */
@@ -72,7 +76,7 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 void measure_drop(struct measure *measure);
 void measure_disturb(struct measure *measure, uintptr_t stream);
 
-/* So many have ended by now, and are in flight. Returns for how long it was seen to run where it has more, once it has ended. */
-uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight);
+/* So many have ended by now, and are in flight; these owners are idle. Returns for how long it was seen to run where it has more, once it has ended. */
+uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t open);
 
 #endif

@@ -3,6 +3,7 @@
 #include "driver/contexts.h"
 #include "driver/gpus.h"
 #include "driver/streams.h"
+#include "gates.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@
 #ifndef NVTASKSET_TIME_GATE_GATE_H
 #define NVTASKSET_TIME_GATE_GATE_H
 
+#include "driver/calls.h"
 #include "launch/space/epoch.h"
-#include "passing.h"
 #include "state/kernels/counts_read.h"
 
 #include <stdatomic.h>
@@ -23,6 +23,15 @@ struct gpu;
 bool gate_wants_call(int id);
 bool gate_call_begins(const struct call *call);
 bool gate_call_ended(const struct call *call);
+
+/* What a thread's last launch was decided from: while none of it changes, launches of the same kernel go as it did. */
+struct gate_last {
+	CUcontext context; /* NULL: nothing is remembered */
+	struct call_kernel kernel;
+	struct counts_words words; /* their sum is with the epoch of the world */
+	const _Atomic uint64_t *launched, *ended; /* as long as there are at most so many between */
+	int64_t most;
+};
 
 /* This thread's calls; belongs to gate.c, and is declared here for the functions below alone. */
 #define GATE_AS_BEFORE 1 /* it is in a call that goes as the last one, */

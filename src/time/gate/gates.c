@@ -31,10 +31,13 @@ void gate_leave(struct gate *gate, const struct others_on_gpu *view)
 	atomic_fetch_sub_explicit(&gate->readers[view - gate->views], 1, memory_order_release);
 }
 
-void gate_measure(struct gate *gate, const struct others_on_gpu *others)
+void gate_measure(struct gate *gate, struct others_on_gpu *others)
 {
-	if (atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed) &&
-	    measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others)) > others->limit_ns)
+	if (!atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed))
+		return;
+	uint64_t open = (uint64_t)others->generation << 32 | others_look(others).open;
+
+	if (measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others), open) > others->limit_ns)
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 

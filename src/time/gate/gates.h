@@ -1,6 +1,6 @@
 /*
- * What is seen at the gates of all GPUs, and is left there by each launch. Threads of the program use the first half of this
- * at the same time, and our thread the second.
+ * What is seen at the gates of all GPUs, and is left there by each launch, as it passes (passing.c). Threads of the program use the
+ * first half of this at the same time, and our thread the second.
  */
 #ifndef NVTASKSET_TIME_GATE_GATES_H
 #define NVTASKSET_TIME_GATE_GATES_H
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
+struct gate_last;
 struct gpu;
 
 struct gate_state {
@@ -36,9 +38,7 @@ struct gate {
 	atomic_uint readers[2];
 	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
 	_Atomic uint64_t longest_ns; /* of the launches since nothing was in flight */
-	_Atomic uint64_t ending;     /* what is in flight, if it is one kernel, is about to end then */
 	_Atomic uint32_t last_how;   /* the last launch went */
-	atomic_bool drains;          /* the last one that waited has seen half of what was in flight end: another one is alone */
 	struct measure measure;
 };
 extern struct gate gates[] __attribute__((visibility("hidden")));
@@ -48,7 +48,7 @@ struct others_on_gpu *gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate, const struct others_on_gpu *view);
 
 /* Looks whether what is measured has ended. */
-void gate_measure(struct gate *gate, const struct others_on_gpu *others);
+void gate_measure(struct gate *gate, struct others_on_gpu *others);
 
 /* Where a launch goes: the TPCs that it may use, as a number, with the view's generation above it. None: its partition. */
 #define WHERE_PART UINT32_C(0x10000)
@@ -59,6 +59,15 @@ static inline uint32_t where_open(uint32_t how)
 {
 	return how & WHERE_MORE ? how & (WHERE_PART - 1) : 0;
 }
+
+/* A launch has come, and goes when this returns; then `last` says which ones go like it. Its call has ended. */
+struct passage {
+	uint64_t where;
+	bool is_entering, is_measured;
+	struct length *moved; /* a graph whose nodes the call uploads anew */
+};
+struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);
+void passed(struct gate *gate, const struct call *call, const struct passage *passage);
 
 /* --- our thread ------------------------------------------------------------------------------------------------------- */
 

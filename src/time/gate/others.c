@@ -79,10 +79,19 @@ static void add(struct others_on_gpu *made, const struct peer *peer, const struc
 	other->pid = peer->is.pid;
 	other->gives = *gives;
 	other->takes = peer->is.claim.tpcs;
-	other->hold_ns = is_before && !made->has_part ? 0 : limit;
+	other->hold_ns = is_before && !made->has_part ? LENDING_ROW_NS : limit;
 	other->is_open = is_before && !peer->demand.wants;
 	find_places(other, peer);
 	other->is_open = other->is_open && other->is_unknown;
+}
+
+/* What borrowers have in flight there takes no longer all together. */
+static void allow(struct others_on_gpu *made, uint64_t lend_us, uint64_t borrowers)
+{
+	uint64_t limit = lend_us > 0 ? lend_us * 1000 / borrowers : SEGMENT_LEND_USUAL_US * UINT64_C(1000);
+
+	made->limit_ns = min_u64(made->limit_ns, limit);
+	made->batch_ns = min_u64(made->batch_ns, lend_us > 0 ? limit / LENDING_BATCH_PART : LENDING_BATCH_NS);
 }
 
 /* Those for whom there is no room keep what they have. */
@@ -102,7 +111,7 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
 		} else {
 			add(made, peer, &gives, limit, is_higher(claims, peer, rules));
-			made->limit_ns = min_u64(made->limit_ns, lend_us > 0 ? limit / claims->borrowers : limit);
+			allow(made, lend_us, claims->borrowers);
 		}
 	}
 	for (unsigned int i = 0; i < made->count; i++)
@@ -142,9 +151,8 @@ bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, 
 	made->part = tpcset_without(&claims.own, &claims.higher);
 	made->has_part = !tpcset_is_empty(&made->part);
 	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &claims.own);
-	made->limit_ns = UINT64_MAX;
+	made->limit_ns = made->batch_ns = UINT64_MAX;
 	see_each(made, pci, rules, &claims);
-	made->batch_ns = min_u64(made->limit_ns, LENDING_BATCH_NS / claims.borrowers);
 	see_own(made, pci, rules);
 	made->generation = before->generation;
 	bool is_new = memcmp(made, before, offsetof(struct others_on_gpu, owners)) != 0;
@@ -179,33 +187,32 @@ static bool stays_open(const struct others_on_gpu *others, unsigned int i, uint6
 }
 
 /* Everything that is read was launched before `launches`, or is seen in flight: or the number is another one at the next look. */
-static enum lending_state look(struct others_on_gpu *others, unsigned int i, uint64_t launches)
+static uint64_t look(struct others_on_gpu *others, unsigned int i, uint64_t launches)
 {
 	const struct other *other = &others->list[i];
-	enum lending_state state = other->is_open ? LENDING_OPEN : LENDING_BUSY;
+	uint64_t opens_in = other->is_open ? 0 : LENDING_NEVER;
 
 	if (!other->is_unknown) {
 		bool wants = sum(other->places, other->place_count, counts_place_in_flight) > 0 ||
 		             atomic_load(other->number) != other->number_then;
 
-		state = lending_look(&others->owners[i], launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
+		opens_in = lending_opens_in(&others->owners[i], launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
 	}
-	return state;
+	return opens_in;
 }
 
-uint32_t others_look(struct others_on_gpu *others, bool *is_idle)
+struct others_now others_look(struct others_on_gpu *others)
 {
-	uint32_t open = 0;
+	struct others_now now = {.opens_in_ns = LENDING_NEVER};
 
-	*is_idle = false;
 	for (unsigned int i = 0; i < others->count; i++) {
 		uint64_t launches = launches_of(&others->list[i]);
-		enum lending_state state = stays_open(others, i, launches) ? LENDING_OPEN : look(others, i, launches);
+		uint64_t opens_in = stays_open(others, i, launches) ? 0 : look(others, i, launches);
 
-		open |= (uint32_t)(state == LENDING_OPEN) << i;
-		*is_idle = *is_idle || state == LENDING_IDLE;
+		now.open |= (uint32_t)(opens_in == 0) << i;
+		now.opens_in_ns = opens_in == 0 ? now.opens_in_ns : min_u64(now.opens_in_ns, opens_in);
 	}
-	return open;
+	return now;
 }
 
 uint64_t others_own_in_flight(const struct others_on_gpu *others)

@@ -53,8 +53,11 @@ struct others_rules {
 bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, struct pci_address pci,
                 const struct others_rules *rules);
 
-/* A bit for each of them whose TPCs are open now; whether another one is idle, but not for long enough. */
-uint32_t others_look(struct others_on_gpu *others, bool *is_idle);
+struct others_now {
+	uint32_t open;        /* a bit for each of them whose TPCs are; */
+	uint64_t opens_in_ns; /* those of another one will be in so long; LENDING_NEVER: not soon */
+};
+struct others_now others_look(struct others_on_gpu *others);
 
 /* What this process has in flight, and how many of its kernels have ended. */
 uint64_t others_own_in_flight(const struct others_on_gpu *others);

@@ -1,4 +1,4 @@
-#include "passing.h"
+#include "gates.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
@@ -9,6 +9,7 @@
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
 #include "driver/streams.h"
+#include "gate.h"
 #include "launch/account/account.h"
 #include "launch/space/epoch.h"
 #include "launch/space/residency.h"
@@ -21,7 +22,6 @@
 
 #define LOOKS_AT_ONCE 40 /* of a launch that waits; then after a pause, and for the quota after another one */
 #define PAUSE_NS UINT64_C(20000)
-#define PAUSE_MAX_NS UINT64_C(500000)
 #define QUOTA_PAUSE_NS UINT64_C(10000000)
 #define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
@@ -37,8 +37,8 @@ struct arrival {
 	bool is_captured;        /* as it will not run now */
 	uint64_t in_part;        /* where it would go there */
 	struct lending_view view; /* at the last look; */
+	struct others_now others;
 	uint64_t now;             /* 0: the clock was not read */
-	uint32_t open;
 	uint32_t how;            /* it goes; */
 	bool is_by_law;          /* and nothing else lets it */
 };
@@ -60,9 +60,9 @@ static bool has_waited(struct arrival *arrival, uint64_t ns)
 static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
 {
 	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed);
-	uint64_t ending = atomic_load_explicit(&arrival->gate->ending, memory_order_relaxed);
 
-	arrival->how = arrival->open = 0;
+	arrival->others = (struct others_now){.open = 0};
+	arrival->how = 0;
 	arrival->now = 0;
 	arrival->is_by_law = others->count == 0;
 	arrival->view = (struct lending_view){
@@ -70,7 +70,6 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others, uin
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
 		.longest_ns = longest,
-		.is_ending = in_flight == 1 && ending != UINT64_MAX && now_of(arrival) >= ending,
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
@@ -86,7 +85,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others, uin
 static bool is_held_by_quota(struct arrival *arrival)
 {
 	uint64_t left = atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed), in_flight = arrival->view.in_flight;
-	uint64_t ns = atomic_load(&arrival->length->longest[LENGTH_PART]);
+	uint64_t ns = lengths_longest(arrival->length, LENGTH_PART);
 	bool fits = in_flight == 0 || (ns != 0 && in_flight < lending_fit(max_u64(arrival->view.longest_ns, ns), left));
 
 	return left != UINT64_MAX && (left == 0 || !fits) &&
@@ -111,16 +110,17 @@ static bool may_fit(struct arrival *arrival, const struct others_on_gpu *others)
 static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 {
 	struct lending_view *view = &arrival->view;
-	uint32_t open = others_look(others, &view->may_have_more);
+	const struct others_now now = arrival->others = others_look(others);
+	uint32_t open = now.open;
 	struct tpcset all = others_tpcs(others, open), own = tpcset_and(&all, &others->all_own);
 	unsigned int part = tpcset_count(&others->part), more = tpcset_count(&all);
 	bool is_own = arrival->work.waits_for_others;
 
-	arrival->open = open;
+	view->opens_in_ns = now.opens_in_ns;
 	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
-	view->length_ns = others->own_is_unknown ? LENDING_NEVER : lengths_of(arrival->length, part, more, others->limit_ns);
-	view->is_new = lengths_is_new(arrival->length, view->length_ns, others->limit_ns) ||
-	               (view->length_ns == 0 && atomic_load_explicit(&arrival->gate->drains, memory_order_relaxed));
+	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
+	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
+	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
@@ -183,46 +183,40 @@ static void be_longest(struct gate *gate, uint64_t ns, uint64_t in_flight)
 		atomic_store_explicit(&gate->longest_ns, ns, memory_order_relaxed);
 }
 
-/* The next one is sent a moment before this one ends. For short ones, the clock is not worth its price. */
-static void note_ending(struct arrival *arrival, uint64_t shortest)
+/* It ran alone, to be measured; or did not, and waits for that again only where half of what was in flight has ended meanwhile. */
+static void measure_it(struct arrival *arrival, const struct others_on_gpu *others, const struct measured *launch)
 {
-	_Atomic uint64_t *ending = &arrival->gate->ending;
-	bool is_seen = !arrival->work.is_graph && shortest >= LENDING_BATCH_NS / 2;
-	uint64_t begins = UINT64_MAX;
+	uint64_t in_flight = arrival->view.in_flight;
+	bool has_quota = atomic_load(&gate_state.left_ns) != UINT64_MAX;
 
-	if (is_seen && arrival->view.in_flight == 0)
-		begins = now_of(arrival);
-	else if (is_seen && arrival->view.is_ending)
-		begins = max_u64(now_of(arrival), atomic_load(ending) + LENDING_LEAD_NS);
-	atomic_store_explicit(ending, begins == UINT64_MAX ? UINT64_MAX : begins + shortest - LENDING_LEAD_NS, memory_order_relaxed);
+	measure_disturb(&arrival->gate->measure, launch->stream);
+	if (in_flight == 0 && (others->count > 0 || has_quota))
+		arrival->passage.is_measured = measure_begin(&arrival->gate->measure, launch, others_own_ended(others));
+	else if (launch->is_new && in_flight > arrival->before / 2)
+		lengths_miss(launch->length);
+	if (arrival->passage.is_measured || (in_flight == 0 && has_quota))
+		wakeup_ring();
 }
 
 static void go(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct gate *gate = arrival->gate;
 	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
-	uint64_t longest = atomic_load(&arrival->length->longest[place]), in_flight = arrival->view.in_flight;
+	uint64_t longest = lengths_longest(arrival->length, place);
 	uintptr_t stream = arrival->work.is_graph ? 0 : streams_number(arrival->work.stream, arrival->call->context);
-	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new};
+	uint64_t open = (uint64_t)others->generation << 32 | where_open(arrival->how);
+	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
-	atomic_store(&gate->drains, arrival->since != 0 && in_flight > 0 && in_flight <= arrival->before / 2);
 	if (arrival->view.is_patient)
 		lending_goes(&gate_state.episode);
-	be_longest(gate, longest != 0 ? longest : LENDING_NEVER, in_flight);
-	note_ending(arrival, longest != 0 ? atomic_load(&arrival->length->shortest[place]) : 0);
+	be_longest(gate, longest != 0 ? longest : LENDING_NEVER, arrival->view.in_flight);
 	streams_launch(arrival->work.stream, arrival->call->context);
-	measure_disturb(&gate->measure, stream);
-	if (in_flight == 0 && (others->count > 0 || atomic_load(&gate_state.left_ns) != UINT64_MAX))
-		arrival->passage.is_measured = measure_begin(&gate->measure, &launch, others_own_ended(others));
+	measure_it(arrival, others, &launch);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);
-	if (arrival->passage.is_measured || (in_flight == 0 && atomic_load(&gate_state.left_ns) != UINT64_MAX))
-		wakeup_ring();
 }
 
 /* --- remembering ------------------------------------------------------------------------------------------------------ */
-
-#define PART_LAUNCHES 16 /* go there before somebody looks whether there is more */
 
 /* As many as end in time, while nobody else launches anything. */
 static bool remember_window(const struct arrival *arrival, const struct others_on_gpu *others, struct gate_last *last)
@@ -230,7 +224,7 @@ static bool remember_window(const struct arrival *arrival, const struct others_o
 	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed), before = arrival->view.in_flight;
 	uint64_t most = arrival->view.takes_any ? UINT32_MAX : lending_fit(longest, others->batch_ns);
 
-	if (others->own_count != 1 || arrival->open != (UINT32_C(1) << others->count) - 1)
+	if (others->own_count != 1 || arrival->others.open != (UINT32_C(1) << others->count) - 1)
 		return false;
 	last->launched = account_own.launched;
 	last->ended = counts_place_ended_word(others->own[0]);
@@ -242,8 +236,9 @@ static bool remember_window(const struct arrival *arrival, const struct others_o
 static void remember(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t world, struct gate_last *last)
 {
 	static const _Atomic uint64_t zero;
+	bool is_settled = others->count == 0 || (account_own.slot && arrival->others.opens_in_ns == LENDING_NEVER);
 	bool is_usual = arrival->is_by_law && arrival->since == 0 && !arrival->work.is_graph && !arrival->work.waits_for_others &&
-	                !arrival->view.may_have_more && (others->count == 0 || account_own.slot);
+	                is_settled;
 	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&
 	                atomic_load(&streams_waiting) == 0 && !atomic_load(&arrival->gate->measure.is_on);
 
@@ -255,8 +250,11 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 	if (is_usual && arrival->how & WHERE_MORE) {
 		is_usual = remember_window(arrival, others, last);
 	} else if (is_usual && others->count > 0) {
+		uint64_t launches = lending_unseen(&arrival->view);
+
 		last->launched = &account_own.slot->launches[1];
-		last->most = (int64_t)atomic_load(last->launched) + PART_LAUNCHES;
+		last->most = (int64_t)(atomic_load(last->launched) + launches);
+		is_usual = launches > 0;
 	}
 	last->words.sum += world;
 	last->context = is_usual && is_quiet ? arrival->call->context : NULL;
@@ -291,11 +289,8 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 static void pause_before_look(const struct arrival *arrival)
 {
 	uint32_t heard = atomic_load(&gate_state.news);
-	uint64_t ending = atomic_load(&arrival->gate->ending), now = process_clock_ns();
-	uint64_t pause = max_u64(PAUSE_NS, (now - arrival->since) / 64);
+	uint64_t now = process_clock_ns(), pause = max_u64(PAUSE_NS, (now - arrival->since) / 64);
 
-	if (ending != UINT64_MAX && ending > now)
-		pause = max_u64(pause, min_u64(ending - now, PAUSE_MAX_NS));
 	if (atomic_load(&gate_state.left_ns) == 0)
 		futex_wait_until(&gate_state.news, heard, now + QUOTA_PAUSE_NS);
 	else

@@ -1,47 +1,49 @@
 #include "lending.h"
 
-#include "base/extremes.h"
-
 /* --- idle ------------------------------------------------------------------------------------------------------------- */
 
 /* Of threads that look at the same time, one may write the time and another one the number: then the first look with another
  * number begins anew. */
-enum lending_state lending_look(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
+uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
 {
-	uint64_t since = atomic_load(&owner->since);
+	uint64_t since = atomic_load(&owner->since), passed = 0, left = LENDING_NEVER;
 	bool is_as_before = since != 0 && atomic_load(&owner->launches) == launches;
-	bool is_long = hold_ns == 0 || (is_as_before && (since == LENDING_FOR_LONG || now - since >= hold_ns));
-	enum lending_state state = wants ? LENDING_BUSY : is_long ? LENDING_OPEN : LENDING_IDLE;
 
+	if (is_as_before)
+		passed = since == LENDING_FOR_LONG ? hold_ns : now - since;
+	if (!wants)
+		left = hold_ns - min_u64(passed, hold_ns);
 	if (wants || !is_as_before)
 		atomic_store(&owner->since, 0);
 	if (!wants && !is_as_before)
 		atomic_store(&owner->launches, launches);
-	if (!wants && (is_long || !is_as_before))
-		atomic_store(&owner->since, is_long ? LENDING_FOR_LONG : now);
-	return state;
+	if (!wants && (left == 0 || !is_as_before))
+		atomic_store(&owner->since, left == 0 ? LENDING_FOR_LONG : now);
+	return left;
 }
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
-static bool has_room(const struct lending_view *view)
+/* Whether a launch of this length ends within so much time, with all that is in flight; or nothing is. */
+static bool has_room(const struct lending_view *view, uint64_t length_ns, uint64_t within_ns)
 {
-	uint64_t longest = max_u64(view->longest_ns, view->length_ns);
-	bool fits = view->length_ns != 0 && view->in_flight < lending_fit(longest, view->batch_ns);
+	bool fits = length_ns != 0 && view->in_flight < lending_fit(max_u64(view->longest_ns, length_ns), within_ns);
 
-	return view->in_flight == 0 || ((fits || view->is_ending) && !view->is_new && !view->may_wait);
+	return view->in_flight == 0 || (fits && !view->is_new && !view->may_wait);
 }
 
 enum lending_verdict lending_ask(const struct lending_view *view)
 {
 	bool fits = lending_fit(view->length_ns, view->limit_ns) > 0 && !view->may_wait;
 	bool takes_more = view->has_more && (view->takes_any || fits || !view->has_part);
-	bool wants_room = takes_more || ((view->has_more || view->may_have_more) && (fits || view->is_new));
+	bool opens_soon = !view->has_more && view->opens_in_ns != LENDING_NEVER;
+	bool wants_room = takes_more || ((view->has_more || opens_soon) && (fits || view->is_new));
+	uint64_t within_ns = opens_soon ? max_u64(view->batch_ns, view->opens_in_ns) : 0;
 	enum lending_verdict verdict = LENDING_ROOM;
 
-	if (takes_more && (view->takes_any || has_room(view)))
+	if (takes_more && (view->takes_any || has_room(view, view->length_ns, view->batch_ns)))
 		verdict = LENDING_MORE;
-	else if (view->has_part && (!wants_room || !view->is_patient || has_room(view)))
+	else if (view->has_part && (!wants_room || !view->is_patient || has_room(view, view->part_ns, within_ns)))
 		verdict = LENDING_PART;
 	else if (!view->has_part && !view->has_more)
 		verdict = LENDING_CLOSED;

@@ -36,18 +36,41 @@ struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t numbe
 	return number > plan->start ? random_set(&plan->gpus[gpu], number) : topology_all(&plan->gpus[gpu]);
 }
 
-bool plan_is_kept(const struct plan *plan, const struct segment *segment)
+uint64_t plan_first(const struct segment *segment)
+{
+	uint64_t number = segment_revision_number(segment);
+
+	return number - segment_raised(segment);
+}
+
+uint64_t plan_last(const struct segment *segment)
+{
+	uint64_t raised = segment_raised(segment);
+
+	return segment_revision_number(segment) - raised;
+}
+
+static bool is_kept(const struct plan *plan, const struct segment *segment)
 {
 	struct segment_revision revision;
 	uint64_t number;
 	bool kept = segment_read(segment, &revision, &number);
 
 	for (unsigned int gpu = 0; gpu < plan->gpu_count && kept; gpu++) {
-		struct tpcset planned = plan_set(plan, gpu, number), all = topology_all(&plan->gpus[gpu]);
+		struct tpcset planned = plan_set(plan, gpu, number - segment_raised(segment)), all = topology_all(&plan->gpus[gpu]);
 		const struct segment_partition *found = segment_find(&revision, plan->gpus[gpu].pci);
 
 		kept = tpcset_equal(&planned, found ? &found->set : &all);
 	}
+	return kept;
+}
+
+/* Under the lock, neither the number nor how often it was raised changes. */
+bool plan_is_kept(const struct plan *plan, const struct segment *segment)
+{
+	bool kept = lock_take(segment->file, NULL) == 0 && is_kept(plan, segment);
+
+	lock_give_back(segment->file);
 	return kept;
 }
 
@@ -57,7 +80,7 @@ int plan_edit(const struct plan *plan, struct segment *segment, struct error *er
 {
 	if (lock_take(segment->file, error) < 0)
 		return -1;
-	uint64_t next = segment_revision_number(segment) + 1;
+	uint64_t next = plan_last(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
 	const struct segment_partition partition = {
 		.pci = plan->gpus[gpu].pci,

@@ -1,6 +1,7 @@
 /*
- * Partitions that change all the time, by a plan: the contents of a revision of the segment follow from its number. So
- * the revisions that were in force during a launch say where it may have run, and no history is needed.
+ * Partitions that change all the time, by a plan: the contents of a revision of the segment follow from its number, without
+ * the times that a watcher raised it (state/segment/lease.h). So the revisions that were in force during a launch say where
+ * it may have run, and no history is needed.
  *
  * Every editor must follow the plan.
  */
@@ -19,6 +20,10 @@ struct plan {
 
 /* The partition on a GPU in revision `number`. Never empty. */
 struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t number);
+
+/* The number of the revision in force: of none that is later, and of none that is earlier. */
+uint64_t plan_first(const struct segment *segment);
+uint64_t plan_last(const struct segment *segment);
 
 /* Whether the revision in force holds what the plan says. */
 bool plan_is_kept(const struct plan *plan, const struct segment *segment);

@@ -1,4 +1,7 @@
-#include "complete.h"
+/*
+ * Completion: what may stand where a command line is being typed. The three shells' functions (tools/completions) only ask.
+ */
+#include "cli/actions.h"
 
 #include "cli/gpus.h"
 #include "cli/parse.h"
@@ -186,7 +189,7 @@ static void offer_argument(const struct typed *typed, const struct beginning *be
 		offer_programs(typed, false);
 }
 
-int complete(int count, char **arguments)
+int action_complete(int count, char **arguments)
 {
 	int last = count - 1;
 	const struct typed typed = {arguments[last], arguments[last]};

@@ -143,12 +143,14 @@ static void show_all(void)
 	fputs(end, stdout);
 }
 
-void help_show(const char *word)
+int action_help(const struct options *options, struct error *error)
 {
-	if (word)
-		show_word(word);
+	(void)error;
+	if (options->word)
+		show_word(options->word);
 	else
 		show_all();
+	return 0;
 }
 
 int help_refer(const struct options *options, struct error *error, const char *what, const char *why)

@@ -11,22 +11,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* X(identifier, function, name where an option is refused): what the command does. Each function is in a file of its own
+ * (actions.h). */
+#define ACTIONS(X) \
+	X(RUN, action_run, "a COMMAND") /* SET COMMAND [ARG…]: replaces this process by COMMAND */ \
+	X(SHOW, action_partition, "-p") /* -p PID */ \
+	X(CHANGE, action_partition, "-p SET") /* -p SET PID: and shows it */ \
+	X(LIST, action_list, "-l") /* the processes with a partition that this user may examine */ \
+	X(TOPOLOGY, action_topology, "-T") /* draws each GPU, with the process that has each TPC */ \
+	X(MEASURE, action_measure, "'measure'") /* the topology by launching kernels, kept in a file */ \
+	X(MPS_STATUS, action_mps_status, "'mps status'") /* mps, mps status */ \
+	X(MPS_STOP, action_mps_stop, "'mps stop'") \
+	X(SYSTEM_STATUS, action_system_status, "") /* system, system status */ \
+	X(SYSTEM_ENABLE, action_system_enable, "'system enable'") /* every program that starts from now on loads our library */ \
+	X(SYSTEM_DISABLE, action_system_disable, "") /* or none does; neither leaves its work half done */ \
+	X(TOP, action_top, "'top'") /* top [PID] */ \
+	X(METRICS, action_metrics, "'metrics'") /* to standard output, a file, or the client of a socket of systemd's */ \
+	X(HELP, action_help, "") \
+	X(VERSION, action_version, "")
+
 enum action {
-	ACTION_RUN,    /* SET COMMAND [ARG…] */
-	ACTION_SHOW,   /* -p PID */
-	ACTION_CHANGE, /* -p SET PID */
-	ACTION_LIST,   /* -l */
-	ACTION_TOPOLOGY, /* -T */
-	ACTION_MEASURE, /* measure */
-	ACTION_MPS_STATUS, /* mps, mps status */
-	ACTION_MPS_STOP, /* mps stop */
-	ACTION_SYSTEM_STATUS, /* system, system status */
-	ACTION_SYSTEM_ENABLE, /* system enable */
-	ACTION_SYSTEM_DISABLE, /* system disable */
-	ACTION_TOP, /* top [PID] */
-	ACTION_METRICS, /* metrics */
-	ACTION_HELP,
-	ACTION_VERSION
+#define ACTION_ENUM(identifier, function, name) ACTION_##identifier,
+	ACTIONS(ACTION_ENUM)
+#undef ACTION_ENUM
 };
 
 enum notation {

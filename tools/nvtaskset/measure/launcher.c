@@ -259,11 +259,6 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
 }
 
-static CUresult launch_plain(const struct launcher *launcher, unsigned int blocks, void **parameters)
-{
-	return cuda.launch(launcher->where, blocks, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL);
-}
-
 static CUresult launch_clusters(const struct launcher *launcher, unsigned int cluster, unsigned int blocks,
                                 void **parameters)
 {
@@ -306,7 +301,7 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 			*count = 0;
 		result = CUDA_SUCCESS;
 	} else if (result == CUDA_SUCCESS) {
-		result = launch_plain(launcher, *count, parameters);
+		result = cuda.launch(launcher->where, *count, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL);
 	}
 	if (result == CUDA_SUCCESS)
 		result = cuda.synchronize();

@@ -1,13 +1,245 @@
 #include "cli/actions.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/extremes.h"
+#include "base/proc.h"
+#include "cli/gpus.h"
 #include "exposition.h"
-#include "programs.h"
-#include "replace.h"
 #include "serve.h"
 #include "show/activity.h"
+#include "terminal/text.h"
+#include "version.h"
+#include "workload.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COMM_MAX 64
+
+/* The texts of labels. They must live as long as the labels that point to them. */
+struct texts {
+	char gpu[12], pci[PCI_ADDRESS_TEXT], uuid[TEXT_ROOM(TOPOLOGY_UUID_MAX)], pid[12];
+	struct workload workload;
+};
+
+/* --- labels ------------------------------------------------------------------------------------------------------- */
+
+/* A GPU that CUDA does not see here has no number; one whose topology is not known has only its bus id, if that. */
+static void label_gpu(struct metric_labels *labels, struct texts *texts, struct pci_address pci,
+                      const struct topology_list *gpus)
+{
+	const struct topology *gpu = topology_find(gpus, pci);
+	int number = gpu ? gpus_number(gpu, gpus) : -1;
+	bool is_known = pci_address_is_known(pci);
+
+	snprintf(texts->gpu, sizeof texts->gpu, "%d", number);
+	metric_label(labels, "gpu", number >= 0 ? texts->gpu : NULL);
+	metric_label(labels, "UUID", gpu ? text_clean(texts->uuid, gpu->uuid, strlen(gpu->uuid)) : NULL);
+	metric_label(labels, "pci_bus_id", is_known ? pci_address_format(pci, texts->pci) : NULL);
+}
+
+static void label_process(struct metric_labels *labels, struct texts *texts, const struct process *process)
+{
+	snprintf(texts->pid, sizeof texts->pid, "%d", (int)process->pid);
+	workload_of(&texts->workload, process->pid);
+	metric_label(labels, "pid", texts->pid);
+	metric_label(labels, "user", process->user);
+	metric_label(labels, "hpc_job", texts->workload.hpc_job);
+	metric_label(labels, "namespace", texts->workload.namespace);
+	metric_label(labels, "pod", texts->workload.pod);
+	metric_label(labels, "pod_uid", texts->workload.pod_uid);
+	metric_label(labels, "container", texts->workload.container);
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------------ */
+
+static void expose_gpu(struct exposition *exposition, const struct topology *gpu, const struct topology_list *gpus)
+{
+	struct metric_labels labels = {.count = 0};
+	struct texts texts = {.gpu = ""};
+	char name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
+
+	label_gpu(&labels, &texts, gpu->pci, gpus);
+	exposition_add(exposition, METRIC_GPU_TPCS, &labels, gpu->tpc_count);
+	metric_label(&labels, "model", text_clean(name, gpu->name, strlen(gpu->name)));
+	exposition_add(exposition, METRIC_GPU, &labels, 1);
+}
+
+static void add_known(struct exposition *exposition, enum metric metric, const struct metric_labels *labels,
+                      struct reading reading)
+{
+	if (reading.is_known)
+		exposition_add(exposition, metric, labels, reading.value);
+}
+
+/* Of each lender that the borrower tells apart, so that the sum by lender is what was lent, too. Never more than these. */
+static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed,
+                            const struct metric_labels *common)
+{
+	uint64_t rest = borrowed->tpc_us;
+	unsigned int count = 0;
+
+	for (; count < SEGMENT_LOANS && borrowed->loans[count].lender != 0; count++) {
+		const struct segment_loan *loan = &borrowed->loans[count];
+		struct metric_labels labels = *common;
+		char lender[24];
+
+		snprintf(lender, sizeof lender, "%" PRIu64, loan->lender);
+		metric_label(&labels, "lender", lender);
+		exposition_add(exposition, METRIC_BORROWED, &labels, (double)loan->tpc_us / 1e6);
+		rest -= min_u64(rest, loan->tpc_us);
+	}
+	if (count == 0 || count == SEGMENT_LOANS)
+		exposition_add(exposition, METRIC_BORROWED, common, (double)rest / 1e6);
+}
+
+/* What belongs to the process, not to one of its GPUs. */
+static void expose_process(struct exposition *exposition, const struct row *row, const struct metric_labels *common)
+{
+	const struct process *process = row->process;
+	struct metric_labels labels = *common;
+	char comm[COMM_MAX], name[TEXT_ROOM(COMM_MAX)];
+	bool is_in_force = !process->not_in_force;
+
+	exposition_add(exposition, METRIC_IN_FORCE, &labels, is_in_force);
+	/* What was counted before others took the launches over, or by another library, is not all. */
+	if (process->identity.pid != 0) {
+		add_known(exposition, METRIC_UPLOADS, &labels, row->numbers[NUMBER_UPLOADS]);
+		add_known(exposition, METRIC_RESTRICTED, &labels, row->numbers[NUMBER_RESTRICTED]);
+		add_known(exposition, METRIC_OUTSIDE, &labels, row->numbers[NUMBER_OUTSIDE]);
+	}
+	if (segment_borrows(&process->revision.lending)) {
+		expose_borrowed(exposition, &process->borrowed, &labels);
+		exposition_add(exposition, METRIC_OVERRUNS, &labels, (double)process->borrowed.overruns);
+	}
+	proc_read_text(comm, sizeof comm, "/proc/%d/comm", (int)process->pid);
+	metric_label(&labels, "command", text_clean(name, comm, strcspn(comm, "\n")));
+	exposition_add(exposition, METRIC_PROGRAM, &labels, 1);
+}
+
+static void expose_activity(struct exposition *exposition, const struct row *row, const struct metric_labels *labels)
+{
+	const struct reading *numbers = row->numbers;
+
+	if (row->set || row->topology)
+		exposition_add(exposition, METRIC_TPCS, labels, row->set ? tpcset_count(row->set) : row->topology->tpc_count);
+	add_known(exposition, METRIC_LAUNCHED, labels, numbers[NUMBER_LAUNCHES]);
+	add_known(exposition, METRIC_ENDED, labels, numbers[NUMBER_ENDED]);
+	add_known(exposition, METRIC_IN_FLIGHT, labels, numbers[NUMBER_IN_FLIGHT]);
+	add_known(exposition, METRIC_MEASURED, labels, numbers[NUMBER_MEASURED_TIME]);
+	add_known(exposition, row->is_presence ? METRIC_PRESENT : METRIC_BUSY, labels, numbers[NUMBER_BUSY_TIME]);
+	if (!row->is_presence)
+		add_known(exposition, METRIC_TPC_TIME, labels, numbers[NUMBER_TPC_TIME]);
+}
+
+/* Of a bus id that no GPU of this machine has, nothing is said: a program may name any. */
+static bool may_be_here(struct pci_address pci, const struct topology_list *gpus)
+{
+	return gpus->count == 0 || !pci_address_is_known(pci) || topology_find(gpus, pci);
+}
+
+static void expose_row(struct exposition *exposition, const struct row *row, const struct topology_list *gpus)
+{
+	struct metric_labels process = {.count = 0}, labels = {.count = 0};
+	struct texts texts = {.gpu = ""};
+
+	label_process(&process, &texts, row->process);
+	if (row->place == 0)
+		expose_process(exposition, row, &process);
+	if (row->has_gpu && may_be_here(row->pci, gpus)) {
+		label_gpu(&labels, &texts, row->pci, gpus);
+		for (unsigned int i = 0; i < process.count; i++)
+			metric_label(&labels, process.list[i].name, process.list[i].value);
+		expose_activity(exposition, row, &labels);
+	}
+}
+
+static void programs_expose(struct exposition *exposition, const struct activities *activities,
+                     const struct topology_list *gpus)
+{
+	struct metric_labels labels = {.count = 0}, none = {.count = 0};
+
+	metric_label(&labels, "version", NVTASKSET_VERSION);
+	exposition_add(exposition, METRIC_BUILD, &labels, 1);
+	exposition_add(exposition, METRIC_HIDDEN, &none, activities->processes.some_are_hidden);
+	for (unsigned int i = 0; i < gpus->count; i++)
+		expose_gpu(exposition, &gpus->gpus[i], gpus);
+	for (size_t i = 0; i < activities->count; i++) {
+		if (!activities->list[i].process->yields_to_descendants)
+			expose_row(exposition, &activities->list[i], gpus);
+	}
+}
+
+/* --- a file that is replaced as a whole: readers have the old content or the new one -------------------------------- */
+
+/* All of it, onto the disk: after a crash, the name must not lead to an empty file. */
+static int write_all(int file, const char *text, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(file, text, length);
+
+		if (written < 0 && errno != EINTR)
+			return -1;
+		text += written > 0 ? written : 0;
+		length -= written > 0 ? (size_t)written : 0;
+	}
+	return fsync(file);
+}
+
+/* Everybody may read it, unless the user's umask says otherwise: node_exporter runs as a user of its own. */
+static int share(int file)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return fchmod(file, 0666 & ~mask);
+}
+
+/* In the same directory, under a name that node_exporter does not read. */
+static int make_temporary(char name[PATH_MAX], const char *path)
+{
+	const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+	int length = snprintf(name, PATH_MAX, "%.*s.%s.XXXXXX", (int)(last - path), path, last);
+
+	errno = ENAMETOOLONG;
+	return length < PATH_MAX ? mkostemp(name, O_CLOEXEC) : -1;
+}
+
+/* -1 with the reason, and the old file is as it was; so it is if this is killed. Only a regular file is replaced. */
+static int replace_file(const char *path, const char *text, size_t length, struct error *error)
+{
+	char temporary[PATH_MAX];
+	struct stat before;
+
+	if (lstat(path, &before) == 0 && !S_ISREG(before.st_mode))
+		return error_set(error, "%.200s: not a regular file", path);
+	int file = make_temporary(temporary, path);
+
+	if (file < 0)
+		return error_set_errno(error, "%.200s", path);
+	/* Beyond a limit of the file's size, the write is to fail, and the temporary file to go. */
+	signal(SIGXFSZ, SIG_IGN);
+	int result = write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
+	                     ? 0
+	                     : error_set_errno(error, "%.200s", path);
+
+	if (result < 0)
+		unlink(temporary);
+	close(file);
+	return result;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
 
 /* New programs are looked for so often while times are measured. */
 #define FIND_MS 1000

@@ -4,10 +4,14 @@
 #ifndef NVTASKSET_SELECT_TARGETS_H
 #define NVTASKSET_SELECT_TARGETS_H
 
+#include "base/error.h"
 #include "base/pids.h"
 #include "cli/gpus.h"
 #include "cli/options.h"
+#include "state/group/group.h"
 #include "state/segment/edit.h"
+
+#include <sys/types.h>
 
 /* The processes: one that was named, with -a those of its descendants that have a partition of their own; or a group's. Each
  * array has an element for each. */
@@ -39,5 +43,25 @@ const char *target_obstacle(const struct editor *editor);
 /* Which GPUs: those of -G; or those that the partition names, or CUDA's first if it names none. -1 with the reason. */
 int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error);
+
+/* --- the groups of running programs (state/group/group.h), as the command line names them ------------------------------- */
+
+/* Opens the group that `text` names: by its name, by the pid of a process that is in it, or by the path of its file. -1
+ * with the reason. */
+int group_target(struct group *group, const char *text, struct error *error);
+
+/* A stray is in the group's control group only: having lost its environment and its descriptors, it has a partition of its
+ * own, which does not follow. */
+enum group_place {
+	GROUP_OUTSIDE,
+	GROUP_MEMBER,
+	GROUP_STRAY
+};
+
+/* Where a process is whose segment names the group `identity`. */
+enum group_place group_place_of(const struct group *group, pid_t pid, struct group_identity identity);
+
+/* Adds the members and strays that have a segment. -1 with the reason. */
+int group_find_processes(struct pids *found, const struct group *group, struct error *error);
 
 #endif

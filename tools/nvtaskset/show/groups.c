@@ -1,7 +1,6 @@
 #include "groups.h"
 
 #include "cells.h"
-#include "shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
-#include "shared.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
 #include "terminal/text.h"
@@ -198,13 +197,6 @@ static json_t *gaps(uint32_t bits)
 	return array;
 }
 
-static json_t *kernels_on_gpu(const struct row *row, const struct topology_list *gpus)
-{
-	json_t *object = json_joined(json_gpu(row->pci, gpus), json_pack("{s:o}", "gaps", gaps(row->gaps)));
-
-	return json_joined(object, json_numbers(row->numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
-}
-
 /* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
 static json_t *kernels(const struct process *process, const struct activities *activities, const struct topology_list *gpus)
 {
@@ -213,8 +205,9 @@ static json_t *kernels(const struct process *process, const struct activities *a
 
 	for (; row_find(&row, gpus) && row.has_gpu; row.place++) {
 		const struct row *activity = activities ? activities_find(activities, process, row.pci) : NULL;
-		json_t *object = kernels_on_gpu(&row, gpus);
+		json_t *object = json_joined(json_gpu(row.pci, gpus), json_pack("{s:o}", "gaps", gaps(row.gaps)));
 
+		object = json_joined(object, json_numbers(row.numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
 		if (activity)
 			object = json_joined(object, json_numbers(activity->numbers, NUMBER_BUSY, NUMBER_BUSY));
 		array = json_with(array, object);
@@ -299,11 +292,6 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 	                          time);
 }
 
-static json_t *lend_or_null(const struct segment_lending *lending)
-{
-	return lending->lend_us > 0 ? json_integer(segment_lends_us(lending)) : json_null();
-}
-
 static json_t *borrow_or_null(const struct segment_revision *revision)
 {
 	char text[TIME_TEXT];
@@ -313,12 +301,13 @@ static json_t *borrow_or_null(const struct segment_revision *revision)
 
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
+	const struct segment_lending *lending = &revision->lending;
 	char policy[POLICY_TEXT];
 
 	policy_format(revision->rank, policy);
 	return json_pack("{s:o, s:o, s:s?, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
 	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL, "lend_us",
-	                 lend_or_null(&revision->lending), "borrow", borrow_or_null(revision));
+	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow", borrow_or_null(revision));
 }
 
 static json_t *list_process(const struct process *process, const struct activities *activities)

@@ -6,7 +6,6 @@
 #include "cli/time_given.h"
 #include "groups.h"
 #include "json.h"
-#include "shared.h"
 #include "terminal/watch.h"
 
 #include <inttypes.h>

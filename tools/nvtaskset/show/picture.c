@@ -2,7 +2,6 @@
 
 #include "cells.h"
 #include "cli/gpcs.h"
-#include "shared.h"
 #include "terminal/text.h"
 
 #include <stdlib.h>
@@ -124,11 +123,6 @@ static unsigned int label_of(const struct picture *picture, unsigned int tpc, bo
 	return label;
 }
 
-static const char *free_sign(const struct picture *picture)
-{
-	return terminal_draws(picture->terminal) ? "·" : ".";
-}
-
 static const char *singleton_bar(const struct picture *picture)
 {
 	return terminal_draws(picture->terminal) ? "┊" : ":";
@@ -137,7 +131,7 @@ static const char *singleton_bar(const struct picture *picture)
 static void print_label(const struct picture *picture, unsigned int label)
 {
 	if (label == FREE)
-		fputs(free_sign(picture), picture->page);
+		fputs(terminal_draws(picture->terminal) ? "·" : ".", picture->page);
 	else
 		putc(label == SHARED ? '#' : labels_letter(label), picture->page);
 }

@@ -67,4 +67,12 @@ struct process *processes_find(const struct processes *processes, pid_t pid);
  * process yields to its descendants. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
 
+/* --- TPCs that several of them have ------------------------------------------------------------------------------------ */
+
+/* Finds the TPCs that processes of the list share, and adds them to it. -1 with the reason if there is no memory. */
+int shared_find(struct processes *processes, struct error *error);
+
+/* Whether the process is one of those that share these TPCs. */
+bool process_shares(const struct process *process, const struct shared *shared);
+
 #endif

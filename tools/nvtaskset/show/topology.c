@@ -3,7 +3,6 @@
 #include "cli/gpus.h"
 #include "json.h"
 #include "picture.h"
-#include "shared.h"
 #include "terminal/watch.h"
 
 struct subject {

@@ -142,20 +142,16 @@ int environment_clean(struct error *error)
 	return 0;
 }
 
-/* Without topologies the variable is unset: an nvtaskset that started this one may have set it, with other GPUs. */
-static int set_topologies(const char *gpus, struct error *error)
-{
-	return *gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT);
-}
-
 int environment_set(const struct environment *environment, struct error *error)
 {
+	const char *gpus = environment->gpus;
 	char pid[16];
 
 	/* COMMAND keeps this pid through the exec. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
-	    set_topologies(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
+	    /* An nvtaskset that started this one may have set it, with other GPUs. */
+	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 || put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;

@@ -13,18 +13,250 @@
 #include "cli/actions.h"
 
 #include "base/driver_names.h"
-#include "plan.h"
+#include "base/error.h"
+#include "base/trust.h"
 #include "start/driver.h"
 #include "start/loader_cache.h"
 #include "start/probe.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* ldconfig reads files in the order of their names, which depends on the locale. This name comes first, also before
+ * 00-nvcr of NVIDIA's containers, whether the locale ignores hyphens or not. */
+#define CONFIGURATION "/etc/ld.so.conf.d/00-000-nvtaskset.conf"
+#define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
+#define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
+
+#define LDCONFIG_CACHE "/etc/ld.so.cache"
+
+#define LINKS_MAX 3
+
+struct link {
+	char path[PATH_MAX];
+	char target[PATH_MAX];
+};
+
+/* Everything that 'enable' writes. */
+struct plan {
+	char library[PATH_MAX];   /* the directory where we are installed */
+	char directory[PATH_MAX]; /* the directory of links in it, for the dynamic linker */
+	char driver[PATH_MAX];    /* a directory in that one, for the link to the driver: ldconfig does not search it */
+	struct link links[LINKS_MAX];
+	unsigned int link_count;
+	char configuration[PATH_MAX + 512]; /* the content of the file */
+	int lock; /* one process changes all this at a time */
+};
+
+/* --- the plan ---------------------------------------------------------------------------------------------- */
+
+static void add_link(struct plan *plan, const char *directory, const char *name, const char *target)
+{
+	struct link *link = &plan->links[plan->link_count++];
+
+	/* The path fits: plan_find_library has checked the length. */
+	snprintf(link->path, sizeof link->path, "%.*s/%s", PATH_MAX - 64, directory, name);
+	snprintf(link->target, sizeof link->target, "%s", target);
+}
+
+/* Finds where we are installed. The others need it. */
+static int plan_find_library(struct plan *plan, struct error *error)
+{
+	char own[PATH_MAX];
+
+	if (own_library_directory(own, error) < 0)
+		return -1;
+	if (!realpath(own, plan->library))
+		return error_set_errno(error, "%.200s", own);
+	/* In a file that ldconfig reads, these separate directories or begin a comment. */
+	if (strpbrk(plan->library, " \t\r\n\f\v:,=#") || strlen(plan->library) > PATH_MAX - 128)
+		return error_set(error, "%.200s: a path that ldconfig does not take: install nvtaskset elsewhere",
+		                 plan->library);
+	snprintf(plan->directory, sizeof plan->directory, "%.*s/system", PATH_MAX - 64, plan->library);
+	snprintf(plan->driver, sizeof plan->driver, "%.*s/driver", PATH_MAX - 64, plan->directory);
+	snprintf(plan->configuration, sizeof plan->configuration,
+	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA driver's.\n"
+	         "# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n"
+	         "%s\n",
+	         plan->directory);
+	return 0;
+}
+
+/* Plans links to the driver that programs find now, by the name that upgrades keep, and by its other name if it has
+ * that. */
+static int plan_find_driver(struct plan *plan, struct error *error)
+{
+	char driver[PATH_MAX], other[PATH_MAX];
+	struct driver_bypass bypass;
+
+	if (driver_find_in_cache(DRIVER_NAME, driver)) {
+		add_link(plan, plan->driver, DRIVER_LINK, driver);
+		add_link(plan, plan->directory, DRIVER_NAME, "../" DRIVER_NAME);
+		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
+			add_link(plan, plan->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
+	} else if (driver_find_bypass(&bypass)) {
+		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
+		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
+		                 bypass.where);
+	} else {
+		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LDCONFIG_CACHE
+		                        ", where programs look for it: install the driver, or run ldconfig");
+	}
+	return 0;
+}
+
+/* Checks that only root can change our library: set-user-ID programs will load it. */
+static int plan_check_library(const struct plan *plan, struct error *error)
+{
+	char library[PATH_MAX];
+	struct error why;
+
+	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->library);
+	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
+	               ? 0
+	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
+	                           why.reason);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------- */
+
+static bool plan_link_is_made(const struct link *link)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(link->path, target, sizeof target);
+
+	return length == (ssize_t)strlen(link->target) && memcmp(target, link->target, (size_t)length) == 0;
+}
+
+static int make_link(const struct link *link, struct error *error)
+{
+	if (plan_link_is_made(link))
+		return 0;
+	if ((unlink(link->path) < 0 && errno != ENOENT) || symlink(link->target, link->path) < 0)
+		return error_set_errno(error, "%.200s", link->path);
+	return 0;
+}
+
+/* Every user must be able to read the directory, whatever the umask is. */
+static int make_directory(const char *path, struct error *error)
+{
+	if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chmod(path, 0755) < 0)
+		return error_set_errno(error, "%.200s", path);
+	return 0;
+}
+
+/* The directories, and the links in them. */
+static int plan_make_directories(const struct plan *plan, struct error *error)
+{
+	int result = make_directory(plan->directory, error);
+
+	if (result == 0)
+		result = make_directory(plan->driver, error);
+	for (unsigned int i = 0; result == 0 && i < plan->link_count; i++)
+		result = make_link(&plan->links[i], error);
+	return result;
+}
+
+/* Removes our files, whichever of them exist. If the directory has other files, these and the directory stay. */
+static void plan_remove_files(const char *directory)
+{
+	static const char *const names[] = {
+		("driver/" DRIVER_LINK), "driver", DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
+	};
+	char path[PATH_MAX];
+
+	unlink(INACTIVE);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 64, directory, names[i]);
+		remove(path);
+	}
+}
+
+static int plan_write_configuration(const struct plan *plan, struct error *error)
+{
+	size_t length = strlen(plan->configuration);
+	int file = open(INACTIVE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int failed = file < 0 || fchmod(file, 0644) < 0 || write(file, plan->configuration, length) != (ssize_t)length;
+
+	if (file >= 0 && close(file) < 0)
+		failed = 1;
+	if (failed || rename(INACTIVE, CONFIGURATION) < 0) {
+		error_set_errno(error, CONFIGURATION);
+		unlink(INACTIVE);
+		return -1;
+	}
+	return 0;
+}
+
+/* Reads the directory that the last line of the file names; another installation may have written it. False if there is
+ * no such file. */
+static bool plan_read_configuration(char directory[PATH_MAX])
+{
+	static char content[sizeof((struct plan *)NULL)->configuration + 1]; /* large */
+	FILE *file = fopen(CONFIGURATION, "re");
+	size_t length = file ? fread(content, 1, sizeof content - 1, file) : 0;
+
+	content[length] = '\0';
+	directory[0] = '\0';
+	for (char *line = content; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
+		if (line[0] == '/')
+			snprintf(directory, PATH_MAX, "%.*s", (int)strcspn(line, "\n"), line);
+	}
+	if (file)
+		fclose(file);
+	return file != NULL;
+}
+
+/* --- the dynamic linker's cache ---------------------------------------------------------------------------------- */
+
+#define PROGRAM "/sbin/ldconfig" /* not searched in PATH: root runs it */
+
+static int start(pid_t *pid, const char *cache, int held)
+{
+	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
+	char *const environment[] = {NULL}; /* no locale: the order in which files are read depends on it */
+	posix_spawn_file_actions_t actions;
+
+	posix_spawn_file_actions_init(&actions);
+	/* It warns of directories that do not exist, which is common and harmless. */
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
+	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
+
+	posix_spawn_file_actions_destroy(&actions);
+	return failed;
+}
+
+/* Rebuilds the dynamic linker's cache in the file `cache`, from the directories that the files in /etc/ld.so.conf.d name, and changes
+ * nothing else: no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig keeps the
+ * descriptor `held` open: a lock that must last until it has ended, even if we are killed. */
+static int make_cache(const char *cache, int held, struct error *error)
+{
+	int status = -1;
+	pid_t pid;
+	int failed = start(&pid, cache, held);
+
+	if (failed) {
+		errno = failed;
+		return error_set_errno(error, PROGRAM ", which makes the dynamic linker's cache");
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to see why");
+}
 
 static void print_step(const struct options *options, const char *format, ...)
 {
@@ -69,7 +301,7 @@ static int test_cache(const struct plan *plan, struct error *error)
 	char cache[PATH_MAX];
 
 	snprintf(cache, sizeof cache, "%.*s/" TEST_CACHE, PATH_MAX - 64, plan->directory);
-	int result = plan_make_cache(cache, plan->lock, error);
+	int result = make_cache(cache, plan->lock, error);
 
 	if (result == 0)
 		result = check_cache(plan, cache, error);
@@ -96,7 +328,7 @@ static void undo(const struct plan *plan)
 	unlink(CONFIGURATION);
 	/* As long as the cache leads programs to our files, these must stay. */
 	if (!loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours) ||
-	    plan_make_cache(LDCONFIG_CACHE, plan->lock, NULL) == 0)
+	    make_cache(LDCONFIG_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
 }
 
@@ -112,7 +344,7 @@ static int enable(const struct plan *plan, const struct options *options, struct
 	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
 	print_step(options, "rebuilding %s", LDCONFIG_CACHE);
-	if (plan_make_cache(LDCONFIG_CACHE, plan->lock, error) < 0)
+	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0)
 		return -1;
 	print_step(options, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
@@ -200,7 +432,7 @@ static int disable(const struct plan *plan, const char *directory, bool configur
 {
 	if (configured && rename(CONFIGURATION, INACTIVE) < 0)
 		return error_set_errno(error, CONFIGURATION);
-	if (plan_make_cache(LDCONFIG_CACHE, plan->lock, error) < 0) {
+	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0) {
 		if (configured)
 			rename(INACTIVE, CONFIGURATION);
 		return -1;

@@ -1,9 +1,85 @@
 #include "watch.h"
 
+#include "base/clock.h"
 #include "screen.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* --- what happens between two displays ------------------------------------------------------------------------------ */
+
+enum event {
+	EVENT_TIME,   /* the next display is due */
+	EVENT_SIGNAL,
+	EVENT_KEY,
+	EVENT_CLOSED  /* standard output has no reader any more */
+};
+
+int64_t event_now(void)
+{
+	return (int64_t)clock_ms();
+}
+
+int64_t event_due_after(int64_t due, double seconds)
+{
+	int64_t period = (int64_t)(seconds * 1000), time = event_now();
+
+	return due + period > time ? due + period : time + period;
+}
+
+static enum event wait_once(int64_t until, int signals, int keys)
+{
+	struct pollfd files[] = {
+		{.fd = signals, .events = POLLIN},
+		{.fd = keys, .events = POLLIN},
+		{.fd = STDOUT_FILENO, .events = 0},
+	};
+	int64_t left = until - event_now();
+	enum event event = EVENT_TIME;
+
+	if (poll(files, 3, left > 0 ? (int)left : 0) > 0) {
+		if (files[0].revents)
+			event = EVENT_SIGNAL;
+		else if (files[2].revents)
+			event = EVENT_CLOSED;
+		else
+			event = EVENT_KEY;
+	}
+	return event;
+}
+
+/* Waits for an event, until `until`, as of event_now. `signals` and `keys` are descriptors, or -1. */
+static enum event event_wait(int64_t until, int signals, int keys, const struct meanwhile *meanwhile)
+{
+	enum event event;
+	bool is_due;
+
+	do {
+		int64_t next = meanwhile->act ? event_now() + meanwhile->every_ms : until;
+
+		event = wait_once(next < until ? next : until, signals, keys);
+		is_due = event_now() >= until;
+		if (event == EVENT_TIME && !is_due && meanwhile->act)
+			meanwhile->act(meanwhile->context);
+	} while (event == EVENT_TIME && !is_due);
+	return event;
+}
+
+int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error)
+{
+	if (event_wait(until, -1, -1, meanwhile) != EVENT_CLOSED)
+		return 0;
+	raise(SIGPIPE);
+	errno = EPIPE;
+	return error_set_errno(error, "standard output");
+}
+
+/* --- displays ------------------------------------------------------------------------------------------------------- */
 
 static const struct screen *shown; /* NULL: nothing is on the screen */
 
@@ -14,42 +90,28 @@ bool watch_is_wanted(void)
 	return shown && event_wait(0, shown->signals, shown->keys, &nothing) != EVENT_TIME;
 }
 
-typedef int page_output(char *text, size_t length, const struct terminal *terminal, struct error *error);
-
-static int display(const struct watch *watch, const struct terminal *terminal, page_output *output, struct error *error)
+/* In a file or a pipe, all rows. */
+static int display(const struct watch *watch, struct error *error)
 {
+	struct terminal terminal = terminal_look();
 	char *text = NULL;
 	size_t length = 0;
 	FILE *page = open_memstream(&text, &length);
 
 	if (!page)
 		return error_set(error, "no memory");
-	int result = watch->draw(watch->subject, terminal, page, error);
+	terminal.rows = shown ? terminal.rows : TERMINAL_ENDLESS;
+	int result = watch->draw(watch->subject, &terminal, page, error);
 
 	if (fclose(page) != 0 && result == 0)
 		result = error_set(error, "no memory");
 	if (result == 0)
-		result = output(text, length, terminal, error);
+		result = shown ? screen_draw(text, &terminal, error) : terminal_write(text, length, error);
 	free(text);
 	return result;
 }
 
 /* --- a file or a pipe -------------------------------------------------------------------------------------------- */
-
-static int write_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
-{
-	(void)terminal;
-	return terminal_write(text, length, error);
-}
-
-static int write_next(const struct watch *watch, bool is_first, struct error *error)
-{
-	struct terminal terminal = terminal_look();
-	int result = is_first || watch->is_data ? 0 : terminal_write("\n", 1, error);
-
-	terminal.rows = TERMINAL_ENDLESS;
-	return result == 0 ? display(watch, &terminal, write_page, error) : -1;
-}
 
 static int watch_stream(const struct watch *watch, double seconds, bool once, struct error *error)
 {
@@ -61,8 +123,10 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 		result = event_wait_until(due, &watch->meanwhile, error);
 		if (result == 0)
 			result = watch->update(watch->subject, error);
+		if (result == 0 && !is_first && !watch->is_data)
+			result = terminal_write("\n", 1, error);
 		if (result == 0)
-			result = write_next(watch, is_first, error);
+			result = display(watch, error);
 		due = event_due_after(watch->is_measured ? event_now() : due, seconds);
 		is_first = false;
 	} while (result == 0 && !once);
@@ -70,19 +134,6 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 }
 
 /* --- one page after another, on the screen --------------------------------------------------------------------------- */
-
-static int draw_page(char *text, size_t length, const struct terminal *terminal, struct error *error)
-{
-	(void)length;
-	return screen_draw(text, terminal, error);
-}
-
-static int draw_on_screen(const struct watch *watch, struct error *error)
-{
-	struct terminal terminal = terminal_look();
-
-	return display(watch, &terminal, draw_page, error);
-}
 
 /* False if the keys, or that there are none any more, end it. */
 static bool take_keys(const struct watch *watch, const struct screen *screen)
@@ -110,7 +161,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 	int result = watch->is_measured ? 0 : watch->update(watch->subject, error);
 
 	if (result == 0)
-		result = draw_on_screen(watch, error);
+		result = display(watch, error);
 	while (result == 0 && goes_on) {
 		enum event event = event_wait(due, screen.signals, screen.keys, &watch->meanwhile);
 
@@ -125,7 +176,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 			due = event_due_after(due, seconds);
 		}
 		if (result == 0 && goes_on)
-			result = draw_on_screen(watch, error);
+			result = display(watch, error);
 	}
 	shown = NULL;
 	screen_close(&screen);

@@ -9,10 +9,17 @@
 #define NVTASKSET_TERMINAL_WATCH_H
 
 #include "base/error.h"
-#include "events.h"
 #include "terminal.h"
 
+#include <stdint.h>
 #include <stdio.h>
+
+/* What is done again and again during a wait; all zero is nothing. */
+struct meanwhile {
+	void (*act)(void *context);
+	void *context;
+	int64_t every_ms;
+};
 
 /* What is displayed. */
 struct watch {
@@ -34,5 +41,17 @@ int watch(const struct watch *watch, double seconds, bool once, struct error *er
 
 /* Whether a key or a signal waits for the display that is on the screen. */
 bool watch_is_wanted(void);
+
+/* --- for looks of others ----------------------------------------------------------------------------------------------- */
+
+/* Milliseconds since a fixed moment. */
+int64_t event_now(void);
+
+/* When the display after the one at `due` is due: `seconds` later, or `seconds` from now if that has passed already. */
+int64_t event_due_after(int64_t due, double seconds);
+
+/* Waits until then. If standard output has no reader any more, it ends as a write to a closed pipe would: by SIGPIPE, or
+ * by -1 with the reason if that is ignored. */
+int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
 
 #endif

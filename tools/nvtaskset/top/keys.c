@@ -10,8 +10,8 @@ static const struct {
 	const char *sequence; /* behind the escape character, as xterm and its kind send it */
 	int key;
 } sequences[] = {
-	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},  {"[C", KEY_RIGHT}, {"OC", KEY_RIGHT},
-	{"[D", KEY_LEFT},     {"OD", KEY_LEFT},    {"[5~", KEY_PAGE_UP},   {"[6~", KEY_PAGE_DOWN},
+	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},
+	{"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
 	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},   {"[4~", KEY_END},
 	{"[17~", KEY_F6},
 };
@@ -145,11 +145,9 @@ static bool take_command(struct view *view, int key, const struct model *model, 
 		sort_by(view, TOP_TIME);
 		break;
 	case '<':
-	case KEY_LEFT:
 		sort_by(view, view->sort + TOP_COLUMN_COUNT - 1);
 		break;
 	case '>':
-	case KEY_RIGHT:
 	case KEY_F6:
 		sort_by(view, view->sort + 1);
 		break;

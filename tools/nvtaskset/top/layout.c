@@ -86,13 +86,6 @@ static void draw_row(struct sheet *sheet, const struct table *table, size_t row,
 	end_line(sheet);
 }
 
-static void draw_rows(struct sheet *sheet, const struct table *table, const struct model *model, const struct view *view,
-                      size_t first, size_t count)
-{
-	for (size_t i = first; i < first + count && i < model->row_count; i++)
-		draw_row(sheet, table, i, model_matches(&model->rows[i], view->search));
-}
-
 /* --- the kernels of one program --------------------------------------------------------------------------------------- */
 
 static const struct column kernel_columns[] = {
@@ -441,7 +434,8 @@ static void draw_page(struct sheet *sheet, const struct model *model, const stru
 	if (view->is_help) {
 		draw_help(sheet, plan.rows + plan.kernels + plan.notes);
 	} else {
-		draw_rows(sheet, &table, model, view, first, plan.rows);
+		for (size_t i = first; i < first + plan.rows && i < model->row_count; i++)
+			draw_row(sheet, &table, i, model_matches(&model->rows[i], view->search));
 		if (plan.kernels > 0)
 			draw_kernels(sheet, model, view, first_of(model->kernel_count, view, kernels), kernels);
 		if (plan.notes > 0)

@@ -109,11 +109,6 @@ static void add_row(struct model *model, const struct row *row)
 	model->why_no_times = model->why_no_times ? model->why_no_times : row->why_no_times;
 }
 
-static bool is_of_user(const struct row *row, const struct view *view)
-{
-	return strncmp(row->process->user, view->user, strlen(view->user)) == 0;
-}
-
 int model_make(struct model *model, const struct activities *activities, const struct view *view, struct error *error)
 {
 	enum top_column sort = view->sort;
@@ -139,7 +134,7 @@ int model_make(struct model *model, const struct activities *activities, const s
 			continue;
 		row.shares = shares(&row, activities);
 		add_row(model, &row);
-		if (is_of_user(&row, view))
+		if (strncmp(row.process->user, view->user, strlen(view->user)) == 0)
 			model->rows[model->row_count++] = row;
 	}
 	describe_gpus(model, activities->gpus);
