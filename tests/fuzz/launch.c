@@ -13,7 +13,7 @@
 #include "driver/functions.h"
 #include "gpu/topology/topology.h"
 #include "launch/account/account.h"
-#include "launch/account/looking.h"
+#include "launch/account/timestamps.h"
 #include "launch/launch.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
