@@ -1,5 +1,6 @@
 #include "target.h"
 
+#include "attach/machine.h"
 #include "base/proc.h"
 
 #include <elf.h>

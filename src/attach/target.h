@@ -5,7 +5,6 @@
 #define NVTASKSET_ATTACH_TARGET_H
 
 #include "attach/image.h"
-#include "attach/machine.h"
 #include "attach/memory.h"
 #include "base/error.h"
 
