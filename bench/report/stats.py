@@ -150,8 +150,8 @@ def differences(one, other):
 
 
 def relative_differences(one, other):
-    """The same, in percent of the other's."""
-    return Measurement([(own - its) / its * 100] for own, its in pairs(one, other))
+    """The same, in percent of the other's. None of a round in which that is 0."""
+    return Measurement([(own - its) / its * 100] for own, its in pairs(one, other) if its != 0)
 
 
 def verdict(interval, least, most):

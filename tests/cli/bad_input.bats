@@ -18,27 +18,11 @@ load helpers
 	refuses "TPC 4294967297: this GPU has TPCs 0-65" nv -t 4294967297 true
 }
 
-@test "masks wider than the GPU" {
-	refuses "mask 40000000000000000: wider than the GPU, which has TPCs 0-65" nv 40000000000000000 true
-	run -0 nv 3ffffffffffffffff true
-	run -0 nv 0000000000000000000000000000000000000000000000000000000000000000000000001 true
-}
-
-@test "garbage lists" {
+# unit/tpcset.c has all that is none.
+@test "garbage lists and masks" {
 	refuses "3-1: the range runs backwards" nv -t 3-1 true
-	refuses "',2': a number was expected" nv -t 1,,2 true
-	refuses "'x': a number was expected" nv -t x true
-	refuses "'1-': the range has no end" nv -t 1- true
-	refuses "'1-4:0': the stride must be 1 or more" nv -t 1-4:0 true
-	refuses "' 1': a number was expected" nv -t " 1" true
 	refuses "'-1': a number was expected" nv -t -- -1 true
-	refuses "'': a number was expected" nv -t 1, true
-}
-
-@test "garbage masks" {
-	refuses "'xyz': not a hexadecimal mask; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs" nv xyz true
-	refuses "',': commas must separate groups of eight digits" nv , true
-	refuses "'1,2': commas must separate groups of eight digits" nv 1,2 true
+	refuses "mask 40000000000000000: wider than the GPU, which has TPCs 0-65" nv 40000000000000000 true
 	refuses "'0-7': not a hexadecimal mask; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs" nv 0-7 true
 }
 
@@ -172,16 +156,15 @@ load helpers
 	refuses "--attach: only with -p" nv --attach -t 0-7 true
 	refuses "--attach: not with -l; only with -p" nv --attach -l
 	refuses "--strict: only with a COMMAND" nvtaskset --strict -tp 3 $$
-	refuses "--strict: only with a COMMAND" nvtaskset --strict -p $$
 	refuses "--strict: not with -l; only with a COMMAND" nvtaskset --strict -l
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
-	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
-	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET and 'system enable'" nvtaskset --dry-run -l
 	refuses "--mps: not with -l; only with a COMMAND" nvtaskset --mps off -l
-	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl
+	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow --group=g; do
+		refuses "${option%=*}: not with -l; only with a COMMAND and -p" nvtaskset "$option" -l
+	done
 	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl 0-7
 	refuses "-g: not with -T; only with a COMMAND and -p" nvtaskset -Tg 2 ./app
 	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7

@@ -59,5 +59,5 @@ archived() { # FILE
 		function 80 name=8 instances=16 timed=24 total_ns=32 average_ns=40 median_ns=48 min_ns=56 max_ns=64 deviation_ns=72
 	END
 	[ "$(grep -c offsetof "$WORK/layout.c")" -eq 54 ]
-	"${CC:-cc}" -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
+	${CC:-cc} -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
 }

@@ -193,7 +193,6 @@ group g$$'s new TPC list: 8-15" ]
 	refuses "pid 4194304: no such process" nvtaskset -tp --group 4194304 0-7
 	refuses "'12': a group has no PID, as in 'nvtaskset -tp --group g 0-7'" nvtaskset -tp --group g 0-7 12
 	refuses "-a: not with --group: name a process instead" nvtaskset -atp --group g 0-7
-	refuses "--group: not with -l; only with a COMMAND and -p" nvtaskset -l --group g
 }
 
 @test "another user's group is not joined, and not changed; root changes it" {
@@ -269,20 +268,6 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(list_of "$child")" = 2-3 ]
 	nvtaskset -tp --group "g$$" 8-15
 	[ "$(list_of "$child")" = 8-15 ]
-}
-
-@test "a command that is killed while it joins keeps nobody out, and leaves nothing" {
-	start_as a --group "g$$" -t 0-7
-	for i in $(seq 40); do
-		nvtaskset --mps off --group "g$$" -t 0-7 sleep 60 >"$WORK/killed.$i" 2>&1 3>&- &
-		read -r -t "0.0$((i % 4))$((RANDOM % 10))" <>"$WORK/never" || true
-		kill -KILL "$!" 2>/dev/null
-		wait "$!" 2>/dev/null || true
-	done
-	start_as b --group "g$$" -t 0-7
-	nvtaskset -tp --group "g$$" 8-15
-	come_to 8-15 a b
-	[ "$(nvtaskset -l --json | jq --arg name "g$$" '[.groups[] | select(.name == $name)] | length')" -eq 1 ]
 }
 
 # --- by a file ---------------------------------------------------------------------------------------------------------
@@ -535,25 +520,6 @@ job" ]
 			[ "$status" -le 1 ] || { echo "$command: status $status"; cat "$WORK/answer"; false; }
 		done
 	done
-}
-
-@test "a file: between containers, TPCs are never given twice" {
-	needs_root
-	needs_namespaces --pid --fork --mount-proc
-	mkdir "$WORK/groups"
-	for i in $(seq 8); do
-		NVTASKSET_GROUP_FILE=$WORK/groups/job-$i unshare --pid --fork --mount-proc "$BUILD/nvtaskset" --mps off -n 8 \
-			"$BUILD/tests/programs/play" where >"$WORK/out.$i" 2>"$WORK/errors.$i" 3>&- &
-	done
-	wait
-	cat "$WORK"/errors.*
-	for i in $(seq 8); do
-		[ "$(cat "$WORK/out.$i")" = "$(nvtaskset -tp --group "$WORK/groups/job-$i" | sed 's/.*: //')" ]
-	done
-	# 64 TPCs, each of them once.
-	[ "$(each_of "$(cat "$WORK"/out.*)" | sort -u | wc -l)" -eq 64 ]
-	[ -e "$WORK/groups/.nvtaskset-lock" ]
-	[ "$(find "$WORK/groups" -type f | wc -l)" -eq 9 ]
 }
 
 # --- what is shown -------------------------------------------------------------------------------------------------------

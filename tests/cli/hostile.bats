@@ -133,18 +133,3 @@ group_file_of() { # PID
 	wait_until [ -s "$WORK/theirs" ]
 	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
 }
-
-boards_of() { # PID
-	local file
-	for file in /proc/"$1"/fd/*; do
-		[[ "$(readlink "$file")" != *nvtaskset-board* ]] || stat -L -c %i "$file"
-	done
-}
-
-@test "root's programs go to no user's board" {
-	play board
-	start_root --priority 80 -t 0-3
-	has_board() { [ -n "$(boards_of "$root")" ]; }
-	wait_until has_board
-	[ "$(boards_of "$root")" != "$(boards_of "$hostile")" ]
-}

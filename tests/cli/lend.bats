@@ -57,9 +57,6 @@ start_side_by_side() { # options and SET -- steps
 	refuses "--borrow=: an empty list: name at least one TPC" nvtaskset --borrow= -t 0-7 true
 	refuses "--lend: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --lend -t 0-7 true
 	refuses "--borrow: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --borrow -t 0-7 true
-	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
-		nvtaskset --lend --weight 200 -t 0-7 true
-	refuses "--lend: not with -l; only with a COMMAND and -p" nvtaskset --lend -l
 	start_playing -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --lend: TPCs are lent under MPS only, and this program takes turns; start it with --mps on" \
 		nvtaskset -p --lend "$PROGRAM"

@@ -289,7 +289,7 @@ write_example() { # LINE FILE
 	[[ "$(python3 kernels.py "${started[0]}")" =~ ^[1-9][0-9]*\ [0-9]+$ ]]
 	write_example '    struct nvtaskset_watcher *watcher;' busy.c
 	# shellcheck disable=SC2046
-	"${CC:-cc}" -Wall -Wextra -Werror -o busy busy.c $(pkg-config --cflags --libs nvtaskset)
+	${CC:-cc} -Wall -Wextra -Werror -o busy busy.c $(pkg-config --cflags --libs nvtaskset)
 	./busy "${started[0]}" >said
 	watches said
 	write_example '    watcher.look(1)' busy.py

@@ -191,16 +191,6 @@ value() { # NAME [LABEL=VALUE]…
 	[[ "$output" == *"nvtaskset: file: No space left on device" ]]
 }
 
-@test "a limit of a file's size: the file stays as it was, and nothing is left" {
-	cd "$WORK"
-	mkdir limited
-	echo old >limited/file
-	run bash -c 'ulimit -f 0; nvtaskset metrics --output limited/file 2>&1 | cat'
-	[ "$output" = "nvtaskset: limited/file: File too large" ]
-	[ "$(cat limited/file)" = old ]
-	[ "$(ls -A limited)" = file ]
-}
-
 @test "standard output that cannot be written" {
 	run -1 bash -c 'nvtaskset metrics 2>&1 >/dev/full'
 	[[ "$output" == *"nvtaskset: standard output: No space left on device" ]]

@@ -75,8 +75,6 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "--policy prt,ht: prt and ht say who goes first: choose one" nvtaskset -p --policy prt,ht 1
 	refuses "--policy ht,pe,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,pe,ht -t 0-7 true
 	refuses "--policy pe,ht,pe: pe is there twice" nvtaskset --policy pe,ht,pe -t 0-7 true
-	refuses "--policy: not with -l; only with a COMMAND and -p" nvtaskset --policy ht -l
-	refuses "--policy: only with a COMMAND and -p" nvtaskset top --policy ht
 }
 
 @test "refused: where nothing is held back" {
@@ -86,8 +84,6 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	done
 	refuses "--policy: launches are held back under MPS only; leave it out, or use --mps on" \
 		nvtaskset --mps off --policy ht --priority 80 -t 0-7 true
-	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
-		nvtaskset --policy ht --priority 80 --weight 200 -t 0-7 true
 }
 
 @test "refused: a program, or a member of a group, that takes turns" {

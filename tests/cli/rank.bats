@@ -134,17 +134,11 @@ ranks() { # [PID]
 	for text in 0 10001 -1 x "" 1e3; do
 		refuses "--weight $text: must be 1-10000" nvtaskset -p --weight "$text" 1
 	done
-	for mode in on auto; do
+	for options in "--mps on" "--mps auto --priority 80" "--mps on --quota 30%" "--policy ht --priority 80" --lend; do
+		# shellcheck disable=SC2086 # several words
 		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
-			nvtaskset --mps "$mode" --weight 200 -t 0-7 true
-		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
-			nvtaskset --priority 80 --weight 200 --mps "$mode" -t 0-7 true
+			nvtaskset $options --weight 200 -t 0-7 true
 	done
-	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
-		nvtaskset --mps on --weight 200 --quota 30% -t 0-7 true
-	refuses "--priority: not with -l; only with a COMMAND and -p" nvtaskset --priority 80 -l
-	refuses "--weight: not with -T; only with a COMMAND and -p" nvtaskset --weight 80 -T
-	refuses "--weight: only with a COMMAND and -p" nvtaskset --weight 80 top
 	for option in --quota=30% --priority=80 --weight=200; do
 		refuses "--memory: only MPS sees to it, and ${option%=*} runs without: choose one" nvtaskset --memory 2G "$option" -t 0-7 true
 	done

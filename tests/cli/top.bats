@@ -5,8 +5,6 @@ load helpers
 OWN_GPUS=yes
 load playing
 
-enter=$'\e[?1049h\e[?25l\e[?7l'
-leave=$'\e[?7h\e[?25h\e[?1049l'
 headings=$'GPU TPCS \e[1;4mBUSY%'
 
 # The last frame that was drawn, without sequences.
@@ -153,19 +151,6 @@ sees_kernels() {
 }
 
 # --- on a terminal -----------------------------------------------------------------------------------------------------
-
-@test "the alternate screen is entered and left, and 'q' ends it" {
-	start_program -t 0-7
-	on_terminal 300x24 see "demo/where" see "demo/where" type q -- nvtaskset top --delay 0.1
-	[ "$output" = "status 0, terminal as before" ]
-	[[ "$OUTPUT" == "$enter"*"$leave" ]]
-	# Every frame is written over the one before, at once.
-	[[ "$OUTPUT" != *$'\e[2J'* ]]
-	[ "$(grep -o $'\e\[?2026h' <<<"$OUTPUT" | wc -l)" -eq "$(grep -o $'\e\[?2026l' <<<"$OUTPUT" | wc -l)" ]
-	last_frame >"$WORK/frame"
-	[ "$(wc -l <"$WORK/frame")" -eq 24 ]
-	[[ "$(tail -n 1 "$WORK/frame")" == "q quit  ? help"* ]]
-}
 
 # As by Ctrl-S.
 @test "a signal ends it also where the terminal takes nothing" {

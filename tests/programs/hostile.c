@@ -5,7 +5,6 @@
  * does nothing more.
  */
 #include "base/shared_file.h"
-#include "state/board/layout.h"
 #include "state/handle.h"
 #include "state/kernels/timestamps_layout.h"
 #include "state/segment/layout.h"
@@ -317,16 +316,6 @@ static void trick_names(char **arguments)
 	}
 }
 
-static void trick_board(char **arguments)
-{
-	struct board_file board;
-	struct error error;
-
-	(void)arguments;
-	if (board_file_make(&board, &error) < 0)
-		errx(1, "%s", error.reason);
-}
-
 int main(int count, char **arguments)
 {
 	static const struct {
@@ -335,7 +324,7 @@ int main(int count, char **arguments)
 		int arguments;
 	} tricks[] = {
 		{"environ", trick_environ, 1}, {"unmapped", trick_unmapped, 0}, {"claim", trick_claim, 2}, {"read", trick_read, 1},
-		{"silent", trick_silent, 1},   {"open", trick_open, 2},         {"lock", trick_lock, 1},   {"board", trick_board, 0}, {"many", trick_many, 2},
+		{"silent", trick_silent, 1},   {"open", trick_open, 2},         {"lock", trick_lock, 1},   {"many", trick_many, 2},
 		{"damaged", trick_damaged, 0}, {"names", trick_names, 0},
 	};
 	size_t trick = 0;

@@ -73,6 +73,9 @@ class Comparisons(unittest.TestCase):
         low, high = stats.differences(one, other).interval(50)
         self.assertTrue(0.9 < low < high < 1.1, (low, high))
 
+    def test_what_is_nothing_has_no_percents(self):
+        self.assertEqual(stats.relative_differences({1: [3], 2: [3]}, {1: [0], 2: [2]}).ordered, [50])
+
     def test_a_ratio_has_the_uncertainty_of_both(self):
         sides = normal(5, 20, 50, 0, 5), normal(6, 20, 50, 0, 5), 50
         value, (low, high) = stats.ratio(*sides), stats.ratio_interval(*sides)

@@ -108,6 +108,27 @@ TEST(two_places)
 	assert_int_equal(in_more(length, 5 * MS), 3 * MS);
 }
 
+/* What was too long for once is tried again in the next turn. If it is too long then as well, it rests. */
+TEST(late_for_once)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 4 * MS, false);
+	run(length, LENGTH_MORE, 2 * MS, true);
+	run(length, LENGTH_MORE, 6 * MS, true);
+	assert_int_equal(in_more(length, 3 * MS), 6 * MS);
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
+	assert_true(is_new);
+	assert_true(begins(length, LENGTH_MORE, true));
+	now += 6 * MS;
+	measure_look(&measure, 4, 0, OPEN);
+	atomic_fetch_add(&lengths_turn, 7);
+	assert_int_equal(in_more(length, 3 * MS), 6 * MS);
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
+}
+
 /* The longest of four. An end that is seen late says only what is longer than what is known. */
 TEST(of_late)
 {

@@ -7,7 +7,7 @@
 
 #define LENGTHS 1024
 #define NEAR 4 /* places where a key may be */
-#define TURNS 8 /* until what was too long is tried again */
+#define TURNS 8 /* until what was too long when it was tried is tried again */
 
 /* The end was seen in time if it was within this, or this part of the length; and a measurement is given up after so long. */
 #define CLOSE_NS UINT64_C(10000)
@@ -92,12 +92,19 @@ uint64_t lengths_longest(const struct length *length, enum length_place place)
 	return longest;
 }
 
+/* One that was short enough before may have been late for once. */
+static bool may_be_tried(const struct length *length)
+{
+	bool is_alone = atomic_load_explicit(&length->places[LENGTH_MORE].ns[1], memory_order_relaxed) == 0;
+
+	return age(length, LENGTH_MORE) >= (is_alone ? TURNS : 1);
+}
+
 /* Where nothing is known, it asks for it once in each turn, but for the one in which it came. */
 uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new)
 {
 	uint64_t in_part = lengths_longest(length, LENGTH_PART), ns = lengths_longest(length, LENGTH_MORE);
-	uint32_t turns = age(length, LENGTH_MORE);
-	bool is_tried = more > 0 && (ns == 0 ? turns > 0 : ns > limit && turns >= TURNS);
+	bool is_tried = more > 0 && (ns == 0 ? age(length, LENGTH_MORE) > 0 : ns > limit && may_be_tried(length));
 	bool is_known = atomic_load_explicit(&length->waits_for_others, memory_order_relaxed);
 
 	if (is_tried)

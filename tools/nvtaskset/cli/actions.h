@@ -1,5 +1,6 @@
 /*
- * The actions of the command (options.h). They return its exit status, with the reason if it is not 0; -1 stands for EXIT_FAILURE: nothing has changed.
+ * The actions of the command (options.h). They return its exit status, with the reason if it is not 0; -1 stands for
+ * EXIT_FAILURE: nothing has changed.
  */
 #ifndef NVTASKSET_CLI_ACTIONS_H
 #define NVTASKSET_CLI_ACTIONS_H

@@ -228,9 +228,9 @@ int activities_look(struct activities *activities, const struct topology_list *g
 	return result;
 }
 
-void activities_keep_up(struct activities *activities)
+void activities_keep_up(void *activities)
 {
-	watched_take(&activities->watched);
+	watched_take(&((struct activities *)activities)->watched);
 }
 
 void activities_free(struct activities *activities)

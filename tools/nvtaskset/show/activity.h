@@ -56,8 +56,9 @@ struct activities {
 int activities_look(struct activities *activities, const struct topology_list *gpus, struct error *error);
 void activities_free(struct activities *activities);
 
-/* To be called every MONITOR_TAKE_MS between two looks that measure times: programs remember no more than that. */
-void activities_keep_up(struct activities *activities);
+/* To be called every MONITOR_TAKE_MS between two looks that measure times: programs remember no more than that. A
+ * function of a struct meanwhile. */
+void activities_keep_up(void *activities);
 
 /* The same process on the same GPU; NULL if it is not there. */
 const struct row *activities_find(const struct activities *activities, const struct process *process,

@@ -134,17 +134,10 @@ struct subject {
 	bool json, again;
 };
 
-static void keep_up(void *context)
-{
-	struct subject *subject = context;
-
-	activities_keep_up(&subject->activities);
-}
-
 /* Looks, and with --busy again a sample later. */
 static int take_looks(struct subject *subject, struct error *error)
 {
-	const struct meanwhile meanwhile = {.act = keep_up, .context = subject, .every_ms = MONITOR_TAKE_MS};
+	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities, .every_ms = MONITOR_TAKE_MS};
 	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 

@@ -151,7 +151,8 @@ int environment_set(const struct environment *environment, struct error *error)
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
 	    /* An nvtaskset that started this one may have set it, with other GPUs. */
-	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 || put_first(&search_path, environment->directory, error) < 0)
+	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 ||
+	    put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;

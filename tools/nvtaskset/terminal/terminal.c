@@ -13,11 +13,6 @@
 #define COLUMNS_DEFAULT 80
 #define ROWS_DEFAULT 24
 
-void terminal_use_locale(void)
-{
-	setlocale(LC_CTYPE, "");
-}
-
 static const char *environment(const char *name)
 {
 	const char *value = getenv(name);
@@ -50,6 +45,8 @@ static void measure(struct terminal *terminal)
 struct terminal terminal_look(void)
 {
 	const char *name = environment("TERM");
+
+	setlocale(LC_CTYPE, "");
 	struct terminal terminal = {
 		.is_terminal = isatty(STDOUT_FILENO),
 		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,

@@ -26,10 +26,9 @@ struct terminal {
 
 #define TERMINAL_ENDLESS (~0u)
 
-/* Examines standard output. To be called for each display, since windows change their size. Before the first call,
- * terminal_use_locale must have been called. */
+/* Examines standard output. To be called for each display, since windows change their size. Sets the locale of
+ * characters. */
 struct terminal terminal_look(void);
-void terminal_use_locale(void);
 
 /* Whether to draw with lines and dots: only on a UTF-8 terminal. Files and pipes get ASCII. */
 static inline bool terminal_draws(const struct terminal *terminal)

@@ -205,7 +205,6 @@ int action_top(const struct options *options, struct error *error)
 
 	subject.options = options;
 	subject.activities.measures_times = true;
-	terminal_use_locale();
 	if (options->pid && parse_pid(&subject.activities.kernels_of, options->pid, error) < 0)
 		return -1;
 	/* Without topologies, the bus id names the GPU. */
