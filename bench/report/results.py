@@ -354,18 +354,15 @@ def most(table):
 
 def lent(table):
     """Of the table lending_rate: what the neighbour did in each round, in % of the mean of its rates on the whole GPU and in its half,
-    for as long as the decoding pauses and works."""
-    rates = {(row["mechanism"], row["pattern"], row["neighbour"]): 0.0 for row in table.rows}
-    own = [row for row in table.rows if row["whose"] == "neighbour"]
-    for key, rows in groups(own, "mechanism", "pattern", "neighbour").items():
-        rates[key] = mean(rows, "rate")
+    for as long as the decoding was at work, by its own rate with fixed halves, and paused."""
+    rates = {key: mean(rows, "rate") for key, rows in groups(table.rows, "mechanism", "pattern", "neighbour", "whose").items()}
     found = []
-    for row in own:
-        busy, slash, idle = row["pattern"].partition("/")
-        if slash and row["mechanism"] != "whole":
-            part = float(idle) / (float(busy) + float(idle))
-            due = part * rates["whole", "steady", row["neighbour"]] + (1 - part) * rates["fixed", "steady", row["neighbour"]]
-            where = {column: row[column] for column in ("round", "mechanism", "pattern", "neighbour")}
+    for row in table.rows:
+        where = {column: row[column] for column in ("round", "mechanism", "pattern", "neighbour")}
+        if row["whose"] == "neighbour" and "/" in row["pattern"]:
+            busy = rates["fixed", row["pattern"], row["neighbour"], "decode"] / rates["fixed", "steady", row["neighbour"], "decode"]
+            half = rates["fixed", "steady", row["neighbour"], "neighbour"]
+            due = busy * half + (1 - busy) * rates["whole", "steady", row["neighbour"], "neighbour"]
             found.append({**where, "percent": row["rate"] / due * 100})
     return found
 
@@ -385,6 +382,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "quota_progress": ("quota", progress), "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
+           "priority_all_kept": ("priority_all", kept(["kernel_ms"], mechanism="alone")),
            "held_priority_kept": ("held_priority", kept([], mechanism="alone")), "held_priority_most": ("held_priority", most),
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),

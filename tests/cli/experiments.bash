@@ -58,7 +58,7 @@ have_columns() {
 	local file number values
 	while read -r file number values; do
 		echo "$file.csv $number: $(column "$WORK/results/$file.csv" "$number")"
-		[ "$(column "$WORK/results/$file.csv" "$number")" = "$values" ]
+		[ "$(column "$WORK/results/$file.csv" "$number")" = "$values" ] || return 1
 	done
 }
 

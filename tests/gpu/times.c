@@ -35,6 +35,7 @@ static struct seen {
 	uint64_t kernels, timed, lost, busy_ns, tpc_ns, span_ns, error_ns;
 	uint32_t gaps;
 	bool is_known, is_presence;
+	bool was_late; /* the lease had ended before a take: this machine was so slow; what was launched meanwhile is lost */
 	uint64_t instances[2]; /* of last, nothing or where */
 	struct durations durations[2];
 } seen;
@@ -90,8 +91,6 @@ static void add(const struct monitor_times *times)
 	}
 }
 
-/* The lease had ended before the last take: this machine was so slow. What was launched meanwhile is lost, then. */
-static bool was_late;
 static uint64_t taken_at;
 
 static void take(void)
@@ -100,7 +99,7 @@ static void take(void)
 	uint64_t before_that = taken_at;
 
 	taken_at = process_clock_ns();
-	was_late = taken_at - before_that >= LEASE_NS;
+	seen.was_late = seen.was_late || taken_at - before_that >= LEASE_NS;
 	assert_done(monitor_take(look, &times, &error));
 	add(&times);
 }
@@ -260,6 +259,8 @@ static bool is_right(const struct load *load)
 	atomic_store(&is_watching, false);
 	pthread_join(watcher, NULL);
 	take_until(load->kernels);
+	if (seen.was_late)
+		return false;
 
 	double sum = (double)read_looks(load->kernels, &own), changes = load->kernels;
 
@@ -626,7 +627,7 @@ TEST(nodes_take_turns)
 	while (!all_have_times() && time(NULL) < patience) {
 		replay(exec);
 		replays++;
-		if (was_late) {
+		if (seen.was_late) {
 			was_ever_late = true;
 			replay_until_known(exec);
 			memset(&seen, 0, sizeof seen);
@@ -655,20 +656,29 @@ TEST(a_graph_loses_its_cells_to_others)
 	enum { HALF = TIMESTAMPS_NODES / 2 - 1 };
 	CUgraphExec execs[] = {make_long_graph(HALF, 0), make_long_graph(HALF, 0), make_long_graph(HALF, 0)};
 
+	struct seen at_once, later;
+	time_t patience = time(NULL) + PATIENCE_SECONDS;
+
 	begin();
-	for (int i = 0; i < 3; i++)
-		replay_until_known(execs[i]);
-	memset(&seen, 0, sizeof seen);
-	replay(execs[0]);
+	do {
+		for (int i = 0; i < 3; i++)
+			replay_until_known(execs[i]);
+		memset(&seen, 0, sizeof seen);
+		replay(execs[0]);
+		at_once = seen;
+		memset(&seen, 0, sizeof seen);
+		usleep(20000);
+		take();
+		later = seen;
+	} while ((at_once.was_late || later.was_late) && time(NULL) < patience);
+	if ((at_once.was_late || later.was_late) && gpu_is_simulated())
+		gpu_skip("a launch takes longer here than a lease");
 	/* It has its next turn only after a second. */
-	assert_true(seen.lost == 0 || seen.lost == HALF);
-	assert_true(seen.is_known || seen.lost == HALF);
-	assert_int_equal(seen.instances[0], HALF - seen.lost);
-	memset(&seen, 0, sizeof seen);
-	usleep(20000);
-	take();
-	assert_true(seen.is_known);
-	assert_int_equal(seen.busy_ns, 0);
+	assert_true(at_once.lost == 0 || at_once.lost == HALF);
+	assert_true(at_once.is_known || at_once.lost == HALF);
+	assert_int_equal(at_once.instances[0], HALF - at_once.lost);
+	assert_true(later.is_known);
+	assert_int_equal(later.busy_ns, 0);
 	replay_until_known(execs[0]);
 	assert_int_equal(seen.instances[0], HALF);
 	for (int i = 0; i < 3; i++)

@@ -39,6 +39,9 @@ static struct row row_after(const struct process *before, const struct process *
 	struct activities then = {.gpus = &none, .span = span};
 
 	assert_int_equal(add_process(&then, now, &first, &error), 0);
+	assert_int_equal(then.count, 1);
+	if (!then.list)
+		abort(); /* clang-tidy does not know that the assertion ends the test */
 	row = then.list[0];
 	free(first.list);
 	free(then.list);

@@ -300,7 +300,9 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
-	memcpy(targets->before, targets->revisions, targets->count * sizeof *targets->before);
+	/* There may be none: then these are NULL, which memcpy forbids. */
+	for (size_t i = 0; i < targets->count; i++)
+		targets->before[i] = targets->revisions[i];
 	int result = changes ? change(subject, wanted, error) : 0;
 
 	if (result == 0 && (targets_read(targets, error) < 0 || report(subject, chosen, changes, error) < 0))
