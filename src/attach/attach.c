@@ -8,12 +8,12 @@
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "base/clock.h"
+#include "base/proc.h"
 #include "state/segment/find.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -132,10 +132,7 @@ static int try_for_a_while(pid_t pid, const struct task *task, struct attach_rep
  * with the reason. */
 static int lock_process(pid_t pid, struct error *error)
 {
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = proc_open(pid, "", O_RDONLY | O_DIRECTORY);
 
 	if (directory < 0)
 		return target_explain(pid, errno, error);
@@ -163,7 +160,7 @@ static int load_locked(pid_t pid, const char *path, const char *argument, struct
 		return -1;
 	const struct task task = {.room = library_room(&library), .run = load, .library = &library};
 
-	result = library_check_limits(&library, pid, error);
+	result = target_check_file_limit(pid, "our library", library.size, error);
 	if (result == 0)
 		result = try_for_a_while(pid, &task, report, error);
 	free(library.content);

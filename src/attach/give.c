@@ -7,25 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 /* --- preparing ---------------------------------------------------------------------------------------------------- */
-
-/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
-static int check_limit(pid_t pid, struct error *error)
-{
-	uint64_t limit = target_file_limit(pid);
-
-	return limit >= sizeof(struct segment_memory)
-	               ? 0
-	               : error_set(error, "pid %d: its limit for files is %" PRIu64 " bytes, and a partition takes %zu: prlimit "
-	                                  "--pid %d --fsize=unlimited", (int)pid, limit, sizeof(struct segment_memory),
-	                           (int)pid);
-}
 
 int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error)
 {
@@ -48,7 +35,7 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	gift->room.content.group = group;
 	gift->room.content.group_descriptor = (uint64_t)descriptor;
 	segment_prepare(&gift->room.content, identity_of(pid), &revision);
-	return check_limit(pid, error);
+	return target_check_file_limit(pid, "a partition", sizeof(struct segment_memory), error);
 }
 
 /* --- in the process ------------------------------------------------------------------------------------------------- */

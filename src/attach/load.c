@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -73,16 +72,6 @@ int library_read(struct library *library, const char *path, struct error *error)
 	if (result == 0)
 		library->size = loaded_size(library);
 	return result < 0 ? error_set_errno(error, "%.200s", path) : 0;
-}
-
-int library_check_limits(const struct library *library, pid_t pid, struct error *error)
-{
-	uint64_t limit = target_file_limit(pid);
-
-	return library->size <= limit ? 0
-	                              : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), "
-	                                                 "and our library has %zu: run 'prlimit --pid %d --fsize=unlimited'",
-	                                          (int)pid, limit, library->size, (int)pid);
 }
 
 /* --- the thread's room --------------------------------------------------------------------------------------------- */

@@ -19,9 +19,6 @@ struct library {
 /* Reads the file's content and size. -1 with the reason; on success, the caller frees the content. */
 int library_read(struct library *library, const char *path, struct error *error);
 
-/* Whether the process's limits allow such a file. -1 with the reason: the kernel would end the process (SIGXFSZ). */
-int library_check_limits(const struct library *library, pid_t pid, struct error *error);
-
 /* The bytes of room that the borrowed thread needs for it (borrowed_open). */
 size_t library_room(const struct library *library);
 

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,11 +55,7 @@ static int parse_map(struct memory *memory)
 
 static int read_map(struct memory *memory, pid_t pid)
 {
-	char path[64];
-	int result = -1;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	int file = proc_open(pid, "maps", O_RDONLY), result = -1;
 
 	if (file >= 0) {
 		memory->text = read_all(file);
@@ -72,11 +67,7 @@ static int read_map(struct memory *memory, pid_t pid)
 
 int memory_open(struct memory *memory, pid_t pid)
 {
-	char path[64];
-
-	*memory = (struct memory){.file = -1};
-	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	memory->file = open(path, O_RDWR | O_CLOEXEC);
+	*memory = (struct memory){.file = proc_open(pid, "mem", O_RDWR)};
 	if (memory->file < 0 || read_map(memory, pid) < 0) {
 		int saved = errno;
 

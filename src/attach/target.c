@@ -1,10 +1,10 @@
 #include "target.h"
 
+#include "attach/machine.h"
 #include "base/proc.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static int check_filters(struct target *target, struct error *error)
 	return 0;
 }
 
-uint64_t target_file_limit(pid_t pid)
+int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error)
 {
 	char text[LIMITS_TEXT];
 	uint64_t limit = UINT64_MAX;
@@ -95,7 +95,11 @@ uint64_t target_file_limit(pid_t pid)
 	/* Not for "unlimited". */
 	if (line)
 		sscanf(line, "\nMax file size %" SCNu64, &limit);
-	return line ? limit : 0;
+	return line && size <= limit
+	               ? 0
+	               : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), and %s has %zu: "
+	                                  "run 'prlimit --pid %d --fsize=unlimited'",
+	                           (int)pid, line ? limit : 0, what, size, (int)pid);
 }
 
 static int check_state(pid_t pid, struct error *error)
@@ -122,17 +126,11 @@ static int check_state(pid_t pid, struct error *error)
 
 static int check_program(pid_t pid, struct error *error)
 {
-	char path[64];
 	unsigned char start[EI_CLASS + 1] = {0};
+	ssize_t got = proc_read(start, sizeof start, "/proc/%d/exe", (int)pid);
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (file < 0)
+	if (got < 0)
 		return target_explain(pid, errno, error);
-	ssize_t got = read(file, start, sizeof start);
-
-	close(file);
 	if (got == sizeof start && start[EI_CLASS] == ELFCLASS32)
 		return error_set(error, "pid %d: is a 32-bit program, which cannot use this driver", (int)pid);
 	return 0;

@@ -5,7 +5,6 @@
 #define NVTASKSET_ATTACH_TARGET_H
 
 #include "attach/image.h"
-#include "attach/machine.h"
 #include "attach/memory.h"
 #include "base/error.h"
 
@@ -33,9 +32,9 @@ struct target {
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 
-/* The size of the largest file that the process may write, in bytes; UINT64_MAX if there is no limit, 0 if it
- * cannot be read. */
-uint64_t target_file_limit(pid_t pid);
+/* Whether the process may write a file of this size, or else the kernel would end it (SIGXFSZ). -1 with the reason, which says
+ * `what` the file is. */
+int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error);
 
 /* Sets the reason for a failure with this errno, with the command to run if one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);

@@ -6,7 +6,6 @@
 #define NVTASKSET_MEMFD_FIND_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* The link that /proc/PID/fd shows for a memfd with this name. */
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"

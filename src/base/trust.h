@@ -11,7 +11,6 @@
 #include "error.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 enum trust {

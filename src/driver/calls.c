@@ -42,15 +42,8 @@ struct instantiate_arguments {
 #define KINDS(name, number, kinds) [number] = (kinds),
 const uint16_t calls_kinds[CALLS_MAX] = {CALLS(KINDS)};
 
-static bool is_cooperative(int id)
-{
-	return calls_are(id, CALLS_COOPERATIVE);
-}
-
-static bool has_config(int id)
-{
-	return calls_are(id, CALLS_BY_CONFIG);
-}
+CALLS_ARE(is_cooperative, CALLS_COOPERATIVE)
+CALLS_ARE(has_config, CALLS_BY_CONFIG)
 
 #define ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
 

@@ -16,7 +16,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* The driver's table of SMs has 512 rows (facts.md, "Topology"): with two SMs in a TPC, 256 TPCs. */

@@ -177,7 +177,7 @@ void monitor_clocks_compare_closely(struct monitor *monitor);
 
 void monitor_graphs_launched(struct monitor *monitor, const struct watched_event *event);
 
-/* What times_estimate wants to know of graphs before a kernel that has ended. */
+/* What times_add wants to know of graphs before a kernel that has ended. */
 void monitor_graphs_before(struct monitor *monitor, const struct watched_event *event, struct times_kernel *kernel);
 
 void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring);

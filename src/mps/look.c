@@ -183,8 +183,8 @@ unsigned int mps_capacity(unsigned int connections)
 	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
 }
 
-/* The user's own setting for all programs is kept, if it is a number that CUDA would accept. */
-unsigned int mps_connections(const struct mps_request *request)
+/* How many channels a program gets. The user's own setting for all programs is kept, if it is a number that CUDA would accept. */
+static unsigned int connections_of(const struct mps_request *request)
 {
 	const char *text = getenv(MPS_CONNECTIONS_ENVIRONMENT);
 	unsigned int connections = request->connections;
@@ -225,7 +225,7 @@ int mps_look(const struct mps_request *request, struct mps_status *status, char 
 {
 	memset(status, 0, sizeof *status);
 	snprintf(status->pipe_directory, sizeof status->pipe_directory, "%s", pipe_directory());
-	status->connections = mps_connections(request);
+	status->connections = connections_of(request);
 	status->capacity = mps_capacity(status->connections);
 	if (request->mode == MPS_OFF)
 		return 0;

@@ -89,9 +89,6 @@ int mps_explain(int result, const char *control, const struct mps_status *status
  * server has a limited number of them (facts.md, "MPS"; the paper, section 5; hardware.md). If there is one
  * client too many, it fails when it makes its context, with an error that does not say why. So we count first. */
 
-/* How many channels a program gets: from its request, or from the environment. */
-unsigned int mps_connections(const struct mps_request *request);
-
 /* How many clients a server has room for on one GPU, if each takes `connections` channels. Measured on an H200, driver
  * 580.159, for 1, 2, 3, 4, 8, 12, 16 and 32. */
 unsigned int mps_capacity(unsigned int connections);

@@ -2,7 +2,6 @@
  * The library in a process that was already running: nvtaskset --attach has loaded it and calls nvtaskset_attached on a
  * borrowed thread. Errors are returned, and the command reports them; the program prints nothing about them.
  */
-#include "attach/attach.h"
 #include "base/driver_names.h"
 #include "base/log.h"
 #include "shim.h"

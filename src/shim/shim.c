@@ -22,6 +22,7 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
+#include "state/kernels/timestamps.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
 
@@ -144,7 +145,7 @@ static void on_subscribed(void)
 
 static void on_module_loaded(const void *cubin, size_t size)
 {
-	timestamps_functions_changed();
+	timestamps_forget_names();
 	if (cubin_launches_kernels(cubin, size))
 		violation_note(SEGMENT_LAUNCHED_BY_KERNELS);
 	control_module_loaded(cubin, size);

@@ -365,7 +365,7 @@ has_the_list() { # pid list
 	start_shell_with sleep 'sleep 60'
 	prlimit --pid "$child" --fsize=4096:unlimited
 	run -1 nvtaskset --attach -tp 9 "$child"
-	[[ "$output" == "nvtaskset: pid $child: its limit for files is 4096 bytes, and a partition takes "*": prlimit --pid $child --fsize=unlimited" ]]
+	[[ "$output" == "nvtaskset: pid $child: may write files of 4096 bytes at most (RLIMIT_FSIZE), and a partition has "*": run 'prlimit --pid $child --fsize=unlimited'" ]]
 	prlimit --pid "$child" --fsize=unlimited --nofile=3
 	run -1 nvtaskset --attach -tp 9 "$child"
 	[[ "$output" == "nvtaskset: pid $child: it cannot be given a partition: Too many open files" ]]

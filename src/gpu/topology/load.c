@@ -45,16 +45,11 @@ const char *topology_named_file(void)
 	return path && *path ? path : NULL;
 }
 
-static int load_file_or_driver(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
+int topology_load_file_or_driver(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	const char *path = topology_named_file();
 
 	return path ? load_file(list, path, error) : topology_load_rm(wanted, list, error);
-}
-
-int topology_load_file_or_driver(struct topology_list *list, struct error *error)
-{
-	return load_file_or_driver(NULL, list, error);
 }
 
 /* --- from the cache ------------------------------------------------------------------------------------------- */
@@ -150,7 +145,7 @@ int load_fallback(const char *root, int failure, struct topology_list *list, str
 int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""};
-	int result = load_file_or_driver(wanted, list, &why);
+	int result = topology_load_file_or_driver(wanted, list, &why);
 
 	if (result < 0 && !topology_named_file())
 		result = load_fallback("", result, list, &why);

@@ -126,7 +126,7 @@ int topology_load_wanted(const struct topology_wanted *wanted, struct topology_l
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci);
 
 /* Uses only the first two sources, with which a measurement can be compared. */
-int topology_load_file_or_driver(struct topology_list *list, struct error *error);
+int topology_load_file_or_driver(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
 /* Asks the kernel driver for the wanted GPUs, or for all (NULL), without root, CUDA or a kernel module of ours
  * (facts.md, "Topology"). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, also below 0, if the driver answers that

@@ -28,11 +28,6 @@ bool timestamps_are_on(void)
 	return is_on;
 }
 
-void timestamps_functions_changed(void)
-{
-	timestamps_forget_names();
-}
-
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
 /* The words of a stream's line take turns (hardware.md, "Releases"). */

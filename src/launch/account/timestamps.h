@@ -30,9 +30,6 @@ bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct
 /* What timestamps call a stream, perhaps one that every context has (driver/cuda.h). */
 uint64_t timestamps_stream(const struct frame *frame, CUstream stream);
 
-/* Functions may have gone, and others may get their handles. */
-void timestamps_functions_changed(void);
-
 /* For graphs: whether a release can be added; has the function's name written, once; adds the release, which writes to
  * this cell. */
 bool timestamps_can_write(const struct launch *launch);

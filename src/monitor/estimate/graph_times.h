@@ -104,7 +104,7 @@ uint64_t replays_drop(struct replays *replays, uint64_t number);
 /* What was learnt of the instance that was launched; NULL: nothing. */
 typedef const struct node_order *graphs_before_order(void *data, const struct timestamps_event *graph);
 
-/* Writes for a kernel that has ended what times_estimate wants to know of graphs before it. */
+/* Writes for a kernel that has ended what times_add wants to know of graphs before it. */
 void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ring, const struct timestamps_event *event,
                  graphs_before_order *order_of, void *data);
 

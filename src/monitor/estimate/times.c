@@ -224,7 +224,7 @@ static void wait_for_graphs(struct times *times, const struct times_kernel *kern
 	interval->may_be_shorter = begin == TIMES_UNKNOWN || begin_behind(times, &kernel->perhaps_before, kernel) > interval->begin;
 }
 
-bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
+static bool estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
 {
 	struct times_stream *stream = stream_of(times, kernel->stream);
 	uint64_t timestamp = 0;
@@ -247,7 +247,7 @@ bool times_estimate(struct times *times, const struct times_kernel *kernel, stru
 bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns)
 {
 	struct times_interval interval;
-	bool is_known = times_estimate(times, kernel, &interval);
+	bool is_known = estimate(times, kernel, &interval);
 
 	if (is_known) {
 		*duration_ns = interval.may_be_shorter ? TIMES_UNKNOWN : interval.end - interval.begin;

@@ -101,14 +101,11 @@ bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *o
  * better now. */
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen);
 
-/* It has ended: when it was on the GPU. In the order of launches in each stream. False if that is not known, since no clocks
- * have been compared. */
-bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval);
-
-/* The same, and what times_take covers has this interval; the duration may be TIMES_UNKNOWN. False also if there is no memory. */
+/* It has ended: what times_take covers has the interval in which it was on the GPU; the duration may be TIMES_UNKNOWN. In the order of
+ * launches in each stream. False if that is not known, since no clocks have been compared, or there is no memory. */
 bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns);
 
-/* Whether the clocks are known well enough for the last duration that times_estimate or times_add said. */
+/* Whether the clocks are known well enough for the last duration that times_add said. */
 bool times_know_duration(const struct times *times, uint64_t duration_ns);
 
 /* It has not ended at `now`. Only the first in each stream since the last times_take matters. */

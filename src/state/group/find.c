@@ -6,7 +6,6 @@
 #include "base/purse.h"
 #include "state/handle.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -86,16 +86,12 @@ static bool came_from_outside(uid_t owner)
 }
 
 /* The owner of / is trusted as in base/trust.c. */
-bool group_trusts(uid_t owner)
+bool group_is_trusted(const struct group *group)
 {
+	uid_t owner = group->owner;
 	struct stat top;
 
 	return owner == 0 || owner == geteuid() || (stat("/", &top) == 0 && owner == top.st_uid) || came_from_outside(owner);
-}
-
-bool group_is_trusted(const struct group *group)
-{
-	return group_trusts(group->owner);
 }
 
 static struct group_memory *map(int file)

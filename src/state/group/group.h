@@ -101,7 +101,6 @@ void group_close(struct group *group);
 
 /* Whether this user obeys the group: it is root's, or the user's own. */
 bool group_is_trusted(const struct group *group);
-bool group_trusts(uid_t owner);
 bool group_is_same(struct group_identity a, struct group_identity b);
 struct group_identity group_identity_of(int file); /* does not wait for a file system */
 

@@ -3,6 +3,7 @@
 #include "base/memfd_find.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
+#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,12 @@ int area_make(struct area *area, const struct area_kind *kind, uint64_t reach, s
 	area->memory->size = kind->size;
 	atomic_store_explicit(&area->memory->magic, kind->magic, memory_order_release);
 	return 0;
+}
+
+void area_name(const struct area *area, struct segment_area *here)
+{
+	atomic_store_explicit(&here->file, (uint64_t)area->file, memory_order_relaxed);
+	atomic_store_explicit(&here->inode, area->inode, memory_order_release);
 }
 
 bool area_is_open(const struct area *area, const struct area_kind *kind)

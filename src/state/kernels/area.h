@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct segment_area;
+
 /* How an area begins. */
 struct area_header {
 	_Atomic uint64_t magic; /* last */
@@ -37,6 +39,9 @@ struct area {
 
 /* Makes one of zeros, but for its header, below the address `reach` if possible. -1 with the reason. */
 int area_make(struct area *area, const struct area_kind *kind, uint64_t reach, struct error *error);
+
+/* The segment names it here from now on. */
+void area_name(const struct area *area, struct segment_area *here);
 
 /* Whether its file is open: the program may have closed it. */
 bool area_is_open(const struct area *area, const struct area_kind *kind);

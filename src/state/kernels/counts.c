@@ -12,13 +12,11 @@ const struct area_kind area_of_counts = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSI
 /* Names the area in the segment. */
 static int publish(const struct segment *segment, const struct area *area, struct error *error)
 {
-	struct segment_memory *memory = segment->memory;
-	uint64_t place = atomic_fetch_add(&memory->areas_made, 1);
+	uint64_t place = atomic_fetch_add(&segment->memory->areas_made, 1);
 
 	if (place >= SEGMENT_AREAS)
 		return error_set(error, "no room for more counts");
-	atomic_store_explicit(&memory->areas[place].file, (uint64_t)area->file, memory_order_relaxed);
-	atomic_store_explicit(&memory->areas[place].inode, area->inode, memory_order_release);
+	area_name(area, &segment->memory->areas[place]);
 	return 0;
 }
 

@@ -242,12 +242,6 @@ void timestamps_name(struct timestamps *timestamps, const void *function, const 
 const struct area_kind area_of_timestamps = {TIMESTAMPS_NAME, TIMESTAMPS_MAGIC, TIMESTAMPS_VERSION,
                                              sizeof(struct timestamps_memory)};
 
-static void publish(const struct area *area, struct segment_area *named)
-{
-	atomic_store_explicit(&named->file, (uint64_t)area->file, memory_order_relaxed);
-	atomic_store_explicit(&named->inode, area->inode, memory_order_release);
-}
-
 struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct segment *segment, unsigned int number,
                                    struct pci_address pci, uint64_t reach, struct error *error)
 {
@@ -256,7 +250,7 @@ struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct 
 	if (!area->memory) {
 		if (area_make(area, &area_of_timestamps, reach, error) < 0)
 			return NULL;
-		publish(area, &segment->memory->timestamps[number / COUNTS_PLACES]);
+		area_name(area, &segment->memory->timestamps[number / COUNTS_PLACES]);
 	}
 	struct timestamps *timestamps = &((struct timestamps_memory *)area->memory)->rings[number % COUNTS_PLACES];
 

@@ -13,7 +13,6 @@
 
 #include "time/demand/work.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* From here on it has its own ones. */

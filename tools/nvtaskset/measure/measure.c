@@ -436,7 +436,7 @@ static int finish(struct measure_report *report, struct error *error)
 	const struct topology *others[TOPOLOGY_GPUS_MAX] = {NULL};
 	int result = 0;
 
-	if (topology_load_file_or_driver(&list, NULL) < 0)
+	if (topology_load_file_or_driver(NULL, &list, NULL) < 0)
 		list.count = 0;
 	for (unsigned int i = 0; i < measured->count && result == 0; i++) {
 		others[i] = topology_find(&list, measured->gpus[i].pci);
