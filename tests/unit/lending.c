@@ -41,6 +41,14 @@ TEST(launched_between_two_looks)
 	assert_int_equal(look(9, false, 30 * MS), 2 * MS);
 }
 
+/* By a thread that has read its clock before another one has looked. */
+TEST(a_clock_of_before)
+{
+	look(7, false, MS);
+	assert_int_equal(look(7, false, 0), 2 * MS);
+	assert_false(lending_stays_open(&owner, 7));
+}
+
 /* Where nobody has to pause: as soon as nothing is in flight. */
 TEST(at_once)
 {

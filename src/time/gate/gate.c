@@ -38,7 +38,7 @@ static bool goes_as_before(const struct call *call)
 }
 
 /* Until its call has ended, the thread is not cancelled: it would leave the launch to nobody. A signal's handler may have
- * launched while this one has waited, perhaps on another GPU. */
+ * launched while this one has waited, perhaps on another GPU; what one launches from here on is inside of this call. */
 static bool begin(const struct call *call)
 {
 	struct gate *gate = &gates[contexts_gpu(call->context)->number];
@@ -46,13 +46,14 @@ static bool begin(const struct call *call)
 
 	gate_forget();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	own.is_cancellable = own.is_cancellable || state == PTHREAD_CANCEL_ENABLE;
 	struct passage passage = pass(gate, call, &gate_own.last);
+
+	gate_own.calls = GATE_DECIDED;
+	own.is_cancellable = state == PTHREAD_CANCEL_ENABLE;
 	bool goes_elsewhere = passage.where != own.passage.where;
 
 	own.passage = passage;
 	own.gate = gate;
-	gate_own.calls = GATE_DECIDED;
 	return goes_elsewhere;
 }
 

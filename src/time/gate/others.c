@@ -135,8 +135,8 @@ static void see_own(struct others_on_gpu *made, struct pci_address pci, const st
 {
 	unsigned int count = releases_places(pci, made->own, OTHERS_PLACES);
 
-	made->own_count = count <= OTHERS_PLACES ? count : 0;
-	made->own_is_unknown = !rules->is_known || made->own_count == 0;
+	made->own_count = count <= OTHERS_PLACES ? count : OTHERS_PLACES;
+	made->own_is_unknown = !rules->is_known || count == 0 || count > OTHERS_PLACES;
 	for (unsigned int i = 0; i < made->own_count; i++)
 		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
 }

@@ -149,6 +149,9 @@ static bool ends_episode(struct arrival *arrival)
 
 	if (is_over)
 		atomic_fetch_add(&gate_state.bounded, 1);
+	/* Others of the process have launched: so it was not the process's episode, but its next launches go as well. */
+	if (is_over && !is_long)
+		atomic_store(&gate_state.episode.until, now_of(arrival) + LENDING_FREE_NS);
 	return is_over;
 }
 
@@ -183,17 +186,29 @@ static void be_longest(struct gate *gate, uint64_t ns, uint64_t in_flight)
 		atomic_store_explicit(&gate->longest_ns, ns, memory_order_relaxed);
 }
 
+/* From here on, nothing goes as before: so all that other threads launch is seen. What they launched before is seen here. */
+static bool is_alone(const struct gate *gate, const struct others_on_gpu *others, uint64_t ended)
+{
+	return atomic_load(&gate->entering) == 1 && others_own_in_flight(others) == 0 && others_own_ended(others) == ended;
+}
+
 /* It ran alone, to be measured; or did not, and waits for that again only where half of what was in flight has ended meanwhile. */
 static void measure_it(struct arrival *arrival, const struct others_on_gpu *others, const struct measured *launch)
 {
-	uint64_t in_flight = arrival->view.in_flight;
+	struct measure *measure = &arrival->gate->measure;
+	uint64_t in_flight = arrival->view.in_flight, ended = others_own_ended(others);
 	bool has_quota = atomic_load(&gate_state.left_ns) != UINT64_MAX;
 
-	measure_disturb(&arrival->gate->measure, launch->stream);
-	if (in_flight == 0 && (others->count > 0 || has_quota))
-		arrival->passage.is_measured = measure_begin(&arrival->gate->measure, launch, others_own_ended(others));
-	else if (launch->is_new && in_flight > arrival->before / 2)
-		lengths_miss(launch->length);
+	measure_disturb(measure, launch->stream);
+	if (in_flight > 0) {
+		if (launch->is_new && in_flight > arrival->before / 2)
+			lengths_miss(launch->length);
+	} else if ((others->count > 0 || has_quota) && measure_begin(measure, launch, ended)) {
+		epoch_raise_world();
+		arrival->passage.is_measured = is_alone(arrival->gate, others, ended);
+		if (!arrival->passage.is_measured)
+			measure_drop(measure);
+	}
 	if (arrival->passage.is_measured || (in_flight == 0 && has_quota))
 		wakeup_ring();
 }

@@ -3,14 +3,14 @@
 /* --- idle ------------------------------------------------------------------------------------------------------------- */
 
 /* Of threads that look at the same time, one may write the time and another one the number: then the first look with another
- * number begins anew. */
+ * number begins anew. One may also have read its clock before another one wrote. */
 uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
 {
 	uint64_t since = atomic_load(&owner->since), passed = 0, left = LENDING_NEVER;
 	bool is_as_before = since != 0 && atomic_load(&owner->launches) == launches;
 
 	if (is_as_before)
-		passed = since == LENDING_FOR_LONG ? hold_ns : now - since;
+		passed = since == LENDING_FOR_LONG ? hold_ns : now - min_u64(now, since);
 	if (!wants)
 		left = hold_ns - min_u64(passed, hold_ns);
 	if (wants || !is_as_before)
