@@ -379,7 +379,7 @@ class Derived:
 
 
 DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
-           "quota_progress": ("quota", progress), "quota_near": ("quota_periods", near),
+           "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
            "priority_all_kept": ("priority_all", kept(["kernel_ms"], mechanism="alone")),

@@ -76,7 +76,8 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 void measure_drop(struct measure *measure);
 void measure_disturb(struct measure *measure, uintptr_t stream);
 
-/* So many have ended by now, and are in flight; these owners are idle. Returns for how long it was seen to run where it has more, once it has ended. */
+/* So many have ended by now, and are in flight; these owners are idle. Returns for how long it was seen to run where it has more,
+ * once it has ended. */
 uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_flight, uint64_t open);
 
 #endif
