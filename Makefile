@@ -582,10 +582,12 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 
+include share/packaging/packaging.mk
+
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
 
 help:
 	@echo 'make                 build the command and the library'
@@ -602,6 +604,7 @@ help:
 	@echo 'make lint, fuzz      clang-tidy, cppcheck, shellcheck, mandoc; libFuzzer, FUZZ_SECONDS each'
 	@echo 'make deps            install what is needed to build and to test (Debian, Ubuntu); the others do so, too'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
+	@echo 'make dist, deb, rpm  a tarball, packages of Debian and of RPM, in build/release'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \

@@ -1,0 +1,36 @@
+# A tarball, packages, and a release, in BUILD/release. The same source gives the same bytes: its date is that of the last commit.
+release = $(BUILD)/release
+tarball = $(release)/nvtaskset-$(version).tar.gz
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y src/version.h)
+dated = --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX
+# Builders of packages have flags of their own.
+build_package = env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -u CC LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH)
+
+# The files that git knows, as they are; or all, where this is such a tarball itself.
+dist:
+	@mkdir -p $(release)
+	$(Q)if [ -e .git ]; then git ls-files -z; else find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; fi | \
+		tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
+	@echo $(tarball)
+
+deb_source = $(BUILD)/deb/nvtaskset-$(version)
+deb: dist
+	$(Q)tools/deps packages
+	rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb && tar -xf $(tarball) -C $(BUILD)/deb
+	cp -r share/packaging/debian $(deb_source)
+	printf 'nvtaskset (%s-1) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' '$(version)' \
+		"$$(sed -n 's/^Maintainer: //p' share/packaging/debian/control)" "$$(date -uRd @$(SOURCE_DATE_EPOCH))" >$(deb_source)/debian/changelog
+	cd $(deb_source) && $(build_package) dpkg-buildpackage -us -uc -b
+	lintian --allow-root --fail-on warning --suppress-tags initial-upload-closes-no-bugs $(BUILD)/deb/*.changes
+	share/packaging/check $(BUILD)/deb/*.deb
+	mv $(BUILD)/deb/*.deb $(release) && rm -r $(BUILD)/deb
+
+# Debian's rpm knows no packages of RPM: --nodeps, and no directory of Python's and no flags of a distribution.
+rpm: dist
+	$(Q)tools/deps packages
+	rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm/SOURCES && cp $(tarball) $(BUILD)/rpm/SOURCES
+	$(build_package) rpmbuild -bb --nodeps --quiet -D '_topdir $(abspath $(BUILD))/rpm' -D 'upstream $(version)' \
+		-D '_buildhost nvtaskset' -D 'use_source_date_epoch_as_buildtime 1' -D 'clamp_mtime_to_source_date_epoch 1' \
+		share/packaging/nvtaskset.spec
+	share/packaging/check $(BUILD)/rpm/RPMS/*/*.rpm
+	mv $(BUILD)/rpm/RPMS/*/*.rpm $(release) && rm -r $(BUILD)/rpm
