@@ -34,3 +34,24 @@ rpm: dist
 		share/packaging/nvtaskset.spec
 	share/packaging/check $(BUILD)/rpm/RPMS/*/*.rpm
 	mv $(BUILD)/rpm/RPMS/*/*.rpm $(release) && rm -r $(BUILD)/rpm
+
+# Without the lines of the source, which would name this directory.
+wheel: build_wheel = $(MAKE) BUILD=$(BUILD)/wheel CFLAGS=-O2 LDFLAGS=-s
+wheel:
+	@mkdir -p $(release)
+	$(Q)$(build_wheel) $(api:$(BUILD)%=$(BUILD)/wheel%)
+	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) share/packaging/wheel $(version) "$$($(CC) -dumpmachine | cut -d - -f 1)" \
+		$(api:$(BUILD)%=$(BUILD)/wheel%) $(release)
+
+# Recipes for Spack and conda, of the tarball at URL.
+URL ?= file://$(abspath $(tarball))
+recipes: dist
+	$(Q)sum=$$(sha256sum <$(tarball)) && for recipe in spack/package.py conda/meta.yaml; do \
+		mkdir -p $(release)/$${recipe%/*} && sed "s|@VERSION@|$(version)|; s|@URL@|$(URL)|; s|@SHA256@|$${sum%% *}|" \
+			share/packaging/$$recipe.in >$(release)/$$recipe; done
+
+# The version before this one: the last release, or the last commit whose programs' memory had another layout.
+BEFORE ?= $(shell git describe --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || \
+	git log -n 1 --format=%h^ -G '^.define SEGMENT_VERSION' -- src/state/segment/layout.h)
+print-before:
+	@echo $(BEFORE)
