@@ -441,7 +441,7 @@ sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
-	$(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
+	tests/bare.bash share/packaging/check $(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
 
 # A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
 FUZZ_SECONDS ?= 600
@@ -587,7 +587,8 @@ include share/packaging/packaging.mk
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+# Not those of other trees that are built in it.
+-include $(shell find $(BUILD) -name 'nvtaskset-*' -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 help:
 	@echo 'make                 build the command and the library'
@@ -605,6 +606,8 @@ help:
 	@echo 'make deps            install what is needed to build and to test (Debian, Ubuntu); the others do so, too'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'make dist, deb, rpm  a tarball, packages of Debian and of RPM, in build/release'
+	@echo 'make check-compatibility   this version and the one before (BEFORE, a commit) beside each other'
+	@echo '                     tests/packages: on a bare Debian; tests/fresh'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \

@@ -55,3 +55,11 @@ BEFORE ?= $(shell git describe --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || \
 	git log -n 1 --format=%h^ -G '^.define SEGMENT_VERSION' -- src/state/segment/layout.h)
 print-before:
 	@echo $(BEFORE)
+
+# Its programs and commands beside those of now.
+before = $(BUILD)/before/nvtaskset-before
+check-compatibility: build-check
+	$(Q)commit=$$(git rev-parse '$(BEFORE)') && if [ "$$(cat $(before)/commit 2>/dev/null)" != "$$commit" ]; then \
+		rm -rf $(before) && mkdir -p $(before) && git archive $$commit | tar -x -C $(before) && \
+		env -u MAKEFLAGS -u MAKELEVEL make -C $(before) -s -j2 CC='$(CC)' BUILD=build run-all && echo $$commit >$(before)/commit; fi
+	$(Q)BEFORE_BUILD=$(before)/build $(test_environment) tests/run tests/compatibility/versions.bats

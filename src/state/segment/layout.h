@@ -118,12 +118,14 @@ enum segment_kind {
 	KIND_NOBODYS
 };
 
+/* The same in each version. */
 struct segment_header {
-	uint64_t magic, version_and_size;
+	uint64_t magic;
+	uint32_t version, size;
 	struct identity owner;
 };
 
-/* Reads the header. All zero if the file is not, or not yet, a segment. */
+/* Reads the header, of whichever version. Its magic is 0 if the file is not, or not yet, a segment. */
 struct segment_header segment_read_header(int file);
 
 /* What the segment is for the process `who`. */

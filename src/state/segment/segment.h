@@ -144,6 +144,7 @@ enum segment_state {
 	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
 	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
 	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
+	SEGMENT_OTHER_VERSION, /* its segment is another version's */
 	SEGMENT_FAILED         /* anything else */
 };
 
