@@ -16,6 +16,11 @@ Q = $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
 
 CFLAGS ?= -O2 -g
+# Those of the machine that CC compiles for.
+OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
+ifeq ($(origin AR),default)
+AR := $(shell $(CC) -print-prog-name=ar)
+endif
 # Warnings are errors for developers (WERROR=1, as in CI), but not for users, who may have a newer compiler.
 WERROR ?= 0
 SANITIZE ?=
@@ -139,7 +144,6 @@ lto = $(filter -flto%,$(CFLAGS))
 lto_to_code = $(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null >/dev/null 2>&1 && echo -flinker-output=nolto-rel)
 link_one = $(CC) $(lto) -r -nostdlib $(if $(lto),$(lto_to_code))
 api_objects = $(call objects_of,api)
-OBJCOPY ?= objcopy
 $(api): $(api_objects) $(library) src/api/libnvtaskset.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libnvtaskset.so.0 \
