@@ -53,7 +53,7 @@ command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c too
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
-unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
+unit_tests      = $(filter-out $(if $(can_attach),,%/attach),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c)))
 # By topic; built, they lie side by side.
 bench_sources   = $(filter-out bench/support/%,$(wildcard bench/*/*.c))
 bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
@@ -285,10 +285,10 @@ $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 	-$(Q)$(if $(can_attach),$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@)
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
-	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@
+	-$(Q)$(if $(can_attach),! command -v musl-gcc >/dev/null || musl-gcc $< -o $@)
 $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 	@mkdir -p $(@D)
-	-$(Q)! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
+	-$(Q)$(if $(can_attach),! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<)
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
                      $(call sources_of,$(rooms)) -lcmocka -ldl
 build_again        = tests/attach/again.c $(call sources_of,$(rooms) attach)

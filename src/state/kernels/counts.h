@@ -37,7 +37,8 @@ enum counts_kind {
 	X(OLDER, "a context or a graph is older than nvtaskset in this process")              \
 	X(CLOSED, "the program has closed the file of its counts")                            \
 	X(REPEATED, "Nsight Compute runs its kernels again and again")                        \
-	X(UNSEEN, "only the GPU knows how often a graph runs them, and it does not count")
+	X(UNSEEN, "only the GPU knows how often a graph runs them, and it does not count")     \
+	X(INCOHERENT, "this processor may not see the GPU's writes in time")
 
 enum counts_gap {
 #define COUNTS_GAP_ENUM(identifier, text) COUNTS_##identifier,
