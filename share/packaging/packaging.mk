@@ -66,7 +66,7 @@ check-compatibility: build-check
 
 # What qemu-user cannot do is left out: in /proc it shows itself, not the program, to others (its execution, its environment), and
 # it traces none. So no program there knows of another whether its library is at work.
-by_others = $(addprefix %/tests/unit/,api attach board counts_view group mps_ask peers segment_steps) \
+by_others = $(addprefix %/tests/unit/,api attach board editor counts_view group mps_ask peers segment_steps) \
 	$(addprefix %/tests/gpu/,fork_graphs@h200 gate@h200 given_time@h200 held_beside@h200 soak@h200-x2 two_gpus@h200-x2 ranks@h200-x2 priority@h200 quota@h200)
 arm64_tests = $(filter-out $(by_others),$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%,$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) \
 	$(addprefix tests/cli/,bad_input.bats words.bats json.bats topology.bats)

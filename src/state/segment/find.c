@@ -202,7 +202,7 @@ const char *segment_absence_text(enum segment_state state)
 		text = "its partition is not in force: the driver was loaded without our library, is being loaded just now, or "
 		       "our library said on standard error why not";
 	else if (state == SEGMENT_OTHER_VERSION)
-		text = "its partition is another version's: use the nvtaskset that started it";
+		text = SEGMENT_ANOTHERS;
 	return text;
 }
 

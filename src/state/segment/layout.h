@@ -15,6 +15,7 @@
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
 #define SEGMENT_VERSION 14
+#define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
 
 /*
  * 8-byte words in the machine's byte order:

@@ -1,7 +1,6 @@
 #include "segment.h"
 
 #include "base/shared_file.h"
-#include "find.h"
 #include "layout.h"
 #include "state/handle.h"
 
@@ -108,7 +107,7 @@ enum segment_state segment_map_found(struct segment *segment, int file, struct e
 		close(file);
 	} else if (header.version != SEGMENT_VERSION || header.size != sizeof *segment->memory) {
 		state = SEGMENT_OTHER_VERSION;
-		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%s", segment_absence_text(state));
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED, SEGMENT_ANOTHERS);
 		close(file);
 	} else {
 		*segment = segment_map(file);
