@@ -17,9 +17,9 @@ say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
 
 CFLAGS ?= -O2 -g
 # Those of the machine that CC compiles for.
-OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
+OBJCOPY ?= $(or $(shell $(CC) -print-prog-name=objcopy 2>/dev/null),objcopy)
 ifeq ($(origin AR),default)
-AR := $(shell $(CC) -print-prog-name=ar)
+AR := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
 endif
 # Warnings are errors for developers (WERROR=1, as in CI), but not for users, who may have a newer compiler.
 WERROR ?= 0
@@ -272,7 +272,7 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 
 # Programs to attach to, and a library to load into them: without sanitizers, which change the dynamic linker. Only for
 # the architecture where attaching works; on others their tests are skipped.
-can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
+can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines library.so \
                     slow.so again)
 $(filter-out %32 %-musl %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*/*.[ch] src/*/*/*.[ch])
