@@ -66,6 +66,14 @@ says() { # PATTERN, of -l
 	nvtaskset -l | grep -qE "$1"
 }
 
+borrows() { # SET
+	says "^        borrows TPCs $1 now"
+}
+
+borrows_nothing() {
+	! says '^        borrows TPCs .* now'
+}
+
 # Between two launches, nothing is lent.
 is_lent_in_json() {
 	nvtaskset -l --json >"$WORK/json"
@@ -97,6 +105,8 @@ is_in_top() {
 	nvtaskset metrics >"$WORK/metrics"
 	grep -qE "^nvtaskset_borrowed_tpc_seconds_total\{pid=\"$PROGRAM\",.*lender=\"$lender\"\} [0-9.]+\$" "$WORK/metrics"
 	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
+	nvtaskset -p --borrow=off "$PROGRAM"
+	wait_until borrows_nothing
 	kill "$lender"
 }
 
@@ -109,14 +119,6 @@ sees_the_wait() {
 	kill -USR1 "$lender"
 	wait "$watcher"
 	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
-}
-
-borrows() { # SET
-	says "^        borrows TPCs $1 now"
-}
-
-borrows_nothing() {
-	! says '^        borrows TPCs .* now'
 }
 
 @test "two programs: an idle lender is edited, alone and with its group" {
