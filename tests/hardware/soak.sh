@@ -18,6 +18,11 @@ unset CUDA_VISIBLE_DEVICES
 mkdir "$work/mps" "$work/log"
 gpus=$(nvidia-smi -L | grep -c '^GPU')
 end=$((SECONDS + seconds))
+
+lines_in_log() {
+	dmesg 2>/dev/null | grep -ci 'xid\|nvrm'
+}
+lines_before=$(lines_in_log)
 count=0 failed=0 pids=() names=()
 trap 'kill $(jobs -p) 2>/dev/null; nvtaskset mps stop --force >/dev/null 2>&1; rm -rf "$work"' EXIT
 
@@ -121,8 +126,7 @@ sed 's/^/# /' "$work/again"
 for name in "${names[@]}"; do
 	[ ! -s "$work/$name.out" ] || [[ $name != *-[0-9] ]] || echo "# $name: $(grep -c '[0-9]' "$work/$name.out") steps"
 done
-lines=$(dmesg 2>/dev/null | grep -ci 'xid\|nvrm')
-report "no line in the kernel's log ($lines)" "$lines"
+report "no line in the kernel's log" "$(($(lines_in_log) - lines_before))"
 nvtaskset -l >"$work/left"
 report "nothing is left" "$(grep -c nvtaskset "$work/left")"
 echo "1..$count"
