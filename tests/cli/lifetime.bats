@@ -67,14 +67,6 @@ ends_with() { # LINE
 	runs_on 8-15
 }
 
-@test "a shell script has it, and passes it on to what it starts later" {
-	start_script 'where 60'
-	run -0 nvtaskset -tp 8-15 "$PROGRAM"
-	let_go
-	runs_on 8-15
-	pkill -P "$PROGRAM"
-}
-
 @test "a program without CUDA runs as before: its descriptors, its exit status, its output" {
 	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "237 -> /memfd:nvtaskset"; exit 7'
 	run bash -c "$show" "$BATS_TEST_FILENAME"

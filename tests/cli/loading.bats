@@ -35,11 +35,6 @@ is_inside() {
 
 # --- ways to the driver ---------------------------------------------------------------------------------
 
-@test "opened by name: C, C++, Python, and NVIDIA's own runtime" {
-	play -- open libcuda.so.1 where
-	is_inside
-}
-
 @test "opened by the name without a version first: Rust's libloading, Java's JNA, numba" {
 	make_driver_directory
 	LD_LIBRARY_PATH=$WORK/driver play -- open libcuda.so where
@@ -177,11 +172,6 @@ escapes_and_shows() { # the program and its arguments
 }
 
 # --- forks, exits and closed descriptors -----------------------------------------------------------------
-
-@test "a fork before the first context, after the library is loaded" {
-	play -- open libcuda.so.1 fork where
-	is_inside
-}
 
 @test "vfork and posix_spawn leave the parent's partition alone" {
 	play -- where vfork true where spawn true where

@@ -122,13 +122,6 @@ lacks_room_for_the_thread() {
 	wait_until is_held
 }
 
-@test "children start with their parent's, and are held to it" {
-	start_playing --quota 40% -t 0-7 -- fork busy wait
-	PROGRAM=$(pgrep -P "$PROGRAM")
-	wait_until is_used
-	[[ "$(quota_of)" == "40ms/100ms: "* ]]
-}
-
 four_have_launched() {
 	[ "$(nvtaskset -l --json | jq "[.processes[] | select(.uploads > 0 and (.command | contains(\"$WORK/split\")))] | length")" = 4 ]
 }

@@ -7,20 +7,6 @@
 
 #include <malloc.h>
 
-TEST(follows_a_change)
-{
-	CUgraph graph = graph_make();
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_assert_follows(exec, NODES, &before);
-	for (unsigned int i = 0; i < 5; i++) {
-		graph_assert_follows(exec, NODES, &after);
-		graph_assert_follows(exec, NODES, &before);
-		graph_assert_ran(exec, NODES, &before);
-	}
-	graph_end(exec, graph);
-}
-
 /* The counters count what the man page says. */
 TEST(replays_are_no_uploads)
 {

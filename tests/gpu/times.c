@@ -391,19 +391,6 @@ static void fork_while_looked_at(void)
 	child_passes(launch_in_the_child);
 }
 
-/* As CUPTI: it comes after us, and what it writes stands in the descriptor. */
-static void take_the_slot(int domain, int id, const uint64_t *words)
-{
-	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
-		const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
-		struct qmd_release release;
-		const struct qmd_saved_slot nothing = {.control = 0};
-
-		qmd_release_prepare(&release, family, QMD_STAMPING_SLOT, QMD_STAMPS, 0x1000, 0);
-		qmd_restore_slot(&release, (void *)(uintptr_t)words[4], &nothing);
-	}
-}
-
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
 
 /* Kernels in a row, each with looks of its own. The last ones but as many others do nothing. */
@@ -733,30 +720,6 @@ TEST(counts_stay_right)
 }
 
 /* --- what is not known ------------------------------------------------------------------------------------------ */
-
-TEST(a_profiler)
-{
-	begin();
-	subscriber_open(take_the_slot);
-	for (int i = 0; i < 3; i++) {
-		gpu_launch_empty(&gpu);
-		gpu_check(cuCtxSynchronize());
-		usleep(1000);
-		take();
-	}
-	subscriber_close();
-	assert_int_equal(seen.gaps, 1 << MONITOR_PROFILER);
-	assert_false(seen.is_known);
-	assert_each(seen.kernels, 3, seen.timed, 0);
-	/* It has gone. */
-	take();
-	memset(&seen, 0, sizeof seen);
-	launch_last(0, 1000);
-	take_until(1);
-	assert_int_equal(seen.gaps, 0);
-	assert_true(seen.is_known);
-	assert_int_equal(seen.timed, 1);
-}
 
 TEST(a_context_that_ends)
 {

@@ -183,23 +183,6 @@ TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 	gpu_assert_inside(&before);
 }
 
-TEST_IN_BOTH_WAYS(graphs_of_meanwhile_are_counted)
-{
-	CUgraphExec older, newer;
-
-	come_second();
-	older = graph_instantiate(graph_make());
-	graph_assert_ran(older, NODES, &all);
-	subscriber_close();
-	graph_assert_ran(older, NODES, &all);
-	assert_int_equal(graph_stale(), 1);
-	newer = graph_instantiate(graph_make());
-	graph_assert_ran(newer, NODES, &before);
-	gpu_set_partition(&gpu, &after);
-	graph_assert_ran(newer, NODES, &after);
-	assert_int_equal(graph_stale(), 1);
-}
-
 /* --- it unsubscribes while our library is loaded ------------------------------------------------------------------ */
 
 static uint32_t leaving;

@@ -615,23 +615,6 @@ static void pause_at_random(unsigned int *seed)
 	nanosleep(&time, NULL);
 }
 
-/* What a failure needs to be understood. */
-static void tell_places(void)
-{
-	for (int i = 0; i < BOARD_PLACES; i++) {
-		uint64_t who = atomic_load(&memory->places[i].who);
-		pid_t pid = (pid_t)(who & ((1 << BOARD_PID_BITS) - 1));
-		struct board_entry entry = {.owner = {.who = 0}};
-		bool is_known = board_place_read(&memory->places[i], &entry);
-
-		if (who != 0)
-			print_message("# place %d: pid %d started at %llu, now %llu; %s, of namespace %llu, this is %llu\n", i, (int)pid,
-			              (unsigned long long)(who >> BOARD_PID_BITS), (unsigned long long)start_of(pid),
-			              is_known ? "has claimed" : "has not", (unsigned long long)entry.owner.namespace,
-			              (unsigned long long)identity_own().namespace);
-	}
-}
-
 TEST(killed_at_any_instruction)
 {
 	unsigned int seed = (unsigned int)process_clock_ns();
@@ -656,8 +639,6 @@ TEST(killed_at_any_instruction)
 		board_retract(gpu);
 		claim_own(process_clock_ns());
 	}
-	if (places_of(0) != 1)
-		tell_places();
 	assert_int_equal(places_of(0), 1);
 }
 
