@@ -84,7 +84,6 @@ static char case_row[256];
 	static void do_##name(void);                                                               \
 	static int name(void **state)                                                              \
 	{                                                                                          \
-		(void)state;                                                                       \
 		do_##name();                                                                       \
 		return 0;                                                                          \
 	}                                                                                          \
@@ -220,7 +219,6 @@ static inline void case_run(void **state)
 /* For a case that wants nothing of RUN_TESTS's fixture. */
 static inline int no_fixture(void **state)
 {
-	(void)state;
 	return 0;
 }
 

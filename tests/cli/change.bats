@@ -43,10 +43,7 @@ load playing
 }
 
 @test "a thread's id means its process" {
-	empty_output
-	nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait
 	[ "$(ls "/proc/$PROGRAM/task" | wc -l)" -gt 1 ]
 	for thread in "/proc/$PROGRAM/task/"*; do
 		[ "$(nvtaskset -tp "${thread##*/}")" = "pid $PROGRAM's current TPC list: 0-7" ]

@@ -126,10 +126,7 @@ value() { # NAME [LABEL=VALUE]…
 	[ "$(value nvtaskset_program_info "pid=$PROGRAM" "user=$(id -un)")" = 1 ]
 	# As the service runs: a user of its own, with the rights of the unit. The other program is a third user's.
 	stop_program
-	empty_output
-	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
+	start_program_by "${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7
 	rights=$(sed -n 's/^AmbientCapabilities=//p' "$ROOT/share/systemd/nvtaskset-metrics.service.in" | sed 's/CAP_/+/g; s/ /,/g')
 	setpriv --reuid 65533 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" --bounding-set="-all,$rights" \
 		nvtaskset metrics >"$WORK/metrics"
@@ -262,10 +259,7 @@ counts_unasked() { # STEP…
 	needs_another_user
 	needs_to_look_into_others
 	chmod 644 "$WORK/gpus.txt"
-	empty_output
-	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
+	start_program_by "${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7
 	for more in '' ,+dac_override; do
 		rights=+sys_ptrace,+dac_read_search$more
 		hand_over listening rest 2 get /metrics -- setpriv --reuid 65533 --clear-groups --inh-caps="$rights" \

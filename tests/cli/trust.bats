@@ -8,9 +8,7 @@ load helpers
 
 AS_USER="setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
+prepare() {
 	needs_another_user
 	needs_namespaces -m
 	unset XDG_CACHE_HOME XDG_RUNTIME_DIR

@@ -9,7 +9,6 @@
 #include "driver/channels/kernel_client.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
-#include "support/first_gpu.h"
 #include "support/kernel.h"
 #include "support/timed.h"
 
@@ -186,8 +185,6 @@ static atomic_uint orders;
 
 static void count_orders(unsigned long request, const void *argument)
 {
-	(void)request;
-	(void)argument;
 	atomic_fetch_add(&orders, 1);
 }
 
@@ -346,7 +343,6 @@ int fstat(int file, struct stat *status)
 
 static void *learn(void *unused)
 {
-	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	kernel_client_provoke();
 	return NULL;

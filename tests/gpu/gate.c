@@ -18,10 +18,6 @@
 #include "support/subscriber.h"
 #include "support/timed.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/prctl.h>
-
 #define HIGH 80
 #define LOW 20
 
@@ -168,6 +164,15 @@ static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tp
 	}
 }
 
+/* It has TPCs 0 to 7, and the higher one wants half of them. */
+static void step_aside(void)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+}
+
 static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
 {
 	gpu_assert_runs_in(where, NULL, &set);
@@ -237,11 +242,8 @@ TIMED(behind_a_fill)
 {
 	CUdeviceptr memory;
 
-	be_lower(timed_open_gpu);
+	step_aside();
 	gpu_check(cuMemAlloc_v2(&memory, 1 << 20));
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
 	for (int i = 0; i < 3; i++) {
 		launch_blocks(BLOCKS, NULL);
 		have(range(0, 7));
@@ -280,37 +282,6 @@ static void assert_is_held_no_more(void (*launch)(void))
 {
 	timed_until (!is_held_in_a_while(launch))
 		;
-}
-
-static void be_higher_program(void)
-{
-	be_client(HIGH, timed_open_gpu);
-	have(range(4, 11));
-	for (;;) {
-		if (atomic_load(&shared->works))
-			timed_launch(2);
-		gpu_check(cuCtxSynchronize());
-		timed_sleep_ms(1);
-	}
-}
-
-TIMED(program)
-{
-	struct child program = child_start(be_higher_program);
-
-	be_client(LOW, timed_open_gpu);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	atomic_store(&shared->works, false);
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	kill(program.pid, SIGKILL);
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	child_wait(&program);
-	assert_nothing_is_said();
 }
 
 /* --- blocks that must run at once ----------------------------------------------------------------------------------- */
@@ -355,10 +326,7 @@ static void run_cooperatively_in_more(void)
 
 TIMED(cooperative)
 {
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	step_aside();
 	/* Who steps aside waits for nobody; who cannot does. */
 	assert_is_held_no_more(run_in_half);
 	assert_comes_to_be_held(run_cooperatively_in_all);
@@ -375,10 +343,7 @@ TIMED(cooperative)
 /* What the partition can never hold waits for nobody. */
 TIMED(too_large)
 {
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	step_aside();
 	assert_is_held_no_more(run_cooperatively_in_more);
 	assert_true(reason(SEGMENT_WIDENED) > 0);
 }
@@ -387,15 +352,11 @@ TIMED(too_large)
 TIMED(behind_one_that_may_go)
 {
 	struct tpcset left = range(0, 3);
-	CUdeviceptr output;
-	CUstream stream;
 
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, left);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	output = gpu_new_output(&gpu);
+	step_aside();
+	CUdeviceptr output = gpu_new_output(&gpu);
+	CUstream stream = gpu_new_stream();
+
 	for (int i = 0; i < 3; i++) {
 		timed_launch(200);
 		gpu_check(gpu_launch_cooperative(&gpu, room_on(8)));
@@ -422,13 +383,9 @@ static void *launch_beside(void *unused)
 /* The launches of another thread go all the time; one that waits does in the end. */
 TIMED(cooperative_beside_others)
 {
-	pthread_t thread;
+	step_aside();
+	pthread_t thread = thread_start(launch_beside, NULL);
 
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	assert_int_equal(pthread_create(&thread, NULL, launch_beside, NULL), 0);
 	assert_cooperative_runs_in(8, range(0, 7));
 	atomic_store(&has_ended, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -648,14 +605,7 @@ static bool has_borrowed(void)
 #define PIPELINE 20
 
 /* Of some 8 ms each: all together more than LIMIT, and one much less, also where a busy machine sees its end late. */
-static void launch_for_pipeline(unsigned int kernels)
-{
-	uint64_t cycles = 16000000;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	for (unsigned int i = 0; i < kernels; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-}
+#define PIPELINE_CYCLES 16000000
 
 /* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */
 TIMED(a_full_pipeline)
@@ -669,12 +619,12 @@ TIMED(a_full_pipeline)
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	for (int i = 0; i < PIPELINE; i++)
 		gpu_check(cuEventCreate(&ends[i], 0));
-	launch_for_pipeline(PIPELINE);
+	timed_launch_into(NULL, PIPELINE, PIPELINE_CYCLES);
 	want_nothing();
 	int i = 0;
 
 	timed_until (has_borrowed()) {
-		launch_for_pipeline(1);
+		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
 		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
 		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
 	}
@@ -704,16 +654,14 @@ TIMED(a_borrower_without_exact_ends)
 
 static void return_at_once(void *unused)
 {
-	(void)unused;
 }
 
 /* Behind its host, the first one runs in the own part, whatever is lent. */
 TIMED(behind_the_host)
 {
-	CUstream stream;
-
 	be_borrower();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	if (!cuLaunchHostFunc)
 		timed_leave_out("this driver has no calls of the host");
 	for (int i = 0; i < 3; i++) {
@@ -730,12 +678,12 @@ TIMED(behind_the_host)
 TIMED(captured_is_not_measured)
 {
 	bool has_borrowed = false;
-	CUstream stream;
 	CUgraph graph;
 
 	be_borrower();
 	assert_borrows();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	for (int i = 0; i < 7; i++) {
 		gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 		launch_blocks(BLOCKS, stream);
@@ -754,27 +702,6 @@ TIMED(captured_is_not_measured)
 		has_borrowed = !tpcset_is_subset(&ran, &narrow);
 	}
 	assert_true(has_borrowed);
-}
-
-#define STREAMS 66 /* more than are told apart */
-
-/* Each is taken for one that waits until what comes behind it has ended. */
-TIMED(behind_the_host_in_many_streams)
-{
-	struct tpcset narrow = range(0, 3);
-	CUstream streams[STREAMS];
-
-	be_borrower();
-	if (!cuLaunchHostFunc)
-		timed_leave_out("this driver has no calls of the host");
-	assert_borrows();
-	for (int i = 0; i < STREAMS; i++) {
-		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
-		gpu_check(cuLaunchHostFunc(streams[i], return_at_once, NULL));
-	}
-	gpu_check(cuCtxSynchronize());
-	gpu_assert_runs_in(&gpu, streams[0], &narrow);
-	gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
 }
 
 TIMED(cooperative_never_borrows)
@@ -877,10 +804,6 @@ TIMED(lender_program)
 
 static void cancel_in_call(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
-	(void)domain;
-	(void)id;
-	(void)parameters;
 	pthread_cancel(pthread_self());
 	pthread_testcancel();
 }
@@ -896,7 +819,6 @@ static void *launch_once(void *unused)
 /* In the middle of its call: it is in nobody's way then. */
 TIMED(cancelled)
 {
-	pthread_t thread;
 	uint32_t tool;
 
 	if (SANITIZED)
@@ -905,23 +827,9 @@ TIMED(cancelled)
 	assert_borrows();
 	gpu_check(tool_subscribe_with_name(&tool, cancel_in_call, NULL, "test"));
 	gpu_check(tool_enable_domain(1, tool, API));
-	assert_int_equal(pthread_create(&thread, NULL, launch_once, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_join(thread_start(launch_once, NULL), NULL), 0);
 	gpu_check(tool_unsubscribe(tool));
 	gpu_check(cuCtxSynchronize());
-	assert_borrows();
-}
-
-/* The child of a fork has what its parent has, and no thread; its parent goes on. */
-TIMED(fork_of_a_borrower)
-{
-	be_borrower();
-	assert_borrows();
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(timed_has_thread() ? 1 : 0);
-	assert_ends_well(child);
 	assert_borrows();
 }
 
@@ -987,7 +895,7 @@ TIMED(changes)
 	have(partition);
 	assert_comes_to_run_in(&gpu, partition);
 	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
+		threads[i] = thread_start(launch_all_the_time, (void *)i);
 	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
 		want((struct tpcset){{(uint64_t)rand_r(&seed) % 0x10000 & (uint64_t)rand_r(&seed)}});
 	atomic_store(&has_ended, true);
@@ -1000,8 +908,4 @@ TIMED(changes)
 	assert_nothing_is_said();
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, set_up, tear_down);
-}
+RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

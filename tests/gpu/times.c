@@ -142,7 +142,6 @@ static atomic_bool is_watching;
 
 static void *watch(void *data)
 {
-	(void)data;
 	while (atomic_load(&is_watching)) {
 		take();
 		usleep(2000);
@@ -672,6 +671,16 @@ TEST(a_graph_loses_its_cells_to_others)
 		gpu_check(cuGraphExecDestroy(execs[i]));
 }
 
+static bool changed_graph_is_right(CUgraphExec exec)
+{
+	memset(&seen, 0, sizeof seen);
+	for (int i = 0; i < 5; i++)
+		replay(exec);
+	if (!seen.was_late)
+		assert_each(seen.instances[0], 5 * (GRAPH_KERNELS - 1), seen.instances[1], 5);
+	return !seen.was_late && seen.busy_ns >= UINT64_C(5) * (GRAPH_KERNELS - 1) * GRAPH_NS;
+}
+
 /* It counts as what it is now, and the graph's end is still that of the last node. */
 TEST(a_node_that_is_changed)
 {
@@ -686,12 +695,12 @@ TEST(a_node_that_is_changed)
 	begin();
 	replay_until_known(exec);
 	for (int change = 0; change < 3; change++) {
+		bool is_right = false;
+
 		gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, parts[GRAPH_KERNELS / 2], &nothing));
-		memset(&seen, 0, sizeof seen);
-		for (int i = 0; i < 5; i++)
-			replay(exec);
-		assert_each(seen.instances[0], 5 * (GRAPH_KERNELS - 1), seen.instances[1], 5);
-		assert_true(seen.busy_ns >= UINT64_C(5) * (GRAPH_KERNELS - 1) * GRAPH_NS);
+		for (int times = 0; times < tries() && !is_right; times++)
+			is_right = changed_graph_is_right(exec);
+		assert_true(is_right);
 	}
 	graph_end(exec, graph);
 }

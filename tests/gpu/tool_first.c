@@ -8,7 +8,6 @@
 #include "../cases.h"
 #include "launch/space/app_masks.h"
 #include "state/revision_text.h"
-#include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
 #include "support/timed.h"
@@ -121,7 +120,6 @@ static atomic_uint heard;
 
 static void hear(void *user, int domain, int id, const void *parameters)
 {
-	(void)user, (void)domain, (void)id, (void)parameters;
 	heard++;
 }
 
@@ -191,7 +189,6 @@ static table_subscribe *subscribe_really;
 
 static void *leave(void *argument)
 {
-	(void)argument;
 	gpu_check(tool_unsubscribe(leaving));
 	return NULL;
 }
@@ -261,7 +258,6 @@ static void *launch_all_the_time(void *argument)
 {
 	CUdeviceptr output;
 
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	output = gpu_new_output(&gpu);
 	while (!ends) {

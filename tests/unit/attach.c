@@ -666,17 +666,6 @@ TEST(limits)
 
 /* --- many threads ---------------------------------------------------------------------------------------------------- */
 
-static const char everything[] = "allocate=3 load=1 sleep=3 hold=1 poll=2 epoll=2 read=2 wait=3 signal=1";
-
-TEST(many_cycles)
-{
-	struct program program = start("busy", everything);
-
-	for (int i = 0; i < 2 * times(); i++)
-		attach(&program);
-	end(&program);
-}
-
 /* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)
 {

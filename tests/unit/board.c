@@ -16,10 +16,8 @@
 #include "state/board/layout.h"
 
 #include <dirent.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
-#include <time.h>
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -297,7 +295,6 @@ TEST(two)
 
 static void obey_nothing(char order)
 {
-	(void)order;
 }
 
 /* More than one part of a search looks at. */

@@ -449,8 +449,4 @@ FIXTURE(begin_all)
 	assert_ptr_not_equal(told, MAP_FAILED);
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(begin_all, NULL, begin, end);
-}
+RUN_TESTS_ALONE(begin_all, NULL, begin, end)

@@ -1,7 +1,6 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "../cases.h"
 #include "base/shared_file.h"
-#include "cuda_process.h"
 #include "process.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
@@ -98,6 +97,7 @@ TEST_WITH(NULL, end, impossible_change_changes_none)
 	start_family(SEGMENT_GPUS);
 	wanted.partitions[0].pci.bus = 0xff;
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error), "no more fit");
+	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
 	for (int i = 0; i < COUNT; i++) {
 		assert_list(&family.editors[i], "0-7");
 		assert_int_equal(segment_revision_number(&family.editors[i].segment), 1);

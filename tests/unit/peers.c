@@ -12,8 +12,6 @@
 #include "time/demand/peers.h"
 #include "time/gate/others.h"
 
-#include <string.h>
-
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 #define NOW (1000 * SECOND)
@@ -85,21 +83,13 @@ static void obey_order(char order)
 	}
 }
 
+static struct pci_address gpu_of_next; /* of the process that is started next */
+
 static void obey(char order)
 {
 	if (order == 0) {
 		board_after_fork();
-		peer_begin(&peer, gpus[0]);
-	} else {
-		obey_order(order);
-	}
-}
-
-static void obey_on_second(char order)
-{
-	if (order == 0) {
-		board_after_fork();
-		peer_begin(&peer, gpus[1]);
+		peer_begin(&peer, gpu_of_next);
 	} else {
 		obey_order(order);
 	}
@@ -141,7 +131,6 @@ static struct process start_busy(struct board_claim claimed)
 
 static int setup(void **state)
 {
-	(void)state;
 	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return told == MAP_FAILED ? -1 : 0;
 }
@@ -149,6 +138,7 @@ static int setup(void **state)
 FIXTURE(begin)
 {
 	self = usual;
+	gpu_of_next = gpus[0];
 	peers_join();
 }
 
@@ -382,9 +372,6 @@ static void have(unsigned int from, unsigned int to)
 
 unsigned int releases_places(struct pci_address pci, const struct counts_place *places[], unsigned int room)
 {
-	(void)pci;
-	(void)places;
-	(void)room;
 	return 0;
 }
 
@@ -666,7 +653,11 @@ TEST(own_limits)
 
 TEST(two_gpus)
 {
-	struct process one = process_start(obey), two = process_start(obey_on_second);
+	struct process one = process_start(obey);
+
+	gpu_of_next = gpus[1];
+	struct process two = process_start(obey);
+
 	claim(&one, (struct board_claim){.priority = 60});
 	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 50, .served_ns = 9});
 	launch(&two);
@@ -755,8 +746,4 @@ TEST(searches)
 	}
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(setup, NULL, begin, leave);
-}
+RUN_TESTS_ALONE(setup, NULL, begin, leave)
