@@ -35,14 +35,11 @@ is_inside() {
 
 # --- ways to the driver ---------------------------------------------------------------------------------
 
-@test "opened by the name without a version first: Rust's libloading, Java's JNA, numba" {
+@test "opened by name: first by the one without a version, as Rust's libloading, Java's JNA, numba; with global symbols, as Go" {
+	play -- global libcuda.so.1 where
+	is_inside
 	make_driver_directory
 	LD_LIBRARY_PATH=$WORK/driver play -- open libcuda.so where
-	is_inside
-}
-
-@test "opened with global symbols: Go" {
-	play -- global libcuda.so.1 where
 	is_inside
 }
 

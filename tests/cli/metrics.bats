@@ -195,11 +195,6 @@ value() { # NAME [LABEL=VALUE]…
 	[[ "$output" == *"nvtaskset: standard output: Bad file descriptor" ]]
 }
 
-@test "formats that there are none" {
-	refuses "--format xml: must be one of: openmetrics prometheus" nvtaskset metrics --format xml
-	refuses "--output: needs a value; try 'nvtaskset metrics --help'" nvtaskset metrics --output
-}
-
 # --- a socket ----------------------------------------------------------------------------------------------------------
 
 hand_over() { # KIND STEP… -- COMMAND…

@@ -146,14 +146,3 @@ ranks() { # [PID]
 	[[ "$output" != *"nvtaskset:"* ]]
 	[ "$(ranks)" = "[80,null]" ]
 }
-
-@test "a group of which a member may be a client of MPS: the same" {
-	start_in_reach_of_mps --group "r$$" -t 0-7 -- context wait
-	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
-		nvtaskset -p --group "r$$" --weight 200
-	[ "$(nvtaskset -p --group "r$$")" = "group r$$'s current TPC mask: ff" ]
-	run nvtaskset -p --group "r$$" --priority 80
-	[ "$status" -eq 0 ]
-	[[ "$output" != *"nvtaskset:"* ]]
-	[ "$(ranks)" = "[80,null]" ]
-}

@@ -5,6 +5,7 @@
  * This program has the library's part in it, and no nvtaskset is around it.
  */
 #include "../cases.h"
+#include "base/proc.h"
 #include "driver/channels/channels.h"
 #include "driver/channels/kernel_client.h"
 #include "driver/functions.h"
@@ -274,16 +275,13 @@ TIMED_BY(timed_run_on_simulator, slices_refused)
 /* The program has closed the driver's descriptor, and its number is another file: which nobody asks anything. */
 TIMED_BY(timed_run_on_simulator, descriptor_is_gone)
 {
-	char path[64], target[64];
+	char target[64];
 
 	set_up();
 	assert_done(channels_suspend(&error));
 	assert_done(channels_resume(&error));
 	for (int file = 3; file < 256; file++) {
-		snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-		ssize_t length = readlink(path, target, sizeof target - 1);
-
-		target[length > 0 ? length : 0] = '\0';
+		proc_read_link(target, sizeof target, "/proc/self/fd/%d", file);
 		if (strstr(target, "nvidiactl"))
 			dup2(open("/dev/null", O_RDWR | O_CLOEXEC), file);
 	}

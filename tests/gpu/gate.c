@@ -717,16 +717,6 @@ TIMED(cooperative_never_borrows)
 	assert_int_equal(reason(SEGMENT_WIDENED), 1);
 }
 
-/* Nor where there is no window. */
-TIMED(cooperative_never_borrows_at_any_time)
-{
-	borrow_at_any_time();
-	for (int i = 0; i < 20; i++) {
-		assert_borrows();
-		assert_cooperative_runs_in(4, range(0, 3));
-	}
-}
-
 TIMED(graphs_borrow)
 {
 	be_borrower_for(LIMIT_US, open_for_graphs);

@@ -561,10 +561,8 @@ TEST(not_permitted)
 /* A zombie: nobody has waited for it yet. */
 TEST(process_that_is_dead_and_listed)
 {
-	siginfo_t info;
-
 	kill(process.pid, SIGKILL);
-	assert_int_equal(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT), 0);
+	process_wait(&process, WEXITED);
 	assert_code(open_in_vain(process.pid), ENDED);
 }
 

@@ -15,7 +15,6 @@
 #include "state/board/board.h"
 #include "state/board/layout.h"
 
-#include <dirent.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 
@@ -169,17 +168,6 @@ static uint64_t who_is(pid_t pid)
 	return board_who((uint64_t)pid, start_of(pid));
 }
 
-static int count_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
 static void join(void)
 {
 	struct error error = {.reason = ""};
@@ -316,13 +304,6 @@ TEST(many_processes)
 
 /* --- owners ------------------------------------------------------------------------------------------------------- */
 
-static void wait_for(pid_t pid, int what)
-{
-	siginfo_t info;
-
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, what | WNOWAIT), 0);
-}
-
 TEST(alive)
 {
 	struct process other = process_start(obey);
@@ -337,17 +318,17 @@ TEST(alive)
 	limit_to(RLIMIT_NOFILE, before);
 	assert_true(is_alive);
 	kill(other.pid, SIGSTOP);
-	wait_for(other.pid, WSTOPPED);
+	process_wait(&other, WSTOPPED);
 	assert_false(board_is_alive(other.pid, start));
 	kill(other.pid, SIGCONT);
-	wait_for(other.pid, WCONTINUED);
+	process_wait(&other, WCONTINUED);
 	assert_true(board_is_alive(other.pid, start));
 	if (ptrace(PTRACE_SEIZE, other.pid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, other.pid, NULL, NULL) == 0) {
-		wait_for(other.pid, WSTOPPED);
+		process_wait(&other, WSTOPPED);
 		assert_false(board_is_alive(other.pid, start));
 	}
 	kill(other.pid, SIGKILL);
-	wait_for(other.pid, WEXITED);
+	process_wait(&other, WEXITED);
 	assert_int_equal(start_of(other.pid), start);
 	assert_false(board_is_alive(other.pid, start));
 	process_end(&other);
@@ -380,7 +361,7 @@ TEST(dead_owner)
 	join();
 	process_order(&other, 'c');
 	kill(other.pid, SIGSTOP);
-	wait_for(other.pid, WSTOPPED);
+	process_wait(&other, WSTOPPED);
 	assert_dead(1);
 	process_end(&other);
 	assert_dead(1);

@@ -142,24 +142,14 @@ FIXTURE(begin)
 	peers_join();
 }
 
-static unsigned int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned int count = 0;
-
-	while (fgets(line, sizeof line, maps))
-		count += strstr(line, "/memfd:nvtaskset") != NULL;
-	fclose(maps);
-	return count;
-}
+#define OURS "/memfd:nvtaskset"
 
 /* Nothing of the others is left. */
 FIXTURE(leave)
 {
 	peers_leave();
 	has_gpus = first_gpu.has_masks = false;
-	assert_int_equal(count_mappings(), 0);
+	assert_int_equal(count_mappings(OURS), 0);
 }
 
 /* --- this one ----------------------------------------------------------------------------------------------------- */
@@ -335,7 +325,7 @@ TEST(those_that_leave)
 	struct process others[] = {start_busy(claimed), start_busy(claimed), start_busy(claimed)};
 
 	assert_int_equal(look(NOW).higher_wanting, 3);
-	assert_int_equal(count_mappings(), 1 + 3 * 2);
+	assert_int_equal(count_mappings(OURS), 1 + 3 * 2);
 	process_order(&others[0], 'q');
 	end(&others[1]);
 	assert_int_equal(look(NOW + MS).higher_wanting, 1);
@@ -343,11 +333,11 @@ TEST(those_that_leave)
 	end(&others[2]);
 	assert_int_equal(look(NOW + 5 * MS).higher_wanting, 0);
 	assert_int_equal(look(NOW + 6 * MS).higher_idle_ns, MS);
-	assert_int_equal(count_mappings(), 1 + 2 * 2);
+	assert_int_equal(count_mappings(OURS), 1 + 2 * 2);
 	process_order(&others[1], 'q');
 	process_order(&others[2], 'q');
 	assert_true(is_nobody(look(NOW + 7 * MS)));
-	assert_int_equal(count_mappings(), 1);
+	assert_int_equal(count_mappings(OURS), 1);
 	for (size_t i = 0; i < COUNT_OF(others); i++)
 		process_end(&others[i]);
 }
@@ -585,14 +575,13 @@ TEST(killed_soon)
 TEST(stopped)
 {
 	struct process other = start_busy((struct board_claim){.priority = 60});
-	siginfo_t info;
 
 	assert_waits_until(NOW, true);
 	kill(other.pid, SIGSTOP);
-	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WSTOPPED), 0);
+	process_wait(&other, WSTOPPED);
 	assert_waits_until(NOW + 11 * MS, false);
 	kill(other.pid, SIGCONT);
-	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WCONTINUED), 0);
+	process_wait(&other, WCONTINUED);
 	assert_waits_until(NOW + 22 * MS, true);
 	process_end(&other);
 }
