@@ -2,6 +2,7 @@
 # The experiments of bench/ on the simulated GPU: what happens when they fail. Their results: bench_space.bats, bench_time.bats
 
 load helpers
+OWN_GPUS=yes
 load experiments
 
 has_rows() { # FILE

@@ -2,6 +2,7 @@
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
 
 load helpers
+OWN_GPUS=yes
 load experiments
 
 # Those that know static partitions and MIG run with them.
