@@ -2,7 +2,7 @@
  * What a program keeps that was given a quota, a priority or a weight: its profiler, its scheduling, its speed where nobody is in
  * its way; and what it was given, whatever its contexts do.
  *
- * Each case is a process of its own. What is marked is not true yet.
+ * Each case is a process of its own.
  */
 #include "../alone.h"
 #include "../cases.h"
