@@ -3,6 +3,7 @@
  * numbers are equal, however it was launched.
  */
 #include "../cases.h"
+#include "base/proc.h"
 #include "state/kernels/counts_read.h"
 #include "support/graph.h"
 #include "support/green.h"
@@ -49,10 +50,9 @@ static void launch(unsigned int kernels)
 
 static bool is_area(int file)
 {
-	char path[32], link[64] = "";
+	char link[64];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	return readlink(path, link, sizeof link - 1) > 0 && strstr(link, "nvtaskset-counts");
+	return proc_read_link(link, sizeof link, "/proc/self/fd/%d", file) && strstr(link, "nvtaskset-counts");
 }
 
 static unsigned int count_areas(void)

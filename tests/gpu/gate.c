@@ -115,11 +115,6 @@ static void want_nothing(void)
 
 /* --- the lower one, which is the test's child ----------------------------------------------------------------------- */
 
-static struct tpcset range(unsigned int first, unsigned int last)
-{
-	return gpu_range(first, last);
-}
-
 static void be_client(unsigned int priority, void (*open)(void))
 {
 	struct segment_revision revision = {.rank = {.priority = segment_rank_of_priority(priority)}};
@@ -168,9 +163,9 @@ static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tp
 static void step_aside(void)
 {
 	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	have(gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 }
 
 static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
@@ -210,20 +205,20 @@ static void assert_partition_is(struct tpcset set)
 TIMED(aside_and_back)
 {
 	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	have(gpu_range(0, 7));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	/* Its partition is the same. */
-	assert_partition_is(range(0, 7));
-	want(range(0, 0));
-	assert_comes_to_run_in(&gpu, range(1, 7));
+	assert_partition_is(gpu_range(0, 7));
+	want(gpu_range(0, 0));
+	assert_comes_to_run_in(&gpu, gpu_range(1, 7));
 	want_nothing();
-	assert_comes_to_run_in(&gpu, range(0, 7));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
 	/* Who shares no TPC with it is not in its way. */
-	want(range(8, 20));
+	want(gpu_range(8, 20));
 	timed_sleep_ms(50);
-	assert_runs_in(&gpu, range(0, 7));
+	assert_runs_in(&gpu, gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
@@ -246,11 +241,11 @@ TIMED(behind_a_fill)
 	gpu_check(cuMemAlloc_v2(&memory, 1 << 20));
 	for (int i = 0; i < 3; i++) {
 		launch_blocks(BLOCKS, NULL);
-		have(range(0, 7));
+		have(gpu_range(0, 7));
 		gpu_check(cuMemsetD32_v2(memory, 1, 1 << 18));
 		launch_blocks(BLOCKS, NULL);
 		gpu_check(cuCtxSynchronize());
-		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = range(0, 3);
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = gpu_range(0, 3);
 
 		assert_true(tpcset_is_subset(&ran, &left));
 	}
@@ -308,13 +303,13 @@ static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 
 static void run_in_half(void)
 {
-	assert_runs_in(&gpu, range(0, 3));
-	assert_cooperative_runs_in(4, range(0, 3));
+	assert_runs_in(&gpu, gpu_range(0, 3));
+	assert_cooperative_runs_in(4, gpu_range(0, 3));
 }
 
 static void run_cooperatively_in_all(void)
 {
-	assert_cooperative_runs_in(8, range(0, 7));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
 }
 
 static void run_cooperatively_in_more(void)
@@ -331,9 +326,9 @@ TIMED(cooperative)
 	assert_is_held_no_more(run_in_half);
 	assert_comes_to_be_held(run_cooperatively_in_all);
 	/* It has all of the partition. */
-	assert_cooperative_runs_in(8, range(0, 7));
-	assert_cooperative_runs_in(4, range(0, 3));
-	assert_runs_in(&gpu, range(0, 3));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
+	assert_cooperative_runs_in(4, gpu_range(0, 3));
+	assert_runs_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 	/* And what the partition cannot hold is widened, as ever. */
 	run_cooperatively_in_more();
@@ -351,7 +346,7 @@ TIMED(too_large)
 /* Behind so much work, one that needs all has to wait for too long, and may go all the same: no other one does with it. */
 TIMED(behind_one_that_may_go)
 {
-	struct tpcset left = range(0, 3);
+	struct tpcset left = gpu_range(0, 3);
 
 	step_aside();
 	CUdeviceptr output = gpu_new_output(&gpu);
@@ -386,7 +381,7 @@ TIMED(cooperative_beside_others)
 	step_aside();
 	pthread_t thread = thread_start(launch_beside, NULL);
 
-	assert_cooperative_runs_in(8, range(0, 7));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
 	atomic_store(&has_ended, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
@@ -420,14 +415,14 @@ TIMED(clusters)
 TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 {
 	be_lower(timed_open_gpu);
-	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
+	struct tpcset all = gpu_all(&gpu), theirs = gpu_range(3, 5);
 
 	want(theirs);
 	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
 	setenv("SIM_FAULTS", "bad-qmd", 1);
 	assert_runs_in(&gpu, all);
 	assert_nothing_is_said();
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	gpu_run(&gpu);
 	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
 }
@@ -448,29 +443,29 @@ static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 TIMED(graphs)
 {
 	be_lower(open_for_graphs);
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
 
-	assert_graph_comes_to_run_in(exec, range(0, 7));
-	want(range(4, 11));
-	assert_graph_comes_to_run_in(exec, range(0, 3));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 	want_nothing();
-	assert_graph_comes_to_run_in(exec, range(0, 7));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
 /* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
 TIMED(uploaded_graph)
 {
-	struct tpcset left = range(0, 3);
+	struct tpcset left = gpu_range(0, 3);
 
 	be_lower(open_for_graphs);
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
 	CUDA_KERNEL_NODE_PARAMS changed = graph_parameters(0);
 
-	assert_graph_comes_to_run_in(exec, range(0, 7));
-	want(range(4, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
+	want(gpu_range(4, 11));
 	assert_graph_comes_to_run_in(exec, left);
 	changed.blockDimX /= 2;
 	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &changed));
@@ -491,11 +486,11 @@ static void be_borrower_for(uint32_t us, void (*open)(void))
 		timed_leave_out("under MPS, SM ids say nothing of TPCs");
 	open();
 	revision.lending.borrow = gpu_all(&gpu);
-	have(range(0, 3));
+	have(gpu_range(0, 3));
 	timed_give(&revision);
 	gpu_launch_empty(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
-	atomic_store(&shared->lent, range(4, 11).words[0]);
+	atomic_store(&shared->lent, gpu_range(4, 11).words[0]);
 	atomic_store(&shared->lend_us, us);
 	shared->pci = gpu.topology->pci;
 	atomic_store(&shared->speaks, true);
@@ -508,14 +503,14 @@ static void be_borrower(void)
 
 static void assert_borrows(void)
 {
-	assert_comes_to_run_in(&gpu, range(0, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 11));
 }
 
 /* Of twenty launches in a row, none does. */
 static void assert_borrows_nothing(void)
 {
 	for (int i = 0; i < 20; i++) {
-		assert_runs_in(&gpu, range(0, 3));
+		assert_runs_in(&gpu, gpu_range(0, 3));
 		timed_sleep_ms(2);
 	}
 }
@@ -525,35 +520,35 @@ TIMED(borrowed_and_given_back)
 	be_borrower();
 	assert_borrows();
 	for (int i = 0; i < 3; i++) {
-		want(range(4, 11));
-		assert_comes_to_run_in(&gpu, range(0, 3));
+		want(gpu_range(4, 11));
+		assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 		want_nothing();
 		assert_borrows();
 	}
 	/* Nobody lends any more. */
 	atomic_store(&shared->lend_us, 0);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 	atomic_store(&shared->lend_us, LIMIT_US);
 	assert_borrows();
 	/* What it may borrow is another set. */
-	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = range(8, 9)}});
+	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = gpu_range(8, 9)}});
 	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
 	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
 /* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
 static void assert_leaves_at_once(void)
 {
-	struct tpcset narrow = range(0, 3);
+	struct tpcset narrow = gpu_range(0, 3);
 
 	for (int i = 0; i < 20; i++) {
 		assert_borrows();
 		for (int more = 0; more < 3; more++)
 			gpu_run(&gpu);
-		want(range(4, 11));
+		want(gpu_range(4, 11));
 		while (!atomic_load(&shared->is_in_flight))
 			timed_sleep_ms(1);
 		gpu_assert_runs_in(&gpu, NULL, &narrow);
@@ -615,8 +610,8 @@ TIMED(a_full_pipeline)
 	if (SANITIZED)
 		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
 	be_borrower_for(90000, timed_open_gpu);
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	for (int i = 0; i < PIPELINE; i++)
 		gpu_check(cuEventCreate(&ends[i], 0));
 	timed_launch_into(NULL, PIPELINE, PIPELINE_CYCLES);
@@ -635,7 +630,7 @@ TIMED(a_lender_without_exact_ends)
 	be_borrower();
 	assert_borrows();
 	atomic_store(&shared->has_gap, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -648,7 +643,7 @@ TIMED(a_borrower_without_exact_ends)
 	segment = gpu_own_segment();
 	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
 	segment_close(&segment);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -665,7 +660,7 @@ TIMED(behind_the_host)
 	if (!cuLaunchHostFunc)
 		timed_leave_out("this driver has no calls of the host");
 	for (int i = 0; i < 3; i++) {
-		struct tpcset all = range(0, 11), narrow = range(0, 3), ran = {{0}};
+		struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
 
 		timed_until (tpcset_equal(&ran, &all))
 			ran = gpu_where(&gpu, stream);
@@ -697,7 +692,7 @@ TIMED(captured_is_not_measured)
 	for (int i = 0; i < 10 && !has_borrowed; i++) {
 		launch_blocks(BLOCKS, stream);
 		gpu_check(cuStreamSynchronize(stream));
-		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = range(0, 3);
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = gpu_range(0, 3);
 
 		has_borrowed = !tpcset_is_subset(&ran, &narrow);
 	}
@@ -709,7 +704,7 @@ TIMED(cooperative_never_borrows)
 	be_borrower();
 	assert_borrows();
 	for (int i = 0; i < 20; i++)
-		assert_cooperative_runs_in(4, range(0, 3));
+		assert_cooperative_runs_in(4, gpu_range(0, 3));
 	assert_borrows();
 	/* What its partition cannot hold is widened, and nothing is borrowed for it. */
 	assert_int_equal(reason(SEGMENT_WIDENED), 0);
@@ -723,12 +718,12 @@ TIMED(graphs_borrow)
 	CUgraphExec exec = graph_instantiate(graph_make());
 
 	for (int i = 0; i < 2; i++) {
-		assert_graph_comes_to_run_in(exec, range(0, 11));
-		want(range(4, 11));
-		assert_graph_comes_to_run_in(exec, range(0, 3));
+		assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
+		want(gpu_range(4, 11));
+		assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 		want_nothing();
 	}
-	assert_graph_comes_to_run_in(exec, range(0, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
 	assert_nothing_is_said();
 }
 
@@ -752,7 +747,7 @@ static void be_lender_program(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	gpu_load_driver();
 	timed_open_gpu();
-	have(range(4, 11));
+	have(gpu_range(4, 11));
 	timed_give(&revision);
 	for (;;) {
 		if (atomic_load(&shared->works)) {
@@ -776,11 +771,11 @@ TIMED(lender_program)
 	atomic_store(&shared->lend_us, 0);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	atomic_store(&shared->works, false);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	kill(program.pid, SIGSTOP);
 	assert_borrows_nothing();
 	atomic_store(&shared->works, false);
@@ -788,7 +783,7 @@ TIMED(lender_program)
 	assert_borrows();
 	kill(program.pid, SIGKILL);
 	child_wait(&program);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
@@ -881,7 +876,7 @@ TIMED(changes)
 	void *strays;
 
 	be_lower(open_for_graphs);
-	partition = range(0, 7);
+	partition = gpu_range(0, 7);
 	have(partition);
 	assert_comes_to_run_in(&gpu, partition);
 	for (uintptr_t i = 0; i < THREADS; i++)

@@ -8,6 +8,7 @@
 #include "../cases.h"
 #include "../skip.h"
 #include "attach/attach.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <linux/filter.h>
@@ -256,10 +257,7 @@ static int library_file(const struct program *program)
 
 	assert_non_null(files);
 	while ((entry = readdir(files))) {
-		ssize_t length = readlinkat(dirfd(files), entry->d_name, link, sizeof link - 1);
-
-		link[length > 0 ? length : 0] = '\0';
-		if (strstr(link, "/memfd:nvtaskset"))
+		if (proc_read_link(link, sizeof link, "/proc/%d/fd/%s", (int)program->pid, entry->d_name) && strstr(link, "/memfd:nvtaskset"))
 			number = atoi(entry->d_name);
 	}
 	closedir(files);

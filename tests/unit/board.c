@@ -109,14 +109,19 @@ static int descriptor_of(pid_t pid)
 	return number;
 }
 
-/* The number of the board that a process holds; 0: of none. */
-static ino_t board_of(pid_t pid)
+static ino_t board_at(pid_t pid, int descriptor)
 {
 	char path[64];
 	struct stat status = {.st_ino = 0};
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor);
 	return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+/* The number of the board that a process holds; 0: of none. */
+static ino_t board_of(pid_t pid)
+{
+	return board_at(pid, descriptor_of(pid));
 }
 
 static struct board_memory *memory; /* of the board that was looked at last: of the own one, after join */
@@ -689,13 +694,10 @@ static void obey_with_two(char order)
 TEST(second_file)
 {
 	struct process other = process_start(obey_with_two);
-	struct stat status;
-	char path[64];
 
 	join();
-	snprintf(path, sizeof path, "/proc/%d/fd/301", (int)other.pid);
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(board_of(getpid()), status.st_ino);
+	assert_int_not_equal(board_at(other.pid, 301), 0);
+	assert_int_equal(board_of(getpid()), board_at(other.pid, 301));
 	process_end(&other);
 }
 
@@ -786,16 +788,6 @@ static void obey_with_two_hidden(char order)
 	} else {
 		must(dup2(order == 'e' ? EARLIER : LATER, order == 'e' ? 300 : 301) >= 0);
 	}
-}
-
-static ino_t board_at(pid_t pid, int descriptor)
-{
-	char path[64];
-	struct stat status;
-
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor);
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_ino;
 }
 
 static void find_one_then_the_other(char one, char other)

@@ -1,5 +1,6 @@
 /* The others on this process's GPUs, as the rules see them: processes with work in flight as the test says, on its clock. */
 #include "../cases.h"
+#include "sets.h"
 #include "process.h"
 
 #include "../alone.h"
@@ -340,14 +341,6 @@ TEST(those_that_leave)
 	assert_int_equal(count_mappings(OURS), 1);
 	for (size_t i = 0; i < COUNT_OF(others); i++)
 		process_end(&others[i]);
-}
-
-static struct tpcset range(unsigned int from, unsigned int to)
-{
-	struct tpcset set = {{0}};
-
-	tpcset_add_range(&set, from, to);
-	return set;
 }
 
 static void have(unsigned int from, unsigned int to)
