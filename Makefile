@@ -337,13 +337,13 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 # Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but where they would
 # see each other's programs (tests/run), they run one at a time, apart from those that look at none, or have GPUs of their own.
 experiments = bench bench_space bench_time
-look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install skips) \
-               $(addprefix $(BUILD)/tests/unit/,attach editor group segment_steps timestamps)
+look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install manual mps skips strict) \
+               $(addprefix $(BUILD)/tests/unit/,attach group)
 slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
             lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
 are_apart := $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo yes)
-JOBS ?= $(shell echo $$(($(if $(are_apart),3,1) * $$(nproc))))
+JOBS ?= $(shell echo $$(($(if $(are_apart),3,2) * $$(nproc))))
 
 run_tests = $(Q)$(test_environment) JOBS=$(JOBS) LOOK_AT_NONE="$(if $(are_apart),,$(look_at_none))" tests/all $(call slowest_first,$(1))
 

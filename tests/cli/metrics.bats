@@ -98,17 +98,17 @@ value() { # NAME [LABEL=VALUE]…
 
 # While it launches. (A program that executes another counts anew, which Prometheus knows from other counters.)
 @test "counters never go back" {
-	needs_parser
 	start_playing -t 0-7 -- launch wait
 	last=0
 	for _ in $(seq 20); do
 		look
 		for name in launched ended; do
-			parse openmetrics "$WORK/metrics" "nvtaskset_${name}_kernels_total" "pid=$PROGRAM" | sed 's/.* //' >"$WORK/$name"
+			declare "$name=$(sed -n "s/^nvtaskset_${name}_kernels_total{.*pid=\"$PROGRAM\".* //p" "$WORK/metrics")"
 		done
-		[ "$(cat "$WORK/ended")" -ge "$last" ]
-		[ "$(cat "$WORK/launched")" -ge "$(cat "$WORK/ended")" ]
-		last=$(cat "$WORK/ended")
+		# shellcheck disable=SC2154 # declared by their names
+		[ "$ended" -ge "$last" ]
+		[ "$launched" -ge "$ended" ]
+		last=$ended
 	done
 	[ "$last" -gt 0 ]
 }
