@@ -93,7 +93,7 @@ run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $
 
 $(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
 # Callbacks, threads and the driver's functions take what a test has no use for.
-$(BUILD)/tests/%.o $(BUILD)/tests/attach/% $(BUILD)/tests/programs/original/%: override CPPFLAGS += -Wno-unused-parameter
+$(BUILD)/tests/%.o $(BUILD)/tests/attach/% $(BUILD)/tests/programs/original/%: override CFLAGS += -Wno-unused-parameter
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
 $(BUILD)/%.o: %.c
