@@ -1,7 +1,4 @@
-/*
- * Instances of CUDA graphs follow a changed partition at their next launch (facts.md, "CUDA graphs"), even if the
- * graph that they were made from has been destroyed. So do nodes in child graphs. Disabled nodes stay disabled.
- */
+/* Instances of CUDA graphs: what their launches count, and that nothing of them is left when they are destroyed. */
 #include "../cases.h"
 #include "support/graph.h"
 
