@@ -12,11 +12,6 @@ listed() { # MEMBER
 	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .$1"
 }
 
-# Under MPS, of which a fake daemon runs.
-start_side_by_side() { # options and SET -- steps
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
-}
-
 @test "at the start: they imply MPS and say so; shown by -p, -l, top and --json" {
 	start_side_by_side --lend --borrow=8-15 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --lend, --borrow: under MPS, TPCs are lent (--mps auto)' "$WORK/errors"
