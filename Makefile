@@ -97,6 +97,8 @@ run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $
 	@:
 
 $(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
+# Callbacks, threads and the driver's functions take what a test has no use for.
+$(BUILD)/tests/%.o $(BUILD)/tests/attach/% $(BUILD)/tests/programs/original/%: override CFLAGS += -Wno-unused-parameter
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
 $(BUILD)/%.o: %.c
@@ -336,15 +338,18 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 # A make that a test starts gets our variables, but not our job slots.
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAGS='$(filter-out -j% --jobserver-%,$(MAKEFLAGS))'
 
-# Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
-# time where they would see each other's programs (tests/run).
+# Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but where they would
+# see each other's programs (tests/run), they run one at a time, apart from those that look at none, or have GPUs of their own.
 experiments = bench bench_space bench_time
+look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install manual mps skips strict) \
+               $(addprefix $(BUILD)/tests/unit/,attach group)
 slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
             lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
-JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
+are_apart := $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo yes)
+JOBS ?= $(shell echo $$(($(if $(are_apart),3,2) * $$(nproc))))
 
-run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,$(1))
+run_tests = $(Q)$(test_environment) JOBS=$(JOBS) LOOK_AT_NONE="$(if $(are_apart),,$(look_at_none))" tests/all $(call slowest_first,$(1))
 
 # TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
 # code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.

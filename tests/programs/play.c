@@ -174,7 +174,6 @@ static void allocate(const char *mebibytes)
 
 static void *keep_launching(void *unused)
 {
-	(void)unused;
 	cuCtxSetCurrent(gpu.context);
 	while (is_open)
 		gpu_launch_empty(&gpu);
@@ -186,7 +185,6 @@ static void *keep_busy(void *unused)
 	uint64_t cycles = 3000000;
 	void *parameters[] = {&gpu.output, &cycles};
 
-	(void)unused;
 	cuCtxSetCurrent(gpu.context);
 	while (is_open) {
 		for (unsigned int i = 0; i < 4; i++)
