@@ -1,0 +1,62 @@
+# Containers, made by a real runtime (tests/cdi/run), whose devices a real loader of CDI gives to them (tests/cdi/inject.go). Their
+# image is this machine's root, under an empty layer, unless IMAGE names a directory.
+
+export OWN_GPUS=yes
+
+needs_containers() {
+	needs_root
+	needs runc
+	[ -x "$BUILD/tests/cdi/inject" ] || skip "needs go, and golang-github-container-orchestrated-devices-container-device-interface-dev"
+	contain probe "" true >/dev/null 2>"$WORK/why" || skip "containers cannot be made here: $(tail -n 1 "$WORK/why")"
+}
+
+contain() { # ID DEVICES COMMAND…
+	BUILD=$(realpath "$BUILD") WORK=$WORK ROOT=$ROOT "$ROOT/tests/cdi/run" "${RUNTIME-runc}" "$@" 3>&-
+}
+
+cdi() { # WORD, options and arguments
+	nvtaskset cdi "$1" --output "$WORK/cdi/nvtaskset.json" "${@:2}"
+}
+
+# A specification as NVIDIA's toolkit generates it: the driver's file is mounted, and hooks make a link and the dynamic linker's cache.
+nvidia_specification() { # [DIRECTORY: where the driver is in the container]
+	local directory=${1-/usr/lib/$(uname -m)-linux-gnu}
+	cat >"$WORK/cdi/nvidia.json" <<-EOF
+		{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu",
+		 "devices": [{"name": "0", "containerEdits": {"env": ["NVIDIA_VISIBLE_DEVICES=void"]}}],
+		 "containerEdits": {
+		  "mounts": [{"hostPath": "$(realpath "$BUILD/sim/libcuda.so.1")", "containerPath": "$directory/libcuda.so.580.159.04",
+		              "options": ["ro", "nosuid", "nodev", "bind"]}],
+		  "hooks": [
+		   {"hookName": "createContainer", "path": "$ROOT/tests/cdi/nvidia-cdi-hook",
+		    "args": ["nvidia-cdi-hook", "create-symlinks", "--link", "libcuda.so.580.159.04::$directory/libcuda.so.1"],
+		    "env": ["NVIDIA_CTK_DEBUG=false", "PATH=$PATH"]},
+		   {"hookName": "createContainer", "path": "$ROOT/tests/cdi/nvidia-cdi-hook",
+		    "args": ["nvidia-cdi-hook", "update-ldcache", "--folder", "$directory"],
+		    "env": ["NVIDIA_CTK_DEBUG=false", "PATH=$PATH"]}]}}
+	EOF
+}
+
+BOTH=nvidia.com/gpu=0,nvtaskset/group=infer
+
+# Starts a container whose program runs given steps (tests/programs/play.c), and waits until it waits. PROGRAM is its pid here; its output
+# is in WORK/ID.
+start_container() { # ID DEVICES STEP…
+	: >"$WORK/$1"
+	contain "$1" "$2" "$BUILD/tests/programs/play" "${@:3}" >"$WORK/$1" 2>"$WORK/$1.errors" &
+	wait_until grep -q waiting "$WORK/$1" || {
+		cat "$WORK/$1.errors"
+		return 1
+	}
+	PROGRAM=$(cat "$WORK/bundles/$1/pid")
+	CONTAINERS+=("$PROGRAM")
+}
+
+containers_end() {
+	local pid
+	for pid in "${CONTAINERS[@]}"; do
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	CONTAINERS=()
+	wait
+}

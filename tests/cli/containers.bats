@@ -1,0 +1,211 @@
+#!/usr/bin/env bats
+# nvtaskset cdi: containers get a partition as a device
+# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
+
+load helpers
+load containers
+
+CONTAINERS=()
+
+setup_file() {
+	export OWN_GPUS=yes
+}
+
+teardown() {
+	containers_end
+	rm -rf "$WORK"
+}
+
+# --- the specification ---------------------------------------------------------------------------------------------------
+
+@test "the specification, as a whole" {
+	mkdir "$WORK/cdi"
+	run cdi add -t 0-15 --mps off infer
+	[ "$status $output" = "0 nvtaskset/group=infer: TPCs 0-15 of GPU 0" ]
+	BUILD=$(realpath "$BUILD")
+	diff - "$WORK/cdi/nvtaskset.json" <<-EOF
+		{
+		  "cdiVersion": "0.3.0",
+		  "kind": "nvtaskset/group",
+		  "devices": [
+		    {
+		      "name": "infer",
+		      "containerEdits": {
+		        "env": [
+		          "NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer",
+		          "CUDA_MPS_PIPE_DIRECTORY=/dev/null"
+		        ],
+		        "mounts": [
+		          {
+		            "hostPath": "$BUILD/lib",
+		            "containerPath": "/opt/nvtaskset/lib",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          },
+		          {
+		            "hostPath": "$WORK/cdi/nvtaskset/.front",
+		            "containerPath": "/opt/nvtaskset/front",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          },
+		          {
+		            "hostPath": "$WORK/cdi/nvtaskset/infer",
+		            "containerPath": "/opt/nvtaskset/groups/infer",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          }
+		        ],
+		        "hooks": [
+		          {
+		            "hookName": "createContainer",
+		            "path": "$BUILD/nvtaskset",
+		            "args": [
+		              "nvtaskset-cdi-hook",
+		              "$WORK/cdi/nvtaskset/infer",
+		              "$(realpath "$BUILD/sim")",
+		              ""
+		            ],
+		            "env": [
+		              "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
+		            ],
+		            "timeout": 60
+		          }
+		        ]
+		      }
+		    }
+		  ]
+		}
+	EOF
+}
+
+# A member of the first device of this name.
+edits_of() { # NAME, and what jq is to print
+	jq -c --arg name "$1" "[.devices[] | select(.name == \$name).containerEdits] | .[0]$2" "$WORK/cdi/nvtaskset.json"
+}
+
+@test "devices are added, changed, listed and removed; the version is the lowest" {
+	mkdir "$WORK/cdi"
+	cdi add -t 0-15 --mps off infer
+	cdi add -t 16-31 --quota 30% batch
+	[ "$(edits_of batch .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/batch","CUDA_MPS_PIPE_DIRECTORY=/dev/null"]' ]
+	cdi add -t 0-7 --priority 80 --weight 200 --hide --on-misfit fail infer
+	[ "$(edits_of infer .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer","CUDA_MPS_PIPE_DIRECTORY=/dev/null","NVTASKSET_HIDE=1","NVTASKSET_ON_MISFIT=fail"]' ]
+	run cdi list
+	[ "$output" = "nvtaskset/group=infer: TPCs 0-7 of GPU 0; priority 80, weight 200
+nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
+	[[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer")" = "group $WORK/cdi/nvtaskset/infer's current TPC list: 0-7"* ]]
+	cdi add -t 40 --mps off 7b
+	[ "$(jq -r .cdiVersion "$WORK/cdi/nvtaskset.json")" = 0.5.0 ]
+	cdi remove 7b
+	[ "$(jq -r .cdiVersion "$WORK/cdi/nvtaskset.json")" = 0.3.0 ]
+	cdi remove infer
+	[ "$(jq -c '[.devices[].name]' "$WORK/cdi/nvtaskset.json")" = '["batch"]' ]
+	[ ! -e "$WORK/cdi/nvtaskset/infer" ]
+	refuses "infer: no device of $WORK/cdi/nvtaskset.json" cdi remove infer
+	cdi remove batch
+	[ ! -e "$WORK/cdi/nvtaskset.json" ]
+	[ -z "$(cdi list)" ]
+}
+
+@test "what is refused changes nothing" {
+	mkdir "$WORK/cdi"
+	for name in .a a- a@b a+b _a 7 "a/b"; do
+		refuses "$name: a device's name begins and ends with a letter or a digit, has letters, digits and ._:-, at most 63, and is no number alone" \
+			cdi add -t 0 --mps off "$name"
+	done
+	refuses "TPC 66: this GPU has TPCs 0-65" cdi add -t 66 --mps off infer
+	refuses "cdi add: a SET and a NAME are needed; try 'nvtaskset cdi --help'" cdi add -t 0-7
+	refuses "cdi: no NAME; try 'nvtaskset cdi --help'" cdi remove
+	refuses "'b': not one of its words; try 'nvtaskset cdi --help'" cdi add -t 0-7 a b
+	refuses "'--strict': options come before NAME, as in 'nvtaskset cdi add -t 0-7 NAME'" cdi add -t 0-7 a --strict
+	refuses "specification.txt: must be an absolute path that ends in .json: runtimes read no other files" \
+		nvtaskset cdi add -t 0 --mps off --output specification.txt a
+	refuses "--lend: TPCs are lent under MPS only; leave it out, or use --mps on" cdi add -t 0-7 --mps off --lend infer
+	[ "$(cdi add -t 0-7 --mps off --dry-run infer)" = 0-7 ]
+	[ -z "$(ls -A "$WORK/cdi/nvtaskset" 2>/dev/null | grep -v '^\.')" ]
+	[ ! -e "$WORK/cdi/nvtaskset.json" ]
+	echo '{"kind": "vendor.com/device", "devices": []}' >"$WORK/cdi/nvtaskset.json"
+	refuses "$WORK/cdi/nvtaskset.json: not a specification of nvtaskset's: remove it" cdi add -t 0-7 --mps off infer
+}
+
+@test "those that choose at once get different TPCs, and all are in the specification" {
+	mkdir "$WORK/cdi"
+	for i in 1 2 3 4 5 6; do
+		cdi add -n 11 --mps off "pod$i" >"$WORK/out$i" 2>&1 3>&- &
+	done
+	wait
+	cat "$WORK"/out*
+	[ "$(jq '.devices | length' "$WORK/cdi/nvtaskset.json")" -eq 6 ]
+	refuses "1 TPC: none of this GPU's 66 is free; see nvtaskset -l" cdi add -n 1 --mps off more
+	[ ! -e "$WORK/cdi/nvtaskset/more" ]
+	cdi remove pod3
+	cdi add -n 11 --mps off more
+}
+
+@test "an installation that others can change is not given to containers" {
+	needs_root
+	mkdir "$WORK/cdi" "$WORK/bin"
+	cp -rL "$BUILD/nvtaskset" "$BUILD/lib" "$WORK/bin"
+	run -1 "$WORK/bin/nvtaskset" cdi add -t 0 --mps off --output "$WORK/cdi/nvtaskset.json" infer
+	[[ "$output" == *": others can write there, and containers would load our library from there: install nvtaskset elsewhere" ]]
+}
+
+# --- in containers ---------------------------------------------------------------------------------------------------------
+
+@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+	mkdir "$WORK/cdi"
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	for RUNTIME in runc crun; do
+		command -v "$RUNTIME" || continue
+		[ "$(contain "a$RUNTIME" nvidia.com/gpu=0,nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
+		[ "$(contain "b$RUNTIME" nvtaskset/group=infer,nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-15 ]
+	done
+	# Without the device, as before.
+	[ "$(contain c nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-65 ]
+}
+
+@test "edits from the host reach it, and -l, top and metrics show it" {
+	mkdir "$WORK/cdi"
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	cdi add -t 16-23 --mps off other
+	start_container a "$BOTH" where wait where wait where wait where wait
+	infer=$PROGRAM
+	start_container b nvidia.com/gpu=0,nvtaskset/group=other where wait
+	[ "$(head -n 1 "$WORK/a")" = 0-15 ]
+	[ "$(nvtaskset -tp "$infer") $(nvtaskset -tp "$PROGRAM")" = "pid $infer's current TPC list: 0-15 pid $PROGRAM's current TPC list: 16-23" ]
+	nvtaskset -tp 3 "$infer"
+	kill -USR1 "$infer"
+	wait_until grep -qx 3 "$WORK/a"
+	nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" 4
+	kill -USR1 "$infer"
+	wait_until grep -qx 4 "$WORK/a"
+	cdi add -t 5 --quota 40% infer
+	[[ "$(nvtaskset -l)" == *"quota 40ms/100ms"* ]]
+	kill -USR1 "$infer"
+	wait_until grep -qx 5 "$WORK/a"
+	run cdi list
+	echo "$output"
+	[ "$output" = "nvtaskset/group=infer: TPCs 5 of GPU 0; quota 40ms/100ms
+        container a, pid $infer
+nvtaskset/group=other: TPCs 16-23 of GPU 0
+        container b, pid $PROGRAM" ]
+	[ "$(nvtaskset -l --json | jq -c --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | [.partitions[0].tpc_list, .group.name]')" = '["16-23","other"]' ]
+	[[ "$(nvtaskset top --once --delay 0.1)" == *"$PROGRAM"* ]]
+	[[ "$(nvtaskset metrics)" == *"pid=\"$PROGRAM\""* ]]
+}
