@@ -162,9 +162,10 @@ load helpers
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset --dry-run -l
 	refuses "--mps: not with -l; only with a COMMAND and 'cdi add'" nvtaskset --mps off -l
-	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow --group=g; do
+	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow; do
 		refuses "${option%=*}: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset "$option" -l
 	done
+	refuses "--group: not with -l; only with a COMMAND and -p" nvtaskset --group=g -l
 	refuses "-t: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset -tl 0-7
 	refuses "-g: not with -T; only with a COMMAND, -p and 'cdi add'" nvtaskset -Tg 2 ./app
 	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7

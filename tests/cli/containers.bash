@@ -1,13 +1,18 @@
 # Containers, made by a real runtime (tests/cdi/run), whose devices a real loader of CDI gives to them (tests/cdi/inject.go). Their
 # image is this machine's root, under an empty layer, unless IMAGE names a directory.
 
-export OWN_GPUS=yes
-
 needs_containers() {
 	needs_root
 	needs runc
 	[ -x "$BUILD/tests/cdi/inject" ] || skip "needs go, and golang-github-container-orchestrated-devices-container-device-interface-dev"
 	contain probe "" true >/dev/null 2>"$WORK/why" || skip "containers cannot be made here: $(tail -n 1 "$WORK/why")"
+}
+
+# The host's driver is where no container has anything.
+driver_of_host() {
+	HOST_DRIVER=$(mktemp -d /dev/shm/driver.XXXXXX)
+	cp "$BUILD/sim/libcuda.so.1" "$HOST_DRIVER/"
+	export NVTASKSET_DRIVER=$HOST_DRIVER/libcuda.so.1
 }
 
 contain() { # ID DEVICES COMMAND…
@@ -59,4 +64,5 @@ containers_end() {
 	done
 	CONTAINERS=()
 	wait
+	rm -rf "${HOST_DRIVER-}" "$WORK"
 }

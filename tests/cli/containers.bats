@@ -7,19 +7,22 @@ load containers
 
 CONTAINERS=()
 
-setup_file() {
-	export OWN_GPUS=yes
+OWN_GPUS=yes
+
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
+	mkdir "$WORK/cdi"
+	driver_of_host
 }
 
 teardown() {
 	containers_end
-	rm -rf "$WORK"
 }
 
 # --- the specification ---------------------------------------------------------------------------------------------------
 
 @test "the specification, as a whole" {
-	mkdir "$WORK/cdi"
 	run cdi add -t 0-15 --mps off infer
 	[ "$status $output" = "0 nvtaskset/group=infer: TPCs 0-15 of GPU 0" ]
 	BUILD=$(realpath "$BUILD")
@@ -74,7 +77,7 @@ teardown() {
 		            "args": [
 		              "nvtaskset-cdi-hook",
 		              "$WORK/cdi/nvtaskset/infer",
-		              "$(realpath "$BUILD/sim")",
+		              "$HOST_DRIVER",
 		              ""
 		            ],
 		            "env": [
@@ -96,7 +99,6 @@ edits_of() { # NAME, and what jq is to print
 }
 
 @test "devices are added, changed, listed and removed; the version is the lowest" {
-	mkdir "$WORK/cdi"
 	cdi add -t 0-15 --mps off infer
 	cdi add -t 16-31 --quota 30% batch
 	[ "$(edits_of batch .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/batch","CUDA_MPS_PIPE_DIRECTORY=/dev/null"]' ]
@@ -120,7 +122,6 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "what is refused changes nothing" {
-	mkdir "$WORK/cdi"
 	for name in .a a- a@b a+b _a 7 "a/b"; do
 		refuses "$name: a device's name begins and ends with a letter or a digit, has letters, digits and ._:-, at most 63, and is no number alone" \
 			cdi add -t 0 --mps off "$name"
@@ -141,7 +142,6 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "those that choose at once get different TPCs, and all are in the specification" {
-	mkdir "$WORK/cdi"
 	for i in 1 2 3 4 5 6; do
 		cdi add -n 11 --mps off "pod$i" >"$WORK/out$i" 2>&1 3>&- &
 	done
@@ -156,7 +156,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 
 @test "an installation that others can change is not given to containers" {
 	needs_root
-	mkdir "$WORK/cdi" "$WORK/bin"
+	mkdir "$WORK/bin"
 	cp -rL "$BUILD/nvtaskset" "$BUILD/lib" "$WORK/bin"
 	run -1 "$WORK/bin/nvtaskset" cdi add -t 0 --mps off --output "$WORK/cdi/nvtaskset.json" infer
 	[[ "$output" == *": others can write there, and containers would load our library from there: install nvtaskset elsewhere" ]]
@@ -165,7 +165,6 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 # --- in containers ---------------------------------------------------------------------------------------------------------
 
 @test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
-	mkdir "$WORK/cdi"
 	needs_containers
 	nvidia_specification
 	cdi add -t 0-15 --mps off infer
@@ -179,7 +178,6 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "edits from the host reach it, and -l, top and metrics show it" {
-	mkdir "$WORK/cdi"
 	needs_containers
 	nvidia_specification
 	cdi add -t 0-15 --mps off infer
