@@ -128,6 +128,30 @@ make_static() {
 	runs_unrestricted "its /etc/ld.so.conf does not include /etc/ld.so.conf.d first" /bin/ran
 }
 
+# --- user namespaces -------------------------------------------------------------------------------------------------------
+
+# As with podman without root, and pods with hostUsers: false.
+@test "a container with users of its own: its program is inside, an edit reaches it, and -l shows it" {
+	directory=/lib/$(uname -m)-linux-gnu
+	linker=$(ldd "$BUILD/tests/programs/play" | awk '$1 ~ /ld-linux/ {print $1}')
+	mkdir -p "$WORK/empty" "$WORK/layer$directory" "$WORK/layer${linker%/*}" "$WORK/layer/etc"
+	# shellcheck disable=SC2046 # several words
+	cp -L "$linker" $(ldd "$BUILD/tests/programs/play" | awk '/=>/ {print $3}') "$WORK/layer$directory"
+	[ -e "$WORK/layer$linker" ] || ln -s "$directory/${linker##*/}" "$WORK/layer$linker"
+	chmod 711 "$WORK/bundles"
+	export LAYER=$WORK/layer IMAGE=$WORK/empty OWNER=100000
+	export EDIT='.linux.namespaces += [{type: "user"}] | .linux.uidMappings = [{containerID: 0, hostID: 100000, size: 65536}] |
+		.linux.gidMappings = .linux.uidMappings'
+	start_container a "$BOTH" where wait where wait
+	[ "$(head -n 1 "$WORK/a")" = 0-15 ]
+	[ "$(stat -c %u "/proc/$PROGRAM")" = 100000 ]
+	nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" 40
+	kill -USR1 "$PROGRAM"
+	wait_until grep -qx 40 "$WORK/a"
+	[[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 40" ]]
+	nvtaskset -l --json | jq -e --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | .group.name == "infer"'
+}
+
 # --- hostile images -------------------------------------------------------------------------------------------------------
 
 @test "links of an image lead nowhere on the host, and nothing there makes the hook wait" {
@@ -162,4 +186,46 @@ make_static() {
 	mkdir "$WORK/layer/etc"
 	: >"$WORK/layer/etc/ld.so.conf.d"
 	[ "$(contain a nvtaskset/group=infer /bin/ran)" = ran ]
+}
+
+# --- hostile containers ---------------------------------------------------------------------------------------------------
+
+@test "a container cannot change its group, nor see another's" {
+	start_container victim nvidia.com/gpu=0,nvtaskset/group=strict where wait
+	make_script "$WORK/attack" '#!/bin/bash' 'group=/opt/nvtaskset/groups/infer' \
+		'{ : >$group; } 2>/dev/null && echo "wrote its group"' \
+		'rm -f $group 2>/dev/null && echo "removed its group"' \
+		'mount -o remount,rw $group 2>/dev/null && echo "mounted it for writing"' \
+		'{ : >/opt/nvtaskset/lib/libcuda.so.1; } 2>/dev/null && echo "wrote the library"' \
+		'"$1/nvtaskset" -tp --group $group 40 2>/dev/null && echo "changed its group"' \
+		'"$1/nvtaskset" --mps off -t 40 true 2>/dev/null && echo "left its group"' \
+		'ls /opt/nvtaskset/groups' \
+		'"$1/nvtaskset" -l 2>/dev/null | wc -l' \
+		'"$1/nvtaskset" --mps off -t 3 "$1/tests/programs/play" where'
+	run contain a "$BOTH" "$WORK/attack" "$BUILD"
+	echo "$output"
+	[ "$output" = "infer
+1
+3" ]
+	[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" | sed 's/.*: //')" = 0-15 ]
+	[ "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')" = 16-31 ]
+}
+
+# A program's segment is its own, and it may write there what it likes.
+@test "what a container's programs offer to the host's root costs a bounded time" {
+	for trick in "environ 1024" unmapped "lock 60" damaged names; do
+		: >"$WORK/hostile"
+		# shellcheck disable=SC2086 # several words
+		contain hostile "$BOTH" "$BUILD/tests/programs/hostile" $trick >"$WORK/hostile" 2>&1 &
+		wait_until grep -q ready "$WORK/hostile"
+		CONTAINERS+=("$(cat "$WORK/bundles/hostile/pid")")
+		for command in -l "top --once --delay 0.1" metrics "cdi list --output $WORK/cdi/nvtaskset.json" "-p ${CONTAINERS[-1]}"; do
+			status=0
+			# shellcheck disable=SC2086 # several words
+			timeout 20 nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
+			[ "$status" -le 1 ] || { echo "$trick: $command: status $status"; cat "$WORK/answer"; false; }
+		done
+		kill -9 "${CONTAINERS[-1]}"
+		wait
+	done
 }
