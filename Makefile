@@ -197,7 +197,7 @@ $(sim_archive): $(sim_objects)
 $(process_archive) $(command_archive) $(sim_archive):
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(command_archive) $(sim_archive) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(first) $(filter %.a,$^) -lcmocka -ldl -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(first) $(filter %.a,$^) -lcmocka -ljansson -ldl -o $@
 # Both have a turns.c.
 $(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 

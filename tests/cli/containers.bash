@@ -57,12 +57,16 @@ start_container() { # ID DEVICES STEP…
 	CONTAINERS+=("$PROGRAM")
 }
 
-containers_end() {
+containers_kill() {
 	local pid
 	for pid in "${CONTAINERS[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
 	CONTAINERS=()
 	wait
+}
+
+containers_end() {
+	containers_kill
 	rm -rf "${HOST_DRIVER-}" "$WORK"
 }

@@ -207,3 +207,55 @@ nvtaskset/group=other: TPCs 16-23 of GPU 0
 	[[ "$(nvtaskset top --once --delay 0.1)" == *"$PROGRAM"* ]]
 	[[ "$(nvtaskset metrics)" == *"pid=\"$PROGRAM\""* ]]
 }
+
+# --- what the host shows of them ------------------------------------------------------------------------------------------
+
+ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+UID_OF_POD=12345678-9abc-def0-1234-56789abcdef0
+
+# The host's notes are in /run/cdi.
+on_host() { # COMMAND…
+	unshare -m bash -c 'mount -t tmpfs none /run && mkdir /run/cdi && mount --bind "$0" /run/cdi && exec "$@"' "$WORK/cdi" "$@"
+}
+
+# Everything that names a container or a pod: the list, top, the document, and the labels of its metrics.
+is_shown_in() { # WORKLOAD LABELS
+	on_host nvtaskset -l | grep -qx "        in $1"
+	on_host nvtaskset top --once --delay 0.1 | grep -q " $1 "
+	on_host nvtaskset metrics | grep -F "pid=\"$PROGRAM\",user=\"root\",$2,command="
+}
+
+# The pod's sandbox, as containerd and CRI-O describe it to the hook.
+pod_by_containerd='.annotations = {"io.kubernetes.cri.sandbox-name": "infer-x7k2p", "io.kubernetes.cri.sandbox-namespace": "team-a",
+	"io.kubernetes.cri.container-name": "main"}'
+pod_by_crio='.annotations = {"io.kubernetes.pod.name": "infer-x7k2p", "io.kubernetes.pod.namespace": "team-a",
+	"io.kubernetes.container.name": "main"}'
+
+@test "a container and its pod, in each runtime's control group" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	container='container="0123456789ab"'
+	pod="pod_uid=\"$UID_OF_POD\""
+	all="namespace=\"team-a\",pod=\"infer-x7k2p\",$pod,container=\"main\""
+	systemd=kubepods-burstable-pod${UID_OF_POD//-/_}.slice
+	i=0
+	while read -r path edit shown labels; do
+		EDIT=".linux.cgroupsPath = \"$path\" | ${!edit-.}" start_container "${ID%?}$((i++))" "$BOTH" where wait
+		echo "$path: $(cat "/proc/$PROGRAM/cgroup")"
+		is_shown_in "${shown/¤/ }" "$labels"
+		containers_kill
+	done <<-EOF
+		/docker/${ID%?}0 none 0123456789ab $container
+		/system.slice/docker-${ID%?}1.scope none 0123456789ab $container
+		/libpod_parent/libpod-${ID%?}2 none 0123456789ab $container
+		/machine.slice/libpod-${ID%?}3.scope/container none 0123456789ab $container
+		/kubepods/burstable/pod$UID_OF_POD/${ID%?}4 pod_by_containerd team-a/infer-x7k2p/main $all
+		/kubepods.slice/$systemd/cri-containerd-${ID%?}5.scope pod_by_containerd team-a/infer-x7k2p/main $all
+		/system.slice/containerd.service/$systemd:cri-containerd:${ID%?}6 pod_by_containerd team-a/infer-x7k2p/main $all
+		/kubepods/besteffort/pod$UID_OF_POD/crio-${ID%?}7 pod_by_crio team-a/infer-x7k2p/main $all
+		/kubepods.slice/$systemd/crio-${ID%?}8.scope pod_by_crio team-a/infer-x7k2p/main $all
+		/kubepods/pod$UID_OF_POD/${ID%?}9 none 0123456789ab $pod,$container
+		/slurm/uid_0/job_4711/step_0/task_0 none job¤4711 hpc_job="4711"
+	EOF
+}

@@ -11,7 +11,6 @@
 #include "show/activity.h"
 #include "terminal/text.h"
 #include "version.h"
-#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,6 @@
 /* The texts of labels. They must live as long as the labels that point to them. */
 struct texts {
 	char gpu[12], pci[PCI_ADDRESS_TEXT], uuid[TEXT_ROOM(TOPOLOGY_UUID_MAX)], pid[12];
-	struct workload workload;
 };
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
@@ -52,14 +50,13 @@ static void label_gpu(struct metric_labels *labels, struct texts *texts, struct 
 static void label_process(struct metric_labels *labels, struct texts *texts, const struct process *process)
 {
 	snprintf(texts->pid, sizeof texts->pid, "%d", (int)process->pid);
-	workload_of(&texts->workload, process->pid);
 	metric_label(labels, "pid", texts->pid);
 	metric_label(labels, "user", process->user);
-	metric_label(labels, "hpc_job", texts->workload.hpc_job);
-	metric_label(labels, "namespace", texts->workload.namespace);
-	metric_label(labels, "pod", texts->workload.pod);
-	metric_label(labels, "pod_uid", texts->workload.pod_uid);
-	metric_label(labels, "container", texts->workload.container);
+	metric_label(labels, "hpc_job", process->workload.hpc_job);
+	metric_label(labels, "namespace", process->workload.namespace);
+	metric_label(labels, "pod", process->workload.pod);
+	metric_label(labels, "pod_uid", process->workload.pod_uid);
+	metric_label(labels, "container", process->workload.container);
 }
 
 /* --- samples ------------------------------------------------------------------------------------------------------ */

@@ -25,6 +25,7 @@
 	X(RATE, "KERNELS/s", true, 7, 0, false)         \
 	X(WAITING, "INFLIGHT", true, 11, 0, false)      \
 	X(TIME, "TIME", true, 13, 0, false)             \
+	X(WORKLOAD, "WORKLOAD", false, 7, 32, true)     \
 	X(COMMAND, "COMMAND", false, 1, 0, false)
 
 enum top_column {
