@@ -85,6 +85,9 @@ runs_unrestricted() { # REASON PROGRAM…
 	[ "$(contain a "$BOTH" printenv LD_LIBRARY_PATH)" = /empty:/compat ]
 	[ "$(PLAY where)" = 0-65 ]
 	[ "$(trouble a)" = "LD_LIBRARY_PATH leads to /compat/libcuda.so.1, and not to our library: clear it, or use --strict" ]
+	start_container c "$BOTH" where wait
+	run nvtaskset -l
+	[[ "$output" == *"$PROGRAM root "*"        its partition is not in force: the driver was loaded without our library,"* ]]
 	[ "$(contain b nvidia.com/gpu=0,nvtaskset/group=strict "$BUILD/tests/programs/play" where)" = 16-31 ]
 }
 
