@@ -101,7 +101,12 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	struct error why = {.reason = ""};
 	int result = mps_look(&options->mps, &plan->mps, control, &why);
 
-	if (options->mps.mode == MPS_OFF || (result == 0 && plan->mps.running))
+	if (options->mps.mode == MPS_OFF)
+		return 0;
+	if (result == 0 && plan->mps.running && plan->mps.has_namespaces && options->strict)
+		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its namespaces is in force cannot "
+		                        "be seen, so --strict makes no such device", plan->mps.pipe_directory);
+	if (result == 0 && plan->mps.running)
 		return 0;
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);

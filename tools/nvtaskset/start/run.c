@@ -243,6 +243,9 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(&options->time, names));
 	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
+	if (status->has_namespaces)
+		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its servers and namespaces "
+		                "is in force for COMMAND%s cannot be seen\n", status->pipe_directory, options->memory > 0 ? ", or --memory," : "");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -304,6 +307,10 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	request.gpu_count = known ? chosen->count : 0;
 	int result = mps_prepare(&request, status, error);
 
+	if (result == 0 && status->has_namespaces && options->strict)
+		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for servers and namespaces: "
+		                          "whether one is in force for COMMAND cannot be seen, so --strict does not start it",
+		                   status->pipe_directory);
 	if (result < 0 && options->memory > 0)
 		error_reword(error, "%.250s; only MPS sees to --memory", error->reason);
 	return result;
