@@ -154,6 +154,24 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	cdi add -n 11 --mps off more
 }
 
+@test "MPS: a device has the pipes of its daemon, at another place, and no others" {
+	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=20
+	for name in a b; do
+		CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/$name nvidia-cuda-mps-control -d 3>&-
+	done
+	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/a cdi add -t 0-15 --memory 2G --priority 20 --mps on a
+	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/b cdi add -t 16-31 --lend --connections 2 b
+	[ "$(edits_of a .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=8","CUDA_MPS_CLIENT_PRIORITY=1","CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M"]' ]
+	[ "$(edits_of b .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/b","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=2"]' ]
+	[ "$(edits_of b '.mounts[3] | [.hostPath, .containerPath, .options[1]]')" = "[\"$HOST_DRIVER/b\",\"/opt/nvtaskset/mps\",\"rw\"]" ]
+	refuses "MPS: no control daemon runs in $WORK/mps" cdi add -t 32-40 --lend c
+	run -0 cdi add -t 32-40 c
+	[ "${lines[0]}" = "nvtaskset: MPS: no control daemon runs in $WORK/mps: its containers take turns on the GPU with others (--mps off)" ]
+	needs_containers
+	[ "$(contain x nvtaskset/group=a sh -c 'test -e /opt/nvtaskset/mps/control && test ! -e "$0" && echo own' "$HOST_DRIVER")" = own ]
+	[ "$(contain y nvtaskset/group=c sh -c 'test ! -e /opt/nvtaskset/mps && echo "$CUDA_MPS_PIPE_DIRECTORY"')" = /dev/null ]
+}
+
 @test "an installation that others can change is not given to containers" {
 	needs_root
 	mkdir "$WORK/bin"
