@@ -44,25 +44,29 @@ nvidia_specification() { # [DIRECTORY: where the driver is in the container]
 
 BOTH=nvidia.com/gpu=0,nvtaskset/group=infer
 
-# Starts a container whose program runs given steps (tests/programs/play.c), and waits until it waits. PROGRAM is its pid here; its output
-# is in WORK/ID.
-start_container() { # ID DEVICES STEP…
-	: >"$WORK/$1"
-	contain "$1" "$2" "$BUILD/tests/programs/play" "${@:3}" >"$WORK/$1" 2>"$WORK/$1.errors" &
-	wait_until grep -q waiting "$WORK/$1" || {
-		cat "$WORK/$1.errors"
+# Starts a container whose program says so when it is ready. PROGRAM is its pid here; its output is in WORK/ID.
+start_container_with() { # WORD ID DEVICES COMMAND…
+	: >"$WORK/$2"
+	contain "${@:2}" >"$WORK/$2" 2>"$WORK/$2.errors" &
+	wait_until grep -q "$1" "$WORK/$2" || {
+		cat "$WORK/$2.errors"
 		return 1
 	}
-	PROGRAM=$(cat "$WORK/bundles/$1/pid")
-	CONTAINERS+=("$PROGRAM")
+	# The runtime writes it when the program runs.
+	wait_until [ -s "$WORK/bundles/$2/pid" ]
+	PROGRAM=$(cat "$WORK/bundles/$2/pid")
+}
+
+# The program runs given steps (tests/programs/play.c), the last of which waits.
+start_container() { # ID DEVICES STEP…
+	start_container_with waiting "$1" "$2" "$BUILD/tests/programs/play" "${@:3}"
 }
 
 containers_kill() {
-	local pid
-	for pid in "${CONTAINERS[@]}"; do
-		kill -9 "$pid" 2>/dev/null || true
+	local id
+	for id in "$WORK"/state/*; do
+		[ ! -d "$id" ] || runc --root "$WORK/state" kill "${id##*/}" KILL 2>/dev/null || true
 	done
-	CONTAINERS=()
 	wait
 }
 

@@ -5,8 +5,6 @@
 load helpers
 load containers
 
-CONTAINERS=()
-
 OWN_GPUS=yes
 
 eval "common_$(declare -f setup)"

@@ -217,18 +217,14 @@ make_static() {
 # A program's segment is its own, and it may write there what it likes.
 @test "what a container's programs offer to the host's root costs a bounded time" {
 	for trick in "environ 1024" unmapped "lock 60" damaged names; do
-		: >"$WORK/hostile"
 		# shellcheck disable=SC2086 # several words
-		contain hostile "$BOTH" "$BUILD/tests/programs/hostile" $trick >"$WORK/hostile" 2>&1 &
-		wait_until grep -q ready "$WORK/hostile"
-		CONTAINERS+=("$(cat "$WORK/bundles/hostile/pid")")
-		for command in -l "top --once --delay 0.1" metrics "cdi list --output $WORK/cdi/nvtaskset.json" "-p ${CONTAINERS[-1]}"; do
+		start_container_with ready hostile "$BOTH" "$BUILD/tests/programs/hostile" $trick
+		for command in -l "top --once --delay 0.1" metrics "cdi list --output $WORK/cdi/nvtaskset.json" "-p $PROGRAM"; do
 			status=0
 			# shellcheck disable=SC2086 # several words
 			timeout 20 nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
 			[ "$status" -le 1 ] || { echo "$trick: $command: status $status"; cat "$WORK/answer"; false; }
 		done
-		kill -9 "${CONTAINERS[-1]}"
-		wait
+		containers_kill
 	done
 }
