@@ -203,7 +203,7 @@ $(sim_archive): $(sim_objects)
 $(process_archive) $(command_archive) $(sim_archive):
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(command_archive) $(sim_archive) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(first) $(filter %.a,$^) -lcmocka -ldl -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(first) $(filter %.a,$^) -lcmocka -ljansson -ldl -o $@
 # Both have a turns.c.
 $(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 
@@ -291,6 +291,12 @@ $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 	@mkdir -p $(@D)
 	-$(Q)$(if $(can_attach),! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<)
+# Debian's loader of CDI.
+cdi_library = /usr/share/gocode/src/github.com/container-orchestrated-devices/container-device-interface
+$(BUILD)/tests/cdi/inject: tests/cdi/inject.go
+	@mkdir -p $(@D)
+	-$(Q)! command -v go >/dev/null || [ ! -d $(cdi_library) ] || \
+		GOPATH=/usr/share/gocode GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go go build -o $@ ./$<
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
                      $(call sources_of,$(rooms)) -lcmocka -ldl
 build_again        = tests/attach/again.c $(call sources_of,$(rooms) attach)
@@ -363,7 +369,7 @@ TESTS = $(filter-out $(left_out),$(unit_tests) $(sim_runs) $(wildcard tests/cli/
 
 # With sanitizers, only benchmarks that tests of the command run.
 tested_benchmarks = $(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs))
-check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) \
+check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) $(BUILD)/tests/cdi/inject \
 	$(BUILD)/demo/where $(BUILD)/demo/draw
 build-check: run-all $(check_programs)
 run-check: build-check

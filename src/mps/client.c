@@ -11,7 +11,7 @@
 
 static int check_room(const struct mps_status *status, struct error *error)
 {
-	if (status->clients < status->capacity)
+	if (status->clients < status->capacity || status->has_namespaces)
 		return 0;
 	return error_set(error, "MPS: the server (pid %d) is full: %u clients, and %u fit at %u connections each; "
 	                        "end one%s",

@@ -197,6 +197,14 @@ int mps_ask(const char *control, const char *commands, char answer[MPS_CONTROL_A
 	return mps_ask_end(&question, control, commands, answer);
 }
 
+int mps_ask_words(const char *control, char *const *arguments, char answer[MPS_CONTROL_ANSWER])
+{
+	struct mps_question question;
+
+	begin(&question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = ""});
+	return end(&question, false, answer);
+}
+
 const char *mps_first_line(char *answer)
 {
 	answer[strcspn(answer, "\r\n")] = '\0';

@@ -52,6 +52,10 @@ int mps_ask_end(struct mps_question *question, const char *control, const char *
 /* Both. */
 int mps_ask(const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER]);
 
+/* The same by arguments, as interface 3 takes commands (docs.nvidia.com/deploy/mps, "MPS v3 Interface"). The first is the program's
+ * name, the last NULL. */
+int mps_ask_words(const char *control, char *const *arguments, char answer[MPS_CONTROL_ANSWER]);
+
 /* Starts the daemon. It inherits none of our descriptors, with `from_root` not our working directory, and no variable
  * of the environment that is meant for one program. `added` has more variables, and ends with NULL. */
 int mps_control_start(const char *control, const char *const *added, bool from_root, char answer[MPS_CONTROL_ANSWER]);

@@ -149,7 +149,8 @@ static int quit(const char *control, const struct mps_status *status, struct err
 {
 	static char answer[MPS_CONTROL_ANSWER];
 	const char *commands = status->all_clients > 0 ? "quit -t 1\n" : "quit\n";
-	int result = mps_ask(control, commands, answer);
+	static char *const words[] = {MPS_CONTROL, "-q", NULL};
+	int result = status->has_namespaces ? mps_ask_words(control, words, answer) : mps_ask(control, commands, answer);
 
 	if (mps_explain(result, control, status, error) < 0)
 		return -1;

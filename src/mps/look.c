@@ -4,6 +4,7 @@
 #include "control.h"
 #include "gpu/pci_address.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +14,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PIPE_DIRECTORY_DEFAULT "/tmp/nvidia-mps"
-
 /* The daemon's socket, in the directory of its pipes. */
 #define SOCKET "/control"
 
 /* --- where the daemon would be ---------------------------------------------------------------------------------- */
 
+/* The control program and COMMAND are told where it is: which one is usual depends on the daemon's version, and perhaps on theirs. */
 static const char *pipe_directory(void)
 {
 	const char *directory = getenv(MPS_DIRECTORY_ENVIRONMENT);
 
-	return directory && *directory ? directory : PIPE_DIRECTORY_DEFAULT;
+	if (directory && *directory)
+		return directory;
+	directory = mps_usual_directory();
+	if (strcmp(directory, MPS_ROOTS_DIRECTORY) == 0)
+		setenv(MPS_DIRECTORY_ENVIRONMENT, directory, 1);
+	return directory;
 }
 
 /* The daemon itself does not report most of these errors, and a client then just runs without MPS. */
@@ -199,6 +204,86 @@ static unsigned int connections_of(const struct mps_request *request)
 	return connections ? connections : MPS_CONNECTIONS_DEFAULT;
 }
 
+/* --- interface 3 ---------------------------------------------------------------------------------------------------- */
+
+/* A daemon that speaks it has a directory for each of its servers, and in that one for each namespace: a client chooses by the
+ * directory in CUDA_MPS_PIPE_DIRECTORY. */
+static bool has_socket(const char *directory, const char *name)
+{
+	char path[sizeof((struct mps_status *)NULL)->pipe_directory + NAME_MAX + sizeof SOCKET + 2];
+
+	snprintf(path, sizeof path, "%s/%s" SOCKET, directory, name);
+	return access(path, F_OK) == 0;
+}
+
+static bool has_servers(const char *directory)
+{
+	DIR *entries = opendir(directory);
+	bool found = false;
+
+	if (!entries)
+		return false;
+	for (const struct dirent *entry = readdir(entries); entry && !found; entry = readdir(entries))
+		found = entry->d_name[0] != '.' && has_socket(directory, entry->d_name);
+	closedir(entries);
+	return found;
+}
+
+/* "name,uid,pid,…": the first server of this user. */
+static void read_servers(struct mps_status *status, char name[64], const char *answer)
+{
+	for (const char *line = answer; *line && !status->server; line += strcspn(line, "\n"), line += *line == '\n') {
+		unsigned long user;
+		long pid;
+
+		if (sscanf(line, "%63[^,\n],%lu,%ld,", name, &user, &pid) == 3 && user == getuid())
+			status->server = (pid_t)pid;
+	}
+}
+
+/* "pid,server,…" */
+static void read_clients(struct mps_status *status, const char *server, const char *answer)
+{
+	for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		char name[64];
+		bool is_client = sscanf(line, "%*d,%63[^,\n],", name) == 1;
+
+		status->all_clients += is_client;
+		status->clients += is_client && status->server && strcmp(name, server) == 0;
+	}
+}
+
+/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version. */
+static bool look_by_words(const char *control, struct mps_status *status)
+{
+	static char *const servers[] = {MPS_CONTROL, "server", "list", "--format=csv,noheader", NULL};
+	static char *const clients[] = {MPS_CONTROL, "client", "list", "--all", "--format=csv,noheader", NULL};
+	static char answer[MPS_CONTROL_ANSWER];
+	char server[64] = "";
+
+	if (mps_ask_words(control, servers, answer) != 0)
+		return false;
+	read_servers(status, server, answer);
+	if (mps_ask_words(control, clients, answer) == 0)
+		read_clients(status, server, answer);
+	return true;
+}
+
+/* The directory of a server or of a namespace: only the daemon above it can be asked. */
+static bool is_namespace(const char *directory)
+{
+	return has_socket(directory, ".") && has_socket(directory, "..");
+}
+
+/* Only the older interface answers with such a table. */
+static bool speaks_3(const char *control, struct mps_status *status, const char *answer)
+{
+	const char *directory = status->pipe_directory;
+	bool may_be = has_socket(directory, ".") && (!strstr(answer, "SERVER") || has_servers(directory));
+
+	return is_namespace(directory) || (may_be && look_by_words(control, status));
+}
+
 /* --- looking ------------------------------------------------------------------------------------------------------- */
 
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
@@ -213,6 +298,11 @@ int mps_look_again(const char *control, const struct mps_request *request, struc
 	status->running = result == 0;
 	if (mps_explain(result, control, status, error) < 0)
 		return -1;
+	status->has_namespaces = speaks_3(control, status, answer);
+	if (status->has_namespaces) {
+		status->running = true;
+		return 0;
+	}
 	if (!status->running && !strstr(answer, "Cannot find MPS control daemon"))
 		return error_set(error, "MPS: the control daemon in %.100s cannot be asked: %.120s",
 		                 status->pipe_directory, mps_first_line(answer));

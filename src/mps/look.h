@@ -10,8 +10,19 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define MPS_DIRECTORY_ENVIRONMENT "CUDA_MPS_PIPE_DIRECTORY"
+#define MPS_ROOTS_DIRECTORY "/run/nvidia-mps"
+
+/* Where the driver looks if the environment does not say: a newer root's daemon is not in /tmp (interface 3). */
+static inline const char *mps_usual_directory(void)
+{
+	bool is_roots = access("/tmp/nvidia-mps/control", F_OK) < 0 && access(MPS_ROOTS_DIRECTORY "/control", F_OK) == 0;
+
+	return is_roots ? MPS_ROOTS_DIRECTORY : "/tmp/nvidia-mps";
+}
+
 #define MPS_CONNECTIONS_ENVIRONMENT "CUDA_DEVICE_MAX_CONNECTIONS"
 
 /* --- what a program requests ------------------------------------------------------------------------------------- */
@@ -53,6 +64,7 @@ enum mps_starter {
 
 struct mps_status {
 	bool running;          /* a control daemon answers */
+	bool has_namespaces;   /* by its interface 3: which limits a client gets is not known here, nor how many clients fit */
 	bool started;          /* this call started it */
 	pid_t server;          /* the server of this user; 0 if none was needed yet */
 	unsigned int clients;  /* of that server, on the requested GPU that has most */

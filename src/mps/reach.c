@@ -10,13 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DIRECTORY "/tmp/nvidia-mps"
 #define PIPE "control"
 
 static bool has_daemon(const char *directory)
 {
 	char path[PATH_MAX];
-	int length = snprintf(path, sizeof path, "%s/" PIPE, directory && *directory ? directory : DIRECTORY);
+	int length = snprintf(path, sizeof path, "%s/" PIPE, directory && *directory ? directory : mps_usual_directory());
 
 	return length < (int)sizeof path && access(path, F_OK) == 0;
 }

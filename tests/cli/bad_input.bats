@@ -55,12 +55,12 @@ load helpers
 
 @test "options behind SET and PID, and SET as an option's value" {
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset -t 0-3 -p -l
-	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -t 0-3 -l
+	refuses "-t: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset -t 0-3 -l
 	refuses "--frob: unknown option; try 'nvtaskset --help'" nvtaskset -t 0-3 --frob true
 	refuses "--mps maybe: must be one of: auto on off" nvtaskset -t 0-3 --mps maybe true
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t 0-3 -n true
 	refuses "'0-3' and -G GPU:SET: give one SET for all GPUs, or one for each" nvtaskset -t 0-3 -G 0:4-5 true
-	refuses "'python3': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'" \
+	refuses "'python3': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" \
 		nvtaskset python3 -m train
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset -t 0-3 --mps off
 	refuses "'--attach': options come before PID, as in 'nvtaskset -tp 0-7 PID'" nvtaskset -tp 0-3 1 --attach
@@ -82,7 +82,7 @@ load helpers
 
 @test "what is neither a mask nor a word" {
 	for word in sytem ./infer help; do
-		refuses "'$word': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'" nvtaskset "$word"
+		refuses "'$word': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" nvtaskset "$word"
 	done
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset fade
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset all
@@ -155,17 +155,18 @@ load helpers
 	refuses "-a: only with -p" nv -at 0-7 true
 	refuses "--attach: only with -p" nv --attach -t 0-7 true
 	refuses "--attach: not with -l; only with -p" nv --attach -l
-	refuses "--strict: only with a COMMAND" nvtaskset --strict -tp 3 $$
-	refuses "--strict: not with -l; only with a COMMAND" nvtaskset --strict -l
+	refuses "--strict: only with a COMMAND and 'cdi add'" nvtaskset --strict -tp 3 $$
+	refuses "--strict: not with -l; only with a COMMAND and 'cdi add'" nvtaskset --strict -l
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
-	refuses "--dry-run: not with -l; only with a COMMAND, -p SET and 'system enable'" nvtaskset --dry-run -l
-	refuses "--mps: not with -l; only with a COMMAND" nvtaskset --mps off -l
-	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow --group=g; do
-		refuses "${option%=*}: not with -l; only with a COMMAND and -p" nvtaskset "$option" -l
+	refuses "--dry-run: not with -l; only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset --dry-run -l
+	refuses "--mps: not with -l; only with a COMMAND and 'cdi add'" nvtaskset --mps off -l
+	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow; do
+		refuses "${option%=*}: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset "$option" -l
 	done
-	refuses "-t: not with -l; only with a COMMAND and -p" nvtaskset -tl 0-7
-	refuses "-g: not with -T; only with a COMMAND and -p" nvtaskset -Tg 2 ./app
+	refuses "--group: not with -l; only with a COMMAND and -p" nvtaskset --group=g -l
+	refuses "-t: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset -tl 0-7
+	refuses "-g: not with -T; only with a COMMAND, -p and 'cdi add'" nvtaskset -Tg 2 ./app
 	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7
 }

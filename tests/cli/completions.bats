@@ -147,7 +147,7 @@ offered() { # SHELL LINE
 }
 
 @test "every option is offered, where it makes sense" {
-	for words in "" mps system measure top metrics; do
+	for words in "" mps system cdi measure top metrics; do
 		# shellcheck disable=SC2086 # none or one
 		nvtaskset --complete $words -- | cut -f 1
 	done | sort -u >"$WORK/offered"

@@ -197,5 +197,5 @@ time.sleep(60)'
 	refuses "0 TPCs: a program without TPCs would never run" nv -n 0 true
 	refuses "--strategy even: must be one of: distributed packed" nv --strategy even -n 3 true
 	refuses "--strategy: only with -n, where nvtaskset chooses the TPCs" nv --strategy packed -t 3 true
-	refuses "-n: only with a COMMAND and -p SET" nvtaskset -np $$
+	refuses "-n: only with a COMMAND, -p SET and 'cdi add'" nvtaskset -np $$
 }

@@ -15,7 +15,7 @@ ask() {
 }
 
 set_members="tpcs tpc_list tpc_mask gpcs gpcs_in_part"
-process_members="pid uid user command group not_in_force kernels uploads restricted outside graph_nodes_refreshed reasons lent borrowed loans borrowed_tpc_us overruns"
+process_members="pid uid user command group not_in_force kernels uploads restricted outside graph_nodes_refreshed reasons lent borrowed loans borrowed_tpc_us overruns workload"
 
 @test "-l" {
 	SIM_FAULTS=bad-qmd start_program -t 0,8,16,24,62-65,1

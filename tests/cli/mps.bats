@@ -157,3 +157,57 @@ fake() {
 		fake nvtaskset mps stop
 	fake nvtaskset mps stop
 }
+
+# --- interface 3 ----------------------------------------------------------------------------------------------------------
+
+@test "interface 3 is recognised: what cannot be seen is said, and --strict does not start" {
+	export FAKE_MPS_PROTOCOL=3
+	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	# More than would fit by the older interface.
+	FAKE_MPS_CLIENTS=60 run -0 fake nvtaskset --mps on -t 0 echo ran
+	[ "$output" = "nvtaskset: MPS: the control daemon in $WORK/mps speaks interface 3: whether a limit of its servers and namespaces is in force for COMMAND cannot be seen
+ran" ]
+	run -0 fake nvtaskset --memory 2G -t 0 printenv CUDA_MPS_PINNED_DEVICE_MEM_LIMIT
+	[[ "${lines[0]}" == *"is in force for COMMAND, or --memory, cannot be seen" ]]
+	[ "${lines[1]}" = 0=2048M ]
+	refuses "MPS: the control daemon in $WORK/mps speaks interface 3, which has limits for servers and namespaces: whether one is in force for COMMAND cannot be seen, so --strict does not start it" \
+		fake nvtaskset --strict -t 0-3 true
+	mkdir "$WORK/cdi"
+	refuses "MPS: the control daemon in $WORK/mps speaks interface 3: whether a limit of its namespaces is in force cannot be seen, so --strict makes no such device" \
+		fake nvtaskset cdi add --output "$WORK/cdi/nvtaskset.json" --strict -t 0-3 infer
+	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset mps status
+	[ "${lines[1]}" = "server: pid $$" ]
+	[ "${lines[2]}" = "clients: 3; by interface 3: how many more fit, and which limits they get, is not known" ]
+	[ "${lines[3]}" = "clients of all users on all GPUs: 4" ]
+	fake nvtaskset mps stop --force
+	[ ! -e "$WORK/mps/running" ]
+}
+
+@test "interface 3: the directory of a namespace, and one that also answers the older questions" {
+	FAKE_MPS_PROTOCOL=3 FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	mkdir -p "$WORK/mps/training/batch"
+	touch "$WORK"/mps/training/{,batch/}control
+	for directory in mps/training mps/training/batch; do
+		CUDA_MPS_PIPE_DIRECTORY=$WORK/$directory run -0 fake nvtaskset --mps on -t 0 printenv CUDA_MPS_PIPE_DIRECTORY
+		[[ "${lines[0]}" == "nvtaskset: MPS: the control daemon in $WORK/$directory speaks interface 3: "* ]]
+		[ "${lines[1]}" = "$WORK/$directory" ]
+	done
+	rm -r "$WORK/mps/training/batch"
+	# It has servers, so its table is not all that there is.
+	FAKE_MPS_PROTOCOL=3 run fake nvtaskset mps status
+	[[ "$output" == *"by interface 3: "* ]]
+}
+
+@test "interface 3: the directory of root's daemon" {
+	needs_root
+	needs_namespaces -m
+	[ ! -e /tmp/nvidia-mps/control ] || skip "MPS runs here"
+	export -f fake
+	export BATS_TEST_DIRNAME BUILD FAKE_MPS_PROTOCOL=3 FAKE_MPS_LINGER=1
+	unset CUDA_MPS_PIPE_DIRECTORY
+	run -0 unshare -m bash -euc 'mount -t tmpfs none /run
+		CUDA_MPS_PIPE_DIRECTORY=/run/nvidia-mps fake nvidia-cuda-mps-control -d
+		export CUDA_MPS_PIPE_DIRECTORY=
+		fake nvtaskset --mps on -t 0 printenv CUDA_MPS_PIPE_DIRECTORY' 3>&-
+	[ "${lines[-1]}" = /run/nvidia-mps ]
+}

@@ -5,7 +5,7 @@
 load helpers
 
 @test "the help fits into 40 lines of 80 columns, and so does each word's" {
-	for words in "" top metrics mps system measure; do
+	for words in "" top metrics mps system cdi measure; do
 		run -0 nvtaskset $words --help
 		[ "$(wc -l <<<"$output")" -le 40 ]
 		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
@@ -15,7 +15,7 @@ load helpers
 
 @test "every word that the help names has a help of its own" {
 	named=$(nvtaskset --help | sed -n '/^Words/,/^$/s/^ \([a-z]*\) .*/\1/p')
-	[ "$named" = "$(printf '%s\n' top metrics mps system measure)" ]
+	[ "$named" = "$(printf '%s\n' top metrics mps system cdi measure)" ]
 	for word in $named; do
 		[ "$(nvtaskset "$word" -h)" != "$(nvtaskset -h)" ]
 		[ "$(nvtaskset -v "$word" --help)" = "$(nvtaskset "$word" --help)" ]
@@ -37,12 +37,12 @@ load helpers
 @test "an option that a word does not take is refused, wherever it stands" {
 	refuses "--force: only with 'mps stop'" nvtaskset mps --force
 	refuses "--force: only with 'mps stop'" nvtaskset --force mps
-	refuses "--hide: only with a COMMAND" nvtaskset mps --hide stop
-	refuses "--dry-run: only with a COMMAND, -p SET and 'system enable'" nvtaskset system disable --dry-run
+	refuses "--hide: only with a COMMAND and 'cdi add'" nvtaskset mps --hide stop
+	refuses "--dry-run: only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset system disable --dry-run
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
 	refuses "--once: only with 'top'" nvtaskset metrics --once
 	refuses "--delay: not with -l; only with 'top'" nvtaskset --delay 2 -l
-	refuses "--output: only with 'metrics'" nvtaskset top --output file
+	refuses "--output: only with 'metrics', 'cdi', 'cdi add' and 'cdi remove'" nvtaskset top --output file
 	refuses "--format: only with 'metrics'" nvtaskset --format prometheus -t 0 true
 }
 

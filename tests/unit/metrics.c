@@ -2,7 +2,7 @@
 #include "../cases.h"
 #include "root.h"
 #include "../../tools/nvtaskset/metrics/exposition.c"
-#include "../../tools/nvtaskset/metrics/workload.c"
+#include "../../tools/nvtaskset/show/workload.c"
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
@@ -112,7 +112,16 @@ TEST(control_groups)
 	assert_workload("0::/system.slice/docker-" ID ".scope\n", "", "", ID);
 	assert_workload("5:cpuset:/docker/" ID "\n4:cpu:/docker/" ID "\n", "", "", ID);
 	assert_workload("0::/user.slice/libpod-" ID ".scope/container\n", "", "", ID);
-	/* Kubernetes */
+	assert_workload("4:devices:/libpod_parent/libpod-" ID "\n", "", "", ID);
+	assert_workload("0::/machine.slice/libpod-" ID ".scope\n", "", "", ID);
+	/* containerd, CRI-O, and a kubelet that uses systemd where containerd does not; and Kubernetes, with both drivers */
+	assert_workload("0::/default/" ID "\n", "", "", ID);
+	assert_workload("0::/system.slice:cri-containerd:" ID "\n", "", "", ID);
+	assert_workload("0::/kubepods.slice/kubepods-pod12345678_9abc_def0_1234_56789abcdef0.slice/crio-" ID ".scope/container\n", "", UID, ID);
+	assert_workload("5:devices:/kubepods/burstable/pod" UID "/crio-" ID "\n", "", UID, ID);
+	assert_workload("9:pids:/system.slice/containerd.service/"
+	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice:cri-containerd:" ID "\n",
+	                "", UID, ID);
 	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/"
 	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice/cri-containerd-" ID ".scope\n",
 	                "", UID, ID);

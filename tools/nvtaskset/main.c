@@ -2,6 +2,7 @@
  * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
  * else.
  */
+#include "cdi/hook.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"
@@ -65,6 +66,8 @@ int main(int count, char **arguments)
 	occupy_closed_files();
 	if (probe_is_me(arguments[0]))
 		return probe_main();
+	if (hook_is_me(arguments[0]))
+		return hook_main(count, arguments);
 	if (count > 1 && strcmp(arguments[1], "--complete") == 0)
 		return action_complete(count - 1, arguments + 1);
 	if (parse_options(&options, count, arguments, &error) == 0)

@@ -173,7 +173,8 @@ static bool uses_cuda(pid_t pid)
 
 bool segment_is_expected(pid_t pid)
 {
-	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, SEGMENT_ENVIRONMENT "=", NULL, 0);
+	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, SEGMENT_ENVIRONMENT "=", NULL, 0) ||
+	       proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, GROUP_FILE_ENVIRONMENT "=/", NULL, 0);
 }
 
 enum segment_state segment_absence(pid_t pid)

@@ -12,7 +12,7 @@ static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
 	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
 	"       nvtaskset -l | -T                          which program has which TPCs\n"
-	"       nvtaskset top | metrics | mps | system | measure   see below\n"
+	"       nvtaskset top | metrics | mps | system | cdi | measure   see below\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
 	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options may follow.\n"
@@ -61,6 +61,14 @@ static const struct {
 	 "\n"
 	 "Have every program of this machine carry the library, so that -p can give it a\n"
 	 "partition although it was started without nvtaskset.\n"
+	 "\n", ""},
+	{"cdi",
+	 "Usage: nvtaskset cdi [list]\n"
+	 "       nvtaskset cdi add [options] SET NAME\n"
+	 "       nvtaskset cdi remove NAME\n"
+	 "\n"
+	 "Write a specification of CDI, by which docker, podman and Kubernetes give their\n"
+	 "containers a partition, as the device nvtaskset/group=NAME.\n"
 	 "\n", ""},
 	{"measure",
 	 "Usage: nvtaskset measure [-G GPU]\n"

@@ -27,6 +27,9 @@
 	X(SYSTEM_DISABLE, action_system_disable, "") /* or none does; neither leaves its work half done */ \
 	X(TOP, action_top, "'top'") /* top [PID] */ \
 	X(METRICS, action_metrics, "'metrics'") /* to standard output, a file, or the client of a socket of systemd's */ \
+	X(CDI, action_cdi, "'cdi'") /* the devices of a specification for containers */ \
+	X(CDI_ADD, action_cdi_add, "'cdi add'") /* cdi add SET NAME: makes or changes one */ \
+	X(CDI_REMOVE, action_cdi_remove, "'cdi remove'") /* cdi remove NAME */ \
 	X(HELP, action_help, "") \
 	X(VERSION, action_version, "")
 
@@ -79,10 +82,10 @@ struct options {
 	double watch_seconds; /* between two displays; 0: display once */
 	double delay_seconds; /* top: between two looks */
 	enum metrics_format format;
-	const char *output;   /* metrics: the file, or NULL */
+	const char *output;   /* metrics, cdi: the file, or NULL */
 	unsigned int gpu_count; /* 0: the default GPU */
 	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
-	const char *group;      /* --group: its name, NULL without; with -p also a path, or the pid of one in it */
+	const char *group;      /* --group: its name, NULL without; with -p also a path, or the pid of one in it; the device of cdi */
 	uint64_t memory;        /* --memory: mebibytes of each GPU; 0: no limit */
 	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */
 	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; with ACTION_TOP it may be NULL */

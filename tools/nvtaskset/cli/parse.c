@@ -66,7 +66,7 @@ static bool is_set(const struct options *options)
 static int no_command(const struct options *options, struct error *error)
 {
 	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'",
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'",
 	                          options->set);
 }
 
@@ -111,6 +111,24 @@ static int take_subject(struct options *options, char **arguments, int count, bo
 	return 0;
 }
 
+/* cdi add [SET] NAME, cdi remove NAME. */
+static int take_device(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
+{
+	int sets = options->action == ACTION_CDI_ADD && !own_sets;
+
+	for (int i = 0; i < count; i++) {
+		if (is_option(arguments[i]))
+			return error_set(error, "'%.40s': options come before NAME, as in 'nvtaskset cdi add -t 0-7 NAME'", arguments[i]);
+	}
+	if (count < sets + 1)
+		return help_refer(options, error, sets ? "cdi add" : "cdi", sets ? "a SET and a NAME are needed" : "no NAME");
+	if (count > sets + 1)
+		return too_many(options, arguments[sets + 1], error);
+	options->set = sets ? arguments[0] : NULL;
+	options->group = arguments[sets];
+	return 0;
+}
+
 /* Takes the `count` arguments behind options and words; NULL ends them, and arguments[-1] exists. -1 with the reason. */
 static int arguments_take(struct options *options, char **arguments, int count, struct error *error)
 {
@@ -123,6 +141,8 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
 		result = take_optional_pid(options, arguments, count, error);
+	else if (options->action == ACTION_CDI_ADD || options->action == ACTION_CDI_REMOVE)
+		result = take_device(options, arguments, count, own_sets, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;
@@ -131,7 +151,7 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 /* Whether `argument` is a SET, or the PID where there is no SET. Options may follow. */
 static bool arguments_may_be_set(const struct options *options, const char *argument)
 {
-	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW;
+	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW || options->action == ACTION_CDI_ADD;
 
 	return argument && can_have && !gpus_have_sets(options);
 }
@@ -295,7 +315,9 @@ static int settle_mps(struct options *options, struct error *error)
 	bool has_policy = segment_policy_is_given(options->time.rank), shares = segment_shares(&options->time);
 	int result;
 
-	if (options->action != ACTION_RUN || !(segment_time_limits(&options->time) || has_policy))
+	bool starts = options->action == ACTION_RUN || options->action == ACTION_CDI_ADD;
+
+	if (!starts || !(segment_time_limits(&options->time) || has_policy))
 		result = 0;
 	else if (has_policy && options->mps.mode == MPS_OFF)
 		result = error_set(error, "--policy: launches are held back under MPS only; leave it out, or use --mps on");

@@ -44,7 +44,7 @@ struct word_row {
 	const char *about;
 };
 
-#define WORD_ROWS 10
+#define WORD_ROWS 14
 extern const struct word_row word_rows[WORD_ROWS];
 
 /* PID. A thread's id stands for its process, as in taskset. -1 with the reason. */

@@ -5,12 +5,12 @@
 #include "base/extremes.h"
 #include "base/proc.h"
 #include "cli/gpus.h"
+#include "cli/replace.h"
 #include "exposition.h"
 #include "serve.h"
 #include "show/activity.h"
 #include "terminal/text.h"
 #include "version.h"
-#include "workload.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,6 @@
 /* The texts of labels. They must live as long as the labels that point to them. */
 struct texts {
 	char gpu[12], pci[PCI_ADDRESS_TEXT], uuid[TEXT_ROOM(TOPOLOGY_UUID_MAX)], pid[12];
-	struct workload workload;
 };
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
@@ -51,14 +50,13 @@ static void label_gpu(struct metric_labels *labels, struct texts *texts, struct 
 static void label_process(struct metric_labels *labels, struct texts *texts, const struct process *process)
 {
 	snprintf(texts->pid, sizeof texts->pid, "%d", (int)process->pid);
-	workload_of(&texts->workload, process->pid);
 	metric_label(labels, "pid", texts->pid);
 	metric_label(labels, "user", process->user);
-	metric_label(labels, "hpc_job", texts->workload.hpc_job);
-	metric_label(labels, "namespace", texts->workload.namespace);
-	metric_label(labels, "pod", texts->workload.pod);
-	metric_label(labels, "pod_uid", texts->workload.pod_uid);
-	metric_label(labels, "container", texts->workload.container);
+	metric_label(labels, "hpc_job", process->workload.hpc_job);
+	metric_label(labels, "namespace", process->workload.namespace);
+	metric_label(labels, "pod", process->workload.pod);
+	metric_label(labels, "pod_uid", process->workload.pod_uid);
+	metric_label(labels, "container", process->workload.container);
 }
 
 /* --- samples ------------------------------------------------------------------------------------------------------ */
@@ -178,65 +176,6 @@ static void programs_expose(struct exposition *exposition, const struct activiti
 		if (!activities->list[i].process->yields_to_descendants)
 			expose_row(exposition, &activities->list[i], gpus);
 	}
-}
-
-/* --- a file that is replaced as a whole: readers have the old content or the new one -------------------------------- */
-
-/* All of it, onto the disk: after a crash, the name must not lead to an empty file. */
-static int write_all(int file, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t written = write(file, text, length);
-
-		if (written < 0 && errno != EINTR)
-			return -1;
-		text += written > 0 ? written : 0;
-		length -= written > 0 ? (size_t)written : 0;
-	}
-	return fsync(file);
-}
-
-/* Everybody may read it, unless the user's umask says otherwise: node_exporter runs as a user of its own. */
-static int share(int file)
-{
-	mode_t mask = umask(0);
-
-	umask(mask);
-	return fchmod(file, 0666 & ~mask);
-}
-
-/* In the same directory, under a name that node_exporter does not read. */
-static int make_temporary(char name[PATH_MAX], const char *path)
-{
-	const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-	int length = snprintf(name, PATH_MAX, "%.*s.%s.XXXXXX", (int)(last - path), path, last);
-
-	errno = ENAMETOOLONG;
-	return length < PATH_MAX ? mkostemp(name, O_CLOEXEC) : -1;
-}
-
-/* -1 with the reason, and the old file is as it was; so it is if this is killed. Only a regular file is replaced. */
-static int replace_file(const char *path, const char *text, size_t length, struct error *error)
-{
-	char temporary[PATH_MAX];
-	struct stat before;
-
-	if (lstat(path, &before) == 0 && !S_ISREG(before.st_mode))
-		return error_set(error, "%.200s: not a regular file", path);
-	int file = make_temporary(temporary, path);
-
-	if (file < 0)
-		return error_set_errno(error, "%.200s", path);
-	/* Beyond a limit of the file's size, the write is to fail, and the temporary file to go. */
-	signal(SIGXFSZ, SIG_IGN);
-	int result = write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
-	                     ? 0
-	                     : error_set_errno(error, "%.200s", path);
-
-	if (result < 0)
-		unlink(temporary);
-	close(file);
-	return result;
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */

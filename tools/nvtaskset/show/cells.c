@@ -150,6 +150,9 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 	case CELL_TIME:
 		shown = format_time(row->numbers[NUMBER_BUSY_TIME], text);
 		break;
+	case CELL_WORKLOAD:
+		shown = workload_format(&row->process->workload, text);
+		break;
 	case CELL_COMMAND:
 		shown = row->process->command;
 		break;

@@ -22,6 +22,7 @@ enum cell {
 	CELL_RATE,
 	CELL_WAITING, /* in flight, shortened */
 	CELL_TIME,
+	CELL_WORKLOAD, /* its pod and container, or its job: "" where it has none */
 	CELL_COMMAND,
 	CELL_NUMBER
 };

@@ -83,15 +83,17 @@ static json_t *numbers(const struct tpcset *set)
 	return array;
 }
 
+#define NAME_MOST WORKLOAD_NAME /* with its end */
+
 /* A name from a driver or a file, made harmless. */
 static json_t *name_or_null(const char *text)
 {
-	char clean[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
+	char clean[TEXT_ROOM(NAME_MOST)];
 
 	return text[0] != '\0' ? json_string(text_clean(clean, text, strlen(text))) : json_null();
 }
 
-_Static_assert(TOPOLOGY_UUID_MAX <= TOPOLOGY_NAME_MAX, "there is room for both");
+_Static_assert(TOPOLOGY_UUID_MAX <= NAME_MOST && TOPOLOGY_NAME_MAX <= NAME_MOST, "there is room for all");
 
 /* --- GPUs and sets on them --------------------------------------------------------------------------------------- */
 
@@ -246,6 +248,20 @@ static json_t *loans(const struct segment_borrowed *borrowed)
 	return array;
 }
 
+/* Named as the labels of metrics. */
+static json_t *workload_members(const struct workload *workload)
+{
+	const char *const members[][2] = {
+		{"hpc_job", workload->hpc_job}, {"namespace", workload->namespace}, {"pod", workload->pod},
+		{"pod_uid", workload->pod_uid}, {"container", workload->container},
+	};
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+		object = json_joined(object, json_pack("{s:o}", members[i][0], name_or_null(members[i][1])));
+	return object;
+}
+
 /* `activities`: with how busy the GPUs are; or NULL. */
 static json_t *process_members(const struct process *process, const struct activities *activities,
                                const struct topology_list *gpus)
@@ -259,6 +275,7 @@ static json_t *process_members(const struct process *process, const struct activ
 	                           loans(&process->borrowed));
 
 	row_find(&row, gpus);
+	object = json_joined(object, json_pack("{s:o}", "workload", workload_members(&process->workload)));
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
 }
 

@@ -94,8 +94,17 @@ static void print_gaps(const struct process *process, FILE *page)
 	}
 }
 
+static void print_workload(const struct process *process, FILE *page)
+{
+	char text[WORKLOAD_TEXT];
+
+	if (workload_format(&process->workload, text)[0] != '\0')
+		fprintf(page, "        in %s\n", text);
+}
+
 static void print_notes(const struct process *process, FILE *page)
 {
+	print_workload(process, page);
 	print_time(process, page);
 	print_lending(process, page);
 	print_reasons(process, page);

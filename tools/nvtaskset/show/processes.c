@@ -139,6 +139,7 @@ static int add(struct processes *processes, const struct process *found, struct 
 	process->started = started(found->pid);
 	process->user = find_user(processes, found->uid);
 	process->command = read_command(found->pid);
+	workload_of(&process->workload, found->pid);
 	processes->count++;
 	return process->user && process->command ? 0 : error_set(error, "no memory");
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "state/kernels/counts_read.h"
 #include "state/segment/segment.h"
+#include "workload.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,6 +32,7 @@ struct process {
 	struct identity identity; /* 0 if it has no segment */
 	bool is_at_work; /* our library is loaded; usually it is not while the process has not used CUDA */
 	bool yields_to_descendants; /* our library is not loaded, and descendants have partitions: these count instead */
+	struct workload workload;
 	const char *not_in_force; /* the reason if it has, or should have, a partition that is not in force; else NULL */
 };
 

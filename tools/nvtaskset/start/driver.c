@@ -5,6 +5,7 @@
 #include "loader_cache.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,30 @@ static bool find_in_usual_directories(char path[PATH_MAX])
 	for (size_t i = 0; i < COUNT(usual_directories) && !found; i++)
 		found = path_join(path, usual_directories[i], DRIVER_NAME) &&
 		        is_driver(path);
+	return found;
+}
+
+/* By the name that programs use, or else as NVIDIA's package names the file. */
+static bool find_file(const char *directory, char path[PATH_MAX])
+{
+	char pattern[PATH_MAX];
+	bool found = path_join(path, directory, DRIVER_NAME) && is_driver(path);
+	glob_t files = {.gl_pathc = 0};
+
+	if (!found && path_join(pattern, directory, DRIVER_OTHER_NAME ".[0-9]*") && glob(pattern, 0, NULL, &files) == 0) {
+		for (size_t i = 0; i < files.gl_pathc && !found; i++)
+			found = is_driver(files.gl_pathv[i]) && snprintf(path, PATH_MAX, "%s", files.gl_pathv[i]) < PATH_MAX;
+	}
+	globfree(&files);
+	return found;
+}
+
+bool driver_find_installed(const char *directory, char path[PATH_MAX])
+{
+	bool found = find_file(directory, path);
+
+	for (size_t i = 0; i < COUNT(usual_directories) && !found; i++)
+		found = find_file(usual_directories[i], path);
 	return found;
 }
 

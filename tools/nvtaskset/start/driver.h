@@ -18,6 +18,9 @@ int driver_find(char path[PATH_MAX], struct error *error);
 /* A part of driver_find: searches the dynamic linker's cache. `name` is libcuda.so.1 or libcuda.so. */
 bool driver_find_in_cache(const char *name, char path[PATH_MAX]);
 
+/* A part of it for a container, which has the driver's file, but perhaps not yet its links: searches this directory first. */
+bool driver_find_installed(const char *directory, char path[PATH_MAX]);
+
 /* Programs that find the driver without the dynamic linker's cache: LD_LIBRARY_PATH names its directory, as in NVIDIA's
  * containers. */
 struct driver_bypass {

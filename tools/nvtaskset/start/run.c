@@ -6,12 +6,12 @@
 #include "driver.h"
 #include "environment.h"
 #include "front.h"
-#include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "mps/look.h"
 #include "probe.h"
 #include "program.h"
+#include "strict.h"
 #include "select/set.h"
 #include "select/turn.h"
 #include "state/group/file.h"
@@ -243,6 +243,9 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(&options->time, names));
 	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
+	if (status->has_namespaces)
+		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its servers and namespaces "
+		                "is in force for COMMAND%s cannot be seen\n", status->pipe_directory, options->memory > 0 ? ", or --memory," : "");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -304,6 +307,10 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	request.gpu_count = known ? chosen->count : 0;
 	int result = mps_prepare(&request, status, error);
 
+	if (result == 0 && status->has_namespaces && options->strict)
+		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for servers and namespaces: "
+		                          "whether one is in force for COMMAND cannot be seen, so --strict does not start it",
+		                   status->pipe_directory);
 	if (result < 0 && options->memory > 0)
 		error_reword(error, "%.250s; only MPS sees to --memory", error->reason);
 	return result;
@@ -348,33 +355,6 @@ static int find_partition(struct partition *partition, const struct options *opt
 	return result;
 }
 
-static int check_gpu(const struct topology *gpu, struct error *error)
-{
-	const struct qmd_family *family = qmd_family_for(gpu->compute_major, gpu->compute_minor);
-	char pci[PCI_ADDRESS_TEXT];
-
-	pci_address_format(gpu->pci, pci);
-	if (!family)
-		return error_set(error, "GPU %s: launch descriptors of compute capability %u.%u are not known: "
-		                        "--strict starts nothing there", pci, gpu->compute_major, gpu->compute_minor);
-	if (topology_mask_bits(gpu) > qmd_mask_bits(family))
-		return error_set(error, "GPU %s: its launch descriptors cannot name all of its TPCs: "
-		                        "--strict starts nothing there", pci);
-	if (!qmd_shows_must_fit(family))
-		return error_set(error, "GPU %s: before Hopper, a cooperative node of a CUDA graph that does not fit its "
-		                        "partition is not recognised, and hangs: --strict starts nothing there", pci);
-	return 0;
-}
-
-static int check_gpus(const struct segment_revision *revision, const struct topology_list *list, struct error *error)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; i < revision->count && result == 0; i++)
-		result = check_gpu(topology_find(list, revision->partitions[i].pci), error);
-	return result;
-}
-
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
@@ -391,7 +371,7 @@ static int prepare(const struct options *options, const struct partition *partit
 
 	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
 	    front_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
-	    (options->strict && (check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
+	    (options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||

@@ -20,6 +20,7 @@
 	X(WEIGHT, "WEIGHT", true, 5, 0, true)           \
 	X(POLICY, "POLICY", false, 6, 0, true)          \
 	X(LENDING, "LENDING", false, 6, 0, true)        \
+	X(WORKLOAD, "WORKLOAD", false, 7, 32, true)     \
 	X(BUSY, "BUSY%", true, 2, 0, false)             \
 	X(TPC, "TPC%", true, 10, 0, false)              \
 	X(RATE, "KERNELS/s", true, 7, 0, false)         \

@@ -11,7 +11,7 @@
 
 #define WORKLOAD_NAME 256
 
-/* Each is "" where it is not known. */
+/* Each is "" where it is not known: names and numbers without anything that moves a cursor. */
 struct workload {
 	char hpc_job[WORKLOAD_NAME]; /* the number of the Slurm job */
 	char pod_uid[WORKLOAD_NAME];
@@ -21,6 +21,10 @@ struct workload {
 };
 
 void workload_of(struct workload *workload, pid_t pid);
+
+/* "namespace/pod/container", or the container alone; or "job 4711"; or "". Returns `text`. */
+#define WORKLOAD_TEXT (3 * WORKLOAD_NAME + 8)
+const char *workload_format(const struct workload *workload, char text[WORKLOAD_TEXT]);
 
 /* The two halves: from the content of /proc/PID/cgroup, and then from the names of links in a directory. */
 void workload_read(struct workload *workload, const char *cgroup, char container[WORKLOAD_NAME]);

@@ -1,6 +1,7 @@
 #include "workload.h"
 
 #include "base/proc.h"
+#include "containers.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -46,14 +47,14 @@ static void take_pod(struct workload *workload, const char *name, size_t length)
 		copy(workload->pod_uid, pod, UID_LENGTH);
 }
 
-/* 64 hexadecimal digits, alone or as in "docker-….scope" and "cri-containerd-….scope". */
+/* 64 hexadecimal digits, alone or as in "docker-….scope", "crio-…" and "….slice:cri-containerd:…". */
 static void take_container(char container[WORKLOAD_NAME], const char *name, size_t length)
 {
 	const char *end = name + length;
 
 	for (const char *at = name; at < end; at++) {
 		size_t digits = strspn(at, "0123456789abcdef");
-		bool begins = at == name || at[-1] == '-';
+		bool begins = at == name || at[-1] == '-' || at[-1] == ':';
 
 		if (begins && digits == CONTAINER_DIGITS && (at + digits == end || at[digits] == '.'))
 			copy(container, at, digits);
@@ -80,13 +81,15 @@ void workload_read(struct workload *workload, const char *cgroup, char container
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-/* "POD_NAMESPACE_CONTAINER-ID.log". None of the names can contain '_'. */
+#define IN_NAMES "abcdefghijklmnopqrstuvwxyz0123456789.-"
+
+/* "POD_NAMESPACE_CONTAINER-ID.log". None of the names can contain '_', or anything that moves a cursor. */
 static bool take_names(struct workload *workload, const char *link, const char *container)
 {
 	const char *first = strchr(link, '_'), *second = first ? strchr(first + 1, '_') : NULL;
 	const char *last = second ? strrchr(second, '-') : NULL;
 	size_t digits = strlen(container);
-	bool is_it = last && strncmp(last + 1, container, digits) == 0 && strcmp(last + 1 + digits, ".log") == 0;
+	bool is_it = last && link[strspn(link, IN_NAMES "_")] == '\0' && strncmp(last + 1, container, digits) == 0 && strcmp(last + 1 + digits, ".log") == 0;
 
 	if (is_it) {
 		copy(workload->pod, link, (size_t)(first - link));
@@ -108,6 +111,20 @@ void workload_find_names(struct workload *workload, const char *container, const
 	closedir(logs);
 }
 
+/* What a hook of ours has noted comes first, where a device of ours was given to the container. */
+static bool find_note(struct workload *workload, const char *id, const char *directory)
+{
+	struct container noted;
+	bool found = container_read(&noted, directory, id) && noted.name[0] != '\0';
+
+	if (found) {
+		copy(workload->pod, noted.pod, WORKLOAD_NAME);
+		copy(workload->namespace, noted.namespace, WORKLOAD_NAME);
+		copy(workload->container, noted.name, WORKLOAD_NAME);
+	}
+	return found;
+}
+
 void workload_of(struct workload *workload, pid_t pid)
 {
 	static char cgroup[CGROUP_MAX]; /* large */
@@ -115,5 +132,18 @@ void workload_of(struct workload *workload, pid_t pid)
 
 	proc_read_text(cgroup, sizeof cgroup, "/proc/%d/cgroup", (int)pid);
 	workload_read(workload, cgroup, container);
-	workload_find_names(workload, container, LOGS);
+	if (!find_note(workload, container, CONTAINERS_DIRECTORY))
+		workload_find_names(workload, container, LOGS);
+}
+
+const char *workload_format(const struct workload *workload, char text[WORKLOAD_TEXT])
+{
+	bool has_pod = workload->pod[0] != '\0', has_container = workload->container[0] != '\0';
+
+	if (has_pod || has_container)
+		snprintf(text, WORKLOAD_TEXT, "%s%s%s%s%s", workload->namespace, has_pod ? "/" : "", workload->pod,
+		         has_pod && has_container ? "/" : "", workload->container);
+	else
+		snprintf(text, WORKLOAD_TEXT, "%s%s", workload->hpc_job[0] != '\0' ? "job " : "", workload->hpc_job);
+	return text;
 }

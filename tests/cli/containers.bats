@@ -1,0 +1,277 @@
+#!/usr/bin/env bats
+# nvtaskset cdi: containers get a partition as a device
+# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
+
+load helpers
+load containers
+
+OWN_GPUS=yes
+
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
+	mkdir "$WORK/cdi"
+	driver_of_host
+}
+
+teardown() {
+	containers_end
+}
+
+# --- the specification ---------------------------------------------------------------------------------------------------
+
+@test "the specification, as a whole" {
+	run cdi add -t 0-15 --mps off infer
+	[ "$status $output" = "0 nvtaskset/group=infer: TPCs 0-15 of GPU 0" ]
+	BUILD=$(realpath "$BUILD")
+	diff - "$WORK/cdi/nvtaskset.json" <<-EOF
+		{
+		  "cdiVersion": "0.3.0",
+		  "kind": "nvtaskset/group",
+		  "devices": [
+		    {
+		      "name": "infer",
+		      "containerEdits": {
+		        "env": [
+		          "NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer",
+		          "CUDA_MPS_PIPE_DIRECTORY=/dev/null"
+		        ],
+		        "mounts": [
+		          {
+		            "hostPath": "$BUILD/lib",
+		            "containerPath": "/opt/nvtaskset/lib",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          },
+		          {
+		            "hostPath": "$WORK/cdi/nvtaskset/.front",
+		            "containerPath": "/opt/nvtaskset/front",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          },
+		          {
+		            "hostPath": "$WORK/cdi/nvtaskset/infer",
+		            "containerPath": "/opt/nvtaskset/groups/infer",
+		            "options": [
+		              "bind",
+		              "ro",
+		              "nosuid",
+		              "nodev"
+		            ]
+		          }
+		        ],
+		        "hooks": [
+		          {
+		            "hookName": "createContainer",
+		            "path": "$BUILD/nvtaskset",
+		            "args": [
+		              "nvtaskset-cdi-hook",
+		              "$WORK/cdi/nvtaskset/infer",
+		              "$HOST_DRIVER",
+		              ""
+		            ],
+		            "env": [
+		              "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
+		            ],
+		            "timeout": 60
+		          }
+		        ]
+		      }
+		    }
+		  ]
+		}
+	EOF
+}
+
+# A member of the first device of this name.
+edits_of() { # NAME, and what jq is to print
+	jq -c --arg name "$1" "[.devices[] | select(.name == \$name).containerEdits] | .[0]$2" "$WORK/cdi/nvtaskset.json"
+}
+
+@test "devices are added, changed, listed and removed; the version is the lowest" {
+	cdi add -t 0-15 --mps off infer
+	cdi add -t 16-31 --quota 30% batch
+	[ "$(edits_of batch .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/batch","CUDA_MPS_PIPE_DIRECTORY=/dev/null"]' ]
+	cdi add -t 0-7 --priority 80 --weight 200 --hide --on-misfit fail infer
+	[ "$(edits_of infer .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer","CUDA_MPS_PIPE_DIRECTORY=/dev/null","NVTASKSET_HIDE=1","NVTASKSET_ON_MISFIT=fail"]' ]
+	run cdi list
+	[ "$output" = "nvtaskset/group=infer: TPCs 0-7 of GPU 0; priority 80, weight 200
+nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
+	[[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer")" = "group $WORK/cdi/nvtaskset/infer's current TPC list: 0-7"* ]]
+	cdi add -t 40 --mps off 7b
+	[ "$(jq -r .cdiVersion "$WORK/cdi/nvtaskset.json")" = 0.5.0 ]
+	cdi remove 7b
+	[ "$(jq -r .cdiVersion "$WORK/cdi/nvtaskset.json")" = 0.3.0 ]
+	cdi remove infer
+	[ "$(jq -c '[.devices[].name]' "$WORK/cdi/nvtaskset.json")" = '["batch"]' ]
+	[ ! -e "$WORK/cdi/nvtaskset/infer" ]
+	refuses "infer: no device of $WORK/cdi/nvtaskset.json" cdi remove infer
+	cdi remove batch
+	[ ! -e "$WORK/cdi/nvtaskset.json" ]
+	[ -z "$(cdi list)" ]
+}
+
+@test "what is refused changes nothing" {
+	for name in .a a- a@b a+b _a 7 "a/b"; do
+		refuses "$name: a device's name begins and ends with a letter or a digit, has letters, digits and ._:-, at most 63, and is no number alone" \
+			cdi add -t 0 --mps off "$name"
+	done
+	refuses "TPC 66: this GPU has TPCs 0-65" cdi add -t 66 --mps off infer
+	refuses "cdi add: a SET and a NAME are needed; try 'nvtaskset cdi --help'" cdi add -t 0-7
+	refuses "cdi: no NAME; try 'nvtaskset cdi --help'" cdi remove
+	refuses "'b': not one of its words; try 'nvtaskset cdi --help'" cdi add -t 0-7 a b
+	refuses "'--strict': options come before NAME, as in 'nvtaskset cdi add -t 0-7 NAME'" cdi add -t 0-7 a --strict
+	refuses "specification.txt: must be an absolute path that ends in .json: runtimes read no other files" \
+		nvtaskset cdi add -t 0 --mps off --output specification.txt a
+	refuses "--lend: TPCs are lent under MPS only; leave it out, or use --mps on" cdi add -t 0-7 --mps off --lend infer
+	[ "$(cdi add -t 0-7 --mps off --dry-run infer)" = 0-7 ]
+	[ -z "$(ls -A "$WORK/cdi/nvtaskset" 2>/dev/null | grep -v '^\.')" ]
+	[ ! -e "$WORK/cdi/nvtaskset.json" ]
+	echo '{"kind": "vendor.com/device", "devices": []}' >"$WORK/cdi/nvtaskset.json"
+	refuses "$WORK/cdi/nvtaskset.json: not a specification of nvtaskset's: remove it" cdi add -t 0-7 --mps off infer
+}
+
+@test "those that choose at once get different TPCs, and all are in the specification" {
+	for i in 1 2 3 4 5 6; do
+		cdi add -n 11 --mps off "pod$i" >"$WORK/out$i" 2>&1 3>&- &
+	done
+	wait
+	cat "$WORK"/out*
+	[ "$(jq '.devices | length' "$WORK/cdi/nvtaskset.json")" -eq 6 ]
+	refuses "1 TPC: none of this GPU's 66 is free; see nvtaskset -l" cdi add -n 1 --mps off more
+	[ ! -e "$WORK/cdi/nvtaskset/more" ]
+	cdi remove pod3
+	cdi add -n 11 --mps off more
+}
+
+@test "MPS: a device has the pipes of its daemon, at another place, and no others" {
+	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=20
+	for name in a b; do
+		CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/$name nvidia-cuda-mps-control -d 3>&-
+	done
+	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/a cdi add -t 0-15 --memory 2G --priority 20 --mps on a
+	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/b cdi add -t 16-31 --lend --connections 2 b
+	[ "$(edits_of a .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=8","CUDA_MPS_CLIENT_PRIORITY=1","CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M"]' ]
+	[ "$(edits_of b .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/b","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=2"]' ]
+	[ "$(edits_of b '.mounts[3] | [.hostPath, .containerPath, .options[1]]')" = "[\"$HOST_DRIVER/b\",\"/opt/nvtaskset/mps\",\"rw\"]" ]
+	refuses "MPS: no control daemon runs in $WORK/mps" cdi add -t 32-40 --lend c
+	run -0 cdi add -t 32-40 c
+	[ "${lines[0]}" = "nvtaskset: MPS: no control daemon runs in $WORK/mps: its containers take turns on the GPU with others (--mps off)" ]
+	needs_containers
+	[ "$(contain x nvtaskset/group=a sh -c 'test -e /opt/nvtaskset/mps/control && test ! -e "$0" && echo own' "$HOST_DRIVER")" = own ]
+	[ "$(contain y nvtaskset/group=c sh -c 'test ! -e /opt/nvtaskset/mps && echo "$CUDA_MPS_PIPE_DIRECTORY"')" = /dev/null ]
+}
+
+@test "an installation that others can change is not given to containers" {
+	needs_root
+	mkdir "$WORK/bin"
+	cp -rL "$BUILD/nvtaskset" "$BUILD/lib" "$WORK/bin"
+	run -1 "$WORK/bin/nvtaskset" cdi add -t 0 --mps off --output "$WORK/cdi/nvtaskset.json" infer
+	[[ "$output" == *": others can write there, and containers would load our library from there: install nvtaskset elsewhere" ]]
+}
+
+# --- in containers ---------------------------------------------------------------------------------------------------------
+
+@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	for RUNTIME in runc crun; do
+		command -v "$RUNTIME" || continue
+		[ "$(contain "a$RUNTIME" nvidia.com/gpu=0,nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
+		[ "$(contain "b$RUNTIME" nvtaskset/group=infer,nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-15 ]
+	done
+	# Without the device, as before.
+	[ "$(contain c nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-65 ]
+}
+
+@test "edits from the host reach it, and -l, top and metrics show it" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	cdi add -t 16-23 --mps off other
+	start_container a "$BOTH" where wait where wait where wait where wait
+	infer=$PROGRAM
+	start_container b nvidia.com/gpu=0,nvtaskset/group=other where wait
+	[ "$(head -n 1 "$WORK/a")" = 0-15 ]
+	[ "$(nvtaskset -tp "$infer") $(nvtaskset -tp "$PROGRAM")" = "pid $infer's current TPC list: 0-15 pid $PROGRAM's current TPC list: 16-23" ]
+	nvtaskset -tp 3 "$infer"
+	kill -USR1 "$infer"
+	wait_until grep -qx 3 "$WORK/a"
+	nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" 4
+	kill -USR1 "$infer"
+	wait_until grep -qx 4 "$WORK/a"
+	cdi add -t 5 --quota 40% infer
+	[[ "$(nvtaskset -l)" == *"quota 40ms/100ms"* ]]
+	kill -USR1 "$infer"
+	wait_until grep -qx 5 "$WORK/a"
+	run cdi list
+	echo "$output"
+	[ "$output" = "nvtaskset/group=infer: TPCs 5 of GPU 0; quota 40ms/100ms
+        container a, pid $infer
+nvtaskset/group=other: TPCs 16-23 of GPU 0
+        container b, pid $PROGRAM" ]
+	[ "$(nvtaskset -l --json | jq -c --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | [.partitions[0].tpc_list, .group.name]')" = '["16-23","other"]' ]
+	[[ "$(nvtaskset top --once --delay 0.1)" == *"$PROGRAM"* ]]
+	[[ "$(nvtaskset metrics)" == *"pid=\"$PROGRAM\""* ]]
+}
+
+# --- what the host shows of them ------------------------------------------------------------------------------------------
+
+ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+UID_OF_POD=12345678-9abc-def0-1234-56789abcdef0
+
+# The host's notes are in /run/cdi.
+on_host() { # COMMAND…
+	unshare -m bash -c 'mount -t tmpfs none /run && mkdir /run/cdi && mount --bind "$0" /run/cdi && exec "$@"' "$WORK/cdi" "$@"
+}
+
+# Everything that names a container or a pod: the list, top, the document, and the labels of its metrics.
+is_shown_in() { # WORKLOAD LABELS
+	on_host nvtaskset -l | grep -qx "        in $1"
+	on_host nvtaskset top --once --delay 0.1 | grep -q " $1 "
+	on_host nvtaskset metrics | grep -F "pid=\"$PROGRAM\",user=\"root\",$2,command="
+}
+
+# The pod's sandbox, as containerd and CRI-O describe it to the hook.
+pod_by_containerd='.annotations = {"io.kubernetes.cri.sandbox-name": "infer-x7k2p", "io.kubernetes.cri.sandbox-namespace": "team-a",
+	"io.kubernetes.cri.container-name": "main"}'
+pod_by_crio='.annotations = {"io.kubernetes.pod.name": "infer-x7k2p", "io.kubernetes.pod.namespace": "team-a",
+	"io.kubernetes.container.name": "main"}'
+
+@test "a container and its pod, in each runtime's control group" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	container='container="0123456789ab"'
+	pod="pod_uid=\"$UID_OF_POD\""
+	all="namespace=\"team-a\",pod=\"infer-x7k2p\",$pod,container=\"main\""
+	systemd=kubepods-burstable-pod${UID_OF_POD//-/_}.slice
+	i=0
+	while read -r path edit shown labels; do
+		EDIT=".linux.cgroupsPath = \"$path\" | ${!edit-.}" start_container "${ID%?}$((i++))" "$BOTH" where wait
+		echo "$path: $(cat "/proc/$PROGRAM/cgroup")"
+		is_shown_in "${shown/¤/ }" "$labels"
+		containers_kill
+	done <<-EOF
+		/docker/${ID%?}0 none 0123456789ab $container
+		/system.slice/docker-${ID%?}1.scope none 0123456789ab $container
+		/libpod_parent/libpod-${ID%?}2 none 0123456789ab $container
+		/machine.slice/libpod-${ID%?}3.scope/container none 0123456789ab $container
+		/kubepods/burstable/pod$UID_OF_POD/${ID%?}4 pod_by_containerd team-a/infer-x7k2p/main $all
+		/kubepods.slice/$systemd/cri-containerd-${ID%?}5.scope pod_by_containerd team-a/infer-x7k2p/main $all
+		/system.slice/containerd.service/$systemd:cri-containerd:${ID%?}6 pod_by_containerd team-a/infer-x7k2p/main $all
+		/kubepods/besteffort/pod$UID_OF_POD/crio-${ID%?}7 pod_by_crio team-a/infer-x7k2p/main $all
+		/kubepods.slice/$systemd/crio-${ID%?}8.scope pod_by_crio team-a/infer-x7k2p/main $all
+		/kubepods/pod$UID_OF_POD/${ID%?}9 none 0123456789ab $pod,$container
+		/slurm/uid_0/job_4711/step_0/task_0 none job¤4711 hpc_job="4711"
+	EOF
+}

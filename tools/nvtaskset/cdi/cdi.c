@@ -1,0 +1,333 @@
+/*
+ * The word cdi: containers get a partition as they get a device.
+ *
+ * A device is a group with a file (state/group/group.h). What the programs of its containers may have stands there, so it changes
+ * live, and the file is all of nvtaskset's state that a container sees: for reading, and no other group's. Which TPCs the groups of
+ * one specification have is known by their directory, so two that choose at once get different ones.
+ */
+#include "cli/actions.h"
+
+#include "base/driver_names.h"
+#include "base/path.h"
+#include "base/trust.h"
+#include "cli/gpus.h"
+#include "cli/time_given.h"
+#include "inside.h"
+#include "mps/client.h"
+#include "mps/look.h"
+#include "select/set.h"
+#include "show/containers.h"
+#include "specification.h"
+#include "start/driver.h"
+#include "start/strict.h"
+#include "state/group/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FRONT ".front"
+
+/* --- the directory of links --------------------------------------------------------------------------------------------- */
+
+static int make_link(const char *directory, const char *name, const char *target, struct error *error)
+{
+	char path[PATH_MAX];
+
+	return path_join(path, directory, name) && (symlink(target, path) == 0 || errno == EEXIST) ? 0 : error_set_errno(error, "%.200s", path);
+}
+
+/* The links hold inside containers. */
+static int make_front(const char *directory, char front[PATH_MAX], struct error *error)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+
+	path_join(path, directory, FRONT "/driver");
+	if (trust_make_directory(path, real, error) < 0 || make_link(real, DRIVER_LINK, INSIDE_DRIVER, error) < 0)
+		return -1;
+	path_join(front, directory, FRONT);
+	return make_link(front, DRIVER_NAME, INSIDE_LIBRARY "/" DRIVER_NAME, error) < 0 ? -1
+	                                                                                : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
+}
+
+/* --- a device ------------------------------------------------------------------------------------------------------------- */
+
+/* All that `cdi add` finds out before it writes the specification. */
+struct plan {
+	const struct options *options;
+	struct specification specification;
+	struct topology_list list;
+	struct gpu_choices chosen;
+	struct segment_revision revision;
+	struct mps_status mps;
+	struct group group;
+	int lock;
+	bool is_new; /* the group */
+	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
+	char gpus[TOPOLOGY_ENVIRONMENT_MAX];
+	char memory[TOPOLOGY_GPUS_MAX * 32];
+};
+
+/* The runtime executes the command as root, and containers load the library. */
+static int find_installed(struct plan *plan, struct error *error)
+{
+	struct error why;
+	char own[PATH_MAX];
+
+	if (own_library_directory(own, error) < 0 || driver_find(plan->driver, error) < 0)
+		return -1;
+	if (!realpath(own, plan->library) || !realpath("/proc/self/exe", plan->hook))
+		return error_set_errno(error, "%.200s", own);
+	*strrchr(plan->driver, '/') = '\0';
+	if (trust_check(plan->library, geteuid(), TRUST_FOREVER, &why) < 0 || trust_check(plan->hook, geteuid(), TRUST_FOREVER, &why) < 0)
+		return error_set(error, "%.200s, and containers would load our library from there: install nvtaskset elsewhere", why.reason);
+	return 0;
+}
+
+static bool needs_mps(const struct options *options)
+{
+	return options->memory > 0 || segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
+}
+
+/* The daemon must run before: started by a container, it would end with it. */
+static int look_at_mps(struct plan *plan, struct error *error)
+{
+	const struct options *options = plan->options;
+	char control[PATH_MAX];
+	struct error why = {.reason = ""};
+	int result = mps_look(&options->mps, &plan->mps, control, &why);
+
+	if (options->mps.mode == MPS_OFF)
+		return 0;
+	if (result == 0 && plan->mps.running && plan->mps.has_namespaces && options->strict)
+		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its namespaces is in force cannot "
+		                        "be seen, so --strict makes no such device", plan->mps.pipe_directory);
+	if (result == 0 && plan->mps.running)
+		return 0;
+	if (result == 0)
+		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
+	plan->mps.running = false;
+	if (options->mps.mode == MPS_ON || needs_mps(options))
+		return error_pass(error, &why);
+	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
+	return 0;
+}
+
+static const char *limit_memory(struct plan *plan)
+{
+	char *at = plan->memory;
+
+	for (unsigned int i = 0; i < plan->chosen.count && plan->options->memory > 0; i++)
+		at += sprintf(at, "%s%u=%" PRIu64 "M", i > 0 ? "," : "", i, plan->options->memory);
+	return *plan->memory ? plan->memory : NULL;
+}
+
+static int find(struct plan *plan, struct error *error)
+{
+	const struct options *options = plan->options;
+	const char *const name = options->group;
+
+	if (device_name_check(name, error) < 0 || specification_open(&plan->specification, options->output, error) < 0 ||
+	    find_installed(plan, error) < 0 || topology_load(&plan->list, error) < 0 ||
+	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 || look_at_mps(plan, error) < 0)
+		return -1;
+	return path_join(plan->path, plan->specification.directory, name) ? 0 : error_set(error, "%.200s: the path is too long", name);
+}
+
+/* Which TPCs; for -n, with the lock that keeps others from choosing. */
+static int choose(struct plan *plan, struct error *error)
+{
+	const struct options *options = plan->options;
+	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path, &plan->lock, error);
+
+	if (result == 0 && options->strict)
+		result = strict_check_gpus(&plan->revision, &plan->list, error);
+	segment_put_time(&plan->revision, &options->time);
+	return result;
+}
+
+static int make_group(struct plan *plan, struct error *error)
+{
+	char real[PATH_MAX], notes[PATH_MAX];
+
+	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
+	path_join(notes, plan->specification.directory, CONTAINERS_NAME);
+	return trust_make_directory(plan->specification.directory, real, error) < 0 || trust_make_directory(notes, real, error) < 0 ||
+	                       make_front(plan->specification.directory, plan->front, error) < 0
+	               ? -1
+	               : group_file_make(&plan->group, plan->path, "", error);
+}
+
+static void unlock(struct plan *plan)
+{
+	if (plan->lock >= 0)
+		close(plan->lock);
+	plan->lock = -1;
+}
+
+/* Two that add or remove at once take turns, and each sees what the other has written. With -n the lock is held already: given
+ * back in between, it would go to one that waits for this process to have chosen. */
+static int read_locked(struct plan *plan, struct error *error)
+{
+	specification_close(&plan->specification);
+	if (plan->lock < 0)
+		plan->lock = group_file_lock_directory(plan->path, error);
+	return plan->lock < 0 ? -1 : specification_open(&plan->specification, plan->options->output, error);
+}
+
+static int write_device(struct plan *plan, struct error *error)
+{
+	const struct options *options = plan->options;
+	const struct device device = {
+		.name = options->group,
+		.group = plan->path,
+		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
+		.connections = plan->mps.connections,
+		.priority = options->time.rank.priority == 0 ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
+		.memory = limit_memory(plan),
+		.gpus = topology_environment_write("", &plan->list, plan->gpus),
+		.driver = plan->driver,
+		.hide = options->hide,
+		.fail_misfits = options->misfit == MISFIT_FAIL,
+		.strict = options->strict,
+	};
+
+	return read_locked(plan, error) < 0 ||
+	                       specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0
+	               ? -1
+	               : specification_write(&plan->specification, error);
+}
+
+/* The group has its partition before anybody can use the device. */
+static int add(struct plan *plan, struct error *error)
+{
+	if (make_group(plan, error) < 0)
+		return -1;
+	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0 ? -1 : write_device(plan, error);
+
+	unlock(plan);
+	if (result < 0 && plan->is_new)
+		group_file_remove(plan->path, NULL);
+	return result;
+}
+
+static void print_device(const struct plan *plan)
+{
+	char list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT];
+
+	printf(CDI_KIND "=%s:", plan->options->group);
+	for (uint32_t i = 0; i < plan->revision.count; i++)
+		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&plan->revision.partitions[i].set, list),
+		       gpus_label(plan->revision.partitions[i].pci, &plan->list, label));
+	putchar('\n');
+}
+
+int action_cdi_add(const struct options *options, struct error *error)
+{
+	static struct plan plan; /* large */
+	int result;
+
+	plan = (struct plan){.options = options, .group = group_closed, .lock = -1};
+	result = find(&plan, error);
+	if (result == 0 && options->dry_run) {
+		result = choose(&plan, error);
+		if (result == 0)
+			set_print(&plan.revision);
+	} else if (result == 0) {
+		result = add(&plan, error);
+		if (result == 0)
+			print_device(&plan);
+	}
+	group_close(&plan.group);
+	specification_close(&plan.specification);
+	return result;
+}
+
+/* --- removing ------------------------------------------------------------------------------------------------------------- */
+
+/* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. */
+int action_cdi_remove(const struct options *options, struct error *error)
+{
+	static struct plan plan; /* large */
+	int result;
+
+	plan = (struct plan){.options = options, .lock = -1};
+	result = specification_open(&plan.specification, options->output, error);
+	if (result == 0 && !specification_find(&plan.specification, options->group))
+		result = error_set(error, "%.80s: no device of %.200s", options->group, plan.specification.path);
+	if (result == 0)
+		result = path_join(plan.path, plan.specification.directory, options->group) ? read_locked(&plan, error) : -1;
+	if (result == 0) {
+		specification_remove(&plan.specification, options->group);
+		result = specification_write(&plan.specification, error);
+	}
+	unlock(&plan);
+	if (result == 0)
+		result = group_file_remove(plan.path, error);
+	specification_close(&plan.specification);
+	return result;
+}
+
+/* --- listing -------------------------------------------------------------------------------------------------------------- */
+
+static void print_container(const struct container *container, void *context)
+{
+	const char *device = context;
+
+	if (strcmp(container->device, device) != 0)
+		return;
+	printf("        container %.12s, pid %d", container->id, (int)container->pid);
+	if (container->pod[0])
+		printf(", pod %s/%s", container->namespace, container->pod);
+	printf("%s%s\n", container->trouble[0] ? ": unrestricted: " : "", container->trouble);
+}
+
+static void print_group(const struct specification *specification, const char *name, const struct topology_list *gpus)
+{
+	char path[PATH_MAX], list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT], given[TIME_LINE];
+	struct segment_revision revision = {.count = 0};
+	struct error why = {.reason = ""};
+	struct group group;
+	uint64_t number;
+
+	path_join(path, specification->directory, name);
+	printf(CDI_KIND "=%s:", name);
+	if (group_file_open(&group, path, &why) < 0 || !group_read(&group, &revision, &number))
+		printf(" %s", why.reason[0] ? why.reason : "its group is damaged");
+	for (uint32_t i = 0; i < revision.count; i++)
+		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&revision.partitions[i].set, list),
+		       gpus_label(revision.partitions[i].pci, gpus, label));
+	if (segment_time_is_given(&revision))
+		printf("; %s", time_format_all(&revision, given));
+	putchar('\n');
+	group_close(&group);
+}
+
+int action_cdi(const struct options *options, struct error *error)
+{
+	static struct specification specification; /* large */
+	static struct topology_list gpus;
+	char notes[PATH_MAX];
+	json_t *device;
+	size_t i;
+
+	if (specification_open(&specification, options->output, error) < 0)
+		return -1;
+	if (topology_load(&gpus, NULL) < 0)
+		gpus.count = 0;
+	path_join(notes, specification.directory, CONTAINERS_NAME);
+	json_array_foreach(json_object_get(specification.root, "devices"), i, device) {
+		const char *name = json_string_value(json_object_get(device, "name"));
+
+		if (!name || device_name_check(name, NULL) < 0)
+			continue;
+		print_group(&specification, name, &gpus);
+		containers_each(notes, print_container, (void *)name);
+	}
+	specification_close(&specification);
+	return 0;
+}

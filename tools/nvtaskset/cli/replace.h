@@ -1,0 +1,12 @@
+/* A file that is replaced as a whole: its readers have the old content or the new one. */
+#ifndef NVTASKSET_CLI_REPLACE_H
+#define NVTASKSET_CLI_REPLACE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* -1 with the reason, and the old file is as it was; so it is if this is killed. Only a regular file is replaced. */
+int replace_file(const char *path, const char *text, size_t length, struct error *error);
+
+#endif

@@ -1,0 +1,131 @@
+#include "containers.h"
+
+#include "base/proc.h"
+#include "terminal/text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOTE_MAX 16384
+#define STAT_STARTED 22
+
+#define MEMBERS(X) \
+	X(device) X(pod) X(namespace) X(name) X(trouble)
+
+bool container_id_is_valid(const char *id)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+	return id[0] != '\0' && id[0] != '.' && id[strspn(id, characters)] == '\0' && strlen(id) < CONTAINER_TEXT - 1;
+}
+
+/* --- one note ------------------------------------------------------------------------------------------------------ */
+
+/* Under a name with a dot in front it is no note yet. Nobody sees half of one. */
+int container_write(int directory, const struct container *container, struct error *error)
+{
+	char temporary[CONTAINER_TEXT + 1];
+	json_t *note = json_pack("{s:I, s:I}", "pid", (json_int_t)container->pid, "started", (json_int_t)container->started);
+	int file = -1, result = -1;
+
+#define MEMBER_WRITE(member) json_object_set_new(note, #member, json_string(container->member));
+	MEMBERS(MEMBER_WRITE)
+#undef MEMBER_WRITE
+	snprintf(temporary, sizeof temporary, ".%s", container->id);
+	unlinkat(directory, temporary, 0);
+	file = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (file >= 0 && json_dumpfd(note, file, JSON_COMPACT) == 0)
+		result = renameat(directory, temporary, directory, container->id);
+	if (result < 0)
+		error_set_errno(error, "the container %.64s cannot be noted", container->id);
+	if (file >= 0)
+		close(file);
+	json_decref(note);
+	return result;
+}
+
+static void take_text(char *to, size_t room, const json_t *note, const char *member)
+{
+	const char *text = json_string_value(json_object_get(note, member));
+	char clean[TEXT_ROOM(ERROR_MAX)];
+	size_t length = text ? strnlen(text, room - 1) : 0;
+
+	snprintf(to, room, "%s", text ? text_clean(clean, text, length) : "");
+}
+
+/* It is not ours to believe what another user has written, or can write. */
+static json_t *load(int directory, const char *id)
+{
+	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	struct stat status;
+	json_t *note = NULL;
+
+	if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < NOTE_MAX &&
+	    (status.st_uid == 0 || status.st_uid == geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		note = json_loadfd(file, 0, NULL);
+	if (file >= 0)
+		close(file);
+	return note;
+}
+
+static bool read_note(struct container *container, int directory, const char *id)
+{
+	json_t *note = load(directory, id);
+	bool found = note != NULL;
+
+	*container = (struct container){.pid = 0};
+	if (found) {
+		snprintf(container->id, sizeof container->id, "%s", id);
+#define MEMBER_READ(member) take_text(container->member, sizeof container->member, note, #member);
+		MEMBERS(MEMBER_READ)
+#undef MEMBER_READ
+		container->pid = (pid_t)json_integer_value(json_object_get(note, "pid"));
+		container->started = (uint64_t)json_integer_value(json_object_get(note, "started"));
+	}
+	json_decref(note);
+	return found;
+}
+
+bool container_read(struct container *container, const char *directory, const char *id)
+{
+	int file = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool found = file >= 0 && read_note(container, file, id);
+
+	if (file >= 0)
+		close(file);
+	return found;
+}
+
+/* --- all of them ----------------------------------------------------------------------------------------------------- */
+
+static bool runs(const struct container *container)
+{
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(container->pid, stat);
+	return container->pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container->started;
+}
+
+void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context)
+{
+	DIR *notes = opendir(directory);
+	struct container container;
+
+	if (!notes)
+		return;
+	for (const struct dirent *entry = readdir(notes); entry; entry = readdir(notes)) {
+		if (!read_note(&container, dirfd(notes), entry->d_name))
+			continue;
+		if (!runs(&container))
+			unlinkat(dirfd(notes), entry->d_name, 0);
+		else if (see)
+			see(&container, context);
+	}
+	closedir(notes);
+}
