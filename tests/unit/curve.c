@@ -52,16 +52,18 @@ TEST(sizes_between_follow_the_model)
 	struct curve curve = made(100, 2, 1000);
 
 	for (unsigned int tpcs = 3; tpcs <= 66; tpcs++)
-		assert_true(is_near(curve_ns(&curve, tpcs, false), (100.0 / tpcs + 2) * MS, 1e-9));
-	assert_true(is_near(curve_ns(&curve, 66, true), 1.5 * curve_ns(&curve, 66, false), 1e-9));
-	assert_true(is_near(curve_ns(&curve, 70, false), curve_ns(&curve, 66, false), 1e-9));
-	assert_true(curve_ns(&curve, 2, false) == 0);
-	/* One that was disturbed makes no smaller one look better. */
+		assert_true(is_near(curve_ns(&curve, tpcs, CURVE_JOB), (100.0 / tpcs + 2) * MS, 1e-9));
+	assert_true(is_near(curve_ns(&curve, 66, CURVE_LONGEST), 1.5 * curve_ns(&curve, 66, CURVE_JOB), 1e-9));
+	assert_true(is_near(curve_ns(&curve, 70, CURVE_JOB), curve_ns(&curve, 66, CURVE_JOB), 1e-9));
+	assert_true(curve_ns(&curve, 2, CURVE_JOB) == 0);
+	assert_true(curve_ns(&curve, 9, CURVE_LAUNCH) == 0);
+	/* One that was disturbed: no more than with fewer. */
 	curve.points[curve.count - 1].job_ns = 20 * MS;
-	for (unsigned int tpcs = 4; tpcs <= 66; tpcs++)
-		assert_true(curve_ns(&curve, tpcs, false) <= curve_ns(&curve, tpcs - 1, false) * 1.000001 && curve_ns(&curve, tpcs, false) >= 20 * MS * 0.999999);
+	assert_true(is_near(curve_ns(&curve, 66, CURVE_JOB), curve_ns(&curve, 44, CURVE_JOB), 1e-9));
+	for (unsigned int tpcs = 4; tpcs <= 70; tpcs++)
+		assert_true(curve_ns(&curve, tpcs, CURVE_JOB) <= curve_ns(&curve, tpcs - 1, CURVE_JOB) * 1.000001);
 	curve.count = 0;
-	assert_true(curve_ns(&curve, 5, false) == 0);
+	assert_true(curve_ns(&curve, 5, CURVE_JOB) == 0);
 }
 
 /* --- the fit ---------------------------------------------------------------------------------------------------------------- */
@@ -133,7 +135,7 @@ TEST(what_binds_is_said_only_where_it_is_known)
 	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.3)), "memory");
 	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.01)), "blocks");
 	curve = made(100, 1, 1000); /* between the two */
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "saturated");
+	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.3)), "partly");
 	curve = made(1, 10, 1000);
 	for (unsigned int i = 0; i < curve.count; i++)
 		curve.points[i].kernels_ns = 0.2 * curve.points[i].job_ns;
@@ -201,6 +203,22 @@ TEST(idle_times_that_make_no_equal_jobs_are_no_border)
 
 	assert_int_equal(rule.kernels, 5);
 	assert_int_equal(jobs_split(bursts, count, &rule), 58);
+}
+
+/* With fewer TPCs a job is longer, and what is left until the next one is shorter. */
+TEST(a_rule_is_found_again_with_other_idle_times)
+{
+	size_t count = make_bursts(40, 3, 20, 5000);
+	struct jobs_rule rule = jobs_rule(bursts, count);
+
+	for (uint64_t between = 5000; between > 60; between /= 3) {
+		ROW("idle for %u us", (unsigned int)between);
+		count = make_bursts(40, 3, 20, between);
+		struct jobs_rule again = jobs_rule_like(&rule, bursts, count);
+
+		assert_int_equal(jobs_keep(bursts, jobs_split(bursts, count, &again), rule.kernels), 38);
+	}
+	assert_int_equal(jobs_keep(bursts, 38, rule.kernels + 1), 0);
 }
 
 TEST(a_few_bursts_are_no_jobs)

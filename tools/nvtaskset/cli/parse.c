@@ -27,7 +27,7 @@ static bool gpus_have_sets(const struct options *options)
 
 static int too_many(const struct options *options, const char *argument, struct error *error)
 {
-	bool has_words = options->word && options->action != ACTION_TOP;
+	bool has_words = options->word && options->action != ACTION_TOP && options->action != ACTION_CURVE && options->action != ACTION_PLAN;
 	char quoted[44];
 
 	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
@@ -56,6 +56,23 @@ static int take_optional_pid(struct options *options, char **arguments, int coun
 	return result;
 }
 
+/* curve PID, curve COMMAND [ARG…]. No command's name is a number. */
+static int take_program(struct options *options, char **arguments, int count, struct error *error)
+{
+	bool is_pid = count > 0 && arguments[0][strspn(arguments[0], "0123456789")] == '\0';
+
+	if (!is_pid)
+		options->command = arguments;
+	return count == 0 ? help_refer(options, error, "curve", "no PID and no COMMAND")
+	       : is_pid ? take_optional_pid(options, arguments, count, error) : 0;
+}
+
+static int take_file(struct options *options, char **arguments, int count, struct error *error)
+{
+	options->file = arguments[0];
+	return count == 0 ? help_refer(options, error, "plan", "no FILE") : count > 1 ? too_many(options, arguments[1], error) : 0;
+}
+
 static bool is_set(const struct options *options)
 {
 	return options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
@@ -66,7 +83,7 @@ static bool is_set(const struct options *options)
 static int no_command(const struct options *options, struct error *error)
 {
 	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'",
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, measure); try 'nvtaskset --help'",
 	                          options->set);
 }
 
@@ -123,6 +140,10 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
 		result = take_optional_pid(options, arguments, count, error);
+	else if (options->action == ACTION_CURVE)
+		result = take_program(options, arguments, count, error);
+	else if (options->action == ACTION_PLAN)
+		result = take_file(options, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;

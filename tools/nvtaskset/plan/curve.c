@@ -7,11 +7,6 @@
 #define GAINS_NOTHING 0.3
 #define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
 
-static double largest_of(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static double distance(double a, double b)
 {
 	return a > b ? a - b : b - a;
@@ -32,17 +27,21 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 
 /* --- between the points --------------------------------------------------------------------------------------------------- */
 
-/* Of a point and all that have more TPCs: what disturbs a measurement makes it longer. */
-static double at_least(const struct curve *curve, unsigned int place, bool worst)
+/* Of a point and all that have fewer TPCs. */
+static double at_most(const struct curve *curve, unsigned int place, enum curve_time time)
 {
-	double ns = 0;
+	double least = 0;
 
-	for (unsigned int i = place; i < curve->count; i++)
-		ns = largest_of(ns, worst ? curve->points[i].worst_ns : curve->points[i].job_ns);
-	return ns;
+	for (unsigned int i = 0; i <= place; i++) {
+		const struct curve_point *point = &curve->points[i];
+		double ns = time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
+
+		least = i == 0 || ns < least ? ns : least;
+	}
+	return least;
 }
 
-double curve_ns(const struct curve *curve, unsigned int tpcs, bool worst)
+double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
 	unsigned int above = 0;
 	double ns = 0;
@@ -50,14 +49,14 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, bool worst)
 	while (above < curve->count && curve->points[above].tpcs < tpcs)
 		above++;
 	if (above == curve->count && above > 0) {
-		ns = at_least(curve, above - 1, worst);
+		ns = at_most(curve, above - 1, time);
 	} else if (above < curve->count && curve->points[above].tpcs == tpcs) {
-		ns = at_least(curve, above, worst);
+		ns = at_most(curve, above, time);
 	} else if (above > 0) {
 		double low = 1.0 / curve->points[above - 1].tpcs, high = 1.0 / curve->points[above].tpcs;
 		double part = (1.0 / tpcs - high) / (low - high);
 
-		ns = at_least(curve, above, worst) * (1 - part) + at_least(curve, above - 1, worst) * part;
+		ns = at_most(curve, above, time) * (1 - part) + at_most(curve, above - 1, time) * part;
 	}
 	return ns;
 }
@@ -175,7 +174,9 @@ enum curve_bound curve_bound(const struct curve *curve, double slowdown)
 		bound = CURVE_LAUNCHES;
 	else if (gain.high >= GAINS_ALL)
 		bound = CURVE_TPCS;
-	else if (gain.high < GAINS_NOTHING && slowdown >= 0)
+	else if (gain.high >= GAINS_NOTHING)
+		bound = CURVE_PARTLY;
+	else if (slowdown >= 0)
 		bound = slowdown > SLOWED ? CURVE_MEMORY : CURVE_BLOCKS;
 	return bound;
 }

@@ -31,9 +31,15 @@ struct curve {
  * so that they are as far apart in time. Returns how many. */
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest);
 
-/* The job of a size that was not measured, by the nearest ones and a / m + b between them; never less than a larger one's.
- * 0 below the smallest one that was measured. Above the largest, it is that one's. `worst`: of the longest jobs. */
-double curve_ns(const struct curve *curve, unsigned int tpcs, bool worst);
+/* A time at a size that was not measured, by the nearest ones and a / m + b between them; never more than a smaller one's, since
+ * more TPCs make no job longer: what disturbed one measurement does not count at larger sizes. 0: it is not known, as below the
+ * smallest size that was measured. Above the largest, it is that one's. */
+enum curve_time {
+	CURVE_JOB,
+	CURVE_LONGEST,
+	CURVE_LAUNCH
+};
+double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
 
 /* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */
 struct curve_fit {
@@ -55,14 +61,15 @@ struct curve_gain {
 };
 struct curve_gain curve_gain(const struct curve *curve);
 
-/* What a job's time depends on, as far as the measured numbers tell. X(identifier, word, text). */
-#define CURVE_BOUNDS(X)                                                                                                     \
-	X(UNKNOWN, "unknown", "too few sizes were measured to tell what binds it")                                           \
-	X(LAUNCHES, "launches", "launches and the processor: the GPU is idle for most of a job, with all TPCs")                 \
-	X(TPCS, "arithmetic", "its TPCs, up to the largest size: arithmetic, or caches of their own")                          \
-	X(MEMORY, "memory", "memory, from there on: a neighbour that copies slows it down, one that computes does not")         \
-	X(SHARED, "saturated", "it is no longer its TPCs: memory, or too few blocks to fill more. --beside memory tells")      \
-	X(BLOCKS, "blocks", "too few blocks to fill more TPCs, or one after the other: a neighbour that copies does not slow it down")
+/* What a job's time depends on at the largest size, as far as the measured numbers tell. X(identifier, word, text). */
+#define CURVE_BOUNDS(X)                                                                                                    \
+	X(UNKNOWN, "unknown", "too few sizes were measured to tell")                                                       \
+	X(LAUNCHES, "launches", "launches and the processor: for most of a job, the GPU is idle")                          \
+	X(TPCS, "arithmetic", "its TPCs: arithmetic, or what else each of them has of its own")                            \
+	X(PARTLY, "partly", "its TPCs in part: more still help, but less than in proportion")                              \
+	X(SHARED, "saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells")              \
+	X(MEMORY, "memory", "memory: a neighbour that copies slows it down, and more TPCs bring little")                   \
+	X(BLOCKS, "blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down")
 
 enum curve_bound {
 #define CURVE_BOUND_ENUM(identifier, word, text) CURVE_##identifier,

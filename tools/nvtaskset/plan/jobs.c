@@ -46,6 +46,7 @@ static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, si
 		sum += bursts[i].kernels;
 	}
 	rule->kernels = 0;
+	rule->same = 0;
 	if (jobs > 1) {
 		jobs_median(kernels + 1, jobs - 1);
 		rule->kernels = usual(kernels + 1, jobs - 1, &rule->same);
@@ -97,4 +98,30 @@ size_t jobs_split(struct burst *bursts, size_t count, const struct jobs_rule *ru
 		}
 	}
 	return jobs > 0 ? jobs - 1 : 0;
+}
+
+size_t jobs_keep(struct burst *jobs, size_t count, uint64_t kernels)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (jobs[i].kernels == kernels)
+			jobs[kept++] = jobs[i];
+	}
+	return kept;
+}
+
+/* Of some idle times between the two, the one that makes the most such jobs. */
+struct jobs_rule jobs_rule_like(const struct jobs_rule *rule, const struct burst *bursts, size_t count)
+{
+	struct jobs_rule best = {.idle_ns = 0}, tried = *rule;
+	uint64_t *kernels = calloc(count + 1, sizeof *kernels);
+
+	for (tried.idle_ns = rule->idle_ns; kernels && count > 1 && tried.idle_ns > rule->within_ns; tried.idle_ns /= 2) {
+		count_kernels(&tried, bursts, count, kernels);
+		if (tried.kernels == rule->kernels && tried.same > best.same)
+			best = tried;
+	}
+	free(kernels);
+	return best.same > 0 ? best : *rule;
 }

@@ -31,6 +31,13 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count);
 /* Makes jobs of bursts, in place; returns how many. The first and the last may be cut off, and are left out. */
 size_t jobs_split(struct burst *bursts, size_t count, const struct jobs_rule *rule);
 
+/* Leaves only those with so many kernels. */
+size_t jobs_keep(struct burst *jobs, size_t count, uint64_t kernels);
+
+/* A rule that was found with another number of TPCs: idle times within a job may have become longer there, those between jobs
+ * shorter. */
+struct jobs_rule jobs_rule_like(const struct jobs_rule *rule, const struct burst *bursts, size_t count);
+
 /* Of `count` numbers, 1 or more, which it sorts. */
 uint64_t jobs_median(uint64_t *numbers, size_t count);
 
