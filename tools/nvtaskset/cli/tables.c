@@ -328,7 +328,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "join a group, all in one SET; with -p: change it"},
 	{0, "memory", "SIZE", RUN, true, take_memory, 0, "1G 2G 4G 8G 16G",
 	 "at most so much GPU memory, such as 2G, by MPS"},
-	{0, "mps", "MODE", RUN | CURVE, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
+	{0, "mps", "MODE", RUN | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
 	 "auto (default): side by side, by MPS; off: in turns"},
 	{0, "connections", "N", RUN | MPS, false, take_connections, 0, "1 2 4 8 16 32",
 	 "with N hardware queues for each client, 1-32; default 8"},

@@ -2,13 +2,12 @@
 #include "curve.h"
 
 #include "base/clock.h"
-#include "base/pids.h"
 #include "cli/actions.h"
 #include "cli/tables.h"
 #include "keeper.h"
 #include "monitor/monitor.h"
+#include "room.h"
 #include "sampler.h"
-#include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
 #include "start.h"
@@ -19,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_SECONDS 120  /* a program may take so long until it launches kernels */
 #define WINDOW_NS 300e6    /* a size is measured for so long at least, */
 #define WINDOW_JOBS 12     /* and until there are so many jobs, */
 #define WINDOW_MOST_NS 1e9 /* but no longer than this, */
@@ -31,14 +29,12 @@
 struct study {
 	const struct options *options;
 	struct topology_list list;
-	struct gpu_choices chosen;
-	struct pids pids;
+	struct room room;
 	struct editor editor;
 	struct keeper keeper;
 	struct sampled program;
 	struct sampler sampler;
 	struct monitor *monitor;
-	struct segment_revision neighbours;
 	struct measured_curve measured;
 	double begin_ns, last_ns; /* a job at the last size */
 	struct {
@@ -159,26 +155,12 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	return point->jobs >= 2 && point->job_ns > 0;
 }
 
-/* As -n would choose: of the TPCs that nobody else has. */
-static int choose_set(struct study *study, unsigned int tpcs, struct segment_revision *wanted, struct error *error)
-{
-	struct options options = *study->options;
-	const struct set_limits limits = {.except = &study->pids, .taken = &study->neighbours};
-	char count[16];
-
-	snprintf(count, sizeof count, "%u", tpcs);
-	options.notation = NOTATION_COUNT;
-	options.set = count;
-	options.dry_run = true; /* it holds nobody up who starts a program meanwhile */
-	return set_find(wanted, &options, &study->chosen, &study->list, &limits, error);
-}
-
 static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
 {
 	struct segment_revision wanted;
 	struct curve_point point = {.tpcs = tpcs};
 
-	if (choose_set(study, tpcs, &wanted, error) < 0 || keeper_change(&study->keeper, &study->editor, 0, &wanted, error) < 0 ||
+	if (room_choose(&study->room, tpcs, &wanted, error) < 0 || keeper_change(&study->keeper, &study->editor, 0, &wanted, error) < 0 ||
 	    watch_window(study, error) < 0)
 		return -1;
 	if (evaluate(study, &point)) {
@@ -211,17 +193,6 @@ static int measure_sizes(struct study *study, unsigned int largest, struct curve
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------ */
 
-/* So many TPCs nobody else has. */
-static unsigned int count_free(struct study *study, struct error *error)
-{
-	struct segment_revision unused;
-	unsigned int high = study->chosen.choices[0].gpu->tpc_count;
-
-	while (high > 0 && choose_set(study, high, &unused, error) < 0)
-		high--;
-	return high;
-}
-
 static int measure_beside(struct study *study, unsigned int largest, const char *gpu, struct error *error)
 {
 	struct measured_curve *measured = &study->measured;
@@ -229,7 +200,7 @@ static int measure_beside(struct study *study, unsigned int largest, const char 
 	pid_t neighbour = 0;
 
 	measured->why_ended = NULL;
-	tpcset_format_list(&study->neighbours.partitions[0].set, tpcs);
+	tpcset_format_list(&study->room.taken.partitions[0].set, tpcs);
 	int result = neighbour_start(&neighbour, study->options, gpu, tpcs, error);
 
 	if (result == 0) {
@@ -243,9 +214,9 @@ static int measure(struct study *study, struct error *error)
 {
 	struct measured_curve *measured = &study->measured;
 	static struct segment_revision whole;
-	const struct topology *gpu = study->chosen.choices[0].gpu;
+	const struct topology *gpu = study->room.chosen.choices[0].gpu;
 	char label[PCI_ADDRESS_TEXT];
-	unsigned int largest = count_free(study, error);
+	unsigned int largest = room_count(&study->room, error);
 	int result = largest > 0 ? 0 : -1;
 
 	whole = (struct segment_revision){.count = 1, .partitions = {{.pci = gpu->pci, .set = topology_all(gpu)}}};
@@ -253,7 +224,7 @@ static int measure(struct study *study, struct error *error)
 		measured->neighbour_tpcs = largest / NEIGHBOUR_PART;
 		largest -= measured->neighbour_tpcs;
 		result = measured->neighbour_tpcs == 0 ? error_set(error, "--beside: too few TPCs are free for a neighbour")
-		                                       : choose_set(study, measured->neighbour_tpcs, &study->neighbours, error);
+		                                       : room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error);
 	}
 	if (result == 0)
 		result = keeper_start(&study->keeper, &study->editor, 1, &whole, error);
@@ -267,31 +238,6 @@ static int measure(struct study *study, struct error *error)
 }
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------- */
-
-static bool has_ended(pid_t child)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0;
-}
-
-/* Of a COMMAND, waits until it launches kernels. */
-static int open_program(struct study *study, pid_t pid, bool is_new, struct error *error)
-{
-	double end = clock_ms() + START_SECONDS * 1000;
-	struct counts counts;
-	int result;
-
-	do {
-		result = editor_open(&study->editor, pid, error) == SEGMENT_FOUND ? 0 : -1;
-		if (result == 0 && is_new && counts_read(&study->editor.segment, pid, &counts, NULL) == 0 && counts.count == 0) {
-			editor_close(&study->editor);
-			result = error_set(error, "pid %d: it has made no context on a GPU", (int)pid);
-		}
-		clock_pause_us(20000);
-	} while (result < 0 && is_new && !has_ended(pid) && clock_ms() < end);
-	return result;
-}
 
 /* Until its jobs look alike: at first, programs prepare their work. */
 static int await_jobs(struct study *study, struct error *error)
@@ -312,17 +258,19 @@ static int prepare(struct study *study, pid_t pid, bool is_new, struct error *er
 	struct segment_revision in_force;
 	struct error why;
 
-	if (topology_load(&study->list, error) < 0 || open_program(study, pid, is_new, error) < 0)
+	if (topology_load(&study->list, error) < 0 || start_await(&study->editor, pid, is_new, error) < 0)
 		return -1;
 	const char *obstacle = target_obstacle(&study->editor);
 
 	if (obstacle)
 		return error_set(error, "pid %d: %s", (int)pid, obstacle);
-	if (editor_read(&study->editor, &in_force, error) < 0 || target_gpus(&study->chosen, study->options, &study->list, &in_force, error) < 0)
+	if (editor_read(&study->editor, &in_force, error) < 0 || target_gpus(&study->room.chosen, study->options, &study->list, &in_force, error) < 0)
 		return -1;
-	if (study->chosen.count > 1)
+	if (study->room.chosen.count > 1)
 		return error_set(error, "curve: say on which GPU (-G)");
-	if (pids_add(&study->pids, pid, error) < 0 || sampled_open(&study->program, &study->editor, study->chosen.choices[0].gpu->pci, error) < 0)
+	study->room.options = study->options;
+	study->room.list = &study->list;
+	if (pids_add(&study->room.pids, pid, error) < 0 || sampled_open(&study->program, &study->editor, study->room.chosen.choices[0].gpu->pci, error) < 0)
 		return -1;
 	study->sampler = (struct sampler){.count = 1, .programs = &study->program};
 	study->monitor = monitor_begin(pid, &why);
@@ -357,13 +305,13 @@ static int act(struct study *study, pid_t pid, bool is_new, struct error *error)
 		result = measure(study, error);
 	study->measured.seconds = (clock_ms() - begin) / 1000;
 	if (result == 0)
-		result = report(study, gpus_label(study->chosen.choices[0].gpu->pci, &study->list, label), error);
+		result = report(study, gpus_label(study->room.chosen.choices[0].gpu->pci, &study->list, label), error);
 	monitor_end(study->monitor);
 	if (study->program.bursts)
 		sampled_close(&study->program);
 	if (study->editor.pid > 0)
 		editor_close(&study->editor);
-	free(study->pids.list);
+	free(study->room.pids.list);
 	return result;
 }
 

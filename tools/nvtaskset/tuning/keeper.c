@@ -18,6 +18,8 @@ struct keeper_memory {
 		struct segment_revision now;    /* as we have changed it last, */
 		struct segment_revision next;   /* or are about to */
 	} list[KEEPER_PROGRAMS];
+	size_t started_count;
+	pid_t started[KEEPER_PROGRAMS];
 };
 
 /* Whether what is in force is ours: of the GPUs and of the time that we changed. */
@@ -74,6 +76,8 @@ static _Noreturn void watch(const struct keeper_memory *memory, struct editor *e
 	while (got < 0 && errno == EINTR);
 	for (size_t i = 0; i < memory->count && got <= 0; i++)
 		all = give_back(&memory->list[i], &editors[i]) && all;
+	for (size_t i = 0; i < memory->started_count && got <= 0; i++)
+		kill(memory->started[i], SIGTERM);
 	_exit(all ? 0 : 1);
 }
 
@@ -150,6 +154,12 @@ int keeper_change(struct keeper *keeper, struct editor *editor, size_t number, c
 	if (result == 0)
 		kept->now = *wanted;
 	return result;
+}
+
+void keeper_add(struct keeper *keeper, pid_t pid)
+{
+	if (keeper->memory->started_count < KEEPER_PROGRAMS)
+		keeper->memory->started[keeper->memory->started_count++] = pid;
 }
 
 int keeper_end(struct keeper *keeper, bool gives_back)

@@ -27,6 +27,9 @@ int keeper_start(struct keeper *keeper, const struct editor *editors, size_t cou
 int keeper_change(struct keeper *keeper, struct editor *editor, size_t number, const struct segment_revision *wanted,
                   struct error *error);
 
+/* A program that was started meanwhile: it is ended with SIGTERM where partitions are given back. */
+void keeper_add(struct keeper *keeper, pid_t pid);
+
 /* Gives all back, or leaves them as they are; and waits for that. Does nothing if it was not started, or has ended. -1: some could
  * not be given back. */
 int keeper_end(struct keeper *keeper, bool gives_back);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
-#include "state/segment/edit.h"
+#include "state/kernels/counts_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +57,30 @@ int start_program(pid_t *pid, char *const arguments[], int output, struct error 
 		return 0;
 	waitpid(*pid, NULL, 0);
 	return error_pass(error, &why);
+}
+
+static bool has_ended(pid_t child)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0;
+}
+
+int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error)
+{
+	double end = clock_ms() + START_SECONDS * 1000;
+	struct counts counts;
+	int result;
+
+	do {
+		result = editor_open(editor, pid, error) == SEGMENT_FOUND ? 0 : -1;
+		if (result == 0 && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 && counts.count == 0) {
+			editor_close(editor);
+			result = error_set(error, "pid %d: it has made no context on a GPU", (int)pid);
+		}
+		clock_pause_us(20000);
+	} while (result < 0 && is_new && !has_ended(pid) && clock_ms() < end);
+	return result;
 }
 
 const char *start_mps(const struct options *options)

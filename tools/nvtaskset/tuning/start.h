@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "state/segment/edit.h"
 
 #include <sys/types.h>
 
@@ -22,6 +23,10 @@ int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, 
 
 /* The value of --mps. */
 const char *start_mps(const struct options *options);
+
+/* Opens a program; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
+#define START_SECONDS 120 /* it may take so long */
+int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
 /* Ends a program that was started here, and waits for its end. */
 void start_kill(pid_t pid, int signal);
