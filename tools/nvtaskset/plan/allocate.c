@@ -71,7 +71,8 @@ static double work_of_both(const struct state *state, const struct plan_partitio
 	return plan_share(state->problem, &both, tpcs) * tpcs - plan_share(state->problem, &b->tasks, b->tpcs) * b->tpcs;
 }
 
-/* Merges the partition with the eligible one with which it becomes smallest. */
+/* Merges the partition with the eligible one with which it becomes smallest; of several with the largest, which saves most. By least
+ * work, as the other order goes, fewer sets fit (docs/evaluation/planning.md). */
 static bool merge_by_size(struct state *state, unsigned int first)
 {
 	struct plan *plan = state->plan;
