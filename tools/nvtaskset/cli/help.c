@@ -12,7 +12,7 @@ static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
 	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
 	"       nvtaskset -l | -T                          which program has which TPCs\n"
-	"       nvtaskset top | curve | plan | metrics | mps | system | measure   see below\n"
+	"       nvtaskset top | curve | plan | metrics | mps | system | measure: below\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
 	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options may follow.\n"
@@ -22,7 +22,6 @@ static const char end[] =
 	"\n"
 	"Examples:\n"
 	" nvtaskset -t 0-7 ./infer             run ./infer on TPCs 0 to 7\n"
-	" nvtaskset -n 57% ./infer             run it on 57% of the TPCs, that nobody has\n"
 	" nvtaskset -tp 8-15 1234              move process 1234 to TPCs 8 to 15, live\n"
 	"\n"
 	"All options, with what they promise: man nvtaskset\n";

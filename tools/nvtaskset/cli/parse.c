@@ -40,19 +40,19 @@ static bool is_option(const char *argument)
 	                              (argument[1] >= 'a' && argument[1] <= 'z'));
 }
 
-/* top [PID] */
-static int take_optional_pid(struct options *options, char **arguments, int count, struct error *error)
+/* At most one argument: top [PID], plan FILE */
+static int take_one(struct options *options, const char **place, char **arguments, int count, struct error *error)
 {
 	char quoted[44];
 	int result = 0;
 
 	if (count > 1 && is_option(arguments[1])) {
 		snprintf(quoted, sizeof quoted, "'%.40s'", arguments[1]);
-		result = help_refer(options, error, quoted, "options come before PID");
+		result = help_refer(options, error, quoted, place == &options->file ? "options come before FILE" : "options come before PID");
 	} else if (count > 1) {
 		result = too_many(options, arguments[1], error);
 	}
-	options->pid = arguments[0];
+	*place = arguments[0];
 	return result;
 }
 
@@ -64,13 +64,7 @@ static int take_program(struct options *options, char **arguments, int count, st
 	if (!is_pid)
 		options->command = arguments;
 	return count == 0 ? help_refer(options, error, "curve", "no PID and no COMMAND")
-	       : is_pid ? take_optional_pid(options, arguments, count, error) : 0;
-}
-
-static int take_file(struct options *options, char **arguments, int count, struct error *error)
-{
-	options->file = arguments[0];
-	return count == 0 ? help_refer(options, error, "plan", "no FILE") : count > 1 ? too_many(options, arguments[1], error) : 0;
+	       : is_pid ? take_one(options, &options->pid, arguments, count, error) : 0;
 }
 
 static bool is_set(const struct options *options)
@@ -139,11 +133,11 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 	else if (options->action == ACTION_SHOW)
 		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
-		result = take_optional_pid(options, arguments, count, error);
+		result = take_one(options, &options->pid, arguments, count, error);
 	else if (options->action == ACTION_CURVE)
 		result = take_program(options, arguments, count, error);
 	else if (options->action == ACTION_PLAN)
-		result = take_file(options, arguments, count, error);
+		result = count == 0 ? help_refer(options, error, "plan", "no FILE") : take_one(options, &options->file, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;

@@ -343,7 +343,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "borrow", "[=TPCS]", RUN | PID, false, take_borrow, 0, "all off", "it may use what others lend"},
 	{0, "policy", "WORDS", RUN | PID, false, take_policy, 0, "prt ht pe ht,pe", "how launches are held back"},
 	{0, "on-misfit", "POLICY", RUN, false, WORD(misfit), "widen fail", "a launch that SET cannot hold"},
-	{0, "hide", NULL, RUN, true, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
+	{0, "hide", NULL, RUN, false, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
 	{0, "strict", NULL, RUN, true, FLAG(strict), "start nothing that cannot be kept inside SET"},
 	{0, "dry-run", NULL, RUN | CHANGE | ENABLE, true, FLAG(dry_run),
 	 "print what would be done, such as the TPCs of SET"},
