@@ -186,8 +186,7 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 
 		if (task->is_best_effort)
 			continue;
-		result = task->pid > 0 ? start_await(editor, task->pid, true, error)
-		                       : error_set(error, "task %.60s: does not run; --apply starts it", task->name);
+		result = start_await(editor, task->pid, true, error);
 		if (result == 0 && sampled_open(&programs[sampler.count], editor, task->place.pci, error) < 0) {
 			editor_close(editor);
 			result = -1;

@@ -353,8 +353,14 @@ static int prepare(struct planning *planning, struct error *error)
 		result = gpus_choose(&room->chosen, &planning->list, options->gpus, options->gpu_count, error);
 	if (result == 0 && room->chosen.count > 1)
 		result = error_set(error, "plan: one GPU at a time (-G)");
-	for (size_t i = 0; i < planning->tasks.count && result == 0; i++)
-		result = planning->tasks.list[i].pid > 0 ? pids_add(&room->pids, planning->tasks.list[i].pid, error) : 0;
+	for (size_t i = 0; i < planning->tasks.count && result == 0; i++) {
+		const struct task *task = &planning->tasks.list[i];
+
+		if (task->pid > 0)
+			result = pids_add(&room->pids, task->pid, error);
+		else if (options->check_seconds > 0 && !options->apply && !task->is_best_effort)
+			result = error_set(error, "task %.60s: does not run; --apply starts it", task->name);
+	}
 	return result;
 }
 
