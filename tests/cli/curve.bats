@@ -74,10 +74,11 @@ changes() {
 @test "a COMMAND; what it prints is not in the way" {
 	nvtaskset curve --mps off --json "$BUILD/tests/programs/play" where jobs 40000,60000,2000,1 3>&- >"$WORK/curve.json" 2>"$WORK/errors" &
 	curve=$!
+	wait_until test -s "$WORK/curve.json"
 	wait_until jq -e '.points | length >= 3' "$WORK/curve.json"
 	grep -qx '0-65' "$WORK/errors"
 	PROGRAM=$(jq .pid "$WORK/curve.json")
-	[ "$(ps -o ppid= "$PROGRAM" | tr -d ' ')" = "$curve" ]
+	[ "$(ps -o ppid= -p "$PROGRAM" | tr -d ' ')" = "$curve" ]
 	kill "$PROGRAM"
 	wait "$curve"
 	PROGRAM=

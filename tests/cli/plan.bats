@@ -155,3 +155,8 @@ list_of() { # PID
 	refuses "plan: no FILE; try 'nvtaskset plan --help'" nvtaskset plan
 	refuses "'--apply': options come before FILE; try 'nvtaskset plan --help'" nvtaskset plan "$WORK/tasks.json" --apply
 }
+
+@test "the example" {
+	run -0 nvtaskset plan "$ROOT/examples/tasks.json"
+	[ "${lines[0]}" = "GPU 0: 16 of 66 TPCs for 2 deadlines, 50 left" ]
+}
