@@ -487,12 +487,12 @@ def strategies(table, save_as):
 
 
 WAYS = {"1G": FAINT, "SMS-INA": "#d55e00", "SMS-ACT": "#e69f00", "BF-INA": "#0072b2", "BF-ACT": "#56b4e9"}
-TIMES = {"written": "b as the paper has it", "scaled": "b of the time on all SMs"}
+TIMES = {"scaled": "b of the time on all SMs", "written": "b as the paper has it"}
 
 
 def planning(table, save_as):
     """Figures 5 and 7 above, 6 and 8 below, of Zahaf et al. (2021)."""
-    for times, title in TIMES.items():
+    for number, (times, title) in enumerate(TIMES.items(), start=1):
         fig, grid = figure(2, 2, 5.6, sharex=True)
         for column, tasks in enumerate((50.0, 200.0)):
             for row, quantity in enumerate(("schedulable", "work")):
@@ -506,7 +506,7 @@ def planning(table, save_as):
             grid[0][column].set(title=f"{tasks:g} tasks, {title}", ylabel="% of the sets" if column == 0 else "")
             grid[1][column].set(xlabel="total utilization of 68 SMs", ylabel="work of those, SMs" if column == 0 else "")
         grid[0][0].legend(fontsize=7.5)
-        save_as(fig, f"planning-{times}")
+        save_as(fig, f"planning-{number}")
 
 
 def label_of(number):

@@ -33,7 +33,8 @@ list_of() { # PID
 	[[ "${lines[3]}" =~ ^decode\ +2\ +40.000\ +42.000\ +42.000\ +50.000\ \ [0-9,-]+$ ]]
 	[[ "${lines[4]}" =~ ^train\ +56\ +-\ +-\ +-\ +-\ \ [0-9,-]+$ ]]
 	[[ "$output" == *"10 by the heuristic, 10 by a search of all ways."* ]]
-	grep -qE "^  nvtaskset --mps auto -G 0 --lend=200us -t [0-9,-]+ \./camera 'it'\\\\''s'$" <<<"$output"
+	grep -qE "^  nvtaskset --mps auto -G 0 -t [0-9,-]+ \./camera 'it'\\\\''s'$" <<<"$output"
+	grep -qE "^  nvtaskset --mps auto -G 0 --lend=4000us -t [0-9,-]+ \./decode$" <<<"$output"
 	grep -qE "^  nvtaskset --mps auto -G 0 --borrow -t [0-9,-]+ \./train$" <<<"$output"
 	# Nobody's TPCs twice.
 	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -r '.tasks[].tpc_list' | tr ',' '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}' | sort | uniq -d)" = "" ]

@@ -35,17 +35,19 @@ static bool is_as(const struct segment_revision *in_force, const struct segment_
 	       memcmp(&together.lending, &in_force->lending, sizeof together.lending) == 0;
 }
 
-/* What was never given is given as if it were not. */
-static void fill_time(struct segment_revision *before)
+/* What we gave of the time, as it was before; what was never given then, as if it were not. */
+static void take_time_back(struct segment_revision *wanted, const struct segment_revision *before, const struct segment_revision *ours)
 {
-	if (before->quota.period_us == 0)
-		before->quota = (struct segment_quota){.run_us = 100000, .period_us = 100000};
-	if (before->rank.priority == 0)
-		before->rank.priority = segment_rank_of_priority(SEGMENT_PRIORITY_USUAL);
-	if (before->lending.lend_us == 0)
-		before->lending.lend_us = SEGMENT_LEND_OFF;
-	if (before->lending.borrows == SEGMENT_BORROW_NONE)
-		before->lending.borrows = SEGMENT_BORROW_OFF;
+	if (ours->quota.period_us > 0)
+		wanted->quota = before->quota.period_us > 0 ? before->quota : (struct segment_quota){.run_us = 100000, .period_us = 100000};
+	if (ours->rank.priority > 0)
+		wanted->rank.priority = before->rank.priority > 0 ? before->rank.priority : segment_rank_of_priority(SEGMENT_PRIORITY_USUAL);
+	if (ours->lending.lend_us > 0)
+		wanted->lending.lend_us = before->lending.lend_us > 0 ? before->lending.lend_us : SEGMENT_LEND_OFF;
+	if (ours->lending.borrows != SEGMENT_BORROW_NONE) {
+		wanted->lending = (struct segment_lending){wanted->lending.lend_us, before->lending.borrows, before->lending.borrow};
+		wanted->lending.borrows = segment_borrows(&before->lending) ? SEGMENT_BORROW_SET : SEGMENT_BORROW_OFF;
+	}
 }
 
 /* --- the child ---------------------------------------------------------------------------------------------------------------- */
@@ -58,10 +60,7 @@ static bool give_back(const struct kept *kept, struct editor *editor)
 
 	for (uint32_t i = 0; i < kept->next.count; i++)
 		segment_put(&wanted, segment_find(&kept->before, kept->next.partitions[i].pci), NULL);
-	if (segment_time_is_given(&kept->next)) {
-		segment_put_time(&wanted, &kept->before);
-		fill_time(&wanted);
-	}
+	take_time_back(&wanted, &kept->before, &kept->next);
 	return !is_there || !(is_as(&in_force, &kept->next) || is_as(&in_force, &kept->now)) || editor_change(editor, 1, &wanted, NULL) == 0;
 }
 

@@ -116,7 +116,7 @@ static bool has_best_effort(const struct planning *planning)
 static uint64_t lend_us(const struct planning *planning, const struct task *task)
 {
 	uint64_t slack = task->deadline_ns - task->response_ns;
-	bool lends = has_best_effort(planning) && planning->options->mps.mode != MPS_OFF && (double)slack >= LEND_LEAST_NS;
+	bool lends = has_best_effort(planning) && !task->is_critical && planning->options->mps.mode != MPS_OFF && (double)slack >= LEND_LEAST_NS;
 	uint64_t us = slack / 2000;
 
 	return !lends ? 0 : us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
