@@ -111,6 +111,30 @@ sees_the_wait() {
 	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
 }
 
+borrows() { # SET
+	says "^        borrows TPCs $1 now"
+}
+
+borrows_nothing() {
+	! says '^        borrows TPCs .* now'
+}
+
+@test "two programs: an idle lender is edited, alone and with its group" {
+	start_side_by_side --mps auto --group "lenders$$" --lend=1s -t 8-15 -- context wait
+	local lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	wait_until borrows 8-15
+	sleep 0.5 # until the lender's thread rests
+	nvtaskset -tp 10-15 "$lender"
+	wait_until borrows 10-15
+	sleep 0.5
+	nvtaskset -tp --group "lenders$$" 12-15
+	wait_until borrows 12-15
+	nvtaskset -p --lend=off "$lender"
+	wait_until borrows_nothing
+	kill "$lender"
+}
+
 @test "two programs: how long the lender waited at most, and what took too long" {
 	local steps=(context wait)
 	for _ in {1..100}; do steps+=(where wait); done

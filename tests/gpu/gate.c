@@ -37,6 +37,7 @@ static struct {
 	atomic_bool is_in_flight;
 	atomic_bool has_gap;     /* it does not know when it is idle */
 	atomic_bool works;       /* the real one */
+	atomic_bool rests;       /* another one is there */
 	struct pci_address pci;
 } *shared;
 
@@ -85,6 +86,33 @@ static _Noreturn void be_higher(void)
 		speak(&peer, &is_in_flight);
 		timed_sleep_ms(1);
 	}
+}
+
+/* One that never wants to run. */
+static _Noreturn void rest(uint32_t priority, bool borrows)
+{
+	struct peer_process peer;
+
+	peer_begin(&peer, shared->pci);
+	peer.claim.is_client = true;
+	peer.claim.priority = priority;
+	peer.claim.is_borrower = borrows;
+	if (borrows)
+		peer.claim.tpcs = (struct tpcset){{NOT_USED}};
+	peer_claim(&peer);
+	atomic_store(&shared->rests, true);
+	for (;;)
+		pause();
+}
+
+static void be_another_higher_at_rest(void)
+{
+	rest(HIGH, false);
+}
+
+static void be_another_borrower_at_rest(void)
+{
+	rest(SEGMENT_PRIORITY_USUAL, true);
 }
 
 static int set_up(void **state)
@@ -262,6 +290,29 @@ static void assert_comes_to_be_held(void (*launch)(void))
 
 	timed_until (timed_look().aside_us >= held + 50000)
 		launch();
+}
+
+static void launch_alone(void)
+{
+	gpu_run(&gpu);
+}
+
+/* Two of a higher priority have all of its TPCs, and only one of them works: they are not its own then. */
+TIMED(one_of_two_rests)
+{
+	be_lower(timed_open_gpu);
+	have(range(4, 7));
+	assert_comes_to_run_in(&gpu, range(4, 7));
+	struct child another = child_start(be_another_higher_at_rest);
+
+	timed_until (atomic_load(&shared->rests))
+		;
+	want(range(4, 11));
+	assert_comes_to_be_held(launch_alone);
+	want_nothing();
+	assert_comes_to_run_in(&gpu, range(4, 7));
+	kill(another.pid, SIGKILL);
+	child_wait(&another);
 }
 
 static bool is_held_in_a_while(void (*launch)(void))
@@ -636,13 +687,54 @@ TIMED(too_long)
 	assert_borrows();
 }
 
-static bool has_borrowed(void)
+static uint64_t borrowed_tpc_us(void)
 {
 	struct segment segment = gpu_own_segment();
-	bool has = segment_read_borrowed(&segment).tpc_us > 0;
+	uint64_t tpc_us = segment_read_borrowed(&segment).tpc_us;
 
 	segment_close(&segment);
-	return has;
+	return tpc_us;
+}
+
+static bool has_borrowed(void)
+{
+	return borrowed_tpc_us() > 0;
+}
+
+static void launch_for(uint64_t cycles)
+{
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+}
+
+/* One that is too long is tried now and then. */
+static bool most_of_ten_borrow(void)
+{
+	uint64_t before_them = borrowed_tpc_us();
+
+	for (int i = 0; i < 10; i++) {
+		launch_for(120000000);
+		gpu_check(cuCtxSynchronize());
+	}
+	timed_sleep_ms(20); /* our thread adds what it sees */
+	return borrowed_tpc_us() - before_them >= UINT64_C(6) * 60000 * 8;
+}
+
+/* A launch of some 60 ms is too long for half of LIMIT; and all of it is this process's while the other borrower rests. */
+TIMED(another_borrower_rests)
+{
+	struct child another;
+
+	be_borrower();
+	another = child_start(be_another_borrower_at_rest);
+	timed_until (atomic_load(&shared->rests))
+		;
+	timed_sleep_ms(50);
+	timed_until (most_of_ten_borrow())
+		;
+	kill(another.pid, SIGKILL);
+	child_wait(&another);
 }
 
 #define PIPELINE 20
@@ -650,11 +742,8 @@ static bool has_borrowed(void)
 /* Of some 8 ms each: all together more than LIMIT, and one much less, also where a busy machine sees its end late. */
 static void launch_for_pipeline(unsigned int kernels)
 {
-	uint64_t cycles = 16000000;
-	void *parameters[] = {&gpu.output, &cycles};
-
 	for (unsigned int i = 0; i < kernels; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		launch_for(16000000);
 }
 
 /* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */

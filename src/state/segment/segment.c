@@ -1,5 +1,6 @@
 #include "segment.h"
 
+#include "base/futex.h"
 #include "base/shared_file.h"
 #include "layout.h"
 #include "state/handle.h"
@@ -158,6 +159,17 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 uint64_t segment_raised(const struct segment *segment)
 {
 	return atomic_load_explicit(&segment->memory->raised, memory_order_acquire);
+}
+
+_Atomic uint32_t *segment_rings(const struct segment *segment)
+{
+	return &segment->memory->rings;
+}
+
+void segment_ring(const struct segment *segment)
+{
+	atomic_fetch_add(segment_rings(segment), 1);
+	futex_wake(segment_rings(segment), 1);
 }
 
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)

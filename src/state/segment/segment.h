@@ -170,6 +170,11 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 /* How often it was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
+/* Raises the word that the owner's thread sleeps on (time/demand/wakeup.h), and wakes it: so what was edited, of the segment or of its
+ * group, holds for an idle process as well. For those that may write. */
+_Atomic uint32_t *segment_rings(const struct segment *segment);
+void segment_ring(const struct segment *segment);
+
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);

@@ -117,7 +117,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	bool is_own = arrival->work.waits_for_others;
 
 	view->opens_in_ns = now.opens_in_ns;
-	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
+	view->has_more = tpcset_count(is_own ? &own : &all) > part;
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
@@ -125,7 +125,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 
 	if (verdict == LENDING_MORE)
 		arrival->how = WHERE_MORE | open | (is_own ? WHERE_OWN : 0);
-	if (verdict == LENDING_MORE || (open != 0 && view->length_ns > view->limit_ns))
+	if (verdict == LENDING_MORE || (view->has_more && view->length_ns > view->limit_ns))
 		atomic_store_explicit(verdict == LENDING_MORE ? &gate_state.has_more : &gate_state.is_too_long, true, memory_order_relaxed);
 	arrival->is_by_law = verdict == LENDING_MORE || verdict == LENDING_PART;
 	return arrival->is_by_law;

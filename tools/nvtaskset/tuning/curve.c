@@ -328,9 +328,9 @@ static int start_command(const struct options *options, pid_t *pid, struct error
 		arguments[count++] = (char *)options->gpus[0];
 	}
 	arguments[count++] = "all";
-	for (int i = 0; options->command[i] && i < COMMAND_MAX; i++)
+	for (int i = 0; i < COMMAND_MAX && options->command[i]; i++)
 		arguments[count++] = options->command[i];
-	return start_program(pid, arguments, STDERR_FILENO, error);
+	return arguments[COMMAND_MAX] ? error_set(error, "COMMAND: more than %d arguments", COMMAND_MAX - 8) : start_program(pid, arguments, STDERR_FILENO, error);
 }
 
 int action_curve(const struct options *options, struct error *error)

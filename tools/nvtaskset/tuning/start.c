@@ -23,7 +23,7 @@ static void become(char *const arguments[], int output, struct error *error)
 	struct options options;
 	int count = 0, nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	for (; arguments[count] && count < ARGUMENTS_MAX; count++)
+	for (; count < ARGUMENTS_MAX && arguments[count]; count++)
 		copies[count] = arguments[count];
 	dup2(nothing, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
