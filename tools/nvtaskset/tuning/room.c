@@ -20,9 +20,15 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_revis
 unsigned int room_count(const struct room *room, struct error *error)
 {
 	struct segment_revision unused;
-	unsigned int count = room->chosen.choices[0].gpu->tpc_count;
+	unsigned int count = 0, high = room->chosen.choices[0].gpu->tpc_count;
 
-	while (count > 0 && room_choose(room, count, &unused, error) < 0)
-		count--;
+	while (count < high) {
+		unsigned int middle = (count + high + 1) / 2;
+
+		if (room_choose(room, middle, &unused, error) == 0)
+			count = middle;
+		else
+			high = middle - 1;
+	}
 	return count;
 }
