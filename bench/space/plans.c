@@ -140,7 +140,7 @@ static void draw_shares(double total, double most_share)
 
 		is_good = true;
 		for (unsigned int i = 0; i < set.count; i++) {
-			double next = i + 1 < set.count ? left * pow(drand48(), 1.0 / (set.count - i - 1)) : 0;
+			double next = i + 1 < set.count ? left * pow(drand48(), 1.0 / (double)(set.count - i - 1)) : 0;
 
 			set.shares[i] = left - next;
 			is_good = is_good && set.shares[i] <= most_share;
@@ -162,7 +162,7 @@ static double factor_of(bool is_memory)
 static void make_task(unsigned int number, bool is_scaled)
 {
 	bool is_memory = drand48() <= 0.5;
-	double period = periods[(size_t)(drand48() * PERIODS)], a = set.shares[number] * period, b = part_of(is_memory, is_scaled) * a;
+	double period = periods[(size_t)(drand48() * (double)PERIODS)], a = set.shares[number] * period, b = part_of(is_memory, is_scaled) * a;
 
 	for (unsigned int sms = 1; sms <= SMS; sms++) {
 		set.alone[number][sms] = (uint64_t)((a / sms + b) * MS);
@@ -270,8 +270,9 @@ int main(int count, char **arguments)
 		bench_fail("usage: plans TASKS SETS SEED");
 	unsigned int tasks = (unsigned int)bench_number(arguments[1], "TASKS"), sets = (unsigned int)bench_number(arguments[2], "SETS");
 
-	if (tasks < 1 || tasks > PLAN_TASKS || sets < 1)
-		bench_fail("1 to %d tasks, and 1 set or more", PLAN_TASKS);
+	/* Of fewer, no set can have the largest utilization. */
+	if (tasks < 20 || tasks > PLAN_TASKS || sets < 1)
+		bench_fail("20 to %d tasks, and 1 set or more", PLAN_TASKS);
 	srand48((long)bench_number(arguments[3], "SEED"));
 	for (int is_scaled = 0; is_scaled < 2; is_scaled++) {
 		for (unsigned int load = 2; load <= SMS; load += 2)

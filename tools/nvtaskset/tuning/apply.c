@@ -161,11 +161,11 @@ static void evaluate(const struct task *task, struct sampled *program, struct ta
 	uint64_t *lengths = calloc(jobs + 1, sizeof *lengths);
 
 	*check = (struct task_check){.jobs = lengths ? jobs : 0};
-	for (size_t i = 0; i < check->jobs; i++) {
+	for (size_t i = 0; lengths && i < jobs; i++) {
 		lengths[i] = program->bursts[i].end_ns - program->bursts[i].begin_ns;
 		check->missed += lengths[i] > task->deadline_ns;
 	}
-	if (check->jobs > 0) {
+	if (lengths && jobs > 0) {
 		check->median_ns = (double)jobs_median(lengths, check->jobs);
 		check->longest_ns = (double)lengths[check->jobs - 1];
 	}
@@ -176,7 +176,7 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 {
 	static struct editor editors[TASKS_MAX];
 	static struct sampled programs[TASKS_MAX];
-	const struct task *of[TASKS_MAX];
+	const struct task *of[TASKS_MAX] = {NULL};
 	struct sampler sampler = {.programs = programs};
 	int result = 0;
 

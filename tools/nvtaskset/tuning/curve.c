@@ -113,7 +113,7 @@ static void by_idle_times(struct study *study, struct curve_point *point)
 		jobs = jobs_keep(program->bursts, jobs, first->kernels);
 	for (; lengths && point->jobs < jobs; point->jobs++)
 		lengths[point->jobs] = program->bursts[point->jobs].end_ns - program->bursts[point->jobs].begin_ns;
-	if (point->jobs > 0) {
+	if (lengths && point->jobs > 0) {
 		point->job_ns = (double)jobs_median(lengths, point->jobs);
 		point->worst_ns = (double)lengths[point->jobs - 1];
 	}
