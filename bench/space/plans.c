@@ -121,7 +121,7 @@ static bool edf(const struct schedule_task *tasks, unsigned int count)
 
 static const double periods[] = {50, 100, 200, 400, 500, 1000, 2000, 4000};
 
-#define PERIODS (sizeof periods / sizeof periods[0])
+static const size_t period_count = sizeof periods / sizeof periods[0];
 
 static struct set {
 	unsigned int count;
@@ -162,7 +162,7 @@ static double factor_of(bool is_memory)
 static void make_task(unsigned int number, bool is_scaled)
 {
 	bool is_memory = drand48() <= 0.5;
-	double period = periods[(size_t)(drand48() * (double)PERIODS)], a = set.shares[number] * period, b = part_of(is_memory, is_scaled) * a;
+	double period = periods[(size_t)(drand48() * (double)period_count)], a = set.shares[number] * period, b = part_of(is_memory, is_scaled) * a;
 
 	for (unsigned int sms = 1; sms <= SMS; sms++) {
 		set.alone[number][sms] = (uint64_t)((a / sms + b) * MS);

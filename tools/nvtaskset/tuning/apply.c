@@ -176,7 +176,7 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 {
 	static struct editor editors[TASKS_MAX];
 	static struct sampled programs[TASKS_MAX];
-	const struct task *of[TASKS_MAX] = {NULL};
+	size_t places[TASKS_MAX] = {0};
 	struct sampler sampler = {.programs = programs};
 	int result = 0;
 
@@ -191,7 +191,7 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 			editor_close(editor);
 			result = -1;
 		}
-		of[sampler.count] = task;
+		places[sampler.count] = i;
 		sampler.count += result == 0;
 	}
 	if (result == 0 && sampler.count > 0)
@@ -203,7 +203,7 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 	}
 	for (size_t i = 0; i < sampler.count; i++) {
 		if (result == 0)
-			evaluate(of[i], &programs[i], &checks[of[i] - tasks->list]);
+			evaluate(&tasks->list[places[i]], &programs[i], &checks[places[i]]);
 		sampled_close(&programs[i]);
 		editor_close(&editors[i]);
 	}
