@@ -228,6 +228,8 @@ $(foreach source,$(bench_sources),$(eval $(BUILD)/bench/$(notdir $(source:.c=)):
 $(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(attach_objects)
 # It listens to what the kernel driver is asked.
 $(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
+$(BUILD)/bench/plans: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/plan/*.c))
+$(BUILD)/bench/space/plans.o: override CPPFLAGS += -Itools/nvtaskset
 $(bench_programs): $(bench_support) $(library)
 	$(link_bench_program)
 # As any program that uses the API.
