@@ -98,5 +98,5 @@ changes() {
 	refuses "--beside noise: must be one of: memory compute" nvtaskset curve --beside noise 1
 	refuses "--kernels 0: must be 1-1000000" nvtaskset curve --kernels 0 1
 	refuses "/no/such: No such file or directory" nvtaskset curve --mps off /no/such
-	refuses "-t: only with a COMMAND and -p" nvtaskset curve -t "$$"
+	refuses "-t: only with a COMMAND, -p and 'cdi add'" nvtaskset curve -t "$$"
 }
