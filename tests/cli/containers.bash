@@ -16,7 +16,7 @@ driver_of_host() {
 }
 
 contain() { # ID DEVICES COMMAND…
-	BUILD=$(realpath "$BUILD") WORK=$WORK ROOT=$ROOT "$ROOT/tests/cdi/run" "${RUNTIME-runc}" "$@" 3>&-
+	env BUILD="$(realpath "$BUILD")" WORK="$WORK" ROOT="$ROOT" "$ROOT/tests/cdi/run" "${RUNTIME-runc}" "$@" 3>&-
 }
 
 cdi() { # WORD, options and arguments
