@@ -16,6 +16,11 @@ Q = $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
 
 CFLAGS ?= -O2 -g
+# Those of the machine that CC compiles for.
+OBJCOPY ?= $(or $(shell $(CC) -print-prog-name=objcopy 2>/dev/null),objcopy)
+ifeq ($(origin AR),default)
+AR := $(or $(shell $(CC) -print-prog-name=ar 2>/dev/null),ar)
+endif
 # Warnings are errors for developers (WERROR=1, as in CI), but not for users, who may have a newer compiler.
 WERROR ?= 0
 SANITIZE ?=
@@ -48,7 +53,7 @@ command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c too
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
-unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
+unit_tests      = $(filter-out $(if $(can_attach),,%/attach),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c)))
 # By topic; built, they lie side by side.
 bench_sources   = $(filter-out bench/support/%,$(wildcard bench/*/*.c))
 bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
@@ -92,6 +97,8 @@ run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $
 	@:
 
 $(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
+# Callbacks, threads and the driver's functions take what a test has no use for.
+$(BUILD)/tests/%.o $(BUILD)/tests/attach/% $(BUILD)/tests/programs/original/%: override CFLAGS += -Wno-unused-parameter
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
 $(BUILD)/%.o: %.c
@@ -139,7 +146,6 @@ lto = $(filter -flto%,$(CFLAGS))
 lto_to_code = $(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null >/dev/null 2>&1 && echo -flinker-output=nolto-rel)
 link_one = $(CC) $(lto) -r -nostdlib $(if $(lto),$(lto_to_code))
 api_objects = $(call objects_of,api)
-OBJCOPY ?= objcopy
 $(api): $(api_objects) $(library) src/api/libnvtaskset.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libnvtaskset.so.0 \
@@ -222,6 +228,8 @@ $(foreach source,$(bench_sources),$(eval $(BUILD)/bench/$(notdir $(source:.c=)):
 $(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(attach_objects)
 # It listens to what the kernel driver is asked.
 $(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
+$(BUILD)/bench/plans: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/plan/*.c))
+$(BUILD)/bench/space/plans.o: override CPPFLAGS += -Itools/nvtaskset
 $(bench_programs): $(bench_support) $(library)
 	$(link_bench_program)
 # As any program that uses the API.
@@ -268,7 +276,7 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 
 # Programs to attach to, and a library to load into them: without sanitizers, which change the dynamic linker. Only for
 # the architecture where attaching works; on others their tests are skipped.
-can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
+can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines library.so \
                     slow.so again)
 $(filter-out %32 %-musl %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*/*.[ch] src/*/*/*.[ch])
@@ -281,10 +289,10 @@ $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 	-$(Q)$(if $(can_attach),$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@)
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
-	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@
+	-$(Q)$(if $(can_attach),! command -v musl-gcc >/dev/null || musl-gcc $< -o $@)
 $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 	@mkdir -p $(@D)
-	-$(Q)! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
+	-$(Q)$(if $(can_attach),! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<)
 # Debian's loader of CDI.
 cdi_library = /usr/share/gocode/src/github.com/container-orchestrated-devices/container-device-interface
 $(BUILD)/tests/cdi/inject: tests/cdi/inject.go
@@ -338,15 +346,18 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 # A make that a test starts gets our variables, but not our job slots.
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAGS='$(filter-out -j% --jobserver-%,$(MAKEFLAGS))'
 
-# Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
-# time where they would see each other's programs (tests/run).
+# Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but where they would
+# see each other's programs (tests/run), they run one at a time, apart from those that look at none, or have GPUs of their own.
 experiments = bench bench_space bench_time
+look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install manual mps skips strict) \
+               $(addprefix $(BUILD)/tests/unit/,attach group)
 slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
             lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
-JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
+are_apart := $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo yes)
+JOBS ?= $(shell echo $$(($(if $(are_apart),3,2) * $$(nproc))))
 
-run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,$(1))
+run_tests = $(Q)$(test_environment) JOBS=$(JOBS) LOOK_AT_NONE="$(if $(are_apart),,$(look_at_none))" tests/all $(call slowest_first,$(1))
 
 # TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
 # code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.
@@ -447,7 +458,7 @@ sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
-	$(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
+	tests/bare.bash share/packaging/check $(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
 
 # A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
 FUZZ_SECONDS ?= 600
@@ -588,10 +599,13 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 
+include share/packaging/packaging.mk
+
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# Not those of other trees that are built in it.
+-include $(shell find $(BUILD) -name 'nvtaskset-*' -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 help:
 	@echo 'make                 build the command and the library'
@@ -608,6 +622,10 @@ help:
 	@echo 'make lint, fuzz      clang-tidy, cppcheck, shellcheck, mandoc; libFuzzer, FUZZ_SECONDS each'
 	@echo 'make deps            install what is needed to build and to test (Debian, Ubuntu); the others do so, too'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
+	@echo 'make dist, deb, rpm, wheel   a tarball and packages, in build/release; make release: all of a release'
+	@echo 'make check-arm64     tests on aarch64, under qemu-user, as root'
+	@echo 'make check-compatibility   this version and the one before (BEFORE, a commit) beside each other'
+	@echo '                     tests/packages: on a bare Debian; tests/fresh'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \

@@ -52,4 +52,12 @@ static void live_alone(void)
 	begin_alone();
 }
 
+/* RUN_TESTS_IN of tests/cases.h in such a world. */
+#define RUN_TESTS_ALONE(...)                                                                       \
+	int main(void)                                                                             \
+	{                                                                                          \
+		live_alone();                                                                      \
+		return run_tests_in(__VA_ARGS__);                                                  \
+	}
+
 #endif

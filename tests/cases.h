@@ -5,7 +5,6 @@
  *   FIXTURE(name) { … }          what is done before or after cases
  *   TEST_WITH(begin, end, name)  a case with a fixture of its own
  *   TEST_BY(how, name) { … }     a case that is given to the function `how`, which runs it: in a child, for example
- *   NOT_PASSING(name, "why") { … }   a case that fails: it is reported as such, and fails once it passes. NOT_PASSING_WITH has fixtures, too
  *   ROW("…")                     in a loop over a table: a failure from here on names this row
  *   RUN_TESTS(begin, end)        at the end of the file: main; a case without a fixture of its own has this one, which may be NULL
  *   RUN_TESTS_IN(begin_all, end_all, begin, end)  and this is done before and after all of them
@@ -42,7 +41,6 @@ struct test_case {
 	const char *name;
 	void (*run)(void);
 	CMFixtureFunction begin, end;
-	const char *not_yet; /* why it fails; NULL: it must pass */
 };
 
 static struct test_case listed_cases[64];
@@ -69,22 +67,10 @@ static char case_row[256];
 
 #define TEST_BY(how, name) TEST_WITH_BY(NULL, NULL, how, name)
 
-#define NOT_PASSING_WITH(begin, end, name, why)                                                        \
-	static void test_##name(void);                                                             \
-	static void __attribute__((constructor)) add_case_##name(void)                             \
-	{                                                                                          \
-		case_add("test_" #name, test_##name, begin, end);                                  \
-		listed_cases[listed_count - 1].not_yet = why;                                      \
-	}                                                                                          \
-	static void test_##name(void)
-
-#define NOT_PASSING(name, why) NOT_PASSING_WITH(NULL, NULL, name, why)
-
 #define FIXTURE(name)                                                                              \
 	static void do_##name(void);                                                               \
 	static int name(void **state)                                                              \
 	{                                                                                          \
-		(void)state;                                                                       \
 		do_##name();                                                                       \
 		return 0;                                                                          \
 	}                                                                                          \
@@ -113,7 +99,7 @@ static inline void case_add(const char *name, void (*run)(void), CMFixtureFuncti
 {
 	if (listed_count == COUNT_OF(listed_cases))
 		abort();
-	listed_cases[listed_count++] = (struct test_case){name, run, begin, end, NULL};
+	listed_cases[listed_count++] = (struct test_case){name, run, begin, end};
 }
 
 static inline void assert_pairs(const char *text, const uint64_t *values, size_t count, const char *file, int line)
@@ -178,49 +164,18 @@ static inline rlim_t limit_to(enum __rlimit_resource resource, rlim_t value)
 	return before;
 }
 
-static inline void case_just_run(void **state)
-{
-	((const struct test_case *)*state)->run();
-}
-
-/* Runs it in a process of its own, which says nothing. tests/run reads the line that is written where it fails. */
-static inline void case_run_to_fail(const struct test_case *self)
-{
-	const struct CMUnitTest tests[] = {{self->name, case_just_run, NULL, NULL, (void *)(uintptr_t)self}};
-	int status;
-
-	fflush(stdout);
-	pid_t child = fork();
-
-	if (child == 0) {
-		int nowhere = open("/dev/null", O_WRONLY);
-
-		dup2(nowhere, STDOUT_FILENO);
-		dup2(nowhere, STDERR_FILENO);
-		_exit(_cmocka_run_group_tests("not yet", tests, 1, NULL, NULL));
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (status == 0)
-		fail_msg("it passes: take its mark off, which says \"%s\"", self->not_yet);
-	print_message("# not yet: %s\n", self->not_yet);
-}
-
 static inline void case_run(void **state)
 {
 	const struct test_case *self = *state;
 
 	*case_row = '\0';
-	if (self->not_yet)
-		case_run_to_fail(self);
-	else
-		self->run();
+	self->run();
 	*case_row = '\0';
 }
 
 /* For a case that wants nothing of RUN_TESTS's fixture. */
 static inline int no_fixture(void **state)
 {
-	(void)state;
 	return 0;
 }
 

@@ -486,6 +486,33 @@ def strategies(table, save_as):
     save_as(fig, "strategies")
 
 
+WAYS = {"1G": FAINT, "SMS-INA": "#d55e00", "SMS-ACT": "#e69f00", "BF-INA": "#0072b2", "BF-ACT": "#56b4e9"}
+TIMES = {"scaled": "b of the time on all SMs", "written": "b as the paper has it"}
+
+
+def planning(table, save_as):
+    """Figures 5 and 7 above, 6 and 8 below, of Zahaf et al. (2021)."""
+    for number, (times, title) in enumerate(TIMES.items(), start=1):
+        fig, grid = figure(2, 2, 5.6, sharex=True)
+        for column, tasks in enumerate((50.0, 200.0)):
+            for row, quantity in enumerate(("schedulable", "work")):
+                axes = grid[row][column]
+                for way, color in WAYS.items():
+                    own = table.select({"tasks": label_of(tasks), "times": times, "way": way, "quantity": quantity})
+                    axes.plot([one["load"] for one in own], [one["mean"] for one in own], color=color, linewidth=1.2, label=way)
+            for bound in ("least", "most"):
+                own = table.select({"tasks": label_of(tasks), "times": times, "quantity": bound})
+                axes.plot([one["load"] for one in own], [one["mean"] for one in own], color=INK, linestyle=":", linewidth=1)
+            grid[0][column].set(title=f"{tasks:g} tasks, {title}", ylabel="% of the sets" if column == 0 else "")
+            grid[1][column].set(xlabel="total utilization of 68 SMs", ylabel="work of those, SMs" if column == 0 else "")
+        grid[0][0].legend(fontsize=7.5)
+        save_as(fig, f"planning-{number}")
+
+
+def label_of(number):
+    return f"{number:g}"
+
+
 ORDERS = {
     ("short", "free"): "both short, without a pause",
     ("short", "first-first"): "both short, the first one begins",
@@ -785,6 +812,7 @@ PICTURES = [
     tail,
     processes,
     strategies,
+    planning,
     overlap,
     decode,
     decode_training,

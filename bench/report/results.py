@@ -367,6 +367,19 @@ def lent(table):
     return found
 
 
+def taken(table):
+    """Of the table tenants_rate: what the third program did in each round, in % of its rate on the whole GPU and of the TPCs that the
+    owners left idle, by what each can do there. The first one has three quarters."""
+    full = {whose: mean(rows, "rate") for (whose,), rows in groups(table.select({"mechanism": "full"}), "whose").items()}
+    found = []
+    for (number, mechanism), rows in table.groups("round", "mechanism").items():
+        rate = {row["whose"]: row["rate"] for row in rows}
+        if len(rate) == len(full) and mechanism != "full":
+            idle = 1 - 0.75 * rate["first"] / full["first"] - 0.25 * rate["rest"] / full["rest"]
+            found.append({"round": number, "mechanism": mechanism, "percent": rate["third"] / full["third"] / idle * 100})
+    return found
+
+
 class Derived:
     """A table made from another one."""
 
@@ -387,7 +400,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
            "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
-           "lending_share": ("lending_rate", lent), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
+           "lending_share": ("lending_rate", lent), "tenants_share": ("tenants_rate", taken), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
 
 
 def scaled(table):

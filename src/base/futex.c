@@ -14,7 +14,7 @@ void futex_wait_until(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 	const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND), .tv_nsec = (long)(until_ns % SECOND)};
 	int saved = errno;
 
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &until, NULL, FUTEX_BITSET_MATCH_ANY);
 	errno = saved;
 }
 
@@ -22,6 +22,6 @@ void futex_wake(_Atomic uint32_t *word, int count)
 {
 	int saved = errno;
 
-	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
 	errno = saved;
 }

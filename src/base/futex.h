@@ -1,5 +1,5 @@
 /*
- * Sleeping until another thread of the process says so. errno is preserved. No cancellation point; a signal handler that runs
+ * Sleeping until another thread says so, also one of another process where the word is in shared memory. errno is preserved. No cancellation point; a signal handler that runs
  * meanwhile ends the sleep. Times are of process_clock_ns.
  */
 #ifndef NVTASKSET_FUTEX_H

@@ -148,13 +148,13 @@ static struct timestamps *take_ring(const struct gpu *gpu, const struct counts_p
 }
 
 /* False if the driver does not say. */
-static bool is_shared_by_mps(CUcontext context)
+static bool has_attribute(CUcontext context, int attribute)
 {
 	CUdevice device;
-	int by_mps = 0;
+	int value = 0;
 
 	return driver.device_get_attribute && contexts_device(context, &device) == CUDA_SUCCESS &&
-	       driver.device_get_attribute(&by_mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS && by_mps;
+	       driver.device_get_attribute(&value, attribute, device) == CUDA_SUCCESS && value;
 }
 
 static void prepare_timestamps(CUcontext context, struct releases *releases, const struct gpu *gpu)
@@ -165,7 +165,7 @@ static void prepare_timestamps(CUcontext context, struct releases *releases, con
 	releases->timestamps = NULL;
 	if (!timestamps)
 		return;
-	timestamps_begin(timestamps, is_shared_by_mps(context));
+	timestamps_begin(timestamps, has_attribute(context, CU_DEVICE_ATTRIBUTE_MPS_ENABLED));
 	register_in(context, timestamps_cells(timestamps), TIMESTAMPS_BYTES, &address);
 	if (address != 0 && qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, address, 0)) {
 		releases->timestamps_at = address;
@@ -175,17 +175,39 @@ static void prepare_timestamps(CUcontext context, struct releases *releases, con
 	}
 }
 
-static bool can_count(const struct gpu *gpu)
+static bool has_slots(const struct gpu *gpu)
 {
 	return gpu->family && qmd_release_reach(gpu->family) > 0 && driver_can_register() && driver_has_graphs();
+}
+
+/* Writes over PCIe or NVLink are coherent with the processor's caches; those of a GPU on the processor's chip for certain only
+ * where both share their atomics, which Jetson Orin's do not (by NVIDIA's description, not tried). Without counts, a program never
+ * counts as idle, and so lends nothing. */
+static bool is_coherent(CUcontext context)
+{
+	return !has_attribute(context, CU_DEVICE_ATTRIBUTE_INTEGRATED) ||
+	       has_attribute(context, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+}
+
+/* COUNTS_GAP_COUNT if it can count. */
+static enum counts_gap obstacle(CUcontext context, const struct gpu *gpu)
+{
+	enum counts_gap gap = COUNTS_GAP_COUNT;
+
+	if (!has_slots(gpu))
+		gap = COUNTS_NO_SLOTS;
+	else if (!is_coherent(context))
+		gap = COUNTS_INCOHERENT;
+	return gap;
 }
 
 /* The context's releases; their place is NULL if there is no memory. */
 static struct releases *make(CUcontext context, const struct gpu *gpu)
 {
 	CUdeviceptr address = 0;
-	struct counts_place *place = can_count(gpu) ? have_registered(context, gpu, &address)
-	                                            : take_place(gpu, UINT64_MAX, 0);
+	enum counts_gap gap = obstacle(context, gpu);
+	struct counts_place *place = gap == COUNTS_GAP_COUNT ? have_registered(context, gpu, &address)
+	                                                     : take_place(gpu, UINT64_MAX, 0);
 	struct releases *releases = place ? &of_places[counts_number(place)] : &nowhere;
 
 	if (!place) {
@@ -194,7 +216,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 		releases->place = place;
 		releases->are_ready = address != 0 && prepare(releases, gpu, address);
 		if (!releases->are_ready)
-			counts_note_gap(place, can_count(gpu) ? COUNTS_REFUSED : COUNTS_NO_SLOTS);
+			counts_note_gap(place, gap == COUNTS_GAP_COUNT ? COUNTS_REFUSED : gap);
 		else
 			prepare_timestamps(context, releases, gpu);
 		counts_begin(place);

@@ -2,6 +2,7 @@
 
 #include "driver/channels/channels.h"
 #include "gate/gate.h"
+#include "gate/keeper.h"
 #include "thread.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
@@ -111,6 +112,7 @@ void control_after_fork(void)
 	eligibility_after_fork();
 	peers_after_fork();
 	gate_after_fork();
+	keeper_after_fork();
 }
 
 /* Before the driver ends: what it waits for then must run. */

@@ -122,7 +122,6 @@ static void allocate(unsigned int number)
 
 static void load(unsigned int number)
 {
-	(void)number;
 	while (!ends) {
 		void *library = dlopen("libresolv.so.2", RTLD_NOW);
 
@@ -140,7 +139,6 @@ static void sleep_often(unsigned int number)
 
 static void hold(unsigned int number)
 {
-	(void)number;
 	while (!ends) {
 		check(registers_hold(1000000), "registers");
 		sleep_for(200);
@@ -200,7 +198,6 @@ static void await_poll(int file, int other)
 {
 	struct pollfd wanted = {.fd = file, .events = POLLIN};
 
-	(void)other;
 	check(poll(&wanted, 1, 10000) == 1, "poll");
 }
 
@@ -215,8 +212,6 @@ static void await_epoll(int file, int other)
 
 static void await_nothing(int file, int other)
 {
-	(void)file;
-	(void)other;
 }
 
 static void poll_bytes(unsigned int number)
@@ -281,8 +276,6 @@ static __thread volatile int received;
 
 static void take_signal(int signal, siginfo_t *info, void *context)
 {
-	(void)signal;
-	(void)context;
 	check(info->si_value.sival_int == received + 1, "a signal");
 	received++;
 }

@@ -86,7 +86,6 @@ static void sleep_in_context(void)
 
 static void handle(int signal)
 {
-	(void)signal;
 	sleep_here();
 }
 

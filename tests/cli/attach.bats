@@ -122,15 +122,6 @@ has_library() {
 	[ "${lines[-1]}" = intact ]
 }
 
-@test "a profiler holds the slot: the partition waits, and says so" {
-	SIM_FAULTS=slot-taken start_plain busy launch=1
-	changes_in_vain 0-7 nvtaskset --attach
-	has_library "$PROGRAM"
-	runs_on_tpcs 0-65
-	end_intact
-	[ ! -s "$WORK/errors" ]
-}
-
 @test "a driver without the callback table: the reason, and nothing of ours stays" {
 	SIM_FAULTS=no-table start_plain busy launch=1
 	refuses "pid $PROGRAM: the driver has no callback table (error 500)" nvtaskset --attach -tp 0-7 "$PROGRAM"

@@ -60,7 +60,7 @@ load helpers
 	refuses "--mps maybe: must be one of: auto on off" nvtaskset -t 0-3 --mps maybe true
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t 0-3 -n true
 	refuses "'0-3' and -G GPU:SET: give one SET for all GPUs, or one for each" nvtaskset -t 0-3 -G 0:4-5 true
-	refuses "'python3': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" \
+	refuses "'python3': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" \
 		nvtaskset python3 -m train
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset -t 0-3 --mps off
 	refuses "'--attach': options come before PID, as in 'nvtaskset -tp 0-7 PID'" nvtaskset -tp 0-3 1 --attach
@@ -82,7 +82,7 @@ load helpers
 
 @test "what is neither a mask nor a word" {
 	for word in sytem ./infer help; do
-		refuses "'$word': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" nvtaskset "$word"
+		refuses "'$word': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" nvtaskset "$word"
 	done
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset fade
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset all
@@ -161,7 +161,7 @@ load helpers
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset --dry-run -l
-	refuses "--mps: not with -l; only with a COMMAND and 'cdi add'" nvtaskset --mps off -l
+	refuses "--mps: not with -l; only with a COMMAND, 'cdi add', 'curve' and 'plan'" nvtaskset --mps off -l
 	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow; do
 		refuses "${option%=*}: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset "$option" -l
 	done

@@ -2,7 +2,13 @@
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
 
 load helpers
+OWN_GPUS=yes
 load experiments
+
+# A busy machine may leave a program no time for a sample: then once more.
+all_have_samples() { # EXPERIMENT…
+	have_columns <"$WORK/columns" || { bench "$@" >/dev/null && false; }
+}
 
 # Those that know static partitions and MIG run with them.
 @test "every experiment but two" {
@@ -14,7 +20,7 @@ load experiments
 	# Only PyTorch's programs say which steps come first after a pause.
 	rm "$WORK/results/chat_first.csv" "$WORK/results/lending_first.csv"
 	are_well_formed
-	have_columns <<-'END'
+	cat >"$WORK/columns" <<-'END'
 		granularity 2 green mps-percent nvtaskset
 		processes 2 mps mps-percent none nvtaskset
 		connections 3 2 3 4 8 default
@@ -22,6 +28,7 @@ load experiments
 		pitfall2 4 yes
 		properties 3 dynamic granular isolated
 	END
+	wait_until all_have_samples granularity processes connections slots pitfalls properties
 	cd "$WORK/results"
 	[ "$(column kernels.csv 3 | wc -w)" -eq 38 ]
 	# Two blocks in each of 132 SMs, or of half of them: the simulated GPU has partitions, but knows no percentages.
@@ -37,11 +44,6 @@ load experiments
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 10 ]
 	are_drawn granularity pitfall tail decode_training processes overlap slots kernels network faulty
-}
-
-# A busy machine may leave a program no time for a sample: then once more.
-all_have_samples() {
-	have_columns <"$WORK/columns" || { bench enforcement decode >/dev/null && false; }
 }
 
 @test "static partitions and MIG, where they exist" {
@@ -61,7 +63,7 @@ all_have_samples() {
 		decode 2 mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap
 		decode_neighbour 2 alone mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap
 	END
-	wait_until all_have_samples
+	wait_until all_have_samples enforcement decode
 	are_well_formed
 	are_drawn enforcement-1024 decode
 	left_nothing

@@ -3,6 +3,7 @@
 # these are drawn
 
 load helpers
+OWN_GPUS=yes
 load experiments
 
 @test "every experiment about costs and time" {

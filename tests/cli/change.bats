@@ -42,30 +42,8 @@ load playing
 	runs_on 9
 }
 
-# Starts a program that starts another one by a shell each time it gets a signal. That one prints where it runs.
-start_parent() { # options and SET
-	make_script "$WORK/child" '#!/bin/sh' 'where 1'
-	start_playing "$@" -- where wait spawn "$WORK/child"
-}
-
-# The program that it started last ran there.
-ends_with_one_on() { # TPCs
-	go_on_to_the_end
-	last_is_on "$1"
-}
-
-@test "a program that nvtaskset starts in a partition has its own, not its parent's" {
-	start_parent -t 0-7
-	make_script "$WORK/child" '#!/bin/sh' 'nvtaskset --mps off -t 20 where 1'
-	nvtaskset -tp 8-15 "$PROGRAM"
-	ends_with_one_on 20
-}
-
 @test "a thread's id means its process" {
-	empty_output
-	nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait
 	[ "$(ls "/proc/$PROGRAM/task" | wc -l)" -gt 1 ]
 	for thread in "/proc/$PROGRAM/task/"*; do
 		[ "$(nvtaskset -tp "${thread##*/}")" = "pid $PROGRAM's current TPC list: 0-7" ]

@@ -21,7 +21,7 @@ documented_options() {
 }
 
 @test "bash: every option" {
-	documented_options | grep -vxE -e '--(force|delay|once|format|output)' >"$WORK/expected"
+	documented_options | grep -vxE -e '--(force|delay|once|format|output|beside|kernels|svg|apply|check)' >"$WORK/expected"
 	offers nvtaskset -- | sort -u | diff "$WORK/expected" -
 	run offers nvtaskset --st
 	[ "$output" = "--strategy
@@ -147,7 +147,7 @@ offered() { # SHELL LINE
 }
 
 @test "every option is offered, where it makes sense" {
-	for words in "" mps system cdi measure top metrics; do
+	for words in "" mps system cdi measure top metrics curve plan; do
 		# shellcheck disable=SC2086 # none or one
 		nvtaskset --complete $words -- | cut -f 1
 	done | sort -u >"$WORK/offered"

@@ -3,11 +3,7 @@
 
 load helpers
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
-	own_gpus
-}
+OWN_GPUS=yes
 
 chosen() {
 	sed -n 's/^nvtaskset: GPU .*TPCs: //p' "$WORK/output"

@@ -78,19 +78,6 @@ group g$$'s new TPC list: 8-15" ]
 	done
 }
 
-@test "-p on one of them is for that one, until the group changes again" {
-	start_as a --group "g$$" -t 0-7
-	start_as b --group "g$$" -t 0-7
-	nvtaskset -tp 2-3 "$a"
-	come_to 2-3 a
-	[ "$(list_of "$b")" = 0-7 ]
-	nvtaskset -tp --group "g$$" 8-15
-	come_to 8-15 a b
-	nvtaskset -tp 9 "$b"
-	come_to 9 b
-	[ "$(list_of "$a")" = 8-15 ]
-}
-
 @test "a command's process tree is a group, also when its first process has gone" {
 	: >"$WORK/tree"
 	nvtaskset --mps off -t 0-7 bash -c '"$0" 60 >"$1" & echo $! >"$2"' "$BUILD/demo/where" "$WORK/tree" "$WORK/pid" 3>&-

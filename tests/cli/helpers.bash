@@ -1,5 +1,5 @@
 # Functions that the tests of the command share. They run on a simulated H200, with a fake control daemon of MPS. A file may set
-# OWN_GPUS: then each of its tests has GPUs of its own.
+# OWN_GPUS: then each of its tests has GPUs of its own; and have a function `prepare`, which begins each test.
 
 bats_require_minimum_version 1.5.0
 
@@ -23,6 +23,7 @@ setup() {
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
 	[ -z "${OWN_GPUS-}" ] || own_gpus
+	! declare -F prepare >/dev/null || prepare
 }
 
 # Use this, since "! COMMAND" only fails a test as its last line.
@@ -131,10 +132,14 @@ empty_output() {
 }
 
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
-start_program() {
+start_program() { # options and SET
+	start_program_by nvtaskset --mps off "$@"
+}
+
+# Not by nv: the process in the background would be a shell around it.
+start_program_by() { # COMMAND…
 	empty_output
-	# Not with nv: the process in the background would be a shell around it.
-	nvtaskset --mps off "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}" >"$WORK/output" 3>&- &
+	"$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]
 }
@@ -150,6 +155,14 @@ wait_for_line() { # PATTERN
 		cat "$WORK"/{output,errors}
 		return 1
 	}
+}
+
+# Starts a program that says that it waits; PROGRAM is its pid, WORK/output its output.
+start_waiting() { # COMMAND…
+	empty_output
+	"$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
 }
 
 stop_program() {

@@ -5,9 +5,7 @@
 load helpers
 OWN_GPUS=yes
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
+prepare() {
 	chmod 644 "$WORK/gpus.txt"
 	needs_another_user
 	needs_to_look_into_others

@@ -132,7 +132,7 @@ look_how_busy() {
 	refuses "TPC 99: this GPU has TPCs 0-65" nvtaskset --json -tp 99 "$PROGRAM"
 	refuses "--json and --dry-run, which prints a list that can be pasted: choose one" \
 		nvtaskset --json --dry-run -tp 9 "$PROGRAM"
-	refuses "--json: only with -p, -l, -T and 'top'" nvtaskset --json -t 0 true
+	refuses "--json: only with -p, -l, -T, 'top', 'curve' and 'plan'" nvtaskset --json -t 0 true
 	refuses "standard output: No space left on device" bash -c 'nvtaskset --json -p "$1" >/dev/full' - "$PROGRAM"
 }
 

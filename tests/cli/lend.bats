@@ -12,11 +12,6 @@ listed() { # MEMBER
 	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .$1"
 }
 
-# Under MPS, of which a fake daemon runs.
-start_side_by_side() { # options and SET -- steps
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
-}
-
 @test "at the start: they imply MPS and say so; shown by -p, -l, top and --json" {
 	start_side_by_side --lend --borrow=8-15 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --lend, --borrow: under MPS, TPCs are lent (--mps auto)' "$WORK/errors"
@@ -66,6 +61,14 @@ says() { # PATTERN, of -l
 	nvtaskset -l | grep -qE "$1"
 }
 
+borrows() { # SET
+	says "^        borrows TPCs $1 now"
+}
+
+borrows_nothing() {
+	! says '^        borrows TPCs .* now'
+}
+
 # Between two launches, nothing is lent.
 is_lent_in_json() {
 	nvtaskset -l --json >"$WORK/json"
@@ -97,6 +100,8 @@ is_in_top() {
 	nvtaskset metrics >"$WORK/metrics"
 	grep -qE "^nvtaskset_borrowed_tpc_seconds_total\{pid=\"$PROGRAM\",.*lender=\"$lender\"\} [0-9.]+\$" "$WORK/metrics"
 	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
+	nvtaskset -p --borrow=off "$PROGRAM"
+	wait_until borrows_nothing
 	kill "$lender"
 }
 
@@ -109,6 +114,22 @@ sees_the_wait() {
 	kill -USR1 "$lender"
 	wait "$watcher"
 	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
+}
+
+@test "two programs: an idle lender is edited, alone and with its group" {
+	start_side_by_side --mps auto --group "lenders$$" --lend=1s -t 8-15 -- context wait
+	local lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	wait_until borrows 8-15
+	sleep 0.5 # until the lender's thread rests
+	nvtaskset -tp 10-15 "$lender"
+	wait_until borrows 10-15
+	sleep 0.5
+	nvtaskset -tp --group "lenders$$" 12-15
+	wait_until borrows 12-15
+	nvtaskset -p --lend=off "$lender"
+	wait_until borrows_nothing
+	kill "$lender"
 }
 
 @test "two programs: how long the lender waited at most, and what took too long" {

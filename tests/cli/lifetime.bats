@@ -4,9 +4,7 @@
 load helpers
 load playing
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
+prepare() {
 	PATH=$BUILD/tests/programs:$PATH
 }
 
@@ -67,14 +65,6 @@ ends_with() { # LINE
 	runs_on 8-15
 }
 
-@test "a shell script has it, and passes it on to what it starts later" {
-	start_script 'where 60'
-	run -0 nvtaskset -tp 8-15 "$PROGRAM"
-	let_go
-	runs_on 8-15
-	pkill -P "$PROGRAM"
-}
-
 @test "a program without CUDA runs as before: its descriptors, its exit status, its output" {
 	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "237 -> /memfd:nvtaskset"; exit 7'
 	run bash -c "$show" "$BATS_TEST_FILENAME"
@@ -126,10 +116,7 @@ ends_with() { # LINE
 @test "the kernel may map everything at the same addresses as before the exec" {
 	needs_fixed_addresses
 	touch "$WORK/again" "$WORK/once-more"
-	empty_output
-	setarch -R nvtaskset --mps off -t 0-7 play where again "$WORK/again" again "$WORK/once-more" wait where >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting setarch -R nvtaskset --mps off -t 0-7 play where again "$WORK/again" again "$WORK/once-more" wait where
 	[ ! -e "$WORK/once-more" ]
 	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 	nvtaskset -tp 9 "$PROGRAM"
@@ -160,10 +147,8 @@ needs_fixed_addresses() {
 	make_script "$WORK/child" '#!/bin/sh' 'play where'
 	export XDG_CACHE_HOME=$WORK/cache
 	install -d -o 65534 "$XDG_CACHE_HOME"
-	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$WORK/unreadable" where wait closefrom 3 spawn "$WORK/child" >"$WORK/output" \
-		2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting || skip "an unreadable program does not run here"
+	start_waiting "${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$WORK/unreadable" where wait closefrom 3 spawn "$WORK/child" ||
+		skip "an unreadable program does not run here"
 	nvtaskset -tp 20-23 "$PROGRAM"
 	pid=$PROGRAM
 	ends_with 0-7
@@ -188,11 +173,8 @@ needs_fixed_addresses() {
 
 @test "in a sandbox that refuses statx or memfd_create, a program keeps a change by -p, and one descriptor" {
 	for call in statx memfd_create; do
-		empty_output
-		nvtaskset --mps off -t 0-7 bash -c "nvtaskset -tp 20-23 \$\$ >/dev/null; exec \"\$@\"" bash refuse $call \
-			play where wait where >"$WORK/output" 2>"$WORK/errors" 3>&- &
-		PROGRAM=$!
-		wait_for_line waiting
+		start_waiting nvtaskset --mps off -t 0-7 bash -c "nvtaskset -tp 20-23 \$\$ >/dev/null; exec \"\$@\"" bash refuse $call \
+			play where wait where
 		[ "$(head -n 1 "$WORK/output")" = 20-23 ]
 		[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 		ends_with 20-23
@@ -294,19 +276,14 @@ has_the_list() { # pid list
 	needs_another_user
 	needs_attach
 	chmod 755 "$WORK"
-	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" wait >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" wait
 	run -0 "${ANOTHER_USER[@]}" nvtaskset --attach -tp 9 "$PROGRAM"
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 9" ]
 }
 
 @test "a shared partition stays as it was when its owner took another one and ended" {
 	mkfifo "$WORK/go"
-	empty_output
-	nvtaskset --mps off -t 0-7 bash -c "play wait where >'$WORK/output' & read -r go <'$WORK/go'; exec nvtaskset --mps off -t 9 true" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 bash -c "play wait where & read -r go <'$WORK/go'; exec nvtaskset --mps off -t 9 true"
 	wait_for_child "$PROGRAM" play
 	nvtaskset -tp 20-23 "$PROGRAM"
 	let_go
@@ -343,10 +320,7 @@ has_the_list() { # pid list
 
 @test "also in a PID namespace, where the child has another pid" {
 	needs_namespaces --pid --fork --mount-proc
-	nvtaskset --mps off -t 0-7 unshare --pid --fork --mount-proc --kill-child \
-		bash -c "play wait where >'$WORK/output'; true" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 unshare --pid --fork --mount-proc --kill-child bash -c "play wait where; true"
 	wait_for_child "$PROGRAM" bash
 	wait_for_child "$child" play
 	PROGRAM=$child # a signal ends it, and the others end with it
@@ -459,11 +433,8 @@ write_attack() {
 
 @test "two processes with the same pid, in nested containers, have a partition each" {
 	needs_namespaces -pf --mount-proc
-	empty_output
-	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 \
-		unshare -pf --mount-proc "$BUILD/tests/programs/play" where wait where >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 \
+		unshare -pf --mount-proc "$BUILD/tests/programs/play" where wait where
 	wait_for_child "$PROGRAM"
 	outer=$child
 	wait_for_child "$outer"
@@ -481,11 +452,7 @@ write_attack() {
 	chmod 755 "$WORK"
 	start_playing -t 0-7 -- wait
 	stop_program
-	empty_output
-	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where >"$WORK/output" \
-		2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where
 	[ "$("${ANOTHER_USER[@]}" nvtaskset -tp 9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 9" ]
 	ends_with 9
 	[ ! -s "$WORK/errors" ]

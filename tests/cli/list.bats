@@ -45,6 +45,10 @@ kernels_of() {
 	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: only the GPU knows how often a graph runs them, and it does not count"* ]]
 	stop_program
+	SIM_FAULTS=incoherent start_playing -t 0-7 -- where wait
+	[[ "$(kernels_of "$PROGRAM")" =~ ^[1-9][0-9]*\ -\ -$ ]]
+	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: this processor may not see the GPU's writes in time"* ]]
+	stop_program
 	NV_COMPUTE_PROFILER_PERFWORKS_DIR=/nowhere start_playing -t 0-7 -- where wait
 	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: Nsight Compute runs its kernels again and again"* ]]

@@ -35,19 +35,11 @@ is_inside() {
 
 # --- ways to the driver ---------------------------------------------------------------------------------
 
-@test "opened by name: C, C++, Python, and NVIDIA's own runtime" {
-	play -- open libcuda.so.1 where
+@test "opened by name: first by the one without a version, as Rust's libloading, Java's JNA, numba; with global symbols, as Go" {
+	play -- global libcuda.so.1 where
 	is_inside
-}
-
-@test "opened by the name without a version first: Rust's libloading, Java's JNA, numba" {
 	make_driver_directory
 	LD_LIBRARY_PATH=$WORK/driver play -- open libcuda.so where
-	is_inside
-}
-
-@test "opened with global symbols: Go" {
-	play -- global libcuda.so.1 where
 	is_inside
 }
 
@@ -56,22 +48,10 @@ is_inside() {
 	is_inside
 }
 
-@test "opened from Java" {
-	needs javac # java runs its compiler
-	! is_sanitized || skip "java is not built with the sanitizer"
-	cat >"$WORK/Open.java" <<-'EOF'
-		public class Open {
-			public static void main(String[] arguments) throws Exception {
-				System.load(arguments[0]);
-				System.out.print(new String(java.nio.file.Files.readAllBytes(java.nio.file.Path.of("/proc/self/maps"))));
-			}
-		}
-	EOF
-	# The virtual machine looks through its own search path and then opens our library by its path.
+@test "opened by our library's path, as Java does after it has looked through its own search path" {
 	run nv -v -t 3-5 true
-	directory=$(sed -n 's/.*through //p' <<<"$output")
-	run -0 nv -t 3-5 java "$WORK/Open.java" "$directory/libcuda.so.1"
-	[[ "$output" == *"/memfd:nvtaskset (deleted)"* ]]
+	play -- open "$(sed -n 's/.*through //p' <<<"$output")/libcuda.so.1" where
+	is_inside
 }
 
 @test "a partition changes for the driver in every namespace" {
@@ -177,11 +157,6 @@ escapes_and_shows() { # the program and its arguments
 }
 
 # --- forks, exits and closed descriptors -----------------------------------------------------------------
-
-@test "a fork before the first context, after the library is loaded" {
-	play -- open libcuda.so.1 fork where
-	is_inside
-}
 
 @test "vfork and posix_spawn leave the parent's partition alone" {
 	play -- where vfork true where spawn true where

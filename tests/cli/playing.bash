@@ -26,6 +26,11 @@ start_playing() { # options and SET -- steps
 	start_as_usual --mps off "$@"
 }
 
+# Under MPS, of which a fake daemon runs.
+start_side_by_side() { # options and SET -- steps
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
+}
+
 # A program that may be a client of MPS, since a daemon is there.
 start_in_reach_of_mps() { # options and SET -- steps
 	local options steps

@@ -13,11 +13,6 @@ listed() {
 	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .policy"
 }
 
-# Under MPS, of which a fake daemon runs.
-start_side_by_side() { # options and SET -- steps
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
-}
-
 NEEDS="nothing is held back without a quota or a priority; give one with it"
 
 @test "at the start: it implies MPS and says so; shown by -p, -l, top and --json" {

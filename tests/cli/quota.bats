@@ -89,7 +89,7 @@ lacks_room_for_the_thread() {
 }
 
 @test "a client of MPS: its launches are held back, and it says so" {
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual --mps auto --quota 30% -t 0-7 -- busy wait
+	start_side_by_side --mps auto --quota 30% -t 0-7 -- busy wait
 	not grep -q 'without MPS' "$WORK/errors"
 	wait_until is_held
 	nvtaskset -l | grep -q "^        quota 30ms/100ms: on the GPUs for "
@@ -120,13 +120,6 @@ lacks_room_for_the_thread() {
 	nvtaskset --attach -tp 0-7 "$PROGRAM" || skip "attaching is not possible here"
 	nvtaskset -p --quota 30% "$PROGRAM"
 	wait_until is_held
-}
-
-@test "children start with their parent's, and are held to it" {
-	start_playing --quota 40% -t 0-7 -- fork busy wait
-	PROGRAM=$(pgrep -P "$PROGRAM")
-	wait_until is_used
-	[[ "$(quota_of)" == "40ms/100ms: "* ]]
 }
 
 four_have_launched() {

@@ -39,31 +39,6 @@ ranks() { # [PID]
 		"[80,200]" ]
 }
 
-@test "each alone: the other one was never given" {
-	start_as_usual --priority 0 -t 0-7 -- context wait
-	grep -qx 'nvtaskset: --priority: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
-	[ "$(given priority)" = 0 ]
-	[ -z "$(shown weight)" ]
-	[ "$(ranks)" = "[0,null]" ]
-	stop_program
-	start_as_usual --weight 10000 -t 0-7 -- context wait
-	[ "$(given weight)" = 10000 ]
-	[ -z "$(shown priority)" ]
-	[ "$(ranks)" = "[null,10000]" ]
-}
-
-@test "a quota, a priority and a weight together" {
-	start_as_usual --quota 40% --priority 80 --weight 200 -t 0-7 -- context wait
-	grep -qx 'nvtaskset: --quota, --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
-	[ "$(given quota)" = 40ms/100ms ]
-	[ "$(shown priority)" = 80 ]
-	[ "$(shown weight)" = 200 ]
-	nvtaskset -l | grep -qE '^        quota 40ms/100ms, priority 80, weight 200(:|$)'
-	nvtaskset -p --quota max "$PROGRAM"
-	[ "$(given quota)" = max ]
-	[ "$(ranks)" = "[80,200]" ]
-}
-
 @test "live, without a SET and with one: given and changed, each for itself" {
 	start_playing -t 0-7 -- context wait
 	run nvtaskset -p --priority 20 "$PROGRAM"
@@ -167,17 +142,6 @@ ranks() { # [PID]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
 	run nvtaskset -p --priority 80 "$PROGRAM"
 	echo "$output"
-	[ "$status" -eq 0 ]
-	[[ "$output" != *"nvtaskset:"* ]]
-	[ "$(ranks)" = "[80,null]" ]
-}
-
-@test "a group of which a member may be a client of MPS: the same" {
-	start_in_reach_of_mps --group "r$$" -t 0-7 -- context wait
-	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
-		nvtaskset -p --group "r$$" --weight 200
-	[ "$(nvtaskset -p --group "r$$")" = "group r$$'s current TPC mask: ff" ]
-	run nvtaskset -p --group "r$$" --priority 80
 	[ "$status" -eq 0 ]
 	[[ "$output" != *"nvtaskset:"* ]]
 	[ "$(ranks)" = "[80,null]" ]

@@ -129,10 +129,3 @@ with_small_stack() {
 		"${small[@]}" nvtaskset $what
 	done
 }
-
-@test "help and version go to standard output" {
-	run -0 bash -c 'nvtaskset --help 2>/dev/null'
-	[[ "${lines[0]}" == "Usage: nvtaskset"* ]]
-	run -0 bash -c 'nvtaskset -V 2>/dev/null'
-	[[ "$output" == "nvtaskset "[0-9]* ]]
-}

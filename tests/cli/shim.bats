@@ -100,12 +100,6 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	done
 }
 
-@test "without a partition the program has the whole GPU" {
-	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
-	[[ "$output" == *"on TPCs 0-65 ("* ]]
-	[ "${#lines[@]}" -eq 1 ]
-}
-
 @test "the library needs only libc and the driver" {
 	run bash -c "readelf -d $BUILD/lib/libcuda.so.1 | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san"
 	[ "${lines[*]}" = "libnvtaskset-driver.so.1 libc.so.6" ]

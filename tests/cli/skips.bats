@@ -95,3 +95,16 @@ not ok 1 unsteady"* ]]
 		[[ "$output" != *Unsteady* ]]
 	done
 }
+
+@test "tests that look at none run first, beside each other; the others one at a time" {
+	for name in a b; do
+		printf '@test "meets" {\n\ttouch %q\n\tfor _ in $(seq 600); do [ -e %q ] && return; sleep 0.1; done\n\tfalse\n}\n' \
+			"$WORK/$name" "$WORK/$(tr ab ba <<<$name)" >"$WORK/$name.bats"
+	done
+	for name in c d; do
+		printf '@test "is alone" {\n\t[ -e %q ] && mkdir %q\n\tsleep 0.3\n\trmdir %q\n}\n' "$WORK/b" "$WORK/alone" "$WORK/alone" >"$WORK/$name.bats"
+	done
+	run env BUILD="$WORK" BARE_TESTS= JOBS=2 LOOK_AT_NONE="$WORK/a.bats $WORK/b.bats" "$ROOT/tests/all" "$WORK"/{c,a,d,b}.bats 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+}

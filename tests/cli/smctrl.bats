@@ -4,9 +4,7 @@
 
 load helpers
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
+prepare() {
 	SMCTRL=$BUILD/tests/programs/smctrl
 	export LD_LIBRARY_PATH=$BUILD/sim
 }

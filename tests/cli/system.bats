@@ -10,9 +10,7 @@ is_elsewhere() { # pid
 	[ "$(readlink "/proc/$1/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]
 }
 
-eval "common_$(declare -f setup)"
-setup() {
-	common_setup
+prepare() {
 	needs_root
 	needs_namespaces -m
 	setpriv --pdeathsig KILL unshare -m sleep infinity 3>&- &
@@ -50,17 +48,14 @@ state() {
 
 # Starts a program without nvtaskset, and waits until it has a context.
 start_innocent() {
-	empty_output
-	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	wait_for_line waiting
+	start_waiting nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where
 }
 
 @test "every program can be given a partition; after disable, all is as before" {
 	before=$(state)
 	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p" ]
 	start_innocent
-	[ "$(cat "$WORK/output")" = "0-65
+	[ "$(cat "$WORK/output" "$WORK/errors")" = "0-65
 waiting" ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-65" ]
 	nvtaskset -tp 3-5 "$PROGRAM"

@@ -5,7 +5,7 @@
 load helpers
 
 @test "the help fits into 40 lines of 80 columns, and so does each word's" {
-	for words in "" top metrics mps system cdi measure; do
+	for words in "" top curve plan metrics mps system cdi measure; do
 		run -0 nvtaskset $words --help
 		[ "$(wc -l <<<"$output")" -le 40 ]
 		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
@@ -15,7 +15,7 @@ load helpers
 
 @test "every word that the help names has a help of its own" {
 	named=$(nvtaskset --help | sed -n '/^Words/,/^$/s/^ \([a-z]*\) .*/\1/p')
-	[ "$named" = "$(printf '%s\n' top metrics mps system cdi measure)" ]
+	[ "$named" = "$(printf '%s\n' top curve plan metrics mps system cdi measure)" ]
 	for word in $named; do
 		[ "$(nvtaskset "$word" -h)" != "$(nvtaskset -h)" ]
 		[ "$(nvtaskset -v "$word" --help)" = "$(nvtaskset "$word" --help)" ]

@@ -71,24 +71,18 @@ static CUresult get_pci_bus_id(char *text, int length, CUdevice device)
 {
 	char address[PCI_ADDRESS_TEXT];
 
-	(void)device;
 	snprintf(text, (size_t)length, "%s", pci_address_format(gpu->pci, address));
 	return CUDA_SUCCESS;
 }
 
 static CUresult get_attribute(int *value, int attribute, CUfunction function)
 {
-	(void)attribute;
-	(void)function;
 	*value = 0;
 	return CUDA_SUCCESS;
 }
 
 static CUresult get_occupancy(int *blocks, CUfunction function, int threads, size_t dynamic_bytes)
 {
-	(void)function;
-	(void)threads;
-	(void)dynamic_bytes;
 	*blocks = 2;
 	return CUDA_SUCCESS;
 }

@@ -81,7 +81,6 @@ static const struct node_order *order_of(void *data, const struct timestamps_eve
 {
 	static struct node_order order;
 
-	(void)data;
 	order.latest = graph->first;
 	return graph->exec % 2 ? &order : NULL;
 }

@@ -5,11 +5,11 @@
  * This program has the library's part in it, and no nvtaskset is around it.
  */
 #include "../cases.h"
+#include "base/proc.h"
 #include "driver/channels/channels.h"
 #include "driver/channels/kernel_client.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
-#include "support/first_gpu.h"
 #include "support/kernel.h"
 #include "support/timed.h"
 
@@ -186,8 +186,6 @@ static atomic_uint orders;
 
 static void count_orders(unsigned long request, const void *argument)
 {
-	(void)request;
-	(void)argument;
 	atomic_fetch_add(&orders, 1);
 }
 
@@ -277,16 +275,13 @@ TIMED_BY(timed_run_on_simulator, slices_refused)
 /* The program has closed the driver's descriptor, and its number is another file: which nobody asks anything. */
 TIMED_BY(timed_run_on_simulator, descriptor_is_gone)
 {
-	char path[64], target[64];
+	char target[64];
 
 	set_up();
 	assert_done(channels_suspend(&error));
 	assert_done(channels_resume(&error));
 	for (int file = 3; file < 256; file++) {
-		snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-		ssize_t length = readlink(path, target, sizeof target - 1);
-
-		target[length > 0 ? length : 0] = '\0';
+		proc_read_link(target, sizeof target, "/proc/self/fd/%d", file);
 		if (strstr(target, "nvidiactl"))
 			dup2(open("/dev/null", O_RDWR | O_CLOEXEC), file);
 	}
@@ -346,7 +341,6 @@ int fstat(int file, struct stat *status)
 
 static void *learn(void *unused)
 {
-	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	kernel_client_provoke();
 	return NULL;

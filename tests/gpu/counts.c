@@ -3,8 +3,8 @@
  * numbers are equal, however it was launched.
  */
 #include "../cases.h"
+#include "base/proc.h"
 #include "state/kernels/counts_read.h"
-#include "support/child.h"
 #include "support/graph.h"
 #include "support/green.h"
 #include "support/subscriber.h"
@@ -50,10 +50,9 @@ static void launch(unsigned int kernels)
 
 static bool is_area(int file)
 {
-	char path[32], link[64] = "";
+	char link[64];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	return readlink(path, link, sizeof link - 1) > 0 && strstr(link, "nvtaskset-counts");
+	return proc_read_link(link, sizeof link, "/proc/self/fd/%d", file) && strstr(link, "nvtaskset-counts");
 }
 
 static unsigned int count_areas(void)
@@ -105,7 +104,6 @@ static void make_one_while_another_ends(int domain, int id, const uint64_t *word
 	static bool is_inside;
 	CUcontext context;
 
-	(void)words;
 	if (domain == RESOURCES && id == CONTEXT_DESTROY_STARTING && !is_inside) {
 		is_inside = true;
 		gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
@@ -146,22 +144,6 @@ TEST_IN_CHILD(a_kernel_fails)
 	struct counts_of_gpu counts = now();
 
 	assert_each(counts.launched - before_it.launched, 1, counts.ended, before_it.ended);
-}
-
-static void count_in_child(void)
-{
-	open_in_child();
-	launch(10);
-	struct counts_of_gpu counts = at_rest();
-
-	assert_int_equal(counts.launched, 10);
-	assert_true(counts.ended == 10 || gaps == 1 << COUNTS_NO_SLOTS);
-}
-
-TEST(child_of_a_fork)
-{
-	child_passes(count_in_child);
-	child_passes(count_in_child);
 }
 
 /* The program closes what it did not open, after it has made a context. Kernels go on counting where nobody sees it. */
@@ -207,7 +189,6 @@ TEST_WITH(graph_set_up, NULL, refused_by_the_driver)
 
 static void *launch_in_a_stream(void *data)
 {
-	(void)data;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	CUstream stream = gpu_new_stream();
 

@@ -23,10 +23,6 @@ TEST_WITH(no_fixture, NULL, table)
 
 static void ignore(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
-	(void)domain;
-	(void)id;
-	(void)parameters;
 }
 
 TEST_WITH(no_fixture, NULL, there_is_one_slot)

@@ -21,7 +21,6 @@ static atomic_bool may_go;
 
 static void stay_inside(int number)
 {
-	(void)number;
 	inside = true;
 	while (!may_go)
 		clock_pause_us(100);
@@ -29,7 +28,6 @@ static void stay_inside(int number)
 
 static void stay(void *user, int domain, int id, const void *parameters)
 {
-	(void)user, (void)domain, (void)parameters;
 	stay_inside(id);
 }
 
@@ -109,7 +107,6 @@ static void check_refresh(void)
 
 static void *launch(void *argument)
 {
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_check(cuGraphLaunch(exec, NULL));
 	return NULL;
@@ -137,7 +134,6 @@ static bool passed_inside;
 
 static void fork_once(int number)
 {
-	(void)number;
 	if (!inside)
 		passed_inside = fork_and_destroy();
 	inside = true;

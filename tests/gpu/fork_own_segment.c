@@ -39,23 +39,6 @@ static void check_launch(const struct tpcset *expected)
 	gpu_close(&gpu);
 }
 
-static void change_own(void)
-{
-	struct tpcset own = gpu_range(1, 1);
-
-	set_partition(&own);
-	check_launch(&own);
-}
-
-TEST(child_changes_its_own)
-{
-	struct tpcset set = gpu_range(4, 6);
-
-	set_partition(&set);
-	child_passes(change_own);
-	check_partition(&set);
-}
-
 /* Pipes. */
 static int child_is_ready[2];
 static int parent_has_changed[2];
@@ -177,6 +160,7 @@ TEST(numbers_are_of_one_segment)
 	gpu_assert_runs_in(&gpu, NULL, &set);
 	parents_number = revision_number();
 	child_passes(change_own_to_the_same_number);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 	gpu_close(&gpu);
 }
 

@@ -18,10 +18,6 @@
 #include "support/subscriber.h"
 #include "support/timed.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/prctl.h>
-
 #define HIGH 80
 #define LOW 20
 
@@ -37,6 +33,7 @@ static struct {
 	atomic_bool is_in_flight;
 	atomic_bool has_gap;     /* it does not know when it is idle */
 	atomic_bool works;       /* the real one */
+	atomic_bool rests;       /* another one is there */
 	struct pci_address pci;
 } *shared;
 
@@ -87,6 +84,33 @@ static _Noreturn void be_higher(void)
 	}
 }
 
+/* One that never wants to run. */
+static _Noreturn void rest(uint32_t priority, bool borrows)
+{
+	struct peer_process peer;
+
+	peer_begin(&peer, shared->pci);
+	peer.claim.is_client = true;
+	peer.claim.priority = priority;
+	peer.claim.is_borrower = borrows;
+	if (borrows)
+		peer.claim.tpcs = (struct tpcset){{NOT_USED}};
+	peer_claim(&peer);
+	atomic_store(&shared->rests, true);
+	for (;;)
+		pause();
+}
+
+static void be_another_higher_at_rest(void)
+{
+	rest(HIGH, false);
+}
+
+static void be_another_borrower_at_rest(void)
+{
+	rest(SEGMENT_PRIORITY_USUAL, true);
+}
+
 static int set_up(void **state)
 {
 	if (client_set_up(state) < 0)
@@ -118,11 +142,6 @@ static void want_nothing(void)
 }
 
 /* --- the lower one, which is the test's child ----------------------------------------------------------------------- */
-
-static struct tpcset range(unsigned int first, unsigned int last)
-{
-	return gpu_range(first, last);
-}
 
 static void be_client(unsigned int priority, void (*open)(void))
 {
@@ -168,6 +187,15 @@ static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tp
 	}
 }
 
+/* It has TPCs 0 to 7, and the higher one wants half of them. */
+static void step_aside(void)
+{
+	be_lower(timed_open_gpu);
+	have(gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+}
+
 static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
 {
 	gpu_assert_runs_in(where, NULL, &set);
@@ -205,20 +233,20 @@ static void assert_partition_is(struct tpcset set)
 TIMED(aside_and_back)
 {
 	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	have(gpu_range(0, 7));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	/* Its partition is the same. */
-	assert_partition_is(range(0, 7));
-	want(range(0, 0));
-	assert_comes_to_run_in(&gpu, range(1, 7));
+	assert_partition_is(gpu_range(0, 7));
+	want(gpu_range(0, 0));
+	assert_comes_to_run_in(&gpu, gpu_range(1, 7));
 	want_nothing();
-	assert_comes_to_run_in(&gpu, range(0, 7));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
 	/* Who shares no TPC with it is not in its way. */
-	want(range(8, 20));
+	want(gpu_range(8, 20));
 	timed_sleep_ms(50);
-	assert_runs_in(&gpu, range(0, 7));
+	assert_runs_in(&gpu, gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
@@ -237,18 +265,15 @@ TIMED(behind_a_fill)
 {
 	CUdeviceptr memory;
 
-	be_lower(timed_open_gpu);
+	step_aside();
 	gpu_check(cuMemAlloc_v2(&memory, 1 << 20));
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
 	for (int i = 0; i < 3; i++) {
 		launch_blocks(BLOCKS, NULL);
-		have(range(0, 7));
+		have(gpu_range(0, 7));
 		gpu_check(cuMemsetD32_v2(memory, 1, 1 << 18));
 		launch_blocks(BLOCKS, NULL);
 		gpu_check(cuCtxSynchronize());
-		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = range(0, 3);
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = gpu_range(0, 3);
 
 		assert_true(tpcset_is_subset(&ran, &left));
 	}
@@ -262,6 +287,29 @@ static void assert_comes_to_be_held(void (*launch)(void))
 
 	timed_until (timed_look().aside_us >= held + 50000)
 		launch();
+}
+
+static void launch_alone(void)
+{
+	gpu_run(&gpu);
+}
+
+/* Two of a higher priority have all of its TPCs, and only one of them works: they are not its own then. */
+TIMED(one_of_two_rests)
+{
+	be_lower(timed_open_gpu);
+	have(gpu_range(4, 7));
+	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	struct child another = child_start(be_another_higher_at_rest);
+
+	timed_until (atomic_load(&shared->rests))
+		;
+	want(gpu_range(4, 11));
+	assert_comes_to_be_held(launch_alone);
+	want_nothing();
+	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	kill(another.pid, SIGKILL);
+	child_wait(&another);
 }
 
 static bool is_held_in_a_while(void (*launch)(void))
@@ -280,37 +328,6 @@ static void assert_is_held_no_more(void (*launch)(void))
 {
 	timed_until (!is_held_in_a_while(launch))
 		;
-}
-
-static void be_higher_program(void)
-{
-	be_client(HIGH, timed_open_gpu);
-	have(range(4, 11));
-	for (;;) {
-		if (atomic_load(&shared->works))
-			timed_launch(2);
-		gpu_check(cuCtxSynchronize());
-		timed_sleep_ms(1);
-	}
-}
-
-TIMED(program)
-{
-	struct child program = child_start(be_higher_program);
-
-	be_client(LOW, timed_open_gpu);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	atomic_store(&shared->works, false);
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	kill(program.pid, SIGKILL);
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	child_wait(&program);
-	assert_nothing_is_said();
 }
 
 /* --- blocks that must run at once ----------------------------------------------------------------------------------- */
@@ -337,13 +354,13 @@ static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 
 static void run_in_half(void)
 {
-	assert_runs_in(&gpu, range(0, 3));
-	assert_cooperative_runs_in(4, range(0, 3));
+	assert_runs_in(&gpu, gpu_range(0, 3));
+	assert_cooperative_runs_in(4, gpu_range(0, 3));
 }
 
 static void run_cooperatively_in_all(void)
 {
-	assert_cooperative_runs_in(8, range(0, 7));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
 }
 
 static void run_cooperatively_in_more(void)
@@ -355,17 +372,14 @@ static void run_cooperatively_in_more(void)
 
 TIMED(cooperative)
 {
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	step_aside();
 	/* Who steps aside waits for nobody; who cannot does. */
 	assert_is_held_no_more(run_in_half);
 	assert_comes_to_be_held(run_cooperatively_in_all);
 	/* It has all of the partition. */
-	assert_cooperative_runs_in(8, range(0, 7));
-	assert_cooperative_runs_in(4, range(0, 3));
-	assert_runs_in(&gpu, range(0, 3));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
+	assert_cooperative_runs_in(4, gpu_range(0, 3));
+	assert_runs_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 	/* And what the partition cannot hold is widened, as ever. */
 	run_cooperatively_in_more();
@@ -375,10 +389,7 @@ TIMED(cooperative)
 /* What the partition can never hold waits for nobody. */
 TIMED(too_large)
 {
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	step_aside();
 	assert_is_held_no_more(run_cooperatively_in_more);
 	assert_true(reason(SEGMENT_WIDENED) > 0);
 }
@@ -386,16 +397,12 @@ TIMED(too_large)
 /* Behind so much work, one that needs all has to wait for too long, and may go all the same: no other one does with it. */
 TIMED(behind_one_that_may_go)
 {
-	struct tpcset left = range(0, 3);
-	CUdeviceptr output;
-	CUstream stream;
+	struct tpcset left = gpu_range(0, 3);
 
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, left);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	output = gpu_new_output(&gpu);
+	step_aside();
+	CUdeviceptr output = gpu_new_output(&gpu);
+	CUstream stream = gpu_new_stream();
+
 	for (int i = 0; i < 3; i++) {
 		timed_launch(200);
 		gpu_check(gpu_launch_cooperative(&gpu, room_on(8)));
@@ -422,14 +429,10 @@ static void *launch_beside(void *unused)
 /* The launches of another thread go all the time; one that waits does in the end. */
 TIMED(cooperative_beside_others)
 {
-	pthread_t thread;
+	step_aside();
+	pthread_t thread = thread_start(launch_beside, NULL);
 
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	assert_int_equal(pthread_create(&thread, NULL, launch_beside, NULL), 0);
-	assert_cooperative_runs_in(8, range(0, 7));
+	assert_cooperative_runs_in(8, gpu_range(0, 7));
 	atomic_store(&has_ended, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
@@ -463,14 +466,14 @@ TIMED(clusters)
 TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 {
 	be_lower(timed_open_gpu);
-	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
+	struct tpcset all = gpu_all(&gpu), theirs = gpu_range(3, 5);
 
 	want(theirs);
 	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
 	setenv("SIM_FAULTS", "bad-qmd", 1);
 	assert_runs_in(&gpu, all);
 	assert_nothing_is_said();
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	gpu_run(&gpu);
 	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
 }
@@ -491,29 +494,29 @@ static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 TIMED(graphs)
 {
 	be_lower(open_for_graphs);
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
 
-	assert_graph_comes_to_run_in(exec, range(0, 7));
-	want(range(4, 11));
-	assert_graph_comes_to_run_in(exec, range(0, 3));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
+	want(gpu_range(4, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 	want_nothing();
-	assert_graph_comes_to_run_in(exec, range(0, 7));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
 /* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
 TIMED(uploaded_graph)
 {
-	struct tpcset left = range(0, 3);
+	struct tpcset left = gpu_range(0, 3);
 
 	be_lower(open_for_graphs);
-	have(range(0, 7));
+	have(gpu_range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
 	CUDA_KERNEL_NODE_PARAMS changed = graph_parameters(0);
 
-	assert_graph_comes_to_run_in(exec, range(0, 7));
-	want(range(4, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
+	want(gpu_range(4, 11));
 	assert_graph_comes_to_run_in(exec, left);
 	changed.blockDimX /= 2;
 	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &changed));
@@ -534,11 +537,11 @@ static void be_borrower_for(uint32_t us, void (*open)(void))
 		timed_leave_out("under MPS, SM ids say nothing of TPCs");
 	open();
 	revision.lending.borrow = gpu_all(&gpu);
-	have(range(0, 3));
+	have(gpu_range(0, 3));
 	timed_give(&revision);
 	gpu_launch_empty(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
-	atomic_store(&shared->lent, range(4, 11).words[0]);
+	atomic_store(&shared->lent, gpu_range(4, 11).words[0]);
 	atomic_store(&shared->lend_us, us);
 	shared->pci = gpu.topology->pci;
 	atomic_store(&shared->speaks, true);
@@ -551,14 +554,14 @@ static void be_borrower(void)
 
 static void assert_borrows(void)
 {
-	assert_comes_to_run_in(&gpu, range(0, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 11));
 }
 
 /* Of twenty launches in a row, none does. */
 static void assert_borrows_nothing(void)
 {
 	for (int i = 0; i < 20; i++) {
-		assert_runs_in(&gpu, range(0, 3));
+		assert_runs_in(&gpu, gpu_range(0, 3));
 		timed_sleep_ms(2);
 	}
 }
@@ -568,35 +571,35 @@ TIMED(borrowed_and_given_back)
 	be_borrower();
 	assert_borrows();
 	for (int i = 0; i < 3; i++) {
-		want(range(4, 11));
-		assert_comes_to_run_in(&gpu, range(0, 3));
+		want(gpu_range(4, 11));
+		assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 		want_nothing();
 		assert_borrows();
 	}
 	/* Nobody lends any more. */
 	atomic_store(&shared->lend_us, 0);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 	atomic_store(&shared->lend_us, LIMIT_US);
 	assert_borrows();
 	/* What it may borrow is another set. */
-	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = range(8, 9)}});
+	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = gpu_range(8, 9)}});
 	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
 	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
 /* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
 static void assert_leaves_at_once(void)
 {
-	struct tpcset narrow = range(0, 3);
+	struct tpcset narrow = gpu_range(0, 3);
 
 	for (int i = 0; i < 20; i++) {
 		assert_borrows();
 		for (int more = 0; more < 3; more++)
 			gpu_run(&gpu);
-		want(range(4, 11));
+		want(gpu_range(4, 11));
 		while (!atomic_load(&shared->is_in_flight))
 			timed_sleep_ms(1);
 		gpu_assert_runs_in(&gpu, NULL, &narrow);
@@ -636,26 +639,53 @@ TIMED(too_long)
 	assert_borrows();
 }
 
-static bool has_borrowed(void)
+static uint64_t borrowed_tpc_us(void)
 {
 	struct segment segment = gpu_own_segment();
-	bool has = segment_read_borrowed(&segment).tpc_us > 0;
+	uint64_t tpc_us = segment_read_borrowed(&segment).tpc_us;
 
 	segment_close(&segment);
-	return has;
+	return tpc_us;
+}
+
+static bool has_borrowed(void)
+{
+	return borrowed_tpc_us() > 0;
+}
+
+/* One that is too long is tried now and then. */
+static bool most_of_ten_borrow(void)
+{
+	uint64_t before_them = borrowed_tpc_us();
+
+	for (int i = 0; i < 10; i++) {
+		timed_launch_into(NULL, 1, 120000000);
+		gpu_check(cuCtxSynchronize());
+	}
+	timed_sleep_ms(20); /* our thread adds what it sees */
+	return borrowed_tpc_us() - before_them >= UINT64_C(6) * 60000 * 8;
+}
+
+/* A launch of some 60 ms is too long for half of LIMIT; and all of it is this process's while the other borrower rests. */
+TIMED(another_borrower_rests)
+{
+	struct child another;
+
+	be_borrower();
+	another = child_start(be_another_borrower_at_rest);
+	timed_until (atomic_load(&shared->rests))
+		;
+	timed_sleep_ms(50);
+	timed_until (most_of_ten_borrow())
+		;
+	kill(another.pid, SIGKILL);
+	child_wait(&another);
 }
 
 #define PIPELINE 20
 
 /* Of some 8 ms each: all together more than LIMIT, and one much less, also where a busy machine sees its end late. */
-static void launch_for_pipeline(unsigned int kernels)
-{
-	uint64_t cycles = 16000000;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	for (unsigned int i = 0; i < kernels; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-}
+#define PIPELINE_CYCLES 16000000
 
 /* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */
 TIMED(a_full_pipeline)
@@ -665,16 +695,16 @@ TIMED(a_full_pipeline)
 	if (SANITIZED)
 		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
 	be_borrower_for(90000, timed_open_gpu);
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	for (int i = 0; i < PIPELINE; i++)
 		gpu_check(cuEventCreate(&ends[i], 0));
-	launch_for_pipeline(PIPELINE);
+	timed_launch_into(NULL, PIPELINE, PIPELINE_CYCLES);
 	want_nothing();
 	int i = 0;
 
 	timed_until (has_borrowed()) {
-		launch_for_pipeline(1);
+		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
 		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
 		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
 	}
@@ -685,7 +715,7 @@ TIMED(a_lender_without_exact_ends)
 	be_borrower();
 	assert_borrows();
 	atomic_store(&shared->has_gap, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -698,26 +728,24 @@ TIMED(a_borrower_without_exact_ends)
 	segment = gpu_own_segment();
 	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
 	segment_close(&segment);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
 static void return_at_once(void *unused)
 {
-	(void)unused;
 }
 
 /* Behind its host, the first one runs in the own part, whatever is lent. */
 TIMED(behind_the_host)
 {
-	CUstream stream;
-
 	be_borrower();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	if (!cuLaunchHostFunc)
 		timed_leave_out("this driver has no calls of the host");
 	for (int i = 0; i < 3; i++) {
-		struct tpcset all = range(0, 11), narrow = range(0, 3), ran = {{0}};
+		struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
 
 		timed_until (tpcset_equal(&ran, &all))
 			ran = gpu_where(&gpu, stream);
@@ -730,12 +758,12 @@ TIMED(behind_the_host)
 TIMED(captured_is_not_measured)
 {
 	bool has_borrowed = false;
-	CUstream stream;
 	CUgraph graph;
 
 	be_borrower();
 	assert_borrows();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	for (int i = 0; i < 7; i++) {
 		gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 		launch_blocks(BLOCKS, stream);
@@ -749,32 +777,11 @@ TIMED(captured_is_not_measured)
 	for (int i = 0; i < 10 && !has_borrowed; i++) {
 		launch_blocks(BLOCKS, stream);
 		gpu_check(cuStreamSynchronize(stream));
-		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = range(0, 3);
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = gpu_range(0, 3);
 
 		has_borrowed = !tpcset_is_subset(&ran, &narrow);
 	}
 	assert_true(has_borrowed);
-}
-
-#define STREAMS 66 /* more than are told apart */
-
-/* Each is taken for one that waits until what comes behind it has ended. */
-TIMED(behind_the_host_in_many_streams)
-{
-	struct tpcset narrow = range(0, 3);
-	CUstream streams[STREAMS];
-
-	be_borrower();
-	if (!cuLaunchHostFunc)
-		timed_leave_out("this driver has no calls of the host");
-	assert_borrows();
-	for (int i = 0; i < STREAMS; i++) {
-		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
-		gpu_check(cuLaunchHostFunc(streams[i], return_at_once, NULL));
-	}
-	gpu_check(cuCtxSynchronize());
-	gpu_assert_runs_in(&gpu, streams[0], &narrow);
-	gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
 }
 
 TIMED(cooperative_never_borrows)
@@ -782,22 +789,12 @@ TIMED(cooperative_never_borrows)
 	be_borrower();
 	assert_borrows();
 	for (int i = 0; i < 20; i++)
-		assert_cooperative_runs_in(4, range(0, 3));
+		assert_cooperative_runs_in(4, gpu_range(0, 3));
 	assert_borrows();
 	/* What its partition cannot hold is widened, and nothing is borrowed for it. */
 	assert_int_equal(reason(SEGMENT_WIDENED), 0);
 	run_cooperative(8);
 	assert_int_equal(reason(SEGMENT_WIDENED), 1);
-}
-
-/* Nor where there is no window. */
-TIMED(cooperative_never_borrows_at_any_time)
-{
-	borrow_at_any_time();
-	for (int i = 0; i < 20; i++) {
-		assert_borrows();
-		assert_cooperative_runs_in(4, range(0, 3));
-	}
 }
 
 TIMED(graphs_borrow)
@@ -806,12 +803,12 @@ TIMED(graphs_borrow)
 	CUgraphExec exec = graph_instantiate(graph_make());
 
 	for (int i = 0; i < 2; i++) {
-		assert_graph_comes_to_run_in(exec, range(0, 11));
-		want(range(4, 11));
-		assert_graph_comes_to_run_in(exec, range(0, 3));
+		assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
+		want(gpu_range(4, 11));
+		assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 		want_nothing();
 	}
-	assert_graph_comes_to_run_in(exec, range(0, 11));
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
 	assert_nothing_is_said();
 }
 
@@ -835,7 +832,7 @@ static void be_lender_program(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	gpu_load_driver();
 	timed_open_gpu();
-	have(range(4, 11));
+	have(gpu_range(4, 11));
 	timed_give(&revision);
 	for (;;) {
 		if (atomic_load(&shared->works)) {
@@ -859,11 +856,11 @@ TIMED(lender_program)
 	atomic_store(&shared->lend_us, 0);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	atomic_store(&shared->works, false);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	kill(program.pid, SIGSTOP);
 	assert_borrows_nothing();
 	atomic_store(&shared->works, false);
@@ -871,16 +868,12 @@ TIMED(lender_program)
 	assert_borrows();
 	kill(program.pid, SIGKILL);
 	child_wait(&program);
-	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
 static void cancel_in_call(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
-	(void)domain;
-	(void)id;
-	(void)parameters;
 	pthread_cancel(pthread_self());
 	pthread_testcancel();
 }
@@ -896,7 +889,6 @@ static void *launch_once(void *unused)
 /* In the middle of its call: it is in nobody's way then. */
 TIMED(cancelled)
 {
-	pthread_t thread;
 	uint32_t tool;
 
 	if (SANITIZED)
@@ -905,23 +897,9 @@ TIMED(cancelled)
 	assert_borrows();
 	gpu_check(tool_subscribe_with_name(&tool, cancel_in_call, NULL, "test"));
 	gpu_check(tool_enable_domain(1, tool, API));
-	assert_int_equal(pthread_create(&thread, NULL, launch_once, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_join(thread_start(launch_once, NULL), NULL), 0);
 	gpu_check(tool_unsubscribe(tool));
 	gpu_check(cuCtxSynchronize());
-	assert_borrows();
-}
-
-/* The child of a fork has what its parent has, and no thread; its parent goes on. */
-TIMED(fork_of_a_borrower)
-{
-	be_borrower();
-	assert_borrows();
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(timed_has_thread() ? 1 : 0);
-	assert_ends_well(child);
 	assert_borrows();
 }
 
@@ -983,11 +961,11 @@ TIMED(changes)
 	void *strays;
 
 	be_lower(open_for_graphs);
-	partition = range(0, 7);
+	partition = gpu_range(0, 7);
 	have(partition);
 	assert_comes_to_run_in(&gpu, partition);
 	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
+		threads[i] = thread_start(launch_all_the_time, (void *)i);
 	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
 		want((struct tpcset){{(uint64_t)rand_r(&seed) % 0x10000 & (uint64_t)rand_r(&seed)}});
 	atomic_store(&has_ended, true);
@@ -1000,8 +978,4 @@ TIMED(changes)
 	assert_nothing_is_said();
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, set_up, tear_down);
-}
+RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

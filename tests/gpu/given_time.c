@@ -2,7 +2,7 @@
  * What a program keeps that was given a quota, a priority or a weight: its profiler, its scheduling, its speed where nobody is in
  * its way; and what it was given, whatever its contexts do.
  *
- * Each case is a process of its own. What is marked is not true yet.
+ * Each case is a process of its own.
  */
 #include "../alone.h"
 #include "../cases.h"
@@ -11,14 +11,9 @@
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
-#include "support/first_gpu.h"
 #include "support/kernel.h"
 #include "support/subscriber.h"
 #include "support/timed.h"
-
-#include <sched.h>
-#include <stdatomic.h>
-#include <sys/prctl.h>
 
 static const struct segment_revision plenty = {.quota = {.run_us = 9900000, .period_us = 10000000}};
 static const struct segment_revision quarter = {.quota = {.run_us = 5000, .period_us = 20000}};
@@ -120,7 +115,6 @@ TIMED(an_idle_program)
  * from bit 336 on, and the first one enables it. */
 static void take_slot_1(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
 		((uint32_t *)(uintptr_t)((const uint64_t *)parameters)[4])[336 / 32] &= ~(1u << 336 % 32);
 }
@@ -163,17 +157,13 @@ TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_besid
 /* Nobody else is there: 60 launches behind a kernel that does not end for long. */
 TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_queue_where_nobody_is_higher)
 {
-	uint64_t cycles = UINT64_C(60000000000), none = 0;
-	void *first[] = {&gpu.output, &cycles}, *rest[] = {&gpu.output, &none};
-
 	timed_open_gpu();
 	timed_give(&of_priority);
 	gpu_launch_empty(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	gpu_check(cuCtxSynchronize());
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, first, NULL));
-	for (int i = 0; i < 60; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, rest, NULL));
+	timed_launch_into(NULL, 1, UINT64_C(60000000000));
+	timed_launch_into(NULL, 60, 0);
 	assert_each(timed_look().bounded, 0, timed_look().held, 0);
 	_exit(0);
 }
@@ -290,8 +280,4 @@ TEST(a_gap_in_the_counts)
 	assert_true(says(&of_high, "no rank") || says(&of_low, "was suspended"));
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, NULL, NULL);
-}
+RUN_TESTS_ALONE(NULL, NULL, NULL, NULL)

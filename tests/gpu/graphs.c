@@ -1,25 +1,8 @@
-/*
- * Instances of CUDA graphs follow a changed partition at their next launch (facts.md, "CUDA graphs"), even if the
- * graph that they were made from has been destroyed. So do nodes in child graphs. Disabled nodes stay disabled.
- */
+/* Instances of CUDA graphs: what their launches count, and that nothing of them is left when they are destroyed. */
 #include "../cases.h"
 #include "support/graph.h"
 
 #include <malloc.h>
-
-TEST(follows_a_change)
-{
-	CUgraph graph = graph_make();
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_assert_follows(exec, NODES, &before);
-	for (unsigned int i = 0; i < 5; i++) {
-		graph_assert_follows(exec, NODES, &after);
-		graph_assert_follows(exec, NODES, &before);
-		graph_assert_ran(exec, NODES, &before);
-	}
-	graph_end(exec, graph);
-}
 
 /* The counters count what the man page says. */
 TEST(replays_are_no_uploads)

@@ -142,7 +142,6 @@ static bool change_at_next_upload;
 /* A subscriber's callback for an upload comes after the library's. */
 static void change_once(int domain, int id, const uint64_t *words)
 {
-	(void)words;
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD && change_at_next_upload) {
 		change_at_next_upload = false;
 		graph_change(&after);

@@ -9,12 +9,8 @@
 #include "../sanitized.h"
 #include "base/proc.h"
 #include "support/client.h"
-#include "support/first_gpu.h"
 #include "support/subscriber.h"
 #include "support/timed.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define LITTLE {.run_us = 1000, .period_us = 10000000}
 #define SOME {.run_us = 5000, .period_us = 100000}
@@ -43,10 +39,7 @@ static void wait_until_used(uint64_t us)
 /* By a kernel of some 15 ms: long beside what a period is counted in (state/group/budget.h). */
 static void use(uint64_t us)
 {
-	uint64_t cycles = 30000000;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	timed_launch_into(NULL, 1, 30000000);
 	gpu_check(cuCtxSynchronize());
 	wait_until_used(us);
 }
@@ -112,7 +105,7 @@ static void hold(void (*launches)(void))
 	launcher.launches = launches;
 	launcher.id = 0;
 	launcher.has_launched = false;
-	assert_int_equal(pthread_create(&launcher.thread, NULL, launch, NULL), 0);
+	launcher.thread = thread_start(launch, NULL);
 	wait_until_held();
 }
 
@@ -174,18 +167,15 @@ TIMED(goes_on)
 /* A kernel may wait for the next one: there is something left of the quota, so that one goes before this one has ended. */
 TIMED(one_in_flight_that_does_not_end)
 {
-	uint64_t cycles = UINT64_C(8000000000), none = 0; /* some 4 s */
-	void *of_long[] = {&gpu.output, &cycles}, *of_short[] = {&gpu.output, &none};
-	CUstream streams[2];
 	CUevent end;
 
 	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
-	for (int i = 0; i < 2; i++)
-		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	gpu_check(cuEventCreate(&end, 0));
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, streams[0], of_long, NULL));
-	gpu_check(cuEventRecord(end, streams[0]));
-	gpu_check(cuLaunchKernel(gpu.where, 2, 1, 1, 32, 1, 1, 0, streams[1], of_short, NULL));
+	timed_launch_into(stream, 1, UINT64_C(8000000000)); /* some 4 s */
+	gpu_check(cuEventRecord(end, stream));
+	timed_launch_into(gpu_new_stream(), 1, 0);
 	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
 	gpu_check(cuCtxSynchronize());
 }
@@ -222,12 +212,12 @@ TIMED(nonsense)
 TIMED(other_calls)
 {
 	CUdeviceptr memory;
-	CUstream stream;
 
 	hold_with_little();
 	gpu_check(cuMemAlloc_v2(&memory, 4096));
 	gpu_check(cuMemsetD32_v2(memory, 1, 1024));
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	gpu_check(cuStreamSynchronize(stream));
 	gpu_check(cuStreamDestroy_v2(stream));
 	gpu_check(cuMemFree_v2(memory));
@@ -249,14 +239,12 @@ static atomic_bool is_handled;
 
 static void note_signal(int number)
 {
-	(void)number;
 	atomic_store(&is_handled, true);
 }
 
 /* Not what a program should do. */
 static void launch_on_signal(int number)
 {
-	(void)number;
 	timed_launch(1); /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 	atomic_store(&is_handled, true);
 }
@@ -299,31 +287,22 @@ static void hear(void *user, int domain, int id, const void *parameters)
 {
 	bool is_end = ((const uint64_t *)parameters)[10] >> 32 != 0;
 
-	(void)user;
 	if (domain == API)
 		atomic_fetch_add(id != CALL_LAUNCH ? &heard.others : is_end ? &heard.ends : &heard.begins, 1);
-}
-
-static void launch_into(CUstream stream)
-{
-	uint64_t cycles = 3000000;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
 }
 
 /* The first launch of a kernel: we ask for its name. And one that has to wait: we ask whether it is captured. */
 TIMED(heard)
 {
-	CUstream stream;
 	uint32_t tool;
 
 	be_client((struct segment_quota)SOME);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	gpu_check(tool_subscribe_with_name(&tool, hear, NULL, "test"));
 	gpu_check(tool_enable_domain(1, tool, API));
 	for (unsigned int i = 0; i < TURNS; i++)
-		launch_into(stream);
+		timed_launch_into(stream, 1, 3000000);
 	gpu_check(tool_unsubscribe(tool));
 	assert_int_equal(atomic_load(&heard.begins), TURNS);
 	assert_int_equal(atomic_load(&heard.ends), TURNS);
@@ -333,9 +312,6 @@ TIMED(heard)
 
 static void launch_in_callback(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
-	(void)id;
-	(void)parameters;
 	if (domain == RESOURCES && !atomic_exchange(&is_handled, true))
 		timed_launch(1);
 }
@@ -416,11 +392,10 @@ TIMED(fork)
 static CUgraphExec capture(unsigned int kernels, uint64_t cycles, CUdeviceptr output)
 {
 	void *parameters[] = {&output, &cycles};
+	CUstream stream = gpu_new_stream();
 	CUgraphExec exec;
-	CUstream stream;
 	CUgraph graph;
 
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	for (unsigned int i = 0; i < kernels; i++)
 		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
@@ -506,12 +481,11 @@ static void *launch_again_and_again(void *unused)
 	uint64_t cycles = 0;
 	CUdeviceptr output;
 	void *parameters[] = {&output, &cycles};
-	CUstream stream;
 
-	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_check(cuMemAlloc_v2(&output, 4096));
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	while (!atomic_load(&is_over)) {
 		CUgraphExec exec = capture(2, 0, output);
 
@@ -538,7 +512,7 @@ TIMED(changes)
 
 	timed_open_gpu();
 	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_again_and_again, NULL), 0);
+		threads[i] = thread_start(launch_again_and_again, NULL);
 	for (unsigned int i = 0; i < EDITS; i++) {
 		timed_give(&rules[i % COUNT_OF(rules)]);
 		timed_sleep_ms(i % 7);
@@ -549,8 +523,4 @@ TIMED(changes)
 	gpu_check(cuCtxSynchronize());
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, client_set_up, client_tear_down);
-}
+RUN_TESTS_ALONE(NULL, NULL, client_set_up, client_tear_down)

@@ -10,12 +10,8 @@
 #include "state/board/board.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
-#include "support/first_gpu.h"
 #include "support/pair.h"
 #include "support/timed.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define HIGH 80
 #define LOW 20
@@ -77,7 +73,7 @@ static void be_low_with_threads(void)
 
 	be_client(1, LOW);
 	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, work_with_lock, &launches[i]), 0);
+		threads[i] = thread_start(work_with_lock, &launches[i]);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		assert_true(atomic_load(&launches[i]) > 0);
@@ -236,28 +232,4 @@ TEST(stopped)
 	pair_finish_both();
 }
 
-TEST(lower_one_stopped)
-{
-	run_low_beside_high(be_low);
-	kill(pair_children[1].pid, SIGSTOP);
-	pair_wait_for_done(0, 100);
-	kill(pair_children[1].pid, SIGCONT);
-	pair_wait_for_aside(1, 200000);
-	pair_finish_both();
-}
-
-/* In the middle of a hold. */
-TEST(lower_one_killed)
-{
-	run_low_beside_high(be_low);
-	kill(pair_children[1].pid, SIGKILL);
-	pair_wait_for(1);
-	pair_wait_for_done(0, 100);
-	pair_finish(0);
-}
-
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, set_up, tear_down);
-}
+RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

@@ -2,32 +2,6 @@
 #include "../cases.h"
 #include "support/first_gpu.h"
 
-/* A launch keeps the partition that was in force when it was made. */
-TEST(launches_in_flight_keep_theirs)
-{
-	enum { COUNT = 8 };
-	CUdeviceptr outputs[COUNT];
-	CUstream streams[COUNT];
-
-	for (unsigned int i = 0; i < COUNT; i++) {
-		streams[i] = gpu_new_stream();
-		outputs[i] = gpu_new_output(&gpu);
-	}
-	for (unsigned int i = 0; i < COUNT; i++) {
-		struct tpcset set = gpu_range(2 * i, 2 * i + 1);
-
-		gpu_set_partition(&gpu, &set);
-		gpu_launch_where(&gpu, streams[i], outputs[i]);
-	}
-	gpu_check(cuCtxSynchronize());
-	for (unsigned int i = 0; i < COUNT; i++) {
-		struct tpcset set = gpu_range(2 * i, 2 * i + 1);
-		gpu_assert_ran(gpu_read_tpcs(&gpu, outputs[i], GPU_BLOCKS(&gpu)), &set);
-		gpu_check(cuMemFree_v2(outputs[i]));
-		gpu_check(cuStreamDestroy_v2(streams[i]));
-	}
-}
-
 /* --- editors that write wrong sets ------------------------------------------------------------------------ */
 
 /* This set must change nothing: launches stay inside the former partition, and it is counted. */

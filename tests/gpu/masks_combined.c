@@ -5,8 +5,6 @@
 #include "../cases.h"
 #include "support/green.h"
 
-/* --- green contexts ---------------------------------------------------------------------------------------- */
-
 TEST_WITH(NULL, green_leave, green_alone)
 {
 	green_enter();
@@ -54,39 +52,6 @@ TEST_WITH(NULL, green_leave, green_outside_partition)
 		gpu_assert_runs_in(&green.inside, NULL, &partition);
 		assert_true(gpu_counted(SEGMENT_GREEN_CONTEXT) > before);
 	}
-}
-
-/* --- clusters ------------------------------------------------------------------------------------------------ */
-
-static unsigned int group_of(uint32_t sm)
-{
-	return gpu.topology->tpcs[sm / gpu.topology->sms_per_tpc].virtual_gpc;
-}
-
-/* Launches clusters of this size. Each must lie in one group, its blocks on SMs of their own, and all in the
- * partition. */
-static void run_clusters(unsigned int size, const struct tpcset *partition)
-{
-	enum { CLUSTERS = 24, LARGEST = 16 };
-	uint32_t sms[CLUSTERS * LARGEST];
-
-	gpu_set_partition(&gpu, partition);
-	struct tpcset ran = gpu_where_clusters(&gpu, size, CLUSTERS * size, sms);
-
-	for (size_t block = 0; block < CLUSTERS * size; block++)
-		assert_int_equal(group_of(sms[block]), group_of(sms[block / size * size]));
-	assert_true(tpcset_is_subset(&ran, partition));
-}
-
-TEST(clusters_in_every_gpc)
-{
-	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
-
-	gpu_need_clusters();
-	run_clusters(2, &all);
-	run_clusters(4, &all);
-	run_clusters(8, &all);
-	run_clusters(2, &partition);
 }
 
 RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

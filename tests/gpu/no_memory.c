@@ -5,7 +5,6 @@
 #include "../cases.h"
 #include "../sanitized.h"
 #include "state/kernels/counts.h"
-#include "support/child.h"
 #include "support/graph.h"
 #include "support/timed.h"
 

@@ -10,12 +10,9 @@
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "support/client.h"
-#include "support/first_gpu.h"
 #include "support/kernel.h"
 #include "support/pair.h"
 #include "support/timed.h"
-
-#include <stdatomic.h>
 
 #define SHIM "/libcuda.so.1"
 #define HIGH 80
@@ -224,19 +221,6 @@ TEST(killed)
 	pair_finish(1);
 }
 
-/* A simulated GPU goes on giving time slices to who is stopped, and next to nothing to short ones: so no kernels are counted. */
-TEST(stopped)
-{
-	start_high();
-	start_low();
-	pair_wait_for_aside(1, 50000);
-	kill(pair_children[0].pid, SIGSTOP);
-	wait_until_never_aside(1);
-	kill(pair_children[0].pid, SIGCONT);
-	pair_wait_for_aside(1, 50000);
-	pair_finish_both();
-}
-
 /* Stopped while it is suspended or not, it holds up nobody. */
 TEST(lower_one_stopped)
 {
@@ -341,8 +325,4 @@ TEST(managed_memory_later)
 	child_assert_passed(&end);
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, set_up, tear_down);
-}
+RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

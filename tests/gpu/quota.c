@@ -7,8 +7,6 @@
 #include "../cases.h"
 #include "base/proc.h"
 #include "state/segment/segment.h"
-#include "support/child.h"
-#include "support/first_gpu.h"
 #include "support/kernel.h"
 #include "support/pair.h"
 #include "support/timed.h"
@@ -134,18 +132,15 @@ TIMED(captures)
 {
 	CUgraph graph;
 	CUgraphExec exec;
-	CUstream stream;
 
 	timed_open_gpu();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	give(third);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	timed_until (timed_look().state > SEGMENT_TIME_PENDING) {
-		uint64_t cycles = 0;
-		void *parameters[] = {&gpu.output, &cycles};
-
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+		timed_launch_into(stream, 1, 0);
 		timed_sleep_ms(1);
 	}
 	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));

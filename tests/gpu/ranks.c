@@ -6,10 +6,7 @@
 #include "../cases.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
-#include "support/first_gpu.h"
 #include "support/timed.h"
-
-#include <stdatomic.h>
 
 #define HIGH 80
 #define LOW 20
@@ -87,8 +84,6 @@ static struct segment_revision of_priority(unsigned int job, unsigned int rank)
 
 static struct segment_revision of_quota(unsigned int job, unsigned int rank)
 {
-	(void)job;
-	(void)rank;
 	return (struct segment_revision){.quota = {.run_us = 30000, .period_us = 100000}};
 }
 
@@ -199,8 +194,4 @@ TEST_WITH(client_set_up, client_tear_down, opposing_priorities_of_clients)
 	run_jobs(SEGMENT_TIME_HELD);
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(NULL, NULL, NULL, NULL);
-}
+RUN_TESTS_ALONE(NULL, NULL, NULL, NULL)

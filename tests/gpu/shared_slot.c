@@ -20,7 +20,6 @@ static struct {
 
 static void count(void *user, int domain, int id, const void *parameters)
 {
-	(void)parameters;
 	assert_ptr_equal(user, &counter);
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
 		counter.launches++;
@@ -232,13 +231,11 @@ static void hear_for_a_while(const struct tool *tool, const void *user)
 
 static void hear_first(void *user, int domain, int id, const void *parameters)
 {
-	(void)domain, (void)id, (void)parameters;
 	hear_for_a_while(&first, user);
 }
 
 static void hear_second(void *user, int domain, int id, const void *parameters)
 {
-	(void)domain, (void)id, (void)parameters;
 	hear_for_a_while(&second, user);
 }
 
@@ -260,7 +257,6 @@ static atomic_bool ends;
 
 static void *launch_all_the_time(void *argument)
 {
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	while (!ends) {
 		gpu_launch_empty(&gpu);
@@ -298,7 +294,6 @@ TEST(tools_that_take_turns)
 /* Stays in the callback until it may return. */
 static void stay(void *user, int domain, int id, const void *parameters)
 {
-	(void)domain, (void)id, (void)parameters;
 	hear_of(&staying, user);
 	staying.inside = true;
 	while (!staying.may_go)
@@ -308,7 +303,6 @@ static void stay(void *user, int domain, int id, const void *parameters)
 
 static void *launch_once(void *argument)
 {
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_launch_empty(&gpu);
 	return NULL;
@@ -328,7 +322,6 @@ static pthread_t go_inside(void)
 
 static void take_signal(int signal)
 {
-	(void)signal;
 }
 
 static void *disturb_and_let_go(void *waiting)
@@ -376,7 +369,6 @@ TEST(leaving_does_not_wait_for_ever)
 /* A tool that unsubscribes in its own callback does not wait. */
 static void leave_inside(void *user, int domain, int id, const void *parameters)
 {
-	(void)domain, (void)id, (void)parameters;
 	hear_of(&leaving, user);
 	go(&leaving);
 }

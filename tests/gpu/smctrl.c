@@ -178,7 +178,6 @@ static void *run_on_own_default_stream(void *argument)
 {
 	CUdeviceptr output;
 
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	output = gpu_new_output(&gpu);
 	struct tpcset *ran = malloc(sizeof *ran);
@@ -304,37 +303,6 @@ TEST(graphs)
 	graph_assert_ran(exec, NODES, &all);
 	assert_int_equal(graph_stale(), 0);
 	graph_end(exec, graph);
-}
-
-/* --- threads ------------------------------------------------------------------------------------------------- */
-
-static atomic_bool ends;
-
-static void *change_all_the_time(void *argument)
-{
-	for (unsigned int i = 0; !ends; i++)
-		libsmctrl_set_stream_mask_ext(argument, i % 2 ? only_range(1, 2) : ~only_range(1, 2));
-	return NULL;
-}
-
-/* No launch sees half of a changed mask: it would have more, or fewer, TPCs than either. */
-TEST(changes_are_whole)
-{
-	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
-	CUstream stream = gpu_new_stream();
-
-	ends = false;
-	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&some)), 0);
-	pthread_t thread = thread_start(change_all_the_time, stream);
-
-	for (int i = 0; i < 500; i++) {
-		struct tpcset ran = gpu_where(&gpu, stream);
-
-		gpu_assert_equal(&ran, tpcset_has(&ran, 1) ? &some : &others);
-	}
-	ends = true;
-	pthread_join(thread, NULL);
-	gpu_check(cuStreamDestroy_v2(stream));
 }
 
 /* --- errors -------------------------------------------------------------------------------------------------- */

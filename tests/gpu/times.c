@@ -142,7 +142,6 @@ static atomic_bool is_watching;
 
 static void *watch(void *data)
 {
-	(void)data;
 	while (atomic_load(&is_watching)) {
 		take();
 		usleep(2000);
@@ -389,19 +388,6 @@ static void fork_while_looked_at(void)
 	look = monitor_begin(getpid(), &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);
-}
-
-/* As CUPTI: it comes after us, and what it writes stands in the descriptor. */
-static void take_the_slot(int domain, int id, const uint64_t *words)
-{
-	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
-		const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
-		struct qmd_release release;
-		const struct qmd_saved_slot nothing = {.control = 0};
-
-		qmd_release_prepare(&release, family, QMD_STAMPING_SLOT, QMD_STAMPS, 0x1000, 0);
-		qmd_restore_slot(&release, (void *)(uintptr_t)words[4], &nothing);
-	}
 }
 
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
@@ -685,6 +671,16 @@ TEST(a_graph_loses_its_cells_to_others)
 		gpu_check(cuGraphExecDestroy(execs[i]));
 }
 
+static bool changed_graph_is_right(CUgraphExec exec)
+{
+	memset(&seen, 0, sizeof seen);
+	for (int i = 0; i < 5; i++)
+		replay(exec);
+	if (!seen.was_late)
+		assert_each(seen.instances[0], 5 * (GRAPH_KERNELS - 1), seen.instances[1], 5);
+	return !seen.was_late && seen.busy_ns >= UINT64_C(5) * (GRAPH_KERNELS - 1) * GRAPH_NS;
+}
+
 /* It counts as what it is now, and the graph's end is still that of the last node. */
 TEST(a_node_that_is_changed)
 {
@@ -699,12 +695,12 @@ TEST(a_node_that_is_changed)
 	begin();
 	replay_until_known(exec);
 	for (int change = 0; change < 3; change++) {
+		bool is_right = false;
+
 		gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, parts[GRAPH_KERNELS / 2], &nothing));
-		memset(&seen, 0, sizeof seen);
-		for (int i = 0; i < 5; i++)
-			replay(exec);
-		assert_each(seen.instances[0], 5 * (GRAPH_KERNELS - 1), seen.instances[1], 5);
-		assert_true(seen.busy_ns >= UINT64_C(5) * (GRAPH_KERNELS - 1) * GRAPH_NS);
+		for (int times = 0; times < tries() && !is_right; times++)
+			is_right = changed_graph_is_right(exec);
+		assert_true(is_right);
 	}
 	graph_end(exec, graph);
 }
@@ -733,30 +729,6 @@ TEST(counts_stay_right)
 }
 
 /* --- what is not known ------------------------------------------------------------------------------------------ */
-
-TEST(a_profiler)
-{
-	begin();
-	subscriber_open(take_the_slot);
-	for (int i = 0; i < 3; i++) {
-		gpu_launch_empty(&gpu);
-		gpu_check(cuCtxSynchronize());
-		usleep(1000);
-		take();
-	}
-	subscriber_close();
-	assert_int_equal(seen.gaps, 1 << MONITOR_PROFILER);
-	assert_false(seen.is_known);
-	assert_each(seen.kernels, 3, seen.timed, 0);
-	/* It has gone. */
-	take();
-	memset(&seen, 0, sizeof seen);
-	launch_last(0, 1000);
-	take_until(1);
-	assert_int_equal(seen.gaps, 0);
-	assert_true(seen.is_known);
-	assert_int_equal(seen.timed, 1);
-}
 
 TEST(a_context_that_ends)
 {

@@ -8,7 +8,6 @@
 #include "../cases.h"
 #include "launch/space/app_masks.h"
 #include "state/revision_text.h"
-#include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
 #include "support/timed.h"
@@ -121,7 +120,6 @@ static atomic_uint heard;
 
 static void hear(void *user, int domain, int id, const void *parameters)
 {
-	(void)user, (void)domain, (void)id, (void)parameters;
 	heard++;
 }
 
@@ -183,23 +181,6 @@ TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 	gpu_assert_inside(&before);
 }
 
-TEST_IN_BOTH_WAYS(graphs_of_meanwhile_are_counted)
-{
-	CUgraphExec older, newer;
-
-	come_second();
-	older = graph_instantiate(graph_make());
-	graph_assert_ran(older, NODES, &all);
-	subscriber_close();
-	graph_assert_ran(older, NODES, &all);
-	assert_int_equal(graph_stale(), 1);
-	newer = graph_instantiate(graph_make());
-	graph_assert_ran(newer, NODES, &before);
-	gpu_set_partition(&gpu, &after);
-	graph_assert_ran(newer, NODES, &after);
-	assert_int_equal(graph_stale(), 1);
-}
-
 /* --- it unsubscribes while our library is loaded ------------------------------------------------------------------ */
 
 static uint32_t leaving;
@@ -208,7 +189,6 @@ static table_subscribe *subscribe_really;
 
 static void *leave(void *argument)
 {
-	(void)argument;
 	gpu_check(tool_unsubscribe(leaving));
 	return NULL;
 }
@@ -278,7 +258,6 @@ static void *launch_all_the_time(void *argument)
 {
 	CUdeviceptr output;
 
-	(void)argument;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	output = gpu_new_output(&gpu);
 	while (!ends) {

@@ -60,7 +60,7 @@ while_they_work() { # NAME COMMAND -- COMMAND…: that runs the ranks
 	shift 3
 	ranks "$@" >"$work/ranks" 2>&1 &
 	pid=$!
-	until [ "$(grep -c ready "$work/ranks")" = 2 ]; do kill -0 $pid 2>/dev/null || break; sleep 0.05; done
+	until [ "$(grep -o ready "$work/ranks" | wc -l)" = 2 ]; do kill -0 $pid 2>/dev/null || break; sleep 0.05; done
 	while kill -0 $pid 2>/dev/null; do
 		$does $((number++)) || break
 	done 2>>"$work/does"

@@ -66,7 +66,6 @@ static void trick_many(char **arguments)
 /* Its partition cannot be read. */
 static void trick_damaged(char **arguments)
 {
-	(void)arguments;
 	make_segment();
 	memset((void *)segment.memory->ring, 0xff, sizeof segment.memory->ring);
 }
@@ -126,7 +125,6 @@ static void trick_environ(char **arguments)
 
 static void trick_unmapped(char **arguments)
 {
-	(void)arguments;
 	environ_of(1UL << 20, true);
 }
 
@@ -287,7 +285,6 @@ static void trick_names(char **arguments)
 {
 	struct stat status;
 
-	(void)arguments;
 	make_segment();
 	for (int number = 0; number < SEGMENT_AREAS; number++) {
 		int file = make_memory(TIMESTAMPS_NAME, sizeof(struct timestamps_memory));

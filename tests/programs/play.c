@@ -19,6 +19,7 @@
  *   allocate MIB    allocates so many mebibytes on each GPU in turn, and prints CUDA's results
  *   launch          launches all the time, in a thread of its own
  *   busy            has kernels of 1 to 2 ms in flight all the time, in a thread of its own
+ *   jobs P,A,B,N    does a job of N kernels every P µs, from now on, which takes A / TPCs + B µs in all
  *   managed         allocates managed memory
  *   conditional     launches a graph whose one kernel is in the body of a conditional node
  *   watched         waits until somebody has looked at its times, and nobody does any more
@@ -174,7 +175,6 @@ static void allocate(const char *mebibytes)
 
 static void *keep_launching(void *unused)
 {
-	(void)unused;
 	cuCtxSetCurrent(gpu.context);
 	while (is_open)
 		gpu_launch_empty(&gpu);
@@ -186,7 +186,6 @@ static void *keep_busy(void *unused)
 	uint64_t cycles = 3000000;
 	void *parameters[] = {&gpu.output, &cycles};
 
-	(void)unused;
 	cuCtxSetCurrent(gpu.context);
 	while (is_open) {
 		for (unsigned int i = 0; i < 4; i++)
@@ -203,6 +202,35 @@ static void launch(void *(*keep)(void *))
 	be_in_context();
 	if (pthread_create(&thread, NULL, keep, NULL) != 0)
 		stop("launch", "no thread");
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Kernels of a simulated GPU take half a nanosecond for each cycle, wherever they run. */
+static _Noreturn void do_jobs(const char *numbers)
+{
+	unsigned int period, a, b, kernels;
+
+	if (sscanf(numbers, "%u,%u,%u,%u", &period, &a, &b, &kernels) != 4)
+		stop("jobs", "needs four numbers");
+	be_in_context();
+	for (uint64_t next = now_us();; next += period) {
+		struct tpcset tpcs = gpu_where(&gpu, NULL);
+		uint64_t cycles = (a / tpcset_count(&tpcs) + b) * 2000 / kernels;
+		void *parameters[] = {&gpu.output, &cycles};
+
+		for (unsigned int i = 0; i < kernels; i++)
+			cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+		cuCtxSynchronize();
+		for (; next > now_us(); usleep(next - now_us() > 200 ? 200 : 1))
+			;
+	}
 }
 
 static void use_managed_memory(void)
@@ -306,6 +334,8 @@ static int play(const char *step, const char *argument)
 		launch(keep_launching);
 	else if (strcmp(step, "busy") == 0)
 		launch(keep_busy);
+	else if (strcmp(step, "jobs") == 0)
+		do_jobs(argument);
 	else if (strcmp(step, "managed") == 0)
 		use_managed_memory();
 	else if (strcmp(step, "watched") == 0)

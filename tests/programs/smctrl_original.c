@@ -13,24 +13,18 @@ int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive)
 
 void libsmctrl_set_global_mask(uint64_t mask)
 {
-	(void)mask;
 }
 
 void libsmctrl_set_stream_mask(void *stream, uint64_t mask)
 {
-	(void)stream;
-	(void)mask;
 }
 
 void libsmctrl_set_next_mask(uint64_t mask)
 {
-	(void)mask;
 }
 
 int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive)
 {
-	(void)result;
-	(void)low;
 	return (int)high_exclusive;
 }
 

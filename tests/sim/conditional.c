@@ -12,7 +12,6 @@
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context,
                                         unsigned int value, unsigned int flags)
 {
-	(void)graph;
 	if (!context || flags != CU_GRAPH_COND_ASSIGN_DEFAULT)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	*handle = (CUgraphConditionalHandle)value + 1;
@@ -61,8 +60,6 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 static CUresult add_behind(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
                            CUgraphNodeParams *parameters)
 {
-	(void)dependencies;
-	(void)count;
 	return add(node, graph, parameters);
 }
 

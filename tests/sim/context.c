@@ -126,7 +126,6 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
 	CUresult result = check(device);
 
-	(void)flags;
 	if (result != CUDA_SUCCESS)
 		return result;
 	CUcontext new = malloc(sizeof *new);

@@ -30,6 +30,7 @@
 #define FAULT_OLD_HANDLES "old-handles"           /* between two contexts, there were a thousand others */
 #define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
+#define FAULT_INCOHERENT "incoherent"             /* GPU and processor share a chip, and not their atomics */
 #define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */

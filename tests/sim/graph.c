@@ -117,8 +117,6 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 	struct launch launch;
 	CUresult result = graph_read_parameters(&launch, parameters);
 
-	(void)dependencies;
-	(void)count;
 	return result == CUDA_SUCCESS ? graph_add_kernel(graph, &launch, node) : result;
 }
 
@@ -142,8 +140,6 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgrap
 	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUresult result = clone_into(&content, child);
 
-	(void)dependencies;
-	(void)count;
 	return result == CUDA_SUCCESS ? graph_add_node(graph, &content, node) : result;
 }
 

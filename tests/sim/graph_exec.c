@@ -75,8 +75,6 @@ static void remove_only_instance(CUgraphExec exec)
 
 static void count_node(CUgraphNode node, bool runs, void *data)
 {
-	(void)node;
-	(void)runs;
 	++*(size_t *)data;
 }
 
@@ -167,7 +165,6 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
 
 static CUresult instantiate_plainly(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-	(void)flags;
 	return instantiate(exec, graph);
 }
 

@@ -226,7 +226,6 @@ CUresult cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green)
 
 CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags, int priority)
 {
-	(void)priority;
 	if (flags != CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	return stream_create(stream, &green->context);

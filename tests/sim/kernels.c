@@ -64,7 +64,6 @@ static CUresult last(const struct launch *launch, const struct schedule *schedul
 	uint64_t ns = argument64(launch, 8);
 	uint64_t *looks = memory_at(argument64(launch, 0), 2 * blocks * sizeof *looks);
 
-	(void)schedule;
 	if (!looks)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	gpu_time_last(ns);

@@ -175,7 +175,6 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 
 static CUresult alloc_managed(CUdeviceptr *address, size_t bytes, unsigned int flags)
 {
-	(void)flags;
 	return cuMemAlloc_v2(address, bytes);
 }
 
@@ -324,13 +323,11 @@ CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-	(void)stream;
 	return cuMemcpyHtoD_v2(to, from, bytes);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	(void)stream;
 	return cuMemcpyDtoH_v2(to, from, bytes);
 }
 

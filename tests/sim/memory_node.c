@@ -35,7 +35,6 @@ static CUresult fill(const struct launch *launch, const struct schedule *schedul
 	struct fill what;
 	void *memory;
 
-	(void)schedule;
 	memcpy(&what, launch->arguments, sizeof what);
 	memory = memory_at(what.address, what.bytes);
 	if (!memory)
@@ -53,8 +52,6 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 {
 	const struct fill what = {parameters->dst, parameters->width, parameters->value};
 
-	(void)dependencies;
-	(void)count;
 	if (parameters->elementSize != 1 || parameters->height != 1 || !context)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMSET, context,
@@ -75,7 +72,6 @@ static CUresult copy(const struct launch *launch, const struct schedule *schedul
 	CUresult result = CUDA_SUCCESS;
 	CUDA_MEMCPY3D what;
 
-	(void)schedule;
 	memcpy(&what, launch->arguments, sizeof what);
 	for (size_t row = 0; row < what.Height && result == CUDA_SUCCESS; row++) {
 		const char *from = row_at(what.srcMemoryType, what.srcHost, what.srcDevice, row * what.srcPitch, what.WidthInBytes);
@@ -103,8 +99,6 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 {
 	bool is_kernel = parameters->srcMemoryType == CU_MEMORYTYPE_DEVICE && parameters->dstMemoryType == CU_MEMORYTYPE_DEVICE;
 
-	(void)dependencies;
-	(void)count;
 	if (!is_simple_end(parameters->srcMemoryType, parameters->srcXInBytes, parameters->srcY, parameters->srcZ) ||
 	    !is_simple_end(parameters->dstMemoryType, parameters->dstXInBytes, parameters->dstY, parameters->dstZ) ||
 	    parameters->Depth != 1 || !context)

@@ -95,8 +95,6 @@ static CUresult find_block_size(int *blocks, int *threads, CUfunction function, 
 {
 	const struct topology *gpu = function->module->family->gpu;
 
-	(void)to_shared_bytes;
-	(void)limit;
 	*threads = OCCUPANCY_THREADS_PER_BLOCK;
 	*blocks = (int)(occupancy_blocks(gpu, OCCUPANCY_THREADS_PER_BLOCK, shared_bytes) * gpu->tpc_count * gpu->sms_per_tpc);
 	return CUDA_SUCCESS;
@@ -106,7 +104,6 @@ HOOKED_6(cuOccupancyMaxPotentialBlockSize, find_block_size, int *, int *, CUfunc
 
 static CUresult find_cluster_size(int *blocks, CUfunction function, const CUlaunchConfig *config)
 {
-	(void)config;
 	*blocks = function->allows_large_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 	return CUDA_SUCCESS;
 }

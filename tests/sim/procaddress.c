@@ -46,7 +46,6 @@ static void *find_any_version(const char *symbol, bool per_thread)
 CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, int *status)
 {
 	*address = find_any_version(symbol, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
-	(void)version;
 	if (status)
 		*status = *address ? STATUS_FOUND : STATUS_NOT_FOUND;
 	return *address || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

@@ -82,7 +82,6 @@ struct CUevent_st {
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
-	(void)flags;
 	if (!context_current())
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*event = calloc(1, sizeof **event);

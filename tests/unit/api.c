@@ -2,7 +2,6 @@
 #include "../alone.h"
 #include "../cases.h"
 #include "base/clock.h"
-#include "base/shared_file.h"
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
@@ -562,10 +561,8 @@ TEST(not_permitted)
 /* A zombie: nobody has waited for it yet. */
 TEST(process_that_is_dead_and_listed)
 {
-	siginfo_t info;
-
 	kill(process.pid, SIGKILL);
-	assert_int_equal(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT), 0);
+	process_wait(&process, WEXITED);
 	assert_code(open_in_vain(process.pid), ENDED);
 }
 
@@ -631,19 +628,6 @@ TEST(damaged_partition)
 	assert_refused_for(set_list(partition, 0, "1"), DAMAGED, "its segment is damaged");
 }
 
-/* Another editor is stopped in the middle of an edit. */
-TEST(lock_is_not_waited_for_for_ever)
-{
-	struct segment editor;
-
-	assert_int_equal(segment_open(&editor, process.pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(editor.file, NULL), 0);
-	assert_refused_for(set_list(partition, 0, "1"), BUSY, "by another process, which is stopped");
-	assert_partition(partition, 0, "0-7");
-	segment_close(&editor);
-	assert_int_equal(set_list(partition, 0, "1"), 0);
-}
-
 TEST(no_descriptor_is_left_open)
 {
 	int before = dup(0), after;
@@ -663,8 +647,4 @@ TEST(no_descriptor_is_left_open)
 	assert_int_equal(before, after);
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(load_two_gpus, free_topology, start, end);
-}
+RUN_TESTS_ALONE(load_two_gpus, free_topology, start, end)

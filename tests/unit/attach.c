@@ -8,6 +8,7 @@
 #include "../cases.h"
 #include "../skip.h"
 #include "attach/attach.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <linux/filter.h>
@@ -256,10 +257,7 @@ static int library_file(const struct program *program)
 
 	assert_non_null(files);
 	while ((entry = readdir(files))) {
-		ssize_t length = readlinkat(dirfd(files), entry->d_name, link, sizeof link - 1);
-
-		link[length > 0 ? length : 0] = '\0';
-		if (strstr(link, "/memfd:nvtaskset"))
+		if (proc_read_link(link, sizeof link, "/proc/%d/fd/%s", (int)program->pid, entry->d_name) && strstr(link, "/memfd:nvtaskset"))
 			number = atoi(entry->d_name);
 	}
 	closedir(files);
@@ -665,17 +663,6 @@ TEST(limits)
 }
 
 /* --- many threads ---------------------------------------------------------------------------------------------------- */
-
-static const char everything[] = "allocate=3 load=1 sleep=3 hold=1 poll=2 epoll=2 read=2 wait=3 signal=1";
-
-TEST(many_cycles)
-{
-	struct program program = start("busy", everything);
-
-	for (int i = 0; i < 2 * times(); i++)
-		attach(&program);
-	end(&program);
-}
 
 /* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)

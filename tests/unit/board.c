@@ -15,11 +15,8 @@
 #include "state/board/board.h"
 #include "state/board/layout.h"
 
-#include <dirent.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
-#include <time.h>
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -112,14 +109,19 @@ static int descriptor_of(pid_t pid)
 	return number;
 }
 
-/* The number of the board that a process holds; 0: of none. */
-static ino_t board_of(pid_t pid)
+static ino_t board_at(pid_t pid, int descriptor)
 {
 	char path[64];
 	struct stat status = {.st_ino = 0};
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor);
 	return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+/* The number of the board that a process holds; 0: of none. */
+static ino_t board_of(pid_t pid)
+{
+	return board_at(pid, descriptor_of(pid));
 }
 
 static struct board_memory *memory; /* of the board that was looked at last: of the own one, after join */
@@ -169,17 +171,6 @@ static uint64_t start_of(pid_t pid)
 static uint64_t who_is(pid_t pid)
 {
 	return board_who((uint64_t)pid, start_of(pid));
-}
-
-static int count_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 static void join(void)
@@ -297,7 +288,6 @@ TEST(two)
 
 static void obey_nothing(char order)
 {
-	(void)order;
 }
 
 /* More than one part of a search looks at. */
@@ -319,13 +309,6 @@ TEST(many_processes)
 
 /* --- owners ------------------------------------------------------------------------------------------------------- */
 
-static void wait_for(pid_t pid, int what)
-{
-	siginfo_t info;
-
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, what | WNOWAIT), 0);
-}
-
 TEST(alive)
 {
 	struct process other = process_start(obey);
@@ -340,17 +323,17 @@ TEST(alive)
 	limit_to(RLIMIT_NOFILE, before);
 	assert_true(is_alive);
 	kill(other.pid, SIGSTOP);
-	wait_for(other.pid, WSTOPPED);
+	process_wait(&other, WSTOPPED);
 	assert_false(board_is_alive(other.pid, start));
 	kill(other.pid, SIGCONT);
-	wait_for(other.pid, WCONTINUED);
+	process_wait(&other, WCONTINUED);
 	assert_true(board_is_alive(other.pid, start));
 	if (ptrace(PTRACE_SEIZE, other.pid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, other.pid, NULL, NULL) == 0) {
-		wait_for(other.pid, WSTOPPED);
+		process_wait(&other, WSTOPPED);
 		assert_false(board_is_alive(other.pid, start));
 	}
 	kill(other.pid, SIGKILL);
-	wait_for(other.pid, WEXITED);
+	process_wait(&other, WEXITED);
 	assert_int_equal(start_of(other.pid), start);
 	assert_false(board_is_alive(other.pid, start));
 	process_end(&other);
@@ -383,7 +366,7 @@ TEST(dead_owner)
 	join();
 	process_order(&other, 'c');
 	kill(other.pid, SIGSTOP);
-	wait_for(other.pid, WSTOPPED);
+	process_wait(&other, WSTOPPED);
 	assert_dead(1);
 	process_end(&other);
 	assert_dead(1);
@@ -615,23 +598,6 @@ static void pause_at_random(unsigned int *seed)
 	nanosleep(&time, NULL);
 }
 
-/* What a failure needs to be understood. */
-static void tell_places(void)
-{
-	for (int i = 0; i < BOARD_PLACES; i++) {
-		uint64_t who = atomic_load(&memory->places[i].who);
-		pid_t pid = (pid_t)(who & ((1 << BOARD_PID_BITS) - 1));
-		struct board_entry entry = {.owner = {.who = 0}};
-		bool is_known = board_place_read(&memory->places[i], &entry);
-
-		if (who != 0)
-			print_message("# place %d: pid %d started at %llu, now %llu; %s, of namespace %llu, this is %llu\n", i, (int)pid,
-			              (unsigned long long)(who >> BOARD_PID_BITS), (unsigned long long)start_of(pid),
-			              is_known ? "has claimed" : "has not", (unsigned long long)entry.owner.namespace,
-			              (unsigned long long)identity_own().namespace);
-	}
-}
-
 TEST(killed_at_any_instruction)
 {
 	unsigned int seed = (unsigned int)process_clock_ns();
@@ -656,8 +622,6 @@ TEST(killed_at_any_instruction)
 		board_retract(gpu);
 		claim_own(process_clock_ns());
 	}
-	if (places_of(0) != 1)
-		tell_places();
 	assert_int_equal(places_of(0), 1);
 }
 
@@ -730,13 +694,10 @@ static void obey_with_two(char order)
 TEST(second_file)
 {
 	struct process other = process_start(obey_with_two);
-	struct stat status;
-	char path[64];
 
 	join();
-	snprintf(path, sizeof path, "/proc/%d/fd/301", (int)other.pid);
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(board_of(getpid()), status.st_ino);
+	assert_int_not_equal(board_at(other.pid, 301), 0);
+	assert_int_equal(board_of(getpid()), board_at(other.pid, 301));
 	process_end(&other);
 }
 
@@ -827,16 +788,6 @@ static void obey_with_two_hidden(char order)
 	} else {
 		must(dup2(order == 'e' ? EARLIER : LATER, order == 'e' ? 300 : 301) >= 0);
 	}
-}
-
-static ino_t board_at(pid_t pid, int descriptor)
-{
-	char path[64];
-	struct stat status;
-
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor);
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_ino;
 }
 
 static void find_one_then_the_other(char one, char other)

@@ -1,7 +1,6 @@
 /* What a process has launched, and what of it has ended: counted by the process, read by others. */
 #include "../cases.h"
 #include "own_segment.h"
-#include "process.h"
 #include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
 
@@ -271,37 +270,6 @@ TEST(no_memory_for_it)
 }
 
 /* --- others ----------------------------------------------------------------------------------------------------- */
-
-static void launch_and_end(char order)
-{
-	static struct counts_place *place;
-
-	if (order == 0) {
-		segment = make_segment();
-		place = begin(second);
-		launch(place, 7);
-	} else {
-		end(place, COUNTS_PLAIN, 1);
-	}
-}
-
-TEST(another_process_reads_it)
-{
-	struct process process = process_start(launch_and_end);
-	struct segment others;
-
-	assert_int_equal(segment_open(&others, process.pid, NULL), SEGMENT_FOUND);
-	for (uint64_t ended = 0; ended < 3; ended++) {
-		assert_int_equal(counts_read(&others, process.pid, &counts, NULL), 0);
-		assert_each(counts.count, 1, counts.gpus[0].launched, 7, counts.gpus[0].ended, ended);
-		assert_int_equal(counts.gpus[0].in_flight, 7 - ended);
-		process_order(&process, 1);
-	}
-	process_end(&process);
-	assert_int_equal(counts_read(&others, process.pid, &counts, NULL), 0);
-	assert_int_equal(counts.gaps, 1 << COUNTS_CLOSED);
-	segment_close(&others);
-}
 
 /* They say nothing about the process. */
 TEST(the_readers_limits)

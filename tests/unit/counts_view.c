@@ -11,7 +11,6 @@
 #include "state/kernels/counts_layout.h"
 #include "state/kernels/counts_read.h"
 
-#include <dirent.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
@@ -200,30 +199,7 @@ static void assert_counts(struct pci_address pci, uint64_t launched, uint64_t en
 	assert_each(read.launched, launched, read.ended, ended, read.in_flight, launched - ended, read.gaps, gaps);
 }
 
-static unsigned int count_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
-static unsigned int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned int count = 0;
-
-	while (fgets(line, sizeof line, maps))
-		count += strstr(line, "/memfd:" SEGMENT_NAME) != NULL;
-	fclose(maps);
-	return count;
-}
-
-static unsigned int descriptors;
+static int descriptors;
 
 FIXTURE(begin)
 {
@@ -236,7 +212,8 @@ FIXTURE(end)
 {
 	counts_view_close(&view);
 	counts_view_close(&view);
-	assert_each(count_descriptors(), descriptors, count_mappings(), 0);
+	assert_int_equal(count_descriptors(), descriptors);
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 0);
 	process_end(&other);
 }
 
@@ -280,19 +257,19 @@ TEST(no_system_call)
 TEST(areas_that_come_later)
 {
 	assert_true(open_view());
-	assert_int_equal(count_mappings(), 2);
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 2);
 	order("m");
 	assert_counts(other_gpu, 0, 0, 0);
 	counts_view_follow(&view);
 	assert_counts(other_gpu, 1, 0, 0);
 	assert_counts(gpu, 0, 0, 0);
 	counts_view_follow(&view);
-	assert_int_equal(count_mappings(), 3);
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 3);
 	/* The last areas that there can be. */
 	order("mmmmmm");
 	counts_view_follow(&view);
 	assert_counts(other_gpu, 7, 0, 0);
-	assert_int_equal(count_mappings(), 1 + SEGMENT_AREAS);
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 1 + SEGMENT_AREAS);
 }
 
 /* What was counted in an area that cannot be opened is a gap; what comes later is counted. */
@@ -357,7 +334,7 @@ TEST(gaps_of_all)
 	assert_int_equal(counts_view_read(&view, gpu).gaps, 0);
 	counts_view_follow(&view);
 	assert_counts(gpu, 0, 0, UINT32_C(1) << COUNTS_CLOSED);
-	assert_int_equal(count_mappings(), 1);
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 1);
 }
 
 /* --- what is no segment ------------------------------------------------------------------------------------------- */
@@ -435,9 +412,7 @@ TEST(gone)
 	order("l");
 	assert_true(open_view());
 	kill(other.pid, SIGKILL);
-	siginfo_t info;
-
-	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WEXITED | WNOWAIT), 0);
+	process_wait(&other, WEXITED);
 	assert_false(counts_view_is_current(&view));
 	counts_view_follow(&view);
 	assert_counts(gpu, 1, 0, 0);
@@ -449,8 +424,4 @@ FIXTURE(begin_all)
 	assert_ptr_not_equal(told, MAP_FAILED);
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(begin_all, NULL, begin, end);
-}
+RUN_TESTS_ALONE(begin_all, NULL, begin, end)

@@ -1,7 +1,6 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "../cases.h"
 #include "base/shared_file.h"
-#include "cuda_process.h"
 #include "process.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
@@ -98,6 +97,7 @@ TEST_WITH(NULL, end, impossible_change_changes_none)
 	start_family(SEGMENT_GPUS);
 	wanted.partitions[0].pci.bus = 0xff;
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error), "no more fit");
+	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
 	for (int i = 0; i < COUNT; i++) {
 		assert_list(&family.editors[i], "0-7");
 		assert_int_equal(segment_revision_number(&family.editors[i].segment), 1);
@@ -172,53 +172,5 @@ TEST_WITH(begin, end, ended_process_does_not_stop_others)
 }
 
 /* --- a segment that moves, or is just being made ---------------------------------------------------------- */
-
-/* A program that closes all its descriptors again and again. */
-static _Noreturn void keep_moving(void)
-{
-	struct segment_revision revision = revision_of(1, 0, 7);
-	struct segment segment;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close_range(48, ~0U, 0);
-	if (segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0)
-		_exit(1);
-	for (;;) {
-		close(segment.file);
-		if (segment_keep_findable(&segment, NULL) < 0)
-			_exit(1);
-	}
-}
-
-TEST(moves_are_followed)
-{
-	struct segment_revision wanted = revision_of(1, 20, 23);
-	pid_t mover = fork();
-	struct editor editor;
-	int opened = 0, edited = 0;
-
-	/* If it moves faster than a slow editor looks, the editor gives up and says that it is busy. */
-	if (mover == 0) {
-		load_a_driver();
-		keep_moving();
-	}
-	for (int i = 0; i < 20000 && edited < 50; i++) {
-		enum segment_state found = editor_open(&editor, mover, &error);
-
-		/* Between its close and its next file it has no file; that answer is right, and not tested here. */
-		if (found != SEGMENT_FOUND && found != SEGMENT_CLOSED && found != SEGMENT_NO_CUDA && found != SEGMENT_NOT_OURS)
-			fail_msg("state %d: %s", found, error.reason);
-		if (found != SEGMENT_FOUND)
-			continue;
-		opened++;
-		if (editor_change(&editor, 1, &wanted, &error) == 0)
-			edited++;
-		else if (!strstr(error.reason, "has closed the file") && error.code != NVTASKSET_ERROR_BUSY)
-			fail_msg("%s", error.reason);
-		editor_close(&editor);
-	}
-	end_child(mover);
-	assert_true(opened >= edited && edited >= 50);
-}
 
 RUN_TESTS(NULL, NULL)

@@ -3,6 +3,7 @@
 #include "nvtaskset.h"
 
 #include "../sanitized.h"
+#include "base/proc.h"
 #include "state/group/group.h"
 
 #include <dirent.h>
@@ -179,14 +180,11 @@ static int lock_file(void)
 /* Whether the process has the lock's file open, under the name that it has now. */
 static bool has_lock_open(pid_t pid)
 {
-	char path[64], link[PATH_MAX];
+	char link[PATH_MAX];
 	bool found = false;
 
 	for (int file = 3; file < 20 && !found; file++) {
-		snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, file);
-		ssize_t length = readlink(path, link, sizeof link - 1);
-
-		link[length > 0 ? length : 0] = '\0';
+		proc_read_link(link, sizeof link, "/proc/%d/fd/%d", (int)pid, file);
 		found = strcmp(link, path_of(".nvtaskset-lock")) == 0;
 	}
 	return found;

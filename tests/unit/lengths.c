@@ -129,6 +129,19 @@ TEST(late_for_once)
 	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
 }
 
+/* In its own part, others had disturbed one: it is tried again all the same. */
+TEST(disturbed_in_part)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 4 * MS, true);
+	run(length, LENGTH_PART, 9 * MS, true);
+	run(length, LENGTH_MORE, 6 * MS, true);
+	atomic_fetch_add(&lengths_turn, 8);
+	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
+	assert_true(is_new);
+}
+
 /* The longest of four. An end that is seen late says only what is longer than what is known. */
 TEST(of_late)
 {

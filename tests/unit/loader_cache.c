@@ -10,7 +10,6 @@ static bool any(const char *path)
 
 static bool none(const char *path)
 {
-	(void)path;
 	return false;
 }
 
@@ -43,7 +42,6 @@ static int make_cache(void **state)
 	uint32_t base = offsetof(__typeof__(cache), text);
 	int made = mkstemp(file);
 
-	(void)state;
 	memset(&cache, 0, sizeof cache);
 	memcpy(cache.head.magic, MAGIC, sizeof cache.head.magic);
 	cache.head.entry_count = 2;

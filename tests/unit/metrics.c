@@ -157,7 +157,4 @@ TEST(names_of_pods)
 	workload_find_names(&workload, container, "/nowhere");
 }
 
-int main(void)
-{
-	return run_tests_in(root_make, root_remove, NULL, NULL);
-}
+RUN_TESTS_IN(root_make, root_remove, NULL, NULL)

@@ -77,11 +77,14 @@ TEST(room_in_preferred_then_allowed_then_widened)
 
 	assert_room(&four, "0-7", "2-3,60", "2-3");
 	assert_room(&four, "0-7", "2,60", "0-7");
-	/* Of the groups that can hold a cluster, the one with the fewest missing TPCs is added as a whole. */
+	/* For a cluster, the groups that it has a part of are added as a whole; if none of these can hold it, the one with the fewest
+	 * missing TPCs. */
 	const struct occupancy small = need(4, 0, 1), large = need(16, 0, 1);
 
-	assert_room(&small, "1", WHOLE, "0-1,8,16,24");
+	assert_room(&small, "1", WHOLE, "1,9,17,25,32,39,46,53");
+	assert_room(&small, "0-1", WHOLE, "0-1,8-9,16-17,24-25,32,39,46,53");
 	assert_room(&large, "1,9,17,25,32", WHOLE, "1,9,17,25,32,39,46,53");
+	assert_room(&large, "0", WHOLE, "1,9,17,25,32,39,46,53");
 }
 
 TEST(unknown_groups_use_drivers_answer)

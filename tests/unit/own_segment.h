@@ -45,14 +45,12 @@ static struct segment owner;
 
 static inline int make_owner(void **state)
 {
-	(void)state;
 	owner = make_segment();
 	return 0;
 }
 
 static inline int close_owner(void **state)
 {
-	(void)state;
 	segment_close(&owner);
 	return 0;
 }

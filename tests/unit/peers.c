@@ -1,5 +1,6 @@
 /* The others on this process's GPUs, as the rules see them: processes with work in flight as the test says, on its clock. */
 #include "../cases.h"
+#include "sets.h"
 #include "process.h"
 
 #include "../alone.h"
@@ -11,8 +12,6 @@
 #include "state/board/layout.h"
 #include "time/demand/peers.h"
 #include "time/gate/others.h"
-
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -85,21 +84,13 @@ static void obey_order(char order)
 	}
 }
 
+static struct pci_address gpu_of_next; /* of the process that is started next */
+
 static void obey(char order)
 {
 	if (order == 0) {
 		board_after_fork();
-		peer_begin(&peer, gpus[0]);
-	} else {
-		obey_order(order);
-	}
-}
-
-static void obey_on_second(char order)
-{
-	if (order == 0) {
-		board_after_fork();
-		peer_begin(&peer, gpus[1]);
+		peer_begin(&peer, gpu_of_next);
 	} else {
 		obey_order(order);
 	}
@@ -141,7 +132,6 @@ static struct process start_busy(struct board_claim claimed)
 
 static int setup(void **state)
 {
-	(void)state;
 	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return told == MAP_FAILED ? -1 : 0;
 }
@@ -149,27 +139,18 @@ static int setup(void **state)
 FIXTURE(begin)
 {
 	self = usual;
+	gpu_of_next = gpus[0];
 	peers_join();
 }
 
-static unsigned int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned int count = 0;
-
-	while (fgets(line, sizeof line, maps))
-		count += strstr(line, "/memfd:nvtaskset") != NULL;
-	fclose(maps);
-	return count;
-}
+#define OURS "/memfd:nvtaskset"
 
 /* Nothing of the others is left. */
 FIXTURE(leave)
 {
 	peers_leave();
 	has_gpus = first_gpu.has_masks = false;
-	assert_int_equal(count_mappings(), 0);
+	assert_int_equal(count_mappings(OURS), 0);
 }
 
 /* --- this one ----------------------------------------------------------------------------------------------------- */
@@ -345,7 +326,7 @@ TEST(those_that_leave)
 	struct process others[] = {start_busy(claimed), start_busy(claimed), start_busy(claimed)};
 
 	assert_int_equal(look(NOW).higher_wanting, 3);
-	assert_int_equal(count_mappings(), 1 + 3 * 2);
+	assert_int_equal(count_mappings(OURS), 1 + 3 * 2);
 	process_order(&others[0], 'q');
 	end(&others[1]);
 	assert_int_equal(look(NOW + MS).higher_wanting, 1);
@@ -353,21 +334,13 @@ TEST(those_that_leave)
 	end(&others[2]);
 	assert_int_equal(look(NOW + 5 * MS).higher_wanting, 0);
 	assert_int_equal(look(NOW + 6 * MS).higher_idle_ns, MS);
-	assert_int_equal(count_mappings(), 1 + 2 * 2);
+	assert_int_equal(count_mappings(OURS), 1 + 2 * 2);
 	process_order(&others[1], 'q');
 	process_order(&others[2], 'q');
 	assert_true(is_nobody(look(NOW + 7 * MS)));
-	assert_int_equal(count_mappings(), 1);
+	assert_int_equal(count_mappings(OURS), 1);
 	for (size_t i = 0; i < COUNT_OF(others); i++)
 		process_end(&others[i]);
-}
-
-static struct tpcset range(unsigned int from, unsigned int to)
-{
-	struct tpcset set = {{0}};
-
-	tpcset_add_range(&set, from, to);
-	return set;
 }
 
 static void have(unsigned int from, unsigned int to)
@@ -382,9 +355,6 @@ static void have(unsigned int from, unsigned int to)
 
 unsigned int releases_places(struct pci_address pci, const struct counts_place *places[], unsigned int room)
 {
-	(void)pci;
-	(void)places;
-	(void)room;
 	return 0;
 }
 
@@ -598,14 +568,13 @@ TEST(killed_soon)
 TEST(stopped)
 {
 	struct process other = start_busy((struct board_claim){.priority = 60});
-	siginfo_t info;
 
 	assert_waits_until(NOW, true);
 	kill(other.pid, SIGSTOP);
-	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WSTOPPED), 0);
+	process_wait(&other, WSTOPPED);
 	assert_waits_until(NOW + 11 * MS, false);
 	kill(other.pid, SIGCONT);
-	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WCONTINUED), 0);
+	process_wait(&other, WCONTINUED);
 	assert_waits_until(NOW + 22 * MS, true);
 	process_end(&other);
 }
@@ -666,7 +635,11 @@ TEST(own_limits)
 
 TEST(two_gpus)
 {
-	struct process one = process_start(obey), two = process_start(obey_on_second);
+	struct process one = process_start(obey);
+
+	gpu_of_next = gpus[1];
+	struct process two = process_start(obey);
+
 	claim(&one, (struct board_claim){.priority = 60});
 	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 50, .served_ns = 9});
 	launch(&two);
@@ -755,8 +728,4 @@ TEST(searches)
 	}
 }
 
-int main(void)
-{
-	live_alone();
-	return run_tests_in(setup, NULL, begin, leave);
-}
+RUN_TESTS_ALONE(setup, NULL, begin, leave)

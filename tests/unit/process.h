@@ -4,6 +4,8 @@
 
 #include "../cases.h"
 
+#include <dirent.h>
+
 struct process {
 	pid_t pid;
 	int orders, answers;
@@ -50,6 +52,38 @@ static void process_end(const struct process *process)
 	close(process->answers);
 	kill(process->pid, SIGKILL);
 	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+}
+
+/* Until it is stopped, has gone on or has ended; the next one who waits still sees it. */
+static inline void process_wait(const struct process *process, int what)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)process->pid, &info, what | WNOWAIT), 0);
+}
+
+/* What this process has: of all kinds, and of memory that is named so. */
+static inline int count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static inline unsigned int count_mappings(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned int count = 0;
+
+	while (fgets(line, sizeof line, maps))
+		count += strstr(line, name) != NULL;
+	fclose(maps);
+	return count;
 }
 
 #endif

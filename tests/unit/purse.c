@@ -43,8 +43,6 @@ TEST(a_search_inside_a_search_pays_from_the_same_purse)
 
 static bool count(int file, int number, void *context)
 {
-	(void)file;
-	(void)number;
 	++*(int *)context;
 	return false;
 }

@@ -327,32 +327,6 @@ TEST(used_slots_are_left_alone)
 	}
 }
 
-/* The mask and the release are written at once, or the mask alone. */
-TEST(mask_and_release)
-{
-	const struct qmd_mask disable = all_words(0xfffffff0);
-	unsigned int tried = 0;
-
-	for (size_t i = 0; i < COUNT_OF(slots); i++) {
-		const struct slot *slot = &slots[i];
-		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
-		union descriptor descriptor = make_with_slot(slot, 0), expected = descriptor;
-		struct qmd_release release = prepare(slot, QMD_ADDS);
-
-		if (slot->slot != QMD_COUNTING_SLOT)
-			continue;
-		assert_int_equal(qmd_disable(family, &expected, &disable, NULL), QMD_NARROWED);
-		set_release(&expected, slot, QMD_ADDS);
-		assert_int_equal(qmd_disable(family, &descriptor, &disable, &release), QMD_NARROWED);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-		/* Now the slot is used. */
-		assert_int_equal(qmd_disable(family, &descriptor, &disable, &release), QMD_SLOT_LEFT);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-		tried++;
-	}
-	assert_int_equal(tried, 4);
-}
-
 /* All at once: the mask and both releases, of which the second has an address and a value of its own. What was written is restored,
  * and what was not, stays: a slot that is used, and one that somebody else has used since. */
 TEST(all_of_it)

@@ -50,7 +50,6 @@ static atomic_bool done;
 
 static void *publish_many(void *data)
 {
-	(void)data;
 	for (uint64_t value = 0; value < 200000; value++)
 		publish(value);
 	atomic_store(&done, true);

@@ -22,14 +22,12 @@ static void __attribute__((format(printf, 1, 2))) root_run(const char *format, .
 /* Make an empty root that every user may read, and remove it. For cmocka. */
 static int root_make(void **state)
 {
-	(void)state;
 	strcpy(root, "/tmp/nvtaskset-test-XXXXXX");
 	return mkdtemp(root) && chmod(root, 0755) == 0 ? 0 : -1;
 }
 
 static int root_remove(void **state)
 {
-	(void)state;
 	root_run("rm -rf %s", root);
 	return 0;
 }

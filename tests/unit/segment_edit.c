@@ -54,20 +54,6 @@ TEST_WITH(begin, end, there_was_no_limit_in_a_former_revision)
 	assert_int_equal(time.state, SEGMENT_TIME_PENDING);
 }
 
-TEST_WITH(begin, end, one_gpu_too_many)
-{
-	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
-		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
-
-		assert_int_equal(edit(&more, &error), 0);
-	}
-	struct segment_partition last = partition_of((struct pci_address){.domain = SEGMENT_GPUS}, 0, 0);
-
-	assert_error_has(edit(&last, &error), "no more fit");
-	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
-	assert_set(&owner, first, 0, 7);
-}
-
 TEST_WITH(make_owner, close_owner, a_hostile_number_of_gpus)
 {
 	_Atomic uint64_t *in_force = owner.memory->ring[segment_revision_number(&owner) % REVISIONS_RING];
@@ -132,7 +118,6 @@ static void (*work_of_child)(void);
 
 static void do_work(char order)
 {
-	(void)order;
 	work_of_child();
 }
 

@@ -166,7 +166,6 @@ TEST(second_copy_shares_it)
 
 static void have_segment(char order)
 {
-	(void)order;
 	make_segment();
 }
 

@@ -6,12 +6,20 @@
 #include "gpu/tpcset.h"
 
 /* A list; "" is the empty set. */
-static struct tpcset parse(const char *text)
+static inline struct tpcset parse(const char *text)
 {
 	struct tpcset set = {{0}};
 
 	if (*text)
 		assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
+	return set;
+}
+
+static inline struct tpcset range(unsigned int from, unsigned int to)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, from, to);
 	return set;
 }
 

@@ -3,6 +3,7 @@
  * must not agree with src/ by construction: so what follows from twice and half the costs is said here.
  */
 #include "../cases.h"
+#include "sets.h"
 #include "../sim/turns.h"
 
 #include <poll.h>
@@ -38,14 +39,6 @@ FIXTURE(tear_down)
 	end_other();
 	unlink(control);
 	assert_int_equal(unlink(gpu) | rmdir(mps), 0);
-}
-
-static struct tpcset range(unsigned int first, unsigned int last)
-{
-	struct tpcset set = {{0}};
-
-	tpcset_add_range(&set, first, last);
-	return set;
 }
 
 /* Each case is a process of its own, since a process has one place for ever. */

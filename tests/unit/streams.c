@@ -3,8 +3,6 @@
 
 #include "driver/streams.h"
 
-#include <pthread.h>
-
 #define STREAM ((CUstream)0x5000)
 #define OTHER ((CUstream)0x6008)
 #define FIRST ((CUcontext)0x7f0010)

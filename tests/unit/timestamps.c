@@ -208,7 +208,6 @@ static unsigned int event_count;
 
 static void on_event(const struct timestamps_event *event, void *data)
 {
-	(void)data;
 	assert_true(event_count <= TIMESTAMPS_CELLS);
 	events[event_count++] = *event;
 }

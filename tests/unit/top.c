@@ -1,5 +1,6 @@
 /* nvtaskset top: what is shown of a look, what keys do, and that every page fits its terminal. */
 #include "../cases.h"
+#include "sets.h"
 #include "../../tools/nvtaskset/cli/gpus.c"
 #define add add_process /* two files have one */
 #include "../../tools/nvtaskset/show/processes.c"
@@ -52,21 +53,13 @@ static struct process *process_of(int pid, const char *user, const char *command
 	return process;
 }
 
-static struct tpcset set_of(unsigned int first, unsigned int last)
-{
-	struct tpcset set = {{0}};
-
-	tpcset_add_range(&set, first, last);
-	return set;
-}
-
 static struct row row_with(int pid, const char *command, struct reading busy, struct reading rate)
 {
 	static struct tpcset set;
 	struct row row = {
 		.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
 
-	set = set_of(0, 32);
+	set = range(0, 32);
 	row.numbers[NUMBER_BUSY] = busy;
 	row.numbers[NUMBER_RATE] = rate;
 	row.numbers[NUMBER_IN_FLIGHT] = reading_of(2);
@@ -194,7 +187,7 @@ static struct row some_row(int pid)
 	struct process *process = process_of(pid, users[some(4)], commands[some(5)]);
 	struct row row = {.process = process, .has_gpu = some(5) > 0, .set = some(3) == 0 ? NULL : &sets[some(2)]};
 
-	sets[0] = set_of(0, 7);
+	sets[0] = range(0, 7);
 	for (unsigned int tpc = 0; tpc < 40; tpc += 2)
 		tpcset_add_range(&sets[1], tpc, tpc);
 	row.numbers[NUMBER_BUSY] = some_reading(1);

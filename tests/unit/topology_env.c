@@ -111,7 +111,4 @@ TEST(garbage)
 		assert_refused(lines[i]);
 }
 
-int main(void)
-{
-	return run_tests_in(root_make, root_remove, NULL, NULL);
-}
+RUN_TESTS_IN(root_make, root_remove, NULL, NULL)

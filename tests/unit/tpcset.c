@@ -102,28 +102,4 @@ TEST(bad_masks)
 		check_bad(masks[i], true);
 }
 
-TEST(operations)
-{
-	struct tpcset low = {{0}}, high = {{0}}, result;
-
-	tpcset_add_range(&low, 0, 100);
-	tpcset_add_range(&high, 90, TPCSET_MAX + 10);
-	assert_each(tpcset_count(&low), 101, tpcset_count(&high), TPCSET_MAX - 90);
-	result = tpcset_and(&low, &high);
-	assert_int_equal(tpcset_count(&result), 11);
-	assert_true(tpcset_is_subset(&result, &low));
-	assert_false(tpcset_is_subset(&low, &result));
-	assert_true(tpcset_overlap(&low, &result));
-	result = tpcset_without(&result, &low);
-	assert_false(tpcset_overlap(&low, &result));
-	result = tpcset_or(&low, &high);
-	assert_int_equal(tpcset_count(&result), TPCSET_MAX);
-	result = tpcset_without(&low, &high);
-	assert_each(tpcset_next(&result, 0), 0, tpcset_next(&result, 90), TPCSET_MAX);
-	tpcset_remove(&low, 64);
-	assert_false(tpcset_has(&low, 64));
-	tpcset_add(&low, TPCSET_MAX);
-	assert_false(tpcset_has(&low, TPCSET_MAX));
-}
-
 RUN_TESTS(NULL, NULL)

@@ -6,6 +6,7 @@
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"
+#include "tuning/start.h"
 #include "version.h"
 
 #include <fcntl.h>
@@ -70,6 +71,8 @@ int main(int count, char **arguments)
 		return hook_main(count, arguments);
 	if (count > 1 && strcmp(arguments[1], "--complete") == 0)
 		return action_complete(count - 1, arguments + 1);
+	if (count == 4 && strcmp(arguments[1], NEIGHBOUR_ARGUMENT) == 0)
+		return neighbour_main(arguments[2], arguments[3]);
 	if (parse_options(&options, count, arguments, &error) == 0)
 		status = actions[options.action](&options, &error);
 	if (status < 0)

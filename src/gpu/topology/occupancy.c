@@ -81,6 +81,20 @@ static bool add_group(const struct occupancy *need, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
+/* Adds the groups that can hold a cluster and that the set has a part of. Programs that were all widened into the same group would
+ * hang there, if their kernels wait for those on another GPU (facts.md). */
+static struct tpcset add_own_groups(const struct occupancy *need, const struct tpcset *set)
+{
+	struct tpcset all = *set;
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
+		struct tpcset group = topology_cluster_group(need->topology, &need->possible, tpc);
+
+		all = tpcset_or(&all, &group);
+	}
+	return all;
+}
+
 /* The driver accepted the launch, so it fits into the whole GPU. */
 struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred)
 {
@@ -89,6 +103,8 @@ struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpc
 
 	if (!occupancy_fits(need, &set))
 		set = tpcset_and(allowed, &need->possible);
+	if (need->shape.cluster > 1 && knows_groups(need) && !occupancy_fits(need, &set))
+		set = add_own_groups(need, &set);
 	while (more && !occupancy_fits(need, &set))
 		more = add_group(need, &set);
 	/* The set is empty if our topology has no room although the driver found some. */

@@ -27,8 +27,8 @@ struct occupancy occupancy_of(const struct topology *topology, const struct qmd_
 bool occupancy_fits(const struct occupancy *need, const struct tpcset *set);
 
 /* The TPCs that the launch gets: those of `allowed` that are also in `preferred`, if they hold it; otherwise all of
- * `allowed` that it can use. If these do not hold it either, whole groups beyond `allowed` are added, one after the
- * other, each time the one of which the fewest TPCs are missing. */
+ * `allowed` that it can use. If these do not hold it either, whole groups beyond `allowed` are added: for a cluster, all that
+ * `allowed` has a part of; then one after the other, each time the one of which the fewest TPCs are missing. */
 struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred);
 
 #endif

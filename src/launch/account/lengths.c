@@ -92,6 +92,18 @@ uint64_t lengths_longest(const struct length *length, enum length_place place)
 	return longest;
 }
 
+/* What it may take: other programs may have disturbed the longer ones. */
+static uint64_t shortest(const struct length *length, enum length_place place)
+{
+	uint64_t least = UINT64_MAX, ns;
+
+	for (int i = 0; i < LENGTH_MEASURED; i++) {
+		ns = atomic_load_explicit(&length->places[place].ns[i], memory_order_relaxed);
+		least = ns != 0 ? min_u64(least, ns) : least;
+	}
+	return least == UINT64_MAX ? 0 : least;
+}
+
 /* One that was short enough before may have been late for once. */
 static bool may_be_tried(const struct length *length)
 {
@@ -108,7 +120,7 @@ uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int
 	bool is_known = atomic_load_explicit(&length->waits_for_others, memory_order_relaxed);
 
 	if (is_tried)
-		ns = part > 0 ? in_part * part / more : in_part;
+		ns = shortest(length, LENGTH_PART) * (part > 0 ? part : more) / more;
 	*is_new = !is_known && (ns == 0 ? in_part == 0 && age(length, LENGTH_PART) > 0 : is_tried && ns <= limit);
 	return is_known ? LENGTH_NONE : ns;
 }

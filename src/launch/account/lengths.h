@@ -1,8 +1,8 @@
 /*
  * How long launches take, by function and grid, or instance of a graph: a fixed table without a lock, in which what is new takes
  * the place of what was measured longest ago. In each of two places: in the process's own part of the GPU, and where it has
- * more. It is the longest of the last four measurements there. A launch that was never in the latter is taken to be as much
- * faster there as there are more TPCs, and runs alone when it is there for the first time.
+ * more. It is the longest of the last four measurements there. A launch that was never in the latter, or is tried there again, is
+ * taken to be as much faster there than in the shortest ones of the former as there are more TPCs, and runs alone.
  *
  * A launch is measured once in each turn, from when it goes, with nothing of the process in flight, until it is seen to have
  * ended. What the GPU counts says so (state/kernels/counts.h), and no timestamp is needed: so profilers do not disturb it

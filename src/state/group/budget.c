@@ -60,6 +60,8 @@ static uint32_t slots_until(int64_t period_ns, uint64_t begin, uint64_t time)
 	return (uint32_t)(((time - begin) * 2 * BUDGET_SLOTS + (uint64_t)period_ns) / (2 * (uint64_t)period_ns));
 }
 
+/* Several processes charge and lend out of these words. Each decision is one compare-and-swap of one word, which holds all that it
+ * depends on, its period included; no other memory is read because of it. So no order between words matters, on any machine. */
 static void mark(_Atomic uint64_t *word, uint32_t period, uint32_t slots)
 {
 	uint64_t before = atomic_load(word), after;

@@ -37,7 +37,8 @@ enum counts_kind {
 	X(OLDER, "a context or a graph is older than nvtaskset in this process")              \
 	X(CLOSED, "the program has closed the file of its counts")                            \
 	X(REPEATED, "Nsight Compute runs its kernels again and again")                        \
-	X(UNSEEN, "only the GPU knows how often a graph runs them, and it does not count")
+	X(UNSEEN, "only the GPU knows how often a graph runs them, and it does not count")     \
+	X(INCOHERENT, "this processor may not see the GPU's writes in time")
 
 enum counts_gap {
 #define COUNTS_GAP_ENUM(identifier, text) COUNTS_##identifier,
@@ -66,7 +67,12 @@ _Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind
 /* Where the thread that has this counter slot counts what it launches. */
 _Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment, const struct counter_slot *slot);
 
-/* Counts a launch there. Not an atomic addition: see counter_slot_count_launch. */
+/* Counts a launch there. Not an atomic addition: see counter_slot_count_launch.
+ *
+ * Relaxed on each machine: the driver's doorbell comes later, and orders all stores before it, since the GPU must see those of
+ * the driver. So what the GPU does for this launch comes after this store, its addition to the ended ones, too. That is one
+ * 64-bit access of an aligned word, as a processor's load is: it sees the number before or after. A reader that loads the
+ * ended ones first, with acquire, sees the launch of each that has ended (counts_read.c); tests/unit/ordering.c. */
 static inline void counts_launch(_Atomic uint64_t *launched)
 {
 	atomic_store_explicit(launched, atomic_load_explicit(launched, memory_order_relaxed) + 1, memory_order_relaxed);

@@ -29,6 +29,7 @@ static int publish(struct segment *segment, uint64_t number, const struct segmen
 	revisions_store(segment->memory->ring, number, revision);
 	atomic_store_explicit(&segment->memory->number, number, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
+	segment_ring(segment);
 	return segment_has_moved(segment)
 	               ? error_set_code(error, NVTASKSET_ERROR_BUSY, "the partition has moved to a new file just now: try again")
 	               : 0;
@@ -216,6 +217,12 @@ bool editor_has_ended(const struct editor *editor)
 	struct pollfd process = {.fd = editor->process, .events = POLLIN};
 
 	return poll(&process, 1, 0) > 0;
+}
+
+void editor_ring(const struct editor *editor)
+{
+	if (!editor_has_ended(editor) && segment_may_write(&editor->segment))
+		segment_ring(&editor->segment);
 }
 
 /* The error code for a state; `own` for states that have none. */

@@ -26,6 +26,9 @@ void editor_close(struct editor *editor);
 /* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);
 
+/* After an edit of its group: the process follows at once, also an idle one. */
+void editor_ring(const struct editor *editor);
+
 /* Finds the segment again if the process has moved it to a new file. -1 with the reason if the process has ended, or
  * the new segment cannot be opened. */
 int editor_follow(struct editor *editor, struct error *error);

@@ -202,6 +202,8 @@ const char *segment_absence_text(enum segment_state state)
 	else if (state == SEGMENT_NOT_IN_FORCE)
 		text = "its partition is not in force: the driver was loaded without our library, is being loaded just now, or "
 		       "our library said on standard error why not";
+	else if (state == SEGMENT_OTHER_VERSION)
+		text = SEGMENT_ANOTHERS;
 	return text;
 }
 

@@ -15,6 +15,7 @@
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
 #define SEGMENT_VERSION 14
+#define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
 
 /*
  * 8-byte words in the machine's byte order:
@@ -31,7 +32,7 @@
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
  *                                of times (state/kernels/timestamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
- *   4736 time                    what the owner says of its quota
+ *   4736 time                    what the owner says of its quota; and the word that its thread sleeps on
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
  *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
  *
@@ -65,6 +66,7 @@ struct segment_memory {
 	_Atomic uint64_t aside_us;
 	_Atomic uint64_t bounded;
 	_Atomic uint64_t held;
+	_Atomic uint32_t rings; /* what the owner's thread sleeps on */
 	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
@@ -118,12 +120,14 @@ enum segment_kind {
 	KIND_NOBODYS
 };
 
+/* The same in each version. */
 struct segment_header {
-	uint64_t magic, version_and_size;
+	uint64_t magic;
+	uint32_t version, size;
 	struct identity owner;
 };
 
-/* Reads the header. All zero if the file is not, or not yet, a segment. */
+/* Reads the header, of whichever version. Its magic is 0 if the file is not, or not yet, a segment. */
 struct segment_header segment_read_header(int file);
 
 /* What the segment is for the process `who`. */

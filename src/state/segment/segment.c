@@ -1,5 +1,6 @@
 #include "segment.h"
 
+#include "base/futex.h"
 #include "base/shared_file.h"
 #include "layout.h"
 #include "state/handle.h"
@@ -68,20 +69,14 @@ struct identity segment_owner(const struct segment *segment)
 
 /* --- whose it is --------------------------------------------------------------------------------------------------- */
 
-/* Whether a file has the size and the seals of a segment: the process that has it open may be hostile. */
-static bool is_segment(int file)
-{
-	struct stat status;
-
-	return shared_file_is_sealed(file) && fstat(file, &status) == 0 &&
-	       status.st_size == (off_t)sizeof(struct segment_memory);
-}
-
+/* The process that has the file open may be hostile: it must not be able to make the file shorter than the header says. */
 struct segment_header segment_read_header(int file)
 {
 	struct segment_header header = {.magic = 0};
+	struct stat status;
 
-	if (!is_segment(file) || pread(file, &header, sizeof header, 0) != sizeof header)
+	if (!shared_file_is_sealed(file) || fstat(file, &status) < 0 || pread(file, &header, sizeof header, 0) != sizeof header ||
+	    status.st_size != (off_t)header.size)
 		header.magic = 0;
 	return header;
 }
@@ -98,32 +93,31 @@ enum segment_kind segment_kind_for(const struct segment_header *header, struct i
 	return kind;
 }
 
+static bool is_magic(uint64_t magic)
+{
+	return magic == SEGMENT_MAGIC || magic == SEGMENT_MOVED;
+}
+
 enum segment_state segment_map_found(struct segment *segment, int file, struct error *error)
 {
 	enum segment_state state = SEGMENT_NOT_READY;
+	struct segment_header header = segment_read_header(file);
 
-	if (!is_segment(file)) {
+	if (!is_magic(header.magic)) {
 		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "its segment is not one that this version knows");
 		close(file);
-		return state;
-	}
-	*segment = segment_map(file);
-	uint64_t magic = segment->memory ? atomic_load_explicit(&segment->memory->magic, memory_order_acquire) : 0;
-
-	if (!segment->memory) {
-		error_set_errno(error, "its segment cannot be mapped");
-		state = SEGMENT_FAILED;
-	} else if (magic != SEGMENT_MAGIC && magic != SEGMENT_MOVED) {
-		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "its segment is not one that this version knows");
-	} else if (segment->memory->version != SEGMENT_VERSION || segment->memory->size != sizeof *segment->memory) {
-		error_set_code(error, NVTASKSET_ERROR_DAMAGED,
-		               "its segment has another version: use the nvtaskset that started it");
-		state = SEGMENT_FAILED;
+	} else if (header.version != SEGMENT_VERSION || header.size != sizeof *segment->memory) {
+		state = SEGMENT_OTHER_VERSION;
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED, SEGMENT_ANOTHERS);
+		close(file);
 	} else {
+		*segment = segment_map(file);
 		state = SEGMENT_FOUND;
 	}
-	if (state != SEGMENT_FOUND)
-		segment_close(segment);
+	if (state == SEGMENT_FOUND && !segment->memory) {
+		error_set_errno(error, "its segment cannot be mapped");
+		state = SEGMENT_FAILED;
+	}
 	return state;
 }
 
@@ -158,6 +152,17 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 uint64_t segment_raised(const struct segment *segment)
 {
 	return atomic_load_explicit(&segment->memory->raised, memory_order_acquire);
+}
+
+_Atomic uint32_t *segment_rings(const struct segment *segment)
+{
+	return &segment->memory->rings;
+}
+
+void segment_ring(const struct segment *segment)
+{
+	atomic_fetch_add(segment_rings(segment), 1);
+	futex_wake(segment_rings(segment), 1);
 }
 
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)

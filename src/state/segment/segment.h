@@ -144,6 +144,7 @@ enum segment_state {
 	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
 	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
 	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
+	SEGMENT_OTHER_VERSION, /* its segment is another version's */
 	SEGMENT_FAILED         /* anything else */
 };
 
@@ -169,6 +170,11 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 
 /* How often it was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
+
+/* Raises the word that the owner's thread sleeps on (time/demand/wakeup.h), and wakes it: so what was edited, of the segment or of its
+ * group, holds for an idle process as well. For those that may write. */
+_Atomic uint32_t *segment_rings(const struct segment *segment);
+void segment_ring(const struct segment *segment);
 
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */

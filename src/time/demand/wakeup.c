@@ -3,25 +3,23 @@
 #include "base/futex.h"
 #include "launch/space/epoch.h"
 
-static _Atomic uint32_t rings;
+struct time_news time_news;
 
 void wakeup_ring(void)
 {
-	atomic_fetch_add(&rings, 1);
-	futex_wake(&rings, 1);
+	if (time_news.segment)
+		segment_ring(time_news.segment);
 }
 
 uint32_t wakeup_count(void)
 {
-	return atomic_load(&rings);
+	return atomic_load(segment_rings(time_news.segment));
 }
 
 void wakeup_sleep(uint32_t heard, uint64_t until_ns)
 {
-	futex_wait_until(&rings, heard, until_ns);
+	futex_wait_until(segment_rings(time_news.segment), heard, until_ns);
 }
-
-struct time_news time_news;
 
 /* Launches that are as before are decided anew, and then see that they are asked for. */
 void time_news_ask(void)

@@ -1,6 +1,6 @@
 /*
  * What our thread (time/thread.h) sleeps on, and who wakes it: any thread of the program, when there is something that it should
- * see at once; and a launch that finds news. errno is preserved.
+ * see at once; a launch that finds news; and an editor. errno is preserved.
  */
 #ifndef NVTASKSET_TIME_DEMAND_WAKEUP_H
 #define NVTASKSET_TIME_DEMAND_WAKEUP_H

@@ -9,6 +9,8 @@
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 
+#include <string.h>
+
 #define MS UINT64_C(1000000)
 
 /* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; and a quota. */
@@ -54,6 +56,14 @@ void keeper_end(void)
 {
 	gate_set_open(false);
 	keeper.has_gate = keeper.has_server = false;
+	keeper.borrowed.tpcs = (struct tpcset){{0}};
+	if (keeper.segment)
+		segment_set_borrowed(keeper.segment, &keeper.borrowed);
+}
+
+void keeper_after_fork(void)
+{
+	memset(&keeper, 0, sizeof keeper);
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */

@@ -16,12 +16,18 @@ struct claims {
 	struct tpcset own;
 	struct tpcset higher; /* TPCs of those of a higher priority, */
 	struct tpcset kept;   /* and of others who do not lend */
-	uint64_t borrowers;   /* with this process */
+	uint64_t borrowers;   /* at work, with this process */
 };
 
 static bool is_higher(const struct claims *claims, const struct peer *peer, const struct others_rules *rules)
 {
 	return peer->is.claim.priority > rules->priority && tpcset_overlap(&peer->is.claim.tpcs, &claims->own);
+}
+
+/* One that rests has no part in LIMIT; when it launches again, others see that at their next look. */
+static bool may_borrow(const struct peer *peer)
+{
+	return !peer->view.segment || !peer->demand.is_known || demand_idle_ns(&peer->demand) < LENDING_EPISODE_NS;
 }
 
 static struct claims see_claims(struct pci_address pci, const struct others_rules *rules)
@@ -36,7 +42,7 @@ static struct claims see_claims(struct pci_address pci, const struct others_rule
 			claims.higher = tpcset_or(&claims.higher, &claim->tpcs);
 		else if (claim->is_client && claim->lend_us == 0)
 			claims.kept = tpcset_or(&claims.kept, &claim->tpcs);
-		claims.borrowers += claim->is_client && claim->is_borrower;
+		claims.borrowers += claim->is_client && claim->is_borrower && may_borrow(peer);
 	}
 	claims.borrowers = max_u64(claims.borrowers, 1);
 	return claims;

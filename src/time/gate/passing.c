@@ -33,6 +33,7 @@ struct arrival {
 	struct length *length;
 	struct passage passage;
 	uint64_t since, before;  /* it waits, with so many in flight then; 0: it does not */
+	uint64_t asks_since;     /* and no more for the quota */
 	bool must_go;            /* it must not wait, */
 	bool is_captured;        /* as it will not run now */
 	uint64_t in_part;        /* where it would go there */
@@ -52,9 +53,10 @@ static uint64_t now_of(struct arrival *arrival)
 	return arrival->now;
 }
 
+/* For others. */
 static bool has_waited(struct arrival *arrival, uint64_t ns)
 {
-	return arrival->since != 0 && now_of(arrival) - arrival->since >= ns;
+	return arrival->asks_since != 0 && now_of(arrival) - arrival->asks_since >= ns;
 }
 
 static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
@@ -89,7 +91,7 @@ static bool is_held_by_quota(struct arrival *arrival)
 	bool fits = in_flight == 0 || (ns != 0 && in_flight < lending_fit(max_u64(arrival->view.longest_ns, ns), left));
 
 	return left != UINT64_MAX && (left == 0 || !fits) &&
-	       !(has_waited(arrival, LENDING_EPISODE_NS) && (left != 0 || atomic_load(&gate_state.is_spread)));
+	       !(arrival->since != 0 && now_of(arrival) - arrival->since >= LENDING_EPISODE_NS && (left != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
@@ -117,7 +119,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	bool is_own = arrival->work.waits_for_others;
 
 	view->opens_in_ns = now.opens_in_ns;
-	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
+	view->has_more = tpcset_count(is_own ? &own : &all) > part;
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
@@ -125,7 +127,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 
 	if (verdict == LENDING_MORE)
 		arrival->how = WHERE_MORE | open | (is_own ? WHERE_OWN : 0);
-	if (verdict == LENDING_MORE || (open != 0 && view->length_ns > view->limit_ns))
+	if (verdict == LENDING_MORE || (view->has_more && view->length_ns > view->limit_ns))
 		atomic_store_explicit(verdict == LENDING_MORE ? &gate_state.has_more : &gate_state.is_too_long, true, memory_order_relaxed);
 	arrival->is_by_law = verdict == LENDING_MORE || verdict == LENDING_PART;
 	return arrival->is_by_law;
@@ -163,7 +165,13 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 	see(arrival, others, in_flight);
 	if (!atomic_load(&gate_state.is_open) || arrival->is_captured)
 		return true;
-	if (is_held_by_quota(arrival))
+	bool is_spent = is_held_by_quota(arrival);
+
+	if (is_spent)
+		arrival->asks_since = 0;
+	else if (arrival->since != 0 && arrival->asks_since == 0)
+		arrival->asks_since = now_of(arrival);
+	if (is_spent)
 		goes = false;
 	else if (others->count > 0)
 		goes = !may_fit(arrival, others) || is_free(arrival, others) || ask(arrival, others) || ends_episode(arrival);
@@ -383,7 +391,7 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 	if (passage->is_entering)
 		atomic_fetch_sub(&gate->entering, 1);
 	if (passage->moved) {
-		uint64_t now = process_clock_ns(), cost = now - atomic_load(&passage->moved->until);
+		uint64_t now = process_clock_ns(), began = atomic_load(&passage->moved->until), cost = now - min_u64(now, began);
 
 		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
 	}

@@ -4,8 +4,6 @@
 #include "../../sanitized.h"
 #include "gpu.h"
 
-#include <sys/prctl.h>
-
 #ifdef __x86_64__
 #define KNOWN_MACHINE 1
 #else

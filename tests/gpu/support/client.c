@@ -79,7 +79,6 @@ static int make_directory(void)
 
 int client_set_up(void **state)
 {
-	(void)state;
 	if (starter == 0 && make_directory() < 0)
 		return -1;
 	setenv(DIRECTORY, mps, 1);
@@ -88,7 +87,6 @@ int client_set_up(void **state)
 
 int client_tear_down(void **state)
 {
-	(void)state;
 	if (is_simulated()) {
 		unlink(paths().control);
 		unlink(paths().lost);

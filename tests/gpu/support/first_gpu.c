@@ -4,7 +4,6 @@ struct gpu_under_test gpu;
 
 int gpu_set_up(void **state)
 {
-	(void)state;
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	return 0;

@@ -51,7 +51,6 @@ void gpu_load_driver(void)
 
 int gpu_load(void **state)
 {
-	(void)state;
 	gpu_load_driver();
 	return 0;
 }
@@ -133,7 +132,6 @@ CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu)
 {
 	CUdeviceptr output;
 
-	(void)gpu;
 	gpu_check(cuMemAlloc_v2(&output, BLOCKS_MAX * sizeof(uint32_t)));
 	return output;
 }

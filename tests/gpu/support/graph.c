@@ -150,7 +150,6 @@ static atomic_bool stop;
 
 static void *change_all_the_time(void *unused)
 {
-	(void)unused;
 	while (!atomic_load(&stop)) {
 		graph_change(&before);
 		graph_change(&after);
@@ -184,7 +183,6 @@ static void *use_graphs(void *unused)
 	void *arguments[] = {&output, &cycles};
 	uintptr_t strays = 0;
 
-	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	output = gpu_new_output(&gpu);
 	parameters.kernelParams = arguments;

@@ -37,7 +37,6 @@ void green_enter(void)
 
 int green_leave(void **state)
 {
-	(void)state;
 	if (green.context) {
 		gpu_close_current(&green.inside);
 		gpu_check(cuCtxPopCurrent_v2(NULL));

@@ -1,7 +1,6 @@
 #include "pair.h"
 
 #include "../../cases.h"
-#include "first_gpu.h"
 #include "state/segment/find.h"
 #include "timed.h"
 
@@ -39,7 +38,6 @@ void pair_work(unsigned int number, unsigned int kernels)
 
 int pair_set_up(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof path, "/tmp/nvtaskset-gpu-XXXXXX");
 	timed_share_gpu(path);
 	pair = mmap(NULL, sizeof *pair, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +46,6 @@ int pair_set_up(void **state)
 
 int pair_tear_down(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < PAIR_PROGRAMS; i++) {
 		if (pair_children[i].pid > 0) {
 			kill(pair_children[i].pid, SIGKILL);

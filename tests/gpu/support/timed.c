@@ -2,13 +2,12 @@
 
 #include "../../cases.h"
 #include "base/proc.h"
-#include "first_gpu.h"
 #include "state/segment/edit.h"
 
 #include <dirent.h>
 
 #define SKIP "SKIP: "
-#define CYCLES UINT64_C(3000000) /* 1 to 2 ms */
+#define CYCLES 3000000 /* 1 to 2 ms */
 
 /* --- looking -------------------------------------------------------------------------------------------------------- */
 
@@ -102,13 +101,17 @@ void timed_wait_until_thread_is_gone(void)
 
 /* --- work ----------------------------------------------------------------------------------------------------------- */
 
-void timed_launch(unsigned int kernels)
+void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles)
 {
-	uint64_t cycles = CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
 
 	for (unsigned int i = 0; i < kernels; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+void timed_launch(unsigned int kernels)
+{
+	timed_launch_into(NULL, kernels, CYCLES);
 }
 
 void timed_leave_out(const char *reason)

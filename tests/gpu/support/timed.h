@@ -6,9 +6,8 @@
 #define TESTS_TIMED_H
 
 #include "child.h"
+#include "first_gpu.h"
 #include "state/segment/segment.h"
-
-#include <stdbool.h>
 
 /* How long a test waits for what must happen: only a fault takes as long, whatever the machine does. */
 #define PATIENCE_S 60
@@ -45,6 +44,7 @@ bool timed_uses_any_memory(void);
 
 /* Kernels of 1 to 2 ms each. */
 void timed_launch(unsigned int kernels);
+void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles); /* for so long each */
 
 /* In a child: its parent's test is skipped, once it asks. */
 _Noreturn void timed_leave_out(const char *reason);

@@ -30,7 +30,6 @@ int slurm_load_job(job_info_msg_t **message, uint32_t id, uint16_t flags)
 	static job_info_t job;
 	static job_info_msg_t answer = {.record_count = 1, .job_array = &job};
 
-	(void)flags;
 	asked++;
 	job = (job_info_t){.job_id = id, .job_state = JOB_RUNNING | ending, .start_time = started, .restart_cnt = restarted,
 	                   .nodes = (char *)"n1", .gres_detail_cnt = 1, .gres_detail_str = gres};
@@ -45,19 +44,15 @@ int slurm_get_errno(void)
 
 char *slurm_strerror(int number)
 {
-	(void)number;
 	return (char *)"connect failure";
 }
 
 void slurm_free_job_info_msg(job_info_msg_t *message)
 {
-	(void)message;
 }
 
 int slurm_requeue(uint32_t id, uint32_t flags)
 {
-	(void)id;
-	(void)flags;
 	return SLURM_SUCCESS;
 }
 
@@ -73,7 +68,6 @@ int slurm_hostlist_find(hostlist_t list, const char *name)
 
 void slurm_hostlist_destroy(hostlist_t list)
 {
-	(void)list;
 }
 
 static char logged[256]; /* the first line of a case that empties it */
@@ -92,7 +86,6 @@ static const char *tpcs = "8"; /* what a user has sent */
 
 spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 {
-	(void)spank;
 	assert_true(strlen(option->name) <= SPANK_OPTION_MAXLEN);
 	return option->cb(0, strcmp(option->name, "tpcs") == 0 ? tpcs : "1", 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
 }
@@ -280,7 +273,6 @@ static const struct job job = {directory, "n1", 7};
 
 static int make_directory(void **state)
 {
-	(void)state;
 	strcpy(strrchr(directory, '-') + 1, "XXXXXX");
 	return mkdtemp(directory) && chmod(directory, 0755) == 0 ? 0 : -1;
 }
@@ -289,7 +281,6 @@ static int remove_directory(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof command, "rm -rf %s", directory);
 	return system(command);
 }

@@ -185,8 +185,10 @@ static void offer_argument(const struct typed *typed, const struct beginning *be
 		offer_set(typed, beginning);
 	else if (is_next && beginning->words > 0)
 		offer_words_of_actions(typed, beginning);
-	if (is_next && ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP))
+	if (is_next && ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
 		offer_programs(typed, false);
+	if (is_next && action == ACTION_PLAN)
+		puts(":files");
 }
 
 int action_complete(int count, char **arguments)

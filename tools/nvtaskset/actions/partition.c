@@ -271,6 +271,8 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 		result = editor_change(subject->targets.editors, subject->targets.count, wanted, error);
 	else
 		result = group_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
+	for (size_t i = 0; is_group(subject) && result == 0 && i < subject->targets.count; i++)
+		editor_ring(&subject->targets.editors[i]);
 	if (result == 0 && segment_time_is_given(wanted))
 		wait_for_times(&subject->targets);
 	return result;

@@ -12,7 +12,7 @@ static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
 	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
 	"       nvtaskset -l | -T                          which program has which TPCs\n"
-	"       nvtaskset top | metrics | mps | system | cdi | measure   see below\n"
+	"       nvtaskset top | curve | plan | metrics | mps | system | cdi | measure\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
 	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options may follow.\n"
@@ -22,7 +22,6 @@ static const char end[] =
 	"\n"
 	"Examples:\n"
 	" nvtaskset -t 0-7 ./infer             run ./infer on TPCs 0 to 7\n"
-	" nvtaskset -n 57% ./infer             run it on 57% of the TPCs, that nobody has\n"
 	" nvtaskset -tp 8-15 1234              move process 1234 to TPCs 8 to 15, live\n"
 	"\n"
 	"All options, with what they promise: man nvtaskset\n";
@@ -39,6 +38,19 @@ static const struct {
 	 "\n"
 	 "Keys: q quit, ? help, P and T sort by BUSY% and TIME, < > F6 by other columns,\n"
 	 "u one user's programs, / search, n the next one, Z pause, arrows scroll\n"},
+	{"curve",
+	 "Usage: nvtaskset curve [options] PID\n"
+	 "       nvtaskset curve [options] COMMAND [ARG...]\n"
+	 "\n"
+	 "Measure how long a job of the program takes with some ten numbers of TPCs, while\n"
+	 "it does its usual work. Its partition is then as before, also if this is killed.\n"
+	 "\n", ""},
+	{"plan",
+	 "Usage: nvtaskset plan [--apply] [--check SECONDS] [--json] FILE\n"
+	 "\n"
+	 "Find sizes of partitions with which the tasks in FILE meet their deadlines, and\n"
+	 "which share one. FILE is JSON; curves come from 'nvtaskset curve --json'.\n"
+	 "\n", ""},
 	{"metrics",
 	 "Usage: nvtaskset metrics [--format FORMAT] [--output FILE | --busy]\n"
 	 "\n"

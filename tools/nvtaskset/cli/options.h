@@ -30,6 +30,8 @@
 	X(CDI, action_cdi, "'cdi'") /* the devices of a specification for containers */ \
 	X(CDI_ADD, action_cdi_add, "'cdi add'") /* cdi add SET NAME: makes or changes one */ \
 	X(CDI_REMOVE, action_cdi_remove, "'cdi remove'") /* cdi remove NAME */ \
+	X(CURVE, action_curve, "'curve'") /* curve PID, curve COMMAND [ARG…] */ \
+	X(PLAN, action_plan, "'plan'") /* plan FILE */ \
 	X(HELP, action_help, "") \
 	X(VERSION, action_version, "")
 
@@ -59,6 +61,13 @@ enum metrics_format {
 	METRICS_ANY /* as a client asks for; OpenMetrics where none does */
 };
 
+/* A neighbour that disturbs while a curve is measured. */
+enum beside {
+	BESIDE_NOTHING,
+	BESIDE_MEMORY,
+	BESIDE_COMPUTE
+};
+
 struct options {
 	enum action action;
 	const char *word;       /* the first word of the action, such as "mps"; NULL: the action has none */
@@ -83,13 +92,19 @@ struct options {
 	double delay_seconds; /* top: between two looks */
 	enum metrics_format format;
 	const char *output;   /* metrics, cdi: the file, or NULL */
+	enum beside beside;   /* curve: */
+	unsigned int kernels; /* of a job; 0: as its idle times tell */
+	const char *svg;      /* a file for the picture, or NULL */
+	bool apply;           /* plan: start and change what it says */
+	double check_seconds; /* 0: look at no program */
+	const char *file;     /* with ACTION_PLAN */
 	unsigned int gpu_count; /* 0: the default GPU */
 	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
 	const char *group;      /* --group: its name, NULL without; with -p also a path, or the pid of one in it; the device of cdi */
 	uint64_t memory;        /* --memory: mebibytes of each GPU; 0: no limit */
 	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */
-	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; with ACTION_TOP it may be NULL */
-	char **command;         /* with ACTION_RUN, ended by NULL */
+	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; with ACTION_TOP and ACTION_CURVE it may be NULL */
+	char **command;         /* with ACTION_RUN, and ACTION_CURVE without pid; ended by NULL */
 };
 
 #endif

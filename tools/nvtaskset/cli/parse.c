@@ -27,7 +27,7 @@ static bool gpus_have_sets(const struct options *options)
 
 static int too_many(const struct options *options, const char *argument, struct error *error)
 {
-	bool has_words = options->word && options->action != ACTION_TOP;
+	bool has_words = options->word && options->action != ACTION_TOP && options->action != ACTION_CURVE && options->action != ACTION_PLAN;
 	char quoted[44];
 
 	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
@@ -40,20 +40,31 @@ static bool is_option(const char *argument)
 	                              (argument[1] >= 'a' && argument[1] <= 'z'));
 }
 
-/* top [PID] */
-static int take_optional_pid(struct options *options, char **arguments, int count, struct error *error)
+/* At most one argument: top [PID], plan FILE */
+static int take_one(struct options *options, const char **place, char **arguments, int count, struct error *error)
 {
 	char quoted[44];
 	int result = 0;
 
 	if (count > 1 && is_option(arguments[1])) {
 		snprintf(quoted, sizeof quoted, "'%.40s'", arguments[1]);
-		result = help_refer(options, error, quoted, "options come before PID");
+		result = help_refer(options, error, quoted, place == &options->file ? "options come before FILE" : "options come before PID");
 	} else if (count > 1) {
 		result = too_many(options, arguments[1], error);
 	}
-	options->pid = arguments[0];
+	*place = arguments[0];
 	return result;
+}
+
+/* curve PID, curve COMMAND [ARG…]. No command's name is a number. */
+static int take_program(struct options *options, char **arguments, int count, struct error *error)
+{
+	bool is_pid = count > 0 && arguments[0][strspn(arguments[0], "0123456789")] == '\0';
+
+	if (!is_pid)
+		options->command = arguments;
+	return count == 0 ? help_refer(options, error, "curve", "no PID and no COMMAND")
+	       : is_pid ? take_one(options, &options->pid, arguments, count, error) : 0;
 }
 
 static bool is_set(const struct options *options)
@@ -66,7 +77,7 @@ static bool is_set(const struct options *options)
 static int no_command(const struct options *options, struct error *error)
 {
 	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, cdi, measure); try 'nvtaskset --help'",
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'",
 	                          options->set);
 }
 
@@ -140,9 +151,13 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 	else if (options->action == ACTION_SHOW)
 		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
-		result = take_optional_pid(options, arguments, count, error);
+		result = take_one(options, &options->pid, arguments, count, error);
 	else if (options->action == ACTION_CDI_ADD || options->action == ACTION_CDI_REMOVE)
 		result = take_device(options, arguments, count, own_sets, error);
+	else if (options->action == ACTION_CURVE)
+		result = take_program(options, arguments, count, error);
+	else if (options->action == ACTION_PLAN)
+		result = count == 0 ? help_refer(options, error, "plan", "no FILE") : take_one(options, &options->file, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;

@@ -182,6 +182,20 @@ static int take_connections(const struct taking *it)
 	return parse_number(&it->options->mps.connections, it, 1, MPS_CONNECTIONS_MAX);
 }
 
+static int take_kernels(const struct taking *it)
+{
+	return parse_number(&it->options->kernels, it, 1, 1000000);
+}
+
+/* Nothing is no word. */
+static int take_beside(const struct taking *it)
+{
+	int kind = strcmp(it->value, "memory") == 0 ? BESIDE_MEMORY : strcmp(it->value, "compute") == 0 ? BESIDE_COMPUTE : BESIDE_NOTHING;
+
+	it->options->beside = (enum beside)kind;
+	return kind == BESIDE_NOTHING ? error_set(it->error, "--beside %.40s: must be one of: memory compute", it->value) : 0;
+}
+
 static int take_gpu(const struct taking *it)
 {
 	if (it->options->gpu_count == TOPOLOGY_GPUS_MAX)
@@ -281,6 +295,8 @@ static int take_borrow(const struct taking *it)
 #define METRICS (1u << ACTION_METRICS)
 #define ADD (1u << ACTION_CDI_ADD)
 #define CDI (1u << ACTION_CDI | ADD | 1u << ACTION_CDI_REMOVE)
+#define CURVE (1u << ACTION_CURVE)
+#define PLAN (1u << ACTION_PLAN)
 #define ALL (~0u)
 
 #define FLAG(member) take_flag, offsetof(struct options, member), NULL
@@ -308,13 +324,13 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "draw each GPU: its GPCs and TPCs, and their programs"},
 	{0, "watch", "[=SECONDS]", LIST | PICTURE, true, SECONDS(watch_seconds), NULL,
 	 "with -l or -T: again and again; --json: for programs"},
-	{'G', "gpu", "GPU[:SET]", RUN | PID | PICTURE | MEASURE | ADD, true, take_gpu, 0, VALUES_GPUS,
+	{'G', "gpu", "GPU[:SET]", RUN | PID | PICTURE | MEASURE | ADD | CURVE | PLAN, true, take_gpu, 0, VALUES_GPUS,
 	 "which GPU: its number, bus id or UUID, or 'all'"},
 	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
 	 "join a group, all in one SET; with -p: change it"},
 	{0, "memory", "SIZE", RUN | ADD, true, take_memory, 0, "1G 2G 4G 8G 16G",
 	 "at most so much GPU memory, such as 2G, by MPS"},
-	{0, "mps", "MODE", RUN | ADD, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
+	{0, "mps", "MODE", RUN | ADD | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
 	 "auto (default): side by side, by MPS; off: in turns"},
 	{0, "connections", "N", RUN | MPS | ADD, false, take_connections, 0, "1 2 4 8 16 32",
 	 "with N hardware queues for each client, 1-32; default 8"},
@@ -331,9 +347,9 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "on-misfit", "POLICY", RUN | ADD, false, WORD(misfit), "widen fail", "a launch that SET cannot hold"},
 	{0, "hide", NULL, RUN | ADD, false, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
 	{0, "strict", NULL, RUN | ADD, true, FLAG(strict), "start nothing that cannot be kept inside SET"},
-	{0, "dry-run", NULL, RUN | CHANGE | ENABLE | ADD, true, FLAG(dry_run),
+	{0, "dry-run", NULL, RUN | CHANGE | ENABLE | ADD, false, FLAG(dry_run),
 	 "print what would be done, such as the TPCs of SET"},
-	{0, "json", NULL, PID | LIST | PICTURE | TOP, false, FLAG(json),
+	{0, "json", NULL, PID | LIST | PICTURE | TOP | CURVE | PLAN, false, FLAG(json),
 	 "for programs: a JSON document, one for each look"},
 	{0, "busy", NULL, LIST | METRICS, false, FLAG(busy), "look how busy the GPUs are; on a socket, all the time"},
 	{0, "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
@@ -344,6 +360,14 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "openmetrics (default); prometheus: the classic format; on a socket, the default is what the client asks for"},
 	{0, "output", "FILE", METRICS | CDI, false, TEXT(output), VALUES_FILES,
 	 "replace FILE as a whole; cdi: FILE.json, the specification; metrics: for node_exporter's textfile collector: with --format prometheus, FILE.prom"},
+	{0, "beside", "KIND", CURVE, false, take_beside, 0, "memory compute",
+	 "and once more beside a neighbour that copies, or computes"},
+	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",
+	 "N kernels are a job; default: those between two idle times"},
+	{0, "svg", "FILE", CURVE, false, TEXT(svg), VALUES_FILES, "draw the curve into FILE"},
+	{0, "apply", NULL, PLAN, false, FLAG(apply), "start and change what the plan says: all or nothing"},
+	{0, "check", "SECONDS", PLAN, false, SECONDS(check_seconds), "1 10 60",
+	 "watch the programs for so long: missed deadlines, and predicted and measured times"},
 	{0, "force", NULL, STOP, false, FLAG(force), "end any MPS, also while programs use it"},
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
@@ -358,7 +382,9 @@ const struct option_row option_rows[OPTION_ROWS] = {
 
 const struct word_row word_rows[WORD_ROWS] = {
 	{"top", NULL, ACTION_TOP, " [PID]", "what programs do on the GPUs, live; the kernels of one"},
-	{"metrics", NULL, ACTION_METRICS, "", "the same for Prometheus"},
+	{"curve", NULL, ACTION_CURVE, " PID|COMMAND", "a program's speed by the number of its TPCs"},
+	{"plan", NULL, ACTION_PLAN, " FILE", "how many TPCs each task with a deadline needs"},
+	{"metrics", NULL, ACTION_METRICS, "", "what 'top' shows, for Prometheus"},
 	{"mps", NULL, ACTION_MPS_STATUS, "", "whether MPS runs, and for whom; stop it"},
 	{"mps", "status", ACTION_MPS_STATUS, "",
 	 "whether it runs, whose it is, how many more clients fit; this is what 'mps' alone does"},

@@ -89,11 +89,12 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 	return state;
 }
 
-/* Whether a process that has no segment should have one. */
-static bool is_not_in_force(struct process *process, pid_t pid)
+/* Whether a process in whose segment nothing can be read should have one. */
+static bool is_not_in_force(struct process *process, pid_t pid, enum segment_state state)
 {
-	enum segment_state state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
-	bool not_in_force = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED;
+	if (state != SEGMENT_OTHER_VERSION)
+		state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
+	bool not_in_force = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED || state == SEGMENT_OTHER_VERSION;
 
 	process->not_in_force = not_in_force ? segment_absence_text(state) : NULL;
 	return not_in_force;
@@ -246,7 +247,7 @@ static int collect_one(struct processes *processes, pid_t pid, bool not_in_force
 
 	if (state == SEGMENT_NOT_PERMITTED && !processes->some_are_hidden)
 		processes->some_are_hidden = is_program(pid);
-	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid))) &&
+	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid, state))) &&
 	    proc_owner(pid, &process.uid)) {
 		result = add(processes, &process, error);
 		if (result == 0)

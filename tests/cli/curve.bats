@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# nvtaskset curve, on a program whose jobs take A / TPCs + B. tests/unit/curve.c has what is computed from the times.
+
+load helpers
+OWN_GPUS=yes
+
+has_launched() { # PID
+	nvtaskset -l --json | jq -e ".processes[] | select(.pid == $1) | .kernels[]?, .restricted | select(. != null)" >/dev/null
+}
+
+# A job each 40 ms: 60 ms / TPCs + 2 ms.
+start_jobs() { # OPTION…
+	nvtaskset --mps off "$@" "$BUILD/tests/programs/play" jobs 40000,60000,2000,2 3>&- &
+	PROGRAM=$!
+	wait_until has_launched "$PROGRAM"
+}
+
+has_partition() { # LIST
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $1" ]
+}
+
+changes() {
+	not has_partition 0-39 >/dev/null
+}
+
+@test "jobs are told apart, and take longer with fewer TPCs" {
+	start_jobs -t 0-39
+	nvtaskset curve --json --svg "$WORK/curve.svg" "$PROGRAM" >"$WORK/curve.json"
+	has_partition 0-39
+	jq -e '.schema == "nvtaskset-curve/1" and .jobs.apart == "idle" and .jobs.kernels == 3 and .beside == null' "$WORK/curve.json"
+	# A busy machine may leave no time for the smallest sizes.
+	jq -e '.points | length >= 5 and (map(.tpcs) | sort) == map(.tpcs) and .[-1].tpcs == 66' "$WORK/curve.json"
+	jq -e '.points | .[0].job_ms > 2 * .[-1].job_ms and all(.jobs >= 2 and .longest_ms >= .job_ms)' "$WORK/curve.json"
+	jq -e '.fit.a_ms > 20 and .fit.b_ms > 0 and .fit.worst_error >= .fit.mean_error' "$WORK/curve.json"
+	python3 -c 'import sys, xml.dom.minidom as x; assert len(x.parse(sys.argv[1]).getElementsByTagName("circle")) >= 5' "$WORK/curve.svg"
+	kill -0 "$PROGRAM"
+}
+
+@test "as text; beside a neighbour" {
+	start_jobs all
+	run -0 nvtaskset curve --mps off --beside compute "$PROGRAM"
+	[[ "${lines[0]}" == "pid $PROGRAM on GPU 0, measured for "* ]]
+	[[ "${lines[1]}" == "A job: 3 kernels between two idle times, as "* ]]
+	[[ "$output" == *"BESIDE: a neighbour on 16 TPCs that computes."* ]]
+	[[ "$output" == *"Fit: "*" ms / TPCs + "*" ms; wrong by "* ]]
+	[[ "$output" == *"Enough: "* && "$output" == *"Bound by: "* ]]
+	[ -z "$(pgrep -P "$PROGRAM")" ]
+	nvtaskset -l --json | jq -e '.processes | all(.command | contains("--neighbour") | not)'
+}
+
+@test "the partition is given back, also where the command is killed" {
+	start_jobs -t 0-39
+	for signal in INT TERM KILL; do
+		nvtaskset curve "$PROGRAM" 3>&- >"$WORK/output" &
+		curve=$!
+		wait_until changes
+		kill "-$signal" "$curve"
+		wait "$curve" || true
+		wait_until has_partition 0-39
+	done
+}
+
+@test "a partition that somebody else has changed meanwhile stays" {
+	start_jobs -t 0-39
+	nvtaskset curve "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &
+	curve=$!
+	wait_until changes
+	nvtaskset -tp 3-4 "$PROGRAM" >"$WORK/changed"
+	not wait "$curve"
+	[ "$(cat "$WORK/errors")" = "nvtaskset: pid $PROGRAM: somebody else has changed its partition meanwhile" ]
+	has_partition 3-4
+}
+
+@test "a COMMAND; what it prints is not in the way" {
+	nvtaskset curve --mps off --json "$BUILD/tests/programs/play" where jobs 40000,60000,2000,1 3>&- >"$WORK/curve.json" 2>"$WORK/errors" &
+	curve=$!
+	wait_until test -s "$WORK/curve.json"
+	wait_until jq -e '.points | length >= 3' "$WORK/curve.json"
+	grep -qx '0-65' "$WORK/errors"
+	PROGRAM=$(jq .pid "$WORK/curve.json")
+	[ "$(ps -o ppid= -p "$PROGRAM" | tr -d ' ')" = "$curve" ]
+	kill "$PROGRAM"
+	wait "$curve"
+	PROGRAM=
+}
+
+@test "a program that is never idle needs the number of kernels" {
+	nvtaskset --mps off all "$BUILD/tests/programs/play" busy wait 3>&- >"$WORK/output" &
+	PROGRAM=$!
+	wait_until has_launched "$PROGRAM"
+	run -0 nvtaskset curve --json --kernels 4 "$PROGRAM"
+	jq -e '.jobs.apart == "kernels" and .jobs.kernels == 4 and .points[-1].job_ms > 1' <<<"$output"
+}
+
+@test "what cannot be measured" {
+	refuses "curve: no PID and no COMMAND; try 'nvtaskset curve --help'" nvtaskset curve
+	refuses "pid 1: options come before PID" nvtaskset curve 1 --json || refuses "'--json': options come before PID; try 'nvtaskset curve --help'" nvtaskset curve 1 --json
+	refuses "--beside noise: must be one of: memory compute" nvtaskset curve --beside noise 1
+	refuses "--kernels 0: must be 1-1000000" nvtaskset curve --kernels 0 1
+	refuses "/no/such: No such file or directory" nvtaskset curve --mps off /no/such
+	refuses "-t: only with a COMMAND, -p and 'cdi add'" nvtaskset curve -t "$$"
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env bats
+# nvtaskset plan: its file, what it prints, --apply and --check. tests/unit/plan.c has the planning.
+
+load helpers
+OWN_GPUS=yes
+
+play=tests/programs/play
+curve='{"points": [{"tpcs": 2, "job_ms": 40}, {"tpcs": 8, "job_ms": 12}, {"tpcs": 32, "job_ms": 6}, {"tpcs": 66, "job_ms": 5}]}'
+
+tasks() { # TASK…: in JSON; a curve is "@"
+	local list
+	list=$(printf ', %s' "$@")
+	echo "{\"tasks\": [${list:2}]}" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
+}
+
+start_waiting() { # NAME OPTION…
+	nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait 3>&- >"$WORK/$1.out" &
+	eval "$1=$!"
+	wait_until grep -q waiting "$WORK/$1.out"
+}
+
+list_of() { # PID
+	nvtaskset -tp "$1" | sed 's/.*: //'
+}
+
+@test "sizes, places and commands" {
+	tasks '{"name": "camera", "command": ["./camera", "it'"'"'s"], "period_ms": 20, "deadline_ms": 13, "critical": true, "curve": "@"}' \
+		'{"name": "decode", "command": ["./decode"], "per_second": 20, "curve": "@"}' \
+		'{"name": "train", "command": ["./train"], "best_effort": true}'
+	run -0 nvtaskset plan "$WORK/tasks.json"
+	[ "${lines[0]}" = "GPU 0: 10 of 66 TPCs for 2 deadlines, 56 left" ]
+	[[ "${lines[2]}" =~ ^camera\ +8\ +12.000\ +12.600\ +12.600\ +13.000\ \ [0-9,-]+,\ critical$ ]]
+	[[ "${lines[3]}" =~ ^decode\ +2\ +40.000\ +42.000\ +42.000\ +50.000\ \ [0-9,-]+$ ]]
+	[[ "${lines[4]}" =~ ^train\ +56\ +-\ +-\ +-\ +-\ \ [0-9,-]+$ ]]
+	[[ "$output" == *"10 by the heuristic, 10 by a search of all ways."* ]]
+	grep -qE "^  nvtaskset --mps auto -G 0 -t [0-9,-]+ \./camera 'it'\\\\''s'$" <<<"$output"
+	grep -qE "^  nvtaskset --mps auto -G 0 --lend=4000us -t [0-9,-]+ \./decode$" <<<"$output"
+	grep -qE "^  nvtaskset --mps auto -G 0 --borrow -t [0-9,-]+ \./train$" <<<"$output"
+	# Nobody's TPCs twice.
+	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -r '.tasks[].tpc_list' | tr ',' '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}' | sort | uniq -d)" = "" ]
+}
+
+@test "who shares a partition has a priority, the shorter deadline a higher one" {
+	local name list=()
+	start_waiting other -t 0-55
+	for name in 1 2 3 4 5 6 7 8; do
+		list+=("{\"name\": \"$name\", \"command\": [\"./$name\"], \"period_ms\": 200, \"deadline_ms\": 10$name, \"curve\": \"@\", \"launch_ms\": 0.5}")
+	done
+	tasks "${list[@]/'"8", "command"'/'"8", "critical": true, "command"'}"
+	run -0 nvtaskset plan --json "$WORK/tasks.json"
+	jq -e '.merges > 0 and .used_tpcs <= 10 and .searched_tpcs <= .fewest_tpcs and .fewest_tpcs <= .used_tpcs' <<<"$output"
+	jq -e '.tasks | all(.response_ms <= .deadline_ms) and any(.others > 0) and .[7].critical and .[7].others == 0' <<<"$output"
+	jq -e '[.tasks[] | select(.others > 0)] | group_by(.tpc_list)[] | sort_by(.deadline_ms) | map(.priority) | . == (sort | reverse)' <<<"$output"
+	kill "$other"
+}
+
+@test "what is impossible: which task, by how much, what would have to give" {
+	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 5, "curve": "@"}'
+	refuses "task camera: takes 5.250 ms with all 66 TPCs that are free, 0.250 ms more than its deadline" nvtaskset plan "$WORK/tasks.json"
+	tasks '{"name": "a", "command": ["./a"], "period_ms": 20, "deadline_ms": 7, "critical": true, "curve": "@"}' \
+		'{"name": "b", "command": ["./b"], "period_ms": 20, "deadline_ms": 7, "critical": true, "curve": "@"}' \
+		'{"name": "c", "command": ["./c"], "period_ms": 20, "deadline_ms": 7, "critical": true, "curve": "@"}'
+	run ! nvtaskset plan "$WORK/tasks.json"
+	[[ "$output" =~ ^"nvtaskset: the deadlines need 72 TPCs, 6 more than are free; they would fit if task "[abc]" had "[0-9.]+" ms instead of 7.000 ms"$ ]]
+	# With other programs on the GPU, less is free.
+	start_waiting other -t 0-63
+	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
+	refuses "task camera: takes 42.000 ms with all 2 TPCs that are free, 29.000 ms more than its deadline" nvtaskset plan "$WORK/tasks.json"
+	kill "$other"
+}
+
+@test "where no TPC is left, best effort gets a quota, or is refused" {
+	start_waiting other -t 0-62
+	task='{"name": "decode", "command": ["./decode"], "period_ms": 40, "curve": "@"}'
+	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 1}'
+	run -0 nvtaskset plan "$WORK/tasks.json"
+	grep -qE '^decode +3 ' <<<"$output"
+	grep -qE '^train +3 .*  63-65, shared with 1$' <<<"$output"
+	grep -qE "^  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t [0-9,-]+ \./train$" <<<"$output"
+	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'
+	refuses "task train: no TPC is left for it, and no deadline leaves time for a quota; its longest launch is not known (launch_ms)" \
+		nvtaskset plan "$WORK/tasks.json"
+	kill "$other"
+}
+
+@test "--apply changes and starts all" {
+	start_waiting first -t 0-65
+	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
+		'{"name": "second", "command": ["'"$BUILD/$play"'", "where", "wait"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
+	nvtaskset plan --mps off --apply --json "$WORK/tasks.json" >"$WORK/plan.json"
+	second=$(jq '.tasks[1].pid' "$WORK/plan.json")
+	[ "$(list_of "$first")" = "$(jq -r '.tasks[0].tpc_list' "$WORK/plan.json")" ]
+	[ "$(list_of "$second")" = "$(jq -r '.tasks[1].tpc_list' "$WORK/plan.json")" ]
+	kill "$first" "$second"
+}
+
+@test "--apply does all or nothing" {
+	start_waiting first -t 0-9
+	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
+		'{"name": "second", "command": ["sleep", "1000"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}' \
+		'{"name": "third", "command": ["/no/such"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
+	refuses "/no/such: No such file or directory" nvtaskset plan --mps off --apply "$WORK/tasks.json"
+	[ "$(list_of "$first")" = 0-9 ]
+	only_first() {
+		nvtaskset -l --json | jq -e "[.processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid] | . == [$first]" >/dev/null
+	}
+	wait_until only_first
+	kill "$first"
+}
+
+@test "--check compares and counts" {
+	nvtaskset --mps off all "$BUILD/$play" jobs 40000,60000,2000,1 3>&- &
+	PROGRAM=$!
+	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
+	points='{"points": [{"tpcs": 2, "job_ms": 32}, {"tpcs": 10, "job_ms": 8}, {"tpcs": 66, "job_ms": 3}]}'
+	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 15, "curve": '"$points"'}'
+	run -0 nvtaskset plan --mps off --apply --check 2 --json "$WORK/tasks.json"
+	jq -e '.applied and .tasks[0].check.jobs >= 10 and .tasks[0].check.job_ms > 2' <<<"$output"
+	run -0 nvtaskset plan --mps off --check 1 "$WORK/tasks.json"
+	[[ "$output" == *"Checked for 1 s:"* ]]
+	# With two TPCs it takes 32 ms.
+	nvtaskset -tp 7-8 "$PROGRAM" >/dev/null
+	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 1000, "deadline_ms": 15, "curve": '"$points"'}'
+	run -0 nvtaskset plan --mps off --check 2 --json "$WORK/tasks.json"
+	jq -e '.tasks[0].check | .jobs > 10 and .missed > 0.8 * .jobs' <<<"$output"
+	tasks '{"name": "jobs", "command": ["./jobs"], "period_ms": 40, "curve": "@"}'
+	refuses "task jobs: does not run; --apply starts it" nvtaskset plan --check 1 "$WORK/tasks.json"
+}
+
+@test "files that are wrong" {
+	while IFS='|' read -r text reason; do
+		echo "$text" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
+		run ! nvtaskset plan "$WORK/tasks.json"
+		[[ "$output" == "nvtaskset: "*"$reason"* && "${#lines[@]}" = 1 ]] || {
+			echo "$text: $output"
+			false
+		}
+	done <<-'END'
+		{|line 2
+		[]|tasks.json: Expected object
+		{"tasks": []}|needs 1 to 64 tasks
+		{"tasks": [], "more": 1}|1 object item(s) left unpacked: more
+		{"tasks": [{"name": "a", "pid": 1, "speed": 3}]}|task a: 1 object item(s) left unpacked: speed
+		{"tasks": [{"name": "a", "period_ms": 3}]}|task a: needs a command or a pid
+		{"tasks": [{"name": "a", "pid": 1, "command": ["b"], "period_ms": 3}]}|task a: needs a command or a pid
+		{"tasks": [{"name": "a", "command": ["b", 3], "period_ms": 3}]}|task a: command must be an array
+		{"tasks": [{"name": "a", "pid": 1}]}|task a: needs one of period_ms, per_second and best_effort
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "per_second": 3}]}|task a: needs one of
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": 4}]}|task a: its deadline must not be later
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3}]}|task a: has no curve; 'nvtaskset curve --json PID' measures one
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "none.json"}]}|none.json
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": []}}]}|curve: has no points
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 0, "job_ms": 3}]}}]}|curve: point 0:
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 3, "job_ms": 3}, {"tpcs": 3, "job_ms": 2}]}}]}|curve: point 1:
+	END
+	refuses "plan: no FILE; try 'nvtaskset plan --help'" nvtaskset plan
+	refuses "'--apply': options come before FILE; try 'nvtaskset plan --help'" nvtaskset plan "$WORK/tasks.json" --apply
+}
+
+@test "the example" {
+	run -0 nvtaskset plan "$ROOT/examples/tasks.json"
+	[ "${lines[0]}" = "GPU 0: 16 of 66 TPCs for 2 deadlines, 50 left" ]
+}

@@ -1,0 +1,86 @@
+/*
+ * How long a job takes with so many TPCs, as measured at a few sizes. Pure functions.
+ */
+#ifndef NVTASKSET_PLAN_CURVE_H
+#define NVTASKSET_PLAN_CURVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CURVE_POINTS 16
+#define CURVE_SIZES 10 /* so many are measured */
+
+/* What is not known is 0. */
+struct curve_point {
+	unsigned int tpcs;
+	unsigned int jobs;    /* so many were measured */
+	double job_ns;        /* the median */
+	double worst_ns;      /* the longest */
+	double kernels_ns;    /* of a job: at least one kernel was on the GPU */
+	double launch_ns;     /* the longest kernel */
+	double jobs_per_s;    /* as they came: the program's load */
+};
+
+struct curve {
+	unsigned int count;
+	struct curve_point points[CURVE_POINTS]; /* by rising TPCs */
+};
+
+/* The sizes to measure, from the largest down to the smallest that is worth its time: each has about two thirds of the one before,
+ * so that they are as far apart in time. Returns how many. */
+unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest);
+
+/* A time at a size that was not measured, by the nearest ones and a / m + b between them; never more than a smaller one's, since
+ * more TPCs make no job longer: what disturbed one measurement does not count at larger sizes. 0: it is not known, as below the
+ * smallest size that was measured. Above the largest, it is that one's. */
+enum curve_time {
+	CURVE_JOB,
+	CURVE_LONGEST,
+	CURVE_LAUNCH
+};
+double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
+
+/* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */
+struct curve_fit {
+	bool is_known; /* there are three points */
+	double a_ns, b_ns;
+	double mean_error, worst_error; /* of the points, relative */
+	unsigned int worst_tpcs;
+};
+struct curve_fit curve_fit(const struct curve *curve);
+
+/* The size from which a job gains nothing: the smallest with which it takes at most this much longer than the shortest. */
+#define CURVE_NOTHING 0.03
+unsigned int curve_enough(const struct curve *curve);
+
+/* How much of what TPCs could bring they do bring, between the smallest size that was measured and half of the largest; and from
+ * there on: 1 is twice as fast with twice as many, 0 is nothing. Negative: it is not known. */
+struct curve_gain {
+	double low, high;
+};
+struct curve_gain curve_gain(const struct curve *curve);
+
+/* What a job's time depends on at the largest size, as far as the measured numbers tell. X(identifier, word, text). */
+#define CURVE_BOUNDS(X)                                                                                                    \
+	X(UNKNOWN, "unknown", "too few sizes were measured to tell")                                                       \
+	X(LAUNCHES, "launches", "launches and the processor: for most of a job, the GPU is idle")                          \
+	X(TPCS, "arithmetic", "its TPCs: arithmetic, or what else each of them has of its own")                            \
+	X(PARTLY, "partly", "its TPCs in part: more still help, but less than in proportion")                              \
+	X(SHARED, "saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells")              \
+	X(MEMORY, "memory", "memory: a neighbour that copies slows it down, and more TPCs bring little")                   \
+	X(BLOCKS, "blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down")
+
+enum curve_bound {
+#define CURVE_BOUND_ENUM(identifier, word, text) CURVE_##identifier,
+	CURVE_BOUNDS(CURVE_BOUND_ENUM)
+#undef CURVE_BOUND_ENUM
+};
+const char *curve_bound_word(enum curve_bound bound);
+const char *curve_bound_text(enum curve_bound bound);
+
+/* `slowdown`: how much longer the job takes at the largest size beside a neighbour that wants memory, relative; negative: it was
+ * not measured. */
+enum curve_bound curve_bound(const struct curve *curve, double slowdown);
+
+#endif

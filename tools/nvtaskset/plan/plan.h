@@ -1,0 +1,157 @@
+/*
+ * How large each partition should be, and which tasks share one: Zahaf et al., "Contention-Aware GPU Partitioning and
+ * Task-to-Partition Allocation for Real-Time Workloads" (2021), whose algorithms and lemmas the comments name. Pure functions.
+ *
+ * A task that is larger never takes longer: plan_task's times do not rise with TPCs.
+ */
+#ifndef NVTASKSET_PLAN_PLAN_H
+#define NVTASKSET_PLAN_PLAN_H
+
+#include "schedule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLAN_TASKS 256
+#define PLAN_TPCS 256 /* partitions have fewer */
+
+#define PLAN_NONE UINT32_MAX
+
+/* A set of tasks, by their place in the list. */
+struct plan_set {
+	uint64_t words[PLAN_TASKS / 64];
+};
+
+struct plan_task {
+	uint64_t period_ns, deadline_ns;
+	bool is_memory;   /* it disturbs those that want memory, too; else those that compute */
+	bool is_alone;    /* it shares its partition with nobody */
+	/* How long a job takes, by TPCs: element 0 is not used. SCHEDULE_NEVER: it is not known, or too long. */
+	const uint64_t *alone_ns;  /* without one of its kind in the partition, */
+	const uint64_t *beside_ns; /* and with one */
+	const uint64_t *launch_ns; /* its longest launch; NULL: as long as the job */
+};
+
+struct plan_problem {
+	unsigned int tpcs; /* there are so many, fewer than PLAN_TPCS */
+	unsigned int count;
+	const struct plan_task *tasks;
+	bool (*test)(const struct schedule_task *tasks, unsigned int count); /* NULL: schedule_fixed */
+};
+
+/* By what two partitions are chosen that become one. */
+enum plan_order {
+	PLAN_SIZE, /* the one that needs the fewest TPCs (definition 3): SMS in the paper */
+	PLAN_WORK  /* the one that has the least to do (definition 4): BF */
+};
+
+struct plan_rules {
+	enum plan_order order;
+	bool tests_pairs; /* all pairs of tasks first: those that cannot share are forbidden. ACT, else INA */
+	bool goes_on;     /* as long as there is something to save, also where the plan fits */
+};
+
+struct plan_partition {
+	unsigned int tpcs;
+	struct plan_set tasks;
+};
+
+struct plan {
+	bool fits;
+	unsigned int tpcs;  /* that all partitions need together */
+	uint32_t impossible; /* a task whose deadline no size meets; PLAN_NONE: there is none. Then there is no plan */
+	unsigned int merges, forbidden; /* partitions that became one; pairs of tasks that may not */
+	unsigned int count;
+	struct plan_partition partitions[PLAN_TASKS];
+};
+
+/* Algorithm 1. Returns whether the plan fits. */
+bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules);
+
+/* The fewest TPCs of all ways to put tasks together, up to PLAN_EXACT tasks; false for more. */
+#define PLAN_EXACT 10
+bool plan_search(struct plan *plan, const struct plan_problem *problem);
+
+/* The plan to take: of the heuristic's four ways the one that fits and puts the fewest together; for a few tasks, if none fits,
+ * the search's; if that does not fit either, the one that needs the fewest TPCs. `rules` gets the way; NULL: it was the search. */
+bool plan_make(struct plan *plan, const struct plan_problem *problem, const struct plan_rules **rules);
+
+/* Whether the tasks cannot fit (lemma 1): even if none had to wait for another, there would be too much to do. */
+bool plan_is_hopeless(const struct plan_problem *problem);
+
+/* --- parts of a plan ---------------------------------------------------------------------------------------------------- */
+
+/* The fewest TPCs with which these tasks meet their deadlines in one partition, from `low` to `high`; 0: it has no such size. */
+unsigned int plan_size(const struct plan_problem *problem, const struct plan_set *set, unsigned int low, unsigned int high);
+
+/* The set's tasks as they are in a partition of this size, in the order of their priorities; `places` gets which they are.
+ * Returns how many. */
+unsigned int plan_schedule(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs,
+                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS]);
+
+/* The part of the time that they take there together: more than 1 is too much. */
+double plan_share(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs);
+
+/* Whether another task of its kind is in the set. */
+bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task);
+
+/* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. */
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns);
+
+/* --- what would have to give -------------------------------------------------------------------------------------------- */
+
+struct plan_relief {
+	uint32_t task;        /* PLAN_NONE: nothing of one task alone would do */
+	bool is_without;      /* the plan fits without its deadline; else: */
+	uint64_t deadline_ns; /* with this one */
+};
+
+/* The change of one task that makes the plan fit: the smallest lengthening of a deadline, in proportion, if one does, otherwise
+ * the task that must do without one. */
+struct plan_relief plan_relieve(const struct plan_problem *problem);
+
+/* --- sets ----------------------------------------------------------------------------------------------------------------- */
+
+static inline void plan_set_add(struct plan_set *set, uint32_t task)
+{
+	set->words[task / 64] |= UINT64_C(1) << task % 64;
+}
+
+static inline bool plan_set_has(const struct plan_set *set, uint32_t task)
+{
+	return set->words[task / 64] >> task % 64 & 1;
+}
+
+static inline struct plan_set plan_set_or(const struct plan_set *a, const struct plan_set *b)
+{
+	struct plan_set both;
+
+	for (unsigned int i = 0; i < PLAN_TASKS / 64; i++)
+		both.words[i] = a->words[i] | b->words[i];
+	return both;
+}
+
+static inline bool plan_sets_meet(const struct plan_set *a, const struct plan_set *b)
+{
+	uint64_t common = 0;
+
+	for (unsigned int i = 0; i < PLAN_TASKS / 64; i++)
+		common |= a->words[i] & b->words[i];
+	return common != 0;
+}
+
+/* The first member from `from` on; PLAN_TASKS: there is none. */
+static inline uint32_t plan_set_next(const struct plan_set *set, uint32_t from)
+{
+	uint32_t found = PLAN_TASKS;
+
+	for (uint32_t word = from / 64; word < PLAN_TASKS / 64 && found == PLAN_TASKS; word++) {
+		uint64_t bits = set->words[word] & (word == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);
+
+		if (bits != 0)
+			found = word * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return found;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* How many TPCs one partition needs. */
+#include "plan.h"
+
+#define MS UINT64_C(1000000)
+
+/* How many tasks of each kind there are, for conflicts. */
+struct kinds {
+	unsigned int computes, memories;
+};
+
+static struct kinds count_kinds(const struct plan_problem *problem, const struct plan_set *set)
+{
+	struct kinds kinds = {0, 0};
+
+	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
+		kinds.memories += problem->tasks[i].is_memory;
+		kinds.computes += !problem->tasks[i].is_memory;
+	}
+	return kinds;
+}
+
+static bool conflicts(const struct plan_task *task, struct kinds kinds)
+{
+	return (task->is_memory ? kinds.memories : kinds.computes) > 1;
+}
+
+bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task)
+{
+	return conflicts(&problem->tasks[task], count_kinds(problem, set));
+}
+
+static struct schedule_task in_partition(const struct plan_task *task, bool has_conflict, unsigned int tpcs)
+{
+	uint64_t time = has_conflict ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
+
+	return (struct schedule_task){
+		.period_ns = task->period_ns,
+		.deadline_ns = task->deadline_ns,
+		.time_ns = time,
+		.launch_ns = task->launch_ns && task->launch_ns[tpcs] < time ? task->launch_ns[tpcs] : time,
+	};
+}
+
+unsigned int plan_schedule(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs,
+                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
+{
+	struct kinds kinds = count_kinds(problem, set);
+	unsigned int count = 0;
+
+	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
+		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+		unsigned int place = count++;
+
+		for (; place > 0 && schedule_compare(&tasks[place - 1], &task) > 0; place--) {
+			tasks[place] = tasks[place - 1];
+			places[place] = places[place - 1];
+		}
+		tasks[place] = task;
+		places[place] = i;
+	}
+	return count;
+}
+
+double plan_share(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs)
+{
+	struct kinds kinds = count_kinds(problem, set);
+	double share = 0;
+
+	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
+		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+
+		share += (double)task.time_ns / (double)task.period_ns;
+	}
+	return share;
+}
+
+static bool is_schedulable(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs)
+{
+	struct schedule_task tasks[PLAN_TASKS];
+	uint32_t places[PLAN_TASKS];
+	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
+
+	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL, NULL);
+}
+
+/* More TPCs make no task later, so the sizes that do are all above those that do not. */
+unsigned int plan_size(const struct plan_problem *problem, const struct plan_set *set, unsigned int low, unsigned int high)
+{
+	unsigned int found = low <= high && is_schedulable(problem, set, high) ? high : 0;
+
+	while (found > low) {
+		unsigned int middle = low + (found - low) / 2;
+
+		if (is_schedulable(problem, set, middle))
+			found = middle;
+		else
+			low = middle + 1;
+	}
+	return found;
+}
+
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns)
+{
+	struct schedule_task tasks[PLAN_TASKS];
+	uint32_t places[PLAN_TASKS];
+	unsigned int count = plan_schedule(problem, &partition->tasks, partition->tpcs, tasks, places);
+	struct schedule_server server = {.period_ns = period_ns, .launch_ns = launch_ns};
+
+	for (server.run_ns = period_ns / MS * MS; server.run_ns > 0 && !schedule_fixed(tasks, count, &server, NULL);)
+		server.run_ns -= MS;
+	return server.run_ns;
+}

@@ -1,0 +1,355 @@
+/* curve: moves a running program through sizes, and measures its jobs. */
+#include "curve.h"
+
+#include "base/clock.h"
+#include "cli/actions.h"
+#include "cli/tables.h"
+#include "keeper.h"
+#include "monitor/monitor.h"
+#include "room.h"
+#include "sampler.h"
+#include "select/targets.h"
+#include "show/json.h"
+#include "start.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WINDOW_NS 300e6    /* a size is measured for so long at least, */
+#define WINDOW_JOBS 12     /* and until there are so many jobs, */
+#define WINDOW_MOST_NS 1e9 /* but no longer than this, */
+#define JOBS_LEAST 4       /* or than so many jobs take */
+#define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
+#define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
+#define NEIGHBOUR_PART 4   /* of the TPCs */
+
+struct study {
+	const struct options *options;
+	struct topology_list list;
+	struct room room;
+	struct editor editor;
+	struct keeper keeper;
+	struct sampled program;
+	struct sampler sampler;
+	struct monitor *monitor;
+	struct measured_curve measured;
+	double begin_ns, last_ns; /* a job at the last size */
+	struct {
+		double busy_ns, launch_ns;
+		uint64_t count;
+		bool is_known;
+	} kernels; /* of the window, as the monitor saw it */
+};
+
+/* --- one size ------------------------------------------------------------------------------------------------------------------ */
+
+static void take_times(struct study *study)
+{
+	struct monitor_times times;
+
+	if (!study->monitor || monitor_take(study->monitor, &times, NULL) < 0) {
+		study->kernels.is_known = false;
+		return;
+	}
+	for (unsigned int i = 0; i < times.gpu_count; i++) {
+		const struct monitor_gpu *gpu = &times.gpus[i];
+
+		if (pci_address_equal(gpu->pci, study->program.pci)) {
+			study->kernels.busy_ns += (double)gpu->busy_ns;
+			study->kernels.count += gpu->kernels;
+			study->kernels.is_known = study->kernels.is_known && gpu->is_time_known && gpu->lost == 0;
+		}
+	}
+	for (unsigned int i = 0; i < times.function_count; i++)
+		study->kernels.launch_ns = (double)times.functions[i].durations.max_ns > study->kernels.launch_ns
+		                                   ? (double)times.functions[i].durations.max_ns : study->kernels.launch_ns;
+}
+
+/* Whether it was looked at for long enough, by what is known of its jobs. */
+static bool is_enough(struct study *study, double so_far_ns)
+{
+	double most = JOBS_LEAST * 1.6 * study->last_ns;
+	bool has_jobs = atomic_load(&study->sampler.bursts) > WINDOW_JOBS;
+	uint64_t kernels = study->measured.rule.kernels;
+
+	if (kernels > 0)
+		has_jobs = study->program.kernels > kernels * WINDOW_JOBS;
+	return so_far_ns >= (has_jobs ? WINDOW_NS : most > WINDOW_MOST_NS ? most : WINDOW_MOST_NS);
+}
+
+static int watch_window(struct study *study, struct error *error)
+{
+	double begin = (double)process_clock_ns();
+
+	take_times(study);
+	memset(&study->kernels, 0, sizeof study->kernels);
+	study->kernels.is_known = study->monitor != NULL;
+	if (sampler_start(&study->sampler, error) < 0)
+		return -1;
+	do {
+		clock_pause_us(MONITOR_TAKE_MS * 1000);
+		take_times(study);
+	} while (!is_enough(study, (double)process_clock_ns() - begin));
+	sampler_stop(&study->sampler);
+	return editor_has_ended(&study->editor) ? error_set(error, "pid %d: it has ended", (int)study->editor.pid) : 0;
+}
+
+/* The jobs between idle times, if they are like those of the largest size. */
+static void by_idle_times(struct study *study, struct curve_point *point)
+{
+	struct sampled *program = &study->program;
+	struct jobs_rule *first = &study->measured.rule;
+	bool is_first = study->measured.curve.count == 0 && study->measured.beside.count == 0;
+	struct jobs_rule rule = is_first ? jobs_rule(program->bursts, program->count) : jobs_rule_like(first, program->bursts, program->count);
+	size_t jobs = jobs_split(program->bursts, program->count, &rule);
+	uint64_t *lengths = calloc(jobs + 1, sizeof *lengths);
+
+	if (is_first)
+		*first = rule;
+	if (first->same >= JOBS_SAME)
+		jobs = jobs_keep(program->bursts, jobs, first->kernels);
+	for (; lengths && point->jobs < jobs; point->jobs++)
+		lengths[point->jobs] = program->bursts[point->jobs].end_ns - program->bursts[point->jobs].begin_ns;
+	if (lengths && point->jobs > 0) {
+		point->job_ns = (double)jobs_median(lengths, point->jobs);
+		point->worst_ns = (double)lengths[point->jobs - 1];
+	}
+	free(lengths);
+}
+
+/* A program that is busy all the time: so many kernels are a job. */
+static void by_kernels(const struct study *study, struct curve_point *point, double span_ns)
+{
+	double jobs = (double)study->program.kernels / (double)study->measured.rule.kernels;
+
+	point->jobs = (unsigned int)jobs;
+	point->job_ns = point->worst_ns = jobs > 0 ? span_ns / jobs : 0;
+}
+
+/* False if no job could be told apart. */
+static bool evaluate(struct study *study, struct curve_point *point)
+{
+	const struct sampled *program = &study->program;
+	const struct jobs_rule *rule = &study->measured.rule;
+	double span = (double)(study->sampler.end_ns - study->sampler.begin_ns);
+	bool is_busy = (double)program->busy_ns > BUSY_ALL * span;
+
+	if (!study->measured.is_given)
+		by_idle_times(study, point);
+	bool is_uniform = rule->kernels > 0 && rule->same >= JOBS_SAME;
+
+	if (point->jobs < 2 && is_uniform && (is_busy || study->measured.is_given))
+		by_kernels(study, point, span);
+	double jobs = is_uniform ? (double)program->kernels / (double)rule->kernels : point->jobs;
+
+	point->jobs_per_s = jobs / span * 1e9;
+	if (study->kernels.is_known && study->kernels.count > 0 && jobs > 0) {
+		point->kernels_ns = study->kernels.busy_ns / (double)study->kernels.count * (double)program->kernels / jobs;
+		point->launch_ns = study->kernels.launch_ns;
+	}
+	study->last_ns = point->job_ns;
+	study->measured.blind_ns = (double)study->sampler.blind_ns;
+	return point->jobs >= 2 && point->job_ns > 0;
+}
+
+static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
+{
+	struct segment_revision wanted;
+	struct curve_point point = {.tpcs = tpcs};
+
+	if (room_choose(&study->room, tpcs, &wanted, error) < 0 || keeper_change(&study->keeper, &study->editor, 0, &wanted, error) < 0 ||
+	    watch_window(study, error) < 0)
+		return -1;
+	if (evaluate(study, &point)) {
+		memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
+		curve->points[0] = point;
+	} else if (curve->count == 0) {
+		return error_set(error, "pid %d: no jobs can be told apart: %s", (int)study->editor.pid,
+		                 study->program.count > 0 ? "its idle times are not between equal numbers of kernels; --kernels N says how many a job has"
+		                                          : "it is never idle, or launches nothing; --kernels N says how many kernels a job has");
+	} else {
+		study->measured.why_ended = "with fewer TPCs, too few jobs came to an end";
+	}
+	return 0;
+}
+
+static int measure_sizes(struct study *study, unsigned int largest, struct curve *curve, struct error *error)
+{
+	unsigned int sizes[CURVE_SIZES], count = curve_sizes(sizes, largest);
+	double begin = (double)process_clock_ns();
+	int result = 0;
+
+	for (unsigned int i = 0; i < count && result == 0 && !study->measured.why_ended; i++) {
+		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
+			study->measured.why_ended = "smaller sizes would have taken too long";
+		else
+			result = measure_size(study, sizes[i], curve, error);
+	}
+	return result;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+
+static int measure_beside(struct study *study, unsigned int largest, const char *gpu, struct error *error)
+{
+	struct measured_curve *measured = &study->measured;
+	char tpcs[TPCSET_TEXT];
+	pid_t neighbour = 0;
+
+	measured->why_ended = NULL;
+	tpcset_format_list(&study->room.taken.partitions[0].set, tpcs);
+	int result = neighbour_start(&neighbour, study->options, gpu, tpcs, error);
+
+	if (result == 0) {
+		result = measure_sizes(study, largest, &measured->beside, error);
+		start_kill(neighbour, SIGKILL);
+	}
+	return result;
+}
+
+static int measure(struct study *study, struct error *error)
+{
+	struct measured_curve *measured = &study->measured;
+	static struct segment_revision whole;
+	const struct topology *gpu = study->room.chosen.choices[0].gpu;
+	char label[PCI_ADDRESS_TEXT];
+	unsigned int largest = room_count(&study->room, error);
+	int result = largest > 0 ? 0 : -1;
+
+	whole = (struct segment_revision){.count = 1, .partitions = {{.pci = gpu->pci, .set = topology_all(gpu)}}};
+	if (result == 0 && measured->neighbour != BESIDE_NOTHING) {
+		measured->neighbour_tpcs = largest / NEIGHBOUR_PART;
+		largest -= measured->neighbour_tpcs;
+		result = measured->neighbour_tpcs == 0 ? error_set(error, "--beside: too few TPCs are free for a neighbour")
+		                                       : room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error);
+	}
+	if (result == 0)
+		result = keeper_start(&study->keeper, &study->editor, 1, &whole, error);
+	if (result == 0)
+		result = measure_sizes(study, largest, &measured->curve, error);
+	if (result == 0 && measured->neighbour != BESIDE_NOTHING)
+		result = measure_beside(study, largest, gpus_label(gpu->pci, &study->list, label), error);
+	if (keeper_end(&study->keeper, true) < 0 && result == 0)
+		result = error_set(error, "pid %d: its partition could not be given back", (int)study->editor.pid);
+	return result;
+}
+
+/* --- the program ---------------------------------------------------------------------------------------------------------------- */
+
+/* Until its jobs look alike: at first, programs prepare their work. */
+static int await_jobs(struct study *study, struct error *error)
+{
+	double end = clock_ms() + START_SECONDS * 1000;
+	struct jobs_rule rule;
+	int result;
+
+	do {
+		result = watch_window(study, error);
+		rule = jobs_rule(study->program.bursts, study->program.count);
+	} while (result == 0 && (rule.kernels == 0 || rule.same < JOBS_SAME) && !study->measured.is_given && clock_ms() < end);
+	return result;
+}
+
+static int prepare(struct study *study, pid_t pid, bool is_new, struct error *error)
+{
+	struct segment_revision in_force;
+	struct error why;
+
+	if (topology_load(&study->list, error) < 0 || start_await(&study->editor, pid, is_new, error) < 0)
+		return -1;
+	const char *obstacle = target_obstacle(&study->editor);
+
+	if (obstacle)
+		return error_set(error, "pid %d: %s", (int)pid, obstacle);
+	if (editor_read(&study->editor, &in_force, error) < 0 || target_gpus(&study->room.chosen, study->options, &study->list, &in_force, error) < 0)
+		return -1;
+	if (study->room.chosen.count > 1)
+		return error_set(error, "curve: say on which GPU (-G)");
+	study->room.options = study->options;
+	study->room.list = &study->list;
+	if (pids_add(&study->room.pids, pid, error) < 0 || sampled_open(&study->program, &study->editor, study->room.chosen.choices[0].gpu->pci, error) < 0)
+		return -1;
+	study->sampler = (struct sampler){.count = 1, .programs = &study->program};
+	study->monitor = monitor_begin(pid, &why);
+	return is_new ? await_jobs(study, error) : 0;
+}
+
+static int report(const struct study *study, const char *label, struct error *error)
+{
+	struct measured_curve measured = study->measured;
+	int result = 0;
+
+	measured.gpu = label;
+	measured.why_no_kernels = measured.curve.points[0].kernels_ns > 0 ? NULL : "the times of its kernels are not known";
+	if (study->options->svg)
+		result = curve_draw(&measured, study->options->svg, error);
+	if (result == 0 && study->options->json)
+		result = json_write(curve_json(&measured), false, stdout, error);
+	else if (result == 0)
+		curve_print(&measured, stdout);
+	fflush(stdout);
+	return result;
+}
+
+static int act(struct study *study, pid_t pid, bool is_new, struct error *error)
+{
+	char label[PCI_ADDRESS_TEXT];
+	double begin = clock_ms();
+	int result = prepare(study, pid, is_new, error);
+
+	study->measured.pid = pid;
+	if (result == 0)
+		result = measure(study, error);
+	study->measured.seconds = (clock_ms() - begin) / 1000;
+	if (result == 0)
+		result = report(study, gpus_label(study->room.chosen.choices[0].gpu->pci, &study->list, label), error);
+	monitor_end(study->monitor);
+	if (study->program.bursts)
+		sampled_close(&study->program);
+	if (study->editor.pid > 0)
+		editor_close(&study->editor);
+	free(study->room.pids.list);
+	return result;
+}
+
+#define COMMAND_MAX 200
+
+/* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
+static int start_command(const struct options *options, pid_t *pid, struct error *error)
+{
+	char *arguments[COMMAND_MAX + 8] = {"nvtaskset", "--mps", (char *)start_mps(options)};
+	int count = 3;
+
+	if (options->gpu_count > 0) {
+		arguments[count++] = "-G";
+		arguments[count++] = (char *)options->gpus[0];
+	}
+	arguments[count++] = "all";
+	for (int i = 0; i < COMMAND_MAX && options->command[i]; i++)
+		arguments[count++] = options->command[i];
+	return arguments[COMMAND_MAX] ? error_set(error, "COMMAND: more than %d arguments", COMMAND_MAX - 8) : start_program(pid, arguments, STDERR_FILENO, error);
+}
+
+int action_curve(const struct options *options, struct error *error)
+{
+	static struct study study; /* large */
+	pid_t pid = 0;
+	bool is_new = options->command != NULL;
+	int result = is_new ? start_command(options, &pid, error) : parse_pid(&pid, options->pid, error);
+
+	study = (struct study){.options = options, .measured = {.neighbour = options->beside, .command = is_new ? options->command[0] : NULL}};
+	if (options->kernels > 0) {
+		study.measured.is_given = true;
+		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
+	}
+	if (result == 0)
+		result = act(&study, pid, is_new, error);
+	if (is_new && result < 0 && pid > 0)
+		kill(pid, SIGTERM);
+	if (is_new && pid > 0)
+		waitpid(pid, NULL, 0);
+	return result;
+}

@@ -1,0 +1,34 @@
+/*
+ * Starting programs beside this one, each in a partition, as `nvtaskset ARGUMENT…` does; and neighbours that disturb.
+ */
+#ifndef NVTASKSET_TUNING_START_H
+#define NVTASKSET_TUNING_START_H
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "state/segment/edit.h"
+
+#include <sys/types.h>
+
+/* Starts a COMMAND: the first argument is the command's own name, NULL ends them. What it prints goes to `output`. -1 with the
+ * reason where `nvtaskset` would refuse it, or it cannot be executed: then nothing is left of it. */
+int start_program(pid_t *pid, char *const arguments[], int output, struct error *error);
+
+/* The command's first argument, by which it is a neighbour, and what it does then: until it is killed, or its parent ends. */
+#define NEIGHBOUR_ARGUMENT "--neighbour"
+int neighbour_main(const char *kind, const char *gpu);
+
+/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason. */
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error);
+
+/* The value of --mps. */
+const char *start_mps(const struct options *options);
+
+/* Opens a program; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
+#define START_SECONDS 120 /* it may take so long */
+int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error);
+
+/* Ends a program that was started here, and waits for its end. */
+void start_kill(pid_t pid, int signal);
+
+#endif

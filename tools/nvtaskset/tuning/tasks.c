@@ -1,0 +1,138 @@
+#include "tasks.h"
+
+#include "curve.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define MARGIN 0.05
+#define NS_OF_MS 1e6
+#define DAY_MS 86400e3
+
+static json_t *load(const char *path, struct error *error)
+{
+	json_error_t why;
+	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+
+	if (!document)
+		error_set(error, "%.150s: line %d: %.100s", path, why.line, why.text);
+	return document;
+}
+
+/* --- curves ------------------------------------------------------------------------------------------------------------------- */
+
+/* More TPCs make no task later: curve_ns sees to that. */
+static void fill_times(struct task *task, double margin)
+{
+	for (unsigned int tpcs = 1; tpcs < PLAN_TPCS; tpcs++) {
+		double longest = curve_ns(&task->curve, tpcs, CURVE_LONGEST) * (1 + margin);
+		double beside = curve_ns(&task->beside, tpcs, CURVE_LONGEST) * (1 + margin);
+		double launch = task->launch_ms > 0 ? task->launch_ms * NS_OF_MS : curve_ns(&task->curve, tpcs, CURVE_LAUNCH);
+
+		task->typical_ns[tpcs] = (uint64_t)curve_ns(&task->curve, tpcs, CURVE_JOB);
+		task->longest_ns[tpcs] = longest > 0 ? (uint64_t)longest : SCHEDULE_NEVER;
+		task->beside_ns[tpcs] = beside > longest ? (uint64_t)beside : task->longest_ns[tpcs];
+		task->launch_ns[tpcs] = launch > 0 ? (uint64_t)launch : SCHEDULE_NEVER;
+	}
+}
+
+/* The curve itself, or the path of its file. */
+static int read_curve(struct task *task, json_t *curve, const char *directory, struct error *error)
+{
+	char path[PATH_MAX];
+	json_t *document = NULL;
+	int result = -1;
+
+	if (json_is_string(curve)) {
+		const char *name = json_string_value(curve);
+
+		snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : directory, name);
+		document = load(path, error);
+	} else if (json_is_object(curve)) {
+		document = json_incref(curve);
+	} else {
+		error_set(error, "task %.60s: has no curve; 'nvtaskset curve --json PID' measures one", task->name);
+	}
+	if (document) {
+		result = curve_read(&task->curve, &task->beside, document, error);
+		json_decref(document);
+	}
+	return result;
+}
+
+/* --- tasks -------------------------------------------------------------------------------------------------------------------- */
+
+static int read_command(struct task *task, json_t *command, struct error *error)
+{
+	size_t count = json_array_size(command);
+
+	for (size_t i = 0; i < count && count < TASK_WORDS; i++)
+		task->command[i] = (char *)json_string_value(json_array_get(command, i));
+	for (size_t i = 0; i < count; i++) {
+		if (count >= TASK_WORDS || !task->command[i])
+			return error_set(error, "task %.60s: command must be an array of at most %d strings", task->name, TASK_WORDS - 1);
+	}
+	return (count > 0) != (task->pid > 0) ? 0 : error_set(error, "task %.60s: needs a command or a pid", task->name);
+}
+
+static int check_times(struct task *task, double period, double deadline, double per_second, struct error *error)
+{
+	int given = (period > 0) + (per_second > 0) + task->is_best_effort;
+
+	if (per_second > 0)
+		period = 1000 / per_second;
+	if (!(deadline > 0))
+		deadline = period;
+	if (given != 1)
+		return error_set(error, "task %.60s: needs one of period_ms, per_second and best_effort", task->name);
+	if (!task->is_best_effort && !(period <= DAY_MS && deadline <= period))
+		return error_set(error, "task %.60s: its deadline must not be later than its next period", task->name);
+	task->period_ns = (uint64_t)(period * NS_OF_MS);
+	task->deadline_ns = (uint64_t)(deadline * NS_OF_MS);
+	return 0;
+}
+
+static int read_task(struct task *task, json_t *value, double margin, const char *directory, struct error *error)
+{
+	json_error_t why;
+	json_t *command = NULL, *curve = NULL;
+	double period = 0, deadline = 0, per_second = 0;
+	int best_effort = 0, critical = 0, pid = 0;
+
+	*task = (struct task){.name = ""};
+	if (json_unpack_ex(value, &why, JSON_STRICT, "{s:s, s?o, s?i, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
+	                   "pid", &pid, "period_ms", &period, "deadline_ms", &deadline, "per_second", &per_second, "launch_ms", &task->launch_ms,
+	                   "best_effort", &best_effort, "critical", &critical, "curve", &curve) < 0)
+		return error_set(error, "task %.60s: %.150s", task->name, why.text);
+	task->pid = pid;
+	task->is_best_effort = best_effort;
+	task->is_critical = critical;
+	if (read_command(task, command, error) < 0 || check_times(task, period, deadline, per_second, error) < 0 ||
+	    (!best_effort && read_curve(task, curve, directory, error) < 0))
+		return -1;
+	fill_times(task, margin);
+	return 0;
+}
+
+int tasks_read(struct tasks *tasks, const char *path, struct error *error)
+{
+	const char *slash = strrchr(path, '/');
+	char directory[PATH_MAX];
+	double margin = MARGIN;
+	json_t *list = NULL;
+	json_error_t why;
+	int result = 0;
+
+	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
+	tasks->count = 0;
+	tasks->document = load(path, error);
+	if (!tasks->document)
+		return -1;
+	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &margin, "tasks", &list) < 0)
+		return error_set(error, "%.150s: %.100s", path, why.text);
+	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(margin >= 0))
+		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
+	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
+		result = read_task(&tasks->list[tasks->count++], json_array_get(list, i), margin, directory, error);
+	return result;
+}
