@@ -349,7 +349,7 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 # Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but where they would
 # see each other's programs (tests/run), they run one at a time, apart from those that look at none, or have GPUs of their own.
 experiments = bench bench_space bench_time
-look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install manual mps skips strict) \
+look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install loading manual mps skips strict) \
                $(addprefix $(BUILD)/tests/unit/,attach group)
 slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
             lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)

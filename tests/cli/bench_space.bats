@@ -5,11 +5,6 @@ load helpers
 OWN_GPUS=yes
 load experiments
 
-# A busy machine may leave a program no time for a sample: then once more.
-all_have_samples() { # EXPERIMENT…
-	have_columns <"$WORK/columns" || { bench "$@" >/dev/null && false; }
-}
-
 # Those that know static partitions and MIG run with them.
 @test "every experiment but two" {
 	export PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1

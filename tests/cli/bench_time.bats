@@ -14,7 +14,7 @@ load experiments
 	# A simulated kernel logs no laps.
 	rm "$WORK/results/quota_periods.csv"
 	are_well_formed
-	have_columns <<-'END'
+	cat >"$WORK/columns" <<-'END'
 		startup 2 green mps mps-percent none nvtaskset nvtaskset-no-mps
 		launch 3 finish start submit
 		account 3 off on
@@ -26,6 +26,7 @@ load experiments
 		held_cost 2 mps nvtaskset nvtaskset-ht nvtaskset-pe nvtaskset-prt
 		timegraph_response 2 mps nvtaskset-ht nvtaskset-pe nvtaskset-prt
 	END
+	wait_until all_have_samples priority held_priority held_cost timegraph
 	cd "$WORK/results"
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	left_nothing
@@ -58,7 +59,7 @@ all_have_numbers() {
 	[[ "$output" == *"  nvml says nothing: nvml: libnvidia-ml.so.1: "* ]]
 	are_well_formed
 	cd "$WORK/results"
-	have_columns <<-'END'
+	cat >"$WORK/columns" <<-'END'
 		looking 2 10 us 2 us graph
 		looking 3 nobody top watch
 		looking_cpu 3 top watch
@@ -70,6 +71,7 @@ all_have_numbers() {
 		busy_ways 5 front latency next release visible
 		watchers 2 compute-apps nvml own pmon top utilization
 	END
+	wait_until all_have_samples looking busy watchers
 	# What says nothing has no number, and no 0; what its kernels saw, and what top says, are numbers.
 	[ "$(grep -c '^1,nvml,.*,no,n/a$' watchers.csv)" -eq 4 ]
 	[ "$(grep -c '^1,compute-apps,.*,yes,n/a$' watchers.csv)" -eq 4 ]

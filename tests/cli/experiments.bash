@@ -62,6 +62,11 @@ have_columns() {
 	done
 }
 
+# Whether the lines of WORK/columns are so. A busy machine may leave a program no time for a sample: then once more.
+all_have_samples() { # EXPERIMENT…
+	have_columns <"$WORK/columns" || { bench "$@" >/dev/null && false; }
+}
+
 are_well_formed() {
 	local file
 	for file in "$WORK"/results/*.csv; do
