@@ -133,7 +133,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 		nvtaskset cdi add -t 0 --mps off --output specification.txt a
 	refuses "--lend: TPCs are lent under MPS only; leave it out, or use --mps on" cdi add -t 0-7 --mps off --lend infer
 	[ "$(cdi add -t 0-7 --mps off --dry-run infer)" = 0-7 ]
-	[ -z "$(find "$WORK/cdi/nvtaskset" -mindepth 1 ! -name '.*' 2>/dev/null)" ]
+	[ -z "$(ls "$WORK/cdi/nvtaskset" 2>/dev/null)" ]
 	[ ! -e "$WORK/cdi/nvtaskset.json" ]
 	echo '{"kind": "vendor.com/device", "devices": []}' >"$WORK/cdi/nvtaskset.json"
 	refuses "$WORK/cdi/nvtaskset.json: not a specification of nvtaskset's: remove it" cdi add -t 0-7 --mps off infer

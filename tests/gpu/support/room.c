@@ -72,8 +72,24 @@ static struct tpcset widened_by_one(const struct topology *gpu, const struct sha
 	return tpcset_or(set, &best);
 }
 
+/* The set with all of the virtual GPCs that it has a part of and that hold a cluster. */
+static struct tpcset with_own(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	struct tpcset all = *set;
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
+		struct tpcset group = members_of(gpu, tpc);
+
+		if (holds_cluster(gpu, shape, &group))
+			all = tpcset_or(&all, &group);
+	}
+	return all;
+}
+
 struct tpcset room_for(const struct topology *gpu, const struct shape *shape, struct tpcset set)
 {
+	if (!shape->is_cooperative && shape->cluster > 0 && !has_room(gpu, shape, &set))
+		set = with_own(gpu, shape, &set);
 	while (!has_room(gpu, shape, &set))
 		set = widened_by_one(gpu, shape, &set);
 	return set;

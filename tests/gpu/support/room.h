@@ -19,7 +19,7 @@ struct shape {
 /* Only launches `where`. */
 CUresult shape_launch(const struct gpu_under_test *gpu, const struct shape *shape, CUstream stream, CUdeviceptr output);
 
-/* The set, widened by virtual GPCs until it has room. The whole GPU must have room. */
+/* The set, widened by virtual GPCs until it has room: for a cluster, first by those that it has a part of. The whole GPU must have room. */
 struct tpcset room_for(const struct topology *gpu, const struct shape *shape, struct tpcset set);
 
 #endif
