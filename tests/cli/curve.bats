@@ -23,9 +23,20 @@ changes() {
 	not has_partition 0-39 >/dev/null
 }
 
+# Where the machine is busy, idle times may not be seen, and then it says so: so it is tried again.
+tells_jobs_apart() { # COMMAND…
+	local try
+	for try in 1 2 3 4 5; do
+		"$@" 2>"$WORK/errors" && return
+		grep -q 'no jobs can be told apart' "$WORK/errors" || break
+	done
+	cat "$WORK/errors"
+	return 1
+}
+
 @test "jobs are told apart, and take longer with fewer TPCs" {
 	start_jobs -t 0-39
-	nvtaskset curve --json --svg "$WORK/curve.svg" "$PROGRAM" >"$WORK/curve.json"
+	tells_jobs_apart nvtaskset curve --json --svg "$WORK/curve.svg" "$PROGRAM" >"$WORK/curve.json"
 	has_partition 0-39
 	jq -e '.schema == "nvtaskset-curve/1" and .jobs.apart == "idle" and .jobs.kernels == 3 and .beside == null' "$WORK/curve.json"
 	# A busy machine may leave no time for the smallest sizes.
@@ -38,7 +49,7 @@ changes() {
 
 @test "as text; beside a neighbour" {
 	start_jobs all
-	run -0 nvtaskset curve --mps off --beside compute "$PROGRAM"
+	run -0 tells_jobs_apart nvtaskset curve --mps off --beside compute "$PROGRAM"
 	[[ "${lines[0]}" == "pid $PROGRAM on GPU 0, measured for "* ]]
 	[[ "${lines[1]}" == "A job: 3 kernels between two idle times, as "* ]]
 	[[ "$output" == *"BESIDE: a neighbour on 16 TPCs that computes."* ]]
@@ -51,7 +62,7 @@ changes() {
 @test "the partition is given back, also where the command is killed" {
 	start_jobs -t 0-39
 	for signal in INT TERM KILL; do
-		nvtaskset curve "$PROGRAM" 3>&- >"$WORK/output" &
+		nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" &
 		curve=$!
 		wait_until changes
 		kill "-$signal" "$curve"
@@ -62,11 +73,12 @@ changes() {
 
 @test "a partition that somebody else has changed meanwhile stays" {
 	start_jobs -t 0-39
-	nvtaskset curve "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &
+	nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &
 	curve=$!
 	wait_until changes
 	nvtaskset -tp 3-4 "$PROGRAM" >"$WORK/changed"
 	not wait "$curve"
+	cat "$WORK/errors"
 	[ "$(cat "$WORK/errors")" = "nvtaskset: pid $PROGRAM: somebody else has changed its partition meanwhile" ]
 	has_partition 3-4
 }
