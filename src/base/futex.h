@@ -1,6 +1,6 @@
 /*
- * Sleeping until another thread says so, also one of another process where the word is in shared memory. errno is preserved. No cancellation point; a signal handler that runs
- * meanwhile ends the sleep. Times are of process_clock_ns.
+ * Sleeping until another thread says so, also one of another process where the word is in shared memory. errno is preserved. No
+ * cancellation point; a signal handler that runs meanwhile ends the sleep. Times are of process_clock_ns.
  */
 #ifndef NVTASKSET_FUTEX_H
 #define NVTASKSET_FUTEX_H

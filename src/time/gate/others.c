@@ -24,10 +24,12 @@ static bool is_higher(const struct claims *claims, const struct peer *peer, cons
 	return peer->is.claim.priority > rules->priority && tpcset_overlap(&peer->is.claim.tpcs, &claims->own);
 }
 
+#define RESTS_NS UINT64_C(100000000)
+
 /* One that rests has no part in LIMIT; when it launches again, others see that at their next look. */
 static bool may_borrow(const struct peer *peer)
 {
-	return !peer->view.segment || !peer->demand.is_known || demand_idle_ns(&peer->demand) < LENDING_EPISODE_NS;
+	return !peer->view.segment || !peer->demand.is_known || demand_idle_ns(&peer->demand) < RESTS_NS;
 }
 
 static struct claims see_claims(struct pci_address pci, const struct others_rules *rules)

@@ -53,10 +53,16 @@ static uint64_t now_of(struct arrival *arrival)
 	return arrival->now;
 }
 
+/* `since` is 0 where it does not wait. */
+static bool has_passed(struct arrival *arrival, uint64_t since, uint64_t ns)
+{
+	return since != 0 && now_of(arrival) - since >= ns;
+}
+
 /* For others. */
 static bool has_waited(struct arrival *arrival, uint64_t ns)
 {
-	return arrival->asks_since != 0 && now_of(arrival) - arrival->asks_since >= ns;
+	return has_passed(arrival, arrival->asks_since, ns);
 }
 
 static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
@@ -91,7 +97,7 @@ static bool is_held_by_quota(struct arrival *arrival)
 	bool fits = in_flight == 0 || (ns != 0 && in_flight < lending_fit(max_u64(arrival->view.longest_ns, ns), left));
 
 	return left != UINT64_MAX && (left == 0 || !fits) &&
-	       !(arrival->since != 0 && now_of(arrival) - arrival->since >= LENDING_EPISODE_NS && (left != 0 || atomic_load(&gate_state.is_spread)));
+	       !(has_passed(arrival, arrival->since, LENDING_EPISODE_NS) && (left != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
@@ -157,6 +163,18 @@ static bool ends_episode(struct arrival *arrival)
 	return is_over;
 }
 
+/* From when on it waits for others only. */
+static bool waits_for_quota(struct arrival *arrival)
+{
+	bool is_held = is_held_by_quota(arrival);
+
+	if (is_held)
+		arrival->asks_since = 0;
+	else if (arrival->since != 0 && arrival->asks_since == 0)
+		arrival->asks_since = now_of(arrival);
+	return is_held;
+}
+
 /* Nobody waits for room that will never be there. Who goes although it was to wait stays in its own part where that holds it. */
 static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64_t in_flight)
 {
@@ -165,13 +183,7 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 	see(arrival, others, in_flight);
 	if (!atomic_load(&gate_state.is_open) || arrival->is_captured)
 		return true;
-	bool is_spent = is_held_by_quota(arrival);
-
-	if (is_spent)
-		arrival->asks_since = 0;
-	else if (arrival->since != 0 && arrival->asks_since == 0)
-		arrival->asks_since = now_of(arrival);
-	if (is_spent)
+	if (waits_for_quota(arrival))
 		goes = false;
 	else if (others->count > 0)
 		goes = !may_fit(arrival, others) || is_free(arrival, others) || ask(arrival, others) || ends_episode(arrival);
