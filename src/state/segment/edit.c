@@ -29,10 +29,18 @@ static int publish(struct segment *segment, uint64_t number, const struct segmen
 	revisions_store(segment->memory->ring, number, revision);
 	atomic_store_explicit(&segment->memory->number, number, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
-	segment_ring(segment);
 	return segment_has_moved(segment)
 	               ? error_set_code(error, NVTASKSET_ERROR_BUSY, "the partition has moved to a new file just now: try again")
 	               : 0;
+}
+
+/* An idle process follows as well. */
+static int publish_edit(struct segment *segment, uint64_t number, const struct segment_revision *revision, struct error *error)
+{
+	int result = publish(segment, number, revision, error);
+
+	segment_ring(segment);
+	return result;
 }
 
 /* The process's own revision, whatever its group says. */
@@ -62,7 +70,7 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 	revision.group = group_seen(segment, &revision);
 	if (undo)
 		*undo = (struct segment_undo){.edit = number + 1 - segment_raised(segment), .before = own};
-	return segment_put_all(&revision, wanted, error) == 0 ? publish(segment, number + 1, &revision, error) : -1;
+	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error) : -1;
 }
 
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
@@ -111,7 +119,7 @@ int segment_take_back(struct segment *segment, const struct segment_undo *undo, 
 		uint64_t number = atomic_load(&segment->memory->number);
 
 		if (number - segment_raised(segment) == undo->edit)
-			result = publish(segment, number + 1, &undo->before, error);
+			result = publish_edit(segment, number + 1, &undo->before, error);
 		lock_give_back(segment->file);
 	}
 	return result;

@@ -262,17 +262,22 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 	return result < 0 ? EDITOR_SOME : 0;
 }
 
+/* Members follow at once, also idle ones. */
+static int change_group(struct subject *subject, const struct segment_revision *wanted, struct error *error)
+{
+	int result = group_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
+
+	for (size_t i = 0; result == 0 && i < subject->targets.count; i++)
+		editor_ring(&subject->targets.editors[i]);
+	return result;
+}
+
 /* As editor_change. */
 static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
-	int result;
+	int result = is_group(subject) ? change_group(subject, wanted, error)
+	                               : editor_change(subject->targets.editors, subject->targets.count, wanted, error);
 
-	if (!is_group(subject))
-		result = editor_change(subject->targets.editors, subject->targets.count, wanted, error);
-	else
-		result = group_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
-	for (size_t i = 0; is_group(subject) && result == 0 && i < subject->targets.count; i++)
-		editor_ring(&subject->targets.editors[i]);
 	if (result == 0 && segment_time_is_given(wanted))
 		wait_for_times(&subject->targets);
 	return result;
