@@ -1,6 +1,15 @@
 # Containers, made by a real runtime (tests/cdi/run), whose devices a real loader of CDI gives to them (tests/cdi/inject.go). Their
 # image is this machine's root, under an empty layer, unless IMAGE names a directory.
 
+OWN_GPUS=yes
+eval "common_$(declare -f setup)"
+
+containers_begin() {
+	common_setup
+	mkdir "$WORK/cdi"
+	driver_of_host
+}
+
 needs_containers() {
 	needs_root
 	needs runc

@@ -5,13 +5,8 @@
 load helpers
 load containers
 
-OWN_GPUS=yes
-
-eval "common_$(declare -f setup)"
 setup() {
-	common_setup
-	mkdir "$WORK/cdi"
-	driver_of_host
+	containers_begin
 }
 
 teardown() {

@@ -5,13 +5,9 @@
 load helpers
 load containers
 
-OWN_GPUS=yes
-
-eval "common_$(declare -f setup)"
 setup() {
-	common_setup
-	mkdir "$WORK/cdi" "$WORK/layer"
-	driver_of_host
+	containers_begin
+	mkdir "$WORK/layer"
 	needs_containers
 	nvidia_specification
 	cdi add -t 0-15 --mps off infer
