@@ -313,7 +313,7 @@ TIMED(heard)
 static void launch_in_callback(void *user, int domain, int id, const void *parameters)
 {
 	if (domain == RESOURCES && !atomic_exchange(&is_handled, true))
-		timed_launch(1);
+		timed_launch(30); /* our thread may look late */
 }
 
 /* The driver may hold its locks there. */
