@@ -1,8 +1,8 @@
-"""Usage: resnet.py [--every MS] [--seconds S] [--samples N] [--at-rest]
+"""Usage: resnet.py [--every MS | --pattern FILE] [--seconds S] [--samples N] [--at-rest]
 
 ResNet-152 with random weights, as a CUDA graph: inferences of one picture of 224 × 224. With --every, one begins each MS,
 and a sample is what it took, in µs; one that is late begins at once. Without, the next one is always in flight, and a sample
-is the time from the end of one to the end of the next. It ends after SECONDS, or after so many samples; --at-rest makes it
+is the time from the end of one to the end of the next; with --pattern, FILE says when (support/pattern.py). It ends after SECONDS, or after so many samples; --at-rest makes it
 wait for the first SIGUSR1 (see support/conversation.py). A result that is wrong is a failure.
 """
 
@@ -12,6 +12,7 @@ import time
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
 from support.in_flight import InFlight
+from support.pattern import Pattern
 
 import torch
 from torch import nn
@@ -100,11 +101,14 @@ class Inference:
 def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("--every", type=float, default=0)
+    parser.add_argument("--pattern")
     chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
         inference = Inference(chosen.every / 1e3)
         work = inference if chosen.every else InFlight(inference)
+        if chosen.pattern:
+            work = Pattern(inference, chosen.pattern)
         conversation.converse(work, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 

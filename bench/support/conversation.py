@@ -53,14 +53,15 @@ def in_lines(samples):
 
 
 def converse(work, sm_count, chosen):
-    """Calls work.step(), which returns its µs or a sample's text, again and again; and work.rest(), after which the GPU is idle."""
+    """Calls work.step() again and again: it returns its µs, or lines of samples, or None; and work.rest(), after which the GPU is idle."""
     print_lines(f"ready {sm_count}")
     samples, resting = [], chosen.at_rest
     end = time.perf_counter() + chosen.seconds
     while len(samples) < chosen.samples and time.perf_counter() < end:
         number = next_signal(wait=resting)
         if number is None:
-            samples.append(work.step())
+            sample = work.step()
+            samples += [] if sample is None else [sample]
         elif number == signal.SIGUSR1:
             samples, resting = [], False
         elif number == signal.SIGUSR2:

@@ -15,6 +15,8 @@
 #   nvtaskset-ht       the same with --policy ht
 #   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
 #   nvtaskset-lend     as nvtaskset, but `first` lends its part while it is idle, and `rest` borrows it
+#   xsched             XSched, with a high priority for `first`, a low one for `rest`; in turns
+#   hami               HAMi-core, with its limit of SMs; in turns
 #   nvtaskset-pe       MPS and a quota on the whole GPU; the part is the quota
 #
 #   by-hand            no mechanism: `first` as with none, `rest` of nvtaskset-priority, whose time slices are as short as they
@@ -83,6 +85,7 @@ missing() { # MECHANISM
 	case $1 in
 	none | nvtaskset-no-mps | nvtaskset-priority | nvtaskset-weight) ;;
 	mig) [ -n "$(mig_instance rest)" ] || echo "there are no two MIG instances" ;;
+	xsched | hami) [ -x "${BENCH_PEERS:-}/$1.sh" ] || echo "BENCH_PEERS names no directory that has $1.sh" ;;
 	mps-static) [ -n "${BENCH_STATIC:-}" ] || echo "this driver's MPS has no static partitions" ;;
 	*) [ -n "${BENCH_MPS:-}" ] || echo "there is no MPS" ;;
 	esac
@@ -122,6 +125,14 @@ under() { # MECHANISM PART COMMAND…
 	case $mechanism in
 	none)
 		export CUDA_MPS_PIPE_DIRECTORY=/dev/null
+		;;
+	xsched)
+		export CUDA_MPS_PIPE_DIRECTORY=/dev/null
+		set -- "$BENCH_PEERS/xsched.sh" "$(priority_of "$part")" "$@"
+		;;
+	hami)
+		export CUDA_MPS_PIPE_DIRECTORY=/dev/null
+		set -- "$BENCH_PEERS/hami.sh" "$(percentage_of "$part")" "$@"
 		;;
 	mps-priority)
 		[ "$part" != rest ] || export CUDA_MPS_CLIENT_PRIORITY=1

@@ -2,7 +2,7 @@
 
     BUSY IDLE PAUSE    in ms: busy for BUSY, then idle for IDLE; while it is busy, PAUSE lies between two steps
     BUSY ~IDLE PAUSE   the same, but idle for IDLE in the mean: at random, as where nobody knows of anybody
-    poisson MEAN       steps are asked for at random, MEAN ms apart; one that comes too early waits, and that counts
+    poisson MEAN       steps are asked for at random, MEAN ms apart; one that comes too early waits, and that counts in the last µs
 """
 
 import random
@@ -49,8 +49,8 @@ class Poisson:
     def step(self, work):
         self.arrival += self.random.expovariate(1 / self.mean)
         sleep_until(self.arrival)
-        work.step()
-        return f"next,{(time.perf_counter() - self.arrival) * 1e6:.2f}"
+        us = work.step()
+        return f"next,{us:.2f},{(time.perf_counter() - self.arrival) * 1e6:.2f}"
 
 
 class Pattern:

@@ -1,0 +1,106 @@
+# A job of two programs under all mechanisms, live peers among them (bench/jobs). The programs of a mechanism start once, at rest, and
+# take turns (turns.bash); nvtaskset's clients of MPS are one pair, which is set up anew for each turn.
+#
+#   BENCH_PEERS   a directory outside of this repository with the commands xsched.sh and hami.sh, built from their own sources; these
+#                 peers are left out without it
+#
+# An experiment has start_job NAME MECHANISM, which starts first-NAME and rest-NAME, and share and measure of turns.bash.
+. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
+
+modes="fixed lend follow"
+all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset-weight nvtaskset nvtaskset-stepping"
+
+# Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
+start_jobs() { # LOAD…
+	local mechanisms mechanism mode name
+	turns=()
+	# shellcheck disable=SC2086
+	mapfile -t mechanisms < <(available $all_mechanisms)
+	for mechanism in "${mechanisms[@]}"; do
+		make_partitions "$mechanism" || continue
+		start_job "$mechanism" "$mechanism"
+		[ "$mechanism" != nvtaskset ] || mechanism=$modes
+		for mode in $mechanism; do
+			add_turns "$mode" "$@"
+		done
+	done
+	add_turns alone-first "$@"
+	add_turns alone-rest "$@"
+	for name in "${!task_pids[@]}"; do
+		await "$name" || true
+	done
+}
+
+add_turns() { # MECHANISM LOAD…
+	local load
+	for load in "${@:2}"; do
+		[ "$(share "$1 $load")" = 0 ] || turns+=("$1 $load")
+	done
+}
+
+# The programs of a turn, in the variables first and rest.
+find_programs() { # MECHANISM [NAME]
+	local name=${2:-first}
+	first=$name-$1 rest=rest-$1
+	case $1 in
+	alone-first) first=$name-none rest= ;;
+	alone-rest) first='' rest=rest-none ;;
+	mps-priority) first=$name-mps ;;
+	fixed | lend | follow) first=$name-nvtaskset rest=rest-nvtaskset ;;
+	esac
+}
+
+give() { # NAME ARGUMENT…
+	[ -z "${task_pids[$1]:-}" ] || nvtaskset -p "${@:2}" "${task_pids[$1]}" >/dev/null || note_failure
+}
+
+# What a mode is while its programs work, and no longer: those at rest would keep their TPCs from others.
+begin_mode() { # MECHANISM
+	case $1 in
+	lend)
+		give "$first" --lend --borrow
+		give "$rest" --lend --borrow
+		;;
+	nvtaskset-stepping) give "$first" --lend ;;
+	follow)
+		python3 "$BENCH_ROOT/bench/support/follow.py" "${task_pids[$first]}" "$first_list" "${task_pids[$rest]}" "$rest_list" \
+			"0-$((total_tpcs - 1))" &
+		follower=$!
+		;;
+	esac
+}
+
+end_mode() { # MECHANISM
+	case $1 in
+	lend)
+		give "$first" --lend=off --borrow=off
+		give "$rest" --lend=off --borrow=off
+		;;
+	nvtaskset-stepping) give "$first" --lend=off ;;
+	follow)
+		kill "$follower" || true
+		wait "$follower" || true
+		;;
+	esac
+}
+
+# Products are limited by power, so each turn's power, clock and temperature are noted.
+note_state() { # ROUND MECHANISM LOAD
+	[ -z "${BENCH_SIMULATED:-}" ] || return 0
+	nvidia-smi --query-gpu=power.draw,clocks.sm,temperature.gpu --format=csv,noheader,nounits -i "$BENCH_GPU" | tr -d ' ' |
+		csv=$states rows "$@"
+}
+
+# Lets the two work for so long. Fails if one cannot.
+work_together() { # ROUND SECONDS MECHANISM LOAD
+	local result=0 noting
+	begin_mode "$3"
+	(sleep "$(awk "BEGIN {print 0.1 + $2 / 2}")" && note_state "$1" "$3" "$4") &
+	noting=$!
+	# shellcheck disable=SC2086
+	take_turn "$2" $first $rest || result=1
+	wait $noting
+	end_mode "$3"
+	return $result
+}
