@@ -229,7 +229,7 @@ static bool has_servers(const char *directory)
 	return found;
 }
 
-/* "name,uid,pid,…": the first server of this user. */
+/* "name,uid,pid,…", below a line with these words: the first server of this user. */
 static void read_servers(struct mps_status *status, char name[64], const char *answer)
 {
 	for (const char *line = answer; *line && !status->server; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -253,15 +253,16 @@ static void read_clients(struct mps_status *status, const char *server, const ch
 	}
 }
 
-/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version. */
+/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version; an older one takes no notice of
+ * the words, prints nothing and succeeds (driver 580, facts.md). */
 static bool look_by_words(const char *control, struct mps_status *status)
 {
-	static char *const servers[] = {MPS_CONTROL, "server", "list", "--format=csv,noheader", NULL};
+	static char *const servers[] = {MPS_CONTROL, "server", "list", "--format=csv", NULL};
 	static char *const clients[] = {MPS_CONTROL, "client", "list", "--all", "--format=csv,noheader", NULL};
 	static char answer[MPS_CONTROL_ANSWER];
 	char server[64] = "";
 
-	if (mps_ask_words(control, servers, answer) != 0)
+	if (mps_ask_words(control, servers, answer) != 0 || !strchr(answer, ','))
 		return false;
 	read_servers(status, server, answer);
 	if (mps_ask_words(control, clients, answer) == 0)

@@ -198,6 +198,14 @@ ran" ]
 	[[ "$output" == *"by interface 3: "* ]]
 }
 
+@test "interface 3 is not taken for spoken where the older daemon has no server yet" {
+	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	run -0 fake nvtaskset --strict --mps on -t 0 echo ran
+	[ "$output" = ran ]
+	run fake nvtaskset mps status
+	[[ "$output" != *"interface 3"* ]]
+}
+
 @test "interface 3: the directory of root's daemon" {
 	needs_root
 	needs_namespaces -m
