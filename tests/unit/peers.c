@@ -426,6 +426,10 @@ TEST(lenders)
 	/* Each has its part of the time. */
 	claim(&three, borrower);
 	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
+	/* What it lends itself, it does not borrow. */
+	borrower.lend_us = 200;
+	claim(&three, borrower);
+	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
 	rules.borrow = range(9, 9);
 	see(NOW + 2 * MS);
 	views[0].list[0].hold_ns = 0;

@@ -16,7 +16,7 @@ struct claims {
 	struct tpcset own;
 	struct tpcset higher; /* TPCs of those of a higher priority, */
 	struct tpcset kept;   /* and of others who do not lend */
-	uint64_t borrowers;   /* at work, with this process */
+	uint64_t borrowers;   /* of any TPCs, at work, with this process */
 };
 
 static bool is_higher(const struct claims *claims, const struct peer *peer, const struct others_rules *rules)
@@ -29,7 +29,9 @@ static bool is_higher(const struct claims *claims, const struct peer *peer, cons
 /* One that rests has no part in LIMIT; when it launches again, others see that at their next look. */
 static bool may_borrow(const struct peer *peer)
 {
-	return !peer->view.segment || !peer->demand.is_known || demand_idle_ns(&peer->demand) < RESTS_NS;
+	bool rests = peer->view.segment && peer->demand.is_known && demand_idle_ns(&peer->demand) >= RESTS_NS;
+
+	return peer->is.claim.is_client && peer->is.claim.is_borrower && !rests;
 }
 
 static struct claims see_claims(struct pci_address pci, const struct others_rules *rules)
@@ -44,9 +46,8 @@ static struct claims see_claims(struct pci_address pci, const struct others_rule
 			claims.higher = tpcset_or(&claims.higher, &claim->tpcs);
 		else if (claim->is_client && claim->lend_us == 0)
 			claims.kept = tpcset_or(&claims.kept, &claim->tpcs);
-		claims.borrowers += claim->is_client && claim->is_borrower && may_borrow(peer);
+		claims.borrowers += may_borrow(peer);
 	}
-	claims.borrowers = max_u64(claims.borrowers, 1);
 	return claims;
 }
 
@@ -93,9 +94,10 @@ static void add(struct others_on_gpu *made, const struct peer *peer, const struc
 	other->is_open = other->is_open && other->is_unknown;
 }
 
-/* What borrowers have in flight there takes no longer all together. */
-static void allow(struct others_on_gpu *made, uint64_t lend_us, uint64_t borrowers)
+/* What those that borrow from it have in flight there takes no longer all together. */
+static void allow(struct others_on_gpu *made, const struct peer *peer, const struct claims *claims)
 {
+	uint64_t lend_us = peer->is.claim.lend_us, borrowers = max_u64(claims->borrowers - may_borrow(peer), 1);
 	uint64_t limit = lend_us > 0 ? lend_us * 1000 / borrowers : SEGMENT_LEND_USUAL_US * UINT64_C(1000);
 
 	made->limit_ns = min_u64(made->limit_ns, limit);
@@ -119,7 +121,7 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
 		} else {
 			add(made, peer, &gives, limit, is_higher(claims, peer, rules));
-			allow(made, lend_us, claims->borrowers);
+			allow(made, peer, claims);
 		}
 	}
 	for (unsigned int i = 0; i < made->count; i++)
