@@ -52,8 +52,17 @@ def in_lines(samples):
     return (sample if isinstance(sample, str) else f"{sample:.2f}" for sample in samples)
 
 
+def have_a_stream():
+    """XSched sees nothing of the legacy default stream; so all programs have one of their own."""
+    import torch  # not before, see above
+
+    torch.cuda.synchronize()
+    torch.cuda.set_stream(torch.cuda.Stream())
+
+
 def converse(work, sm_count, chosen):
     """Calls work.step() again and again: it returns its µs, or lines of samples, or None; and work.rest(), after which the GPU is idle."""
+    have_a_stream()
     print_lines(f"ready {sm_count}")
     samples, resting = [], chosen.at_rest
     end = time.perf_counter() + chosen.seconds

@@ -9,6 +9,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 modes="fixed lend follow"
+lend_limit=2ms # for which an owner may have to wait
 all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset-weight nvtaskset nvtaskset-stepping"
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
@@ -55,14 +56,24 @@ give() { # NAME ARGUMENT…
 	[ -z "${task_pids[$1]:-}" ] || nvtaskset -p "${@:2}" "${task_pids[$1]}" >/dev/null || note_failure
 }
 
-# What a mode is while its programs work, and no longer: those at rest would keep their TPCs from others.
+# Those at rest would keep their TPCs from one that borrows: so they lend them for a while.
+let_idle_lend() { # LIMIT
+	local name
+	for name in "${!task_pids[@]}"; do
+		case $name in
+		*-nvtaskset-stepping | *-nvtaskset-prt) give "$name" "--lend=$1" ;;
+		esac
+	done
+}
+
+# What a mode is while its programs work.
 begin_mode() { # MECHANISM
 	case $1 in
 	lend)
-		give "$first" --lend --borrow
-		give "$rest" --lend --borrow
+		let_idle_lend "$lend_limit"
+		give "$first" "--lend=$lend_limit" --borrow
+		give "$rest" "--lend=$lend_limit" --borrow
 		;;
-	nvtaskset-stepping) give "$first" --lend ;;
 	follow)
 		python3 "$BENCH_ROOT/bench/support/follow.py" "${task_pids[$first]}" "$first_list" "${task_pids[$rest]}" "$rest_list" \
 			"0-$((total_tpcs - 1))" &
@@ -76,8 +87,8 @@ end_mode() { # MECHANISM
 	lend)
 		give "$first" --lend=off --borrow=off
 		give "$rest" --lend=off --borrow=off
+		let_idle_lend off
 		;;
-	nvtaskset-stepping) give "$first" --lend=off ;;
 	follow)
 		kill "$follower" || true
 		wait "$follower" || true
