@@ -10,7 +10,7 @@
 
 modes="fixed lend follow"
 lend_limit=2ms # for which an owner may have to wait
-all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset-weight nvtaskset nvtaskset-stepping"
+all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset nvtaskset-stepping"
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
 start_jobs() { # LOAD…
