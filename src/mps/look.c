@@ -253,8 +253,8 @@ static void read_clients(struct mps_status *status, const char *server, const ch
 	}
 }
 
-/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version; an older one takes no notice of
- * the words, prints nothing and succeeds (driver 580, facts.md). */
+/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version; an older one does not know the
+ * words, prints its options and succeeds (seen with driver 580). */
 static bool look_by_words(const char *control, struct mps_status *status)
 {
 	static char *const servers[] = {MPS_CONTROL, "server", "list", "--format=csv", NULL};
@@ -262,7 +262,7 @@ static bool look_by_words(const char *control, struct mps_status *status)
 	static char answer[MPS_CONTROL_ANSWER];
 	char server[64] = "";
 
-	if (mps_ask_words(control, servers, answer) != 0 || !strchr(answer, ','))
+	if (mps_ask_words(control, servers, answer) != 0 || strcspn(answer, ",") >= strcspn(answer, "\n"))
 		return false;
 	read_servers(status, server, answer);
 	if (mps_ask_words(control, clients, answer) == 0)
