@@ -69,8 +69,9 @@ check-compatibility: build-check
 of_others = $(addprefix %/tests/unit/,api board counts_view group mps_ask peers) $(addprefix %/tests/gpu/,$(addsuffix @h200,fork_graphs \
 	gate given_time held_beside priority quota soak tool_first) soak@h200-x2 two_gpus@h200-x2 ranks@h200-x2)
 # - its command line: words of lists differ (most of tests/cli)
+# - a child that ends by a signal may hang in qemu itself (sigsuspend): held, which was seen to pass, to fail and to hang
 # - it traces no process: attach (not built there), segment_steps
-arm64_tests = $(filter-out $(of_others) %/tests/unit/attach %/tests/unit/segment_steps,$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%, \
+arm64_tests = $(filter-out $(of_others) %/tests/unit/attach %/tests/unit/segment_steps %/tests/gpu/held@h200,$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%, \
 	$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) $(addprefix tests/cli/,bad_input.bats words.bats)
 check-arm64:
 	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/nvtaskset-arm64 $(if $(filter command line,$(origin TESTS)),$(TESTS),$(arm64_tests))
