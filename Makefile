@@ -624,6 +624,7 @@ help:
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'make dist, deb, rpm, wheel   a tarball and packages, in build/release; make release: all of a release'
 	@echo 'make check-arm64     tests on aarch64, under qemu-user, as root'
+	@echo 'make check-litmus    orders of memory, by herd7'
 	@echo 'make check-compatibility   this version and the one before (BEFORE, a commit) beside each other'
 	@echo '                     tests/packages: on a bare Debian; tests/fresh'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'

@@ -64,14 +64,21 @@ check-compatibility: build-check
 		env -u MAKEFLAGS -u MAKELEVEL make -C $(before) -s -j2 CC='$(CC)' BUILD=build run-all && echo $$commit >$(before)/commit; fi
 	$(Q)BEFORE_BUILD=$(before)/build $(test_environment) tests/run tests/compatibility/versions.bats
 
-# What qemu-user cannot do is left out: in /proc it shows itself, not the program, to others (its execution, its environment), and
-# it traces none. So no program there knows of another whether its library is at work.
-by_others = $(addprefix %/tests/unit/,api attach board editor counts_view group mps_ask peers segment_steps) \
-	$(addprefix %/tests/gpu/,fork_graphs@h200 gate@h200 given_time@h200 held_beside@h200 soak@h200-x2 two_gpus@h200-x2 ranks@h200-x2 priority@h200 quota@h200)
-arm64_tests = $(filter-out $(by_others),$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%,$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) \
-	$(addprefix tests/cli/,bad_input.bats words.bats json.bats topology.bats)
+# Left out on aarch64 under qemu-user, which shows itself in /proc and not the program:
+# - its auxiliary vector: so no program knows of another whether its library is at work, and whether counts and times are of now
+of_others = $(addprefix %/tests/unit/,api board counts_view group mps_ask peers) $(addprefix %/tests/gpu/,$(addsuffix @h200,fork_graphs \
+	gate given_time held_beside priority quota soak tool_first) soak@h200-x2 two_gpus@h200-x2 ranks@h200-x2)
+# - its command line: words of lists differ (most of tests/cli)
+# - a child that ends by a signal may hang in qemu itself (sigsuspend): held, which was seen to pass, to fail and to hang
+# - it traces no process: attach (not built there), segment_steps
+arm64_tests = $(filter-out $(of_others) %/tests/unit/attach %/tests/unit/segment_steps %/tests/gpu/held@h200,$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%, \
+	$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) $(addprefix tests/cli/,bad_input.bats words.bats)
 check-arm64:
 	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/nvtaskset-arm64 $(if $(filter command line,$(origin TESTS)),$(TESTS),$(arm64_tests))
+
+# Orders of memory, by herd7, which Debian does not have.
+check-litmus:
+	$(Q)tests/litmus/run
 
 # All of a release: from a clean tree whose CHANGELOG has the version, with its date. What the packages need is tested by tests/packages
 # and make check-compatibility.
@@ -84,4 +91,4 @@ release:
 	cd $(release) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
 	@echo '$(release): now git tag v$(version)'
 
-.PHONY: dist deb rpm wheel recipes print-before check-compatibility check-arm64 release
+.PHONY: dist deb rpm wheel recipes print-before check-compatibility check-arm64 check-litmus release

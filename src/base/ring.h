@@ -6,7 +6,7 @@
  * seen, and then checks whether writers have come round the ring meanwhile: the copy may then mix two values. So a
  * writer that dies in the middle has changed nothing. Writers must exclude each other by other means.
  *
- * Places consist of atomic words, which are copied relaxed: the fences order them against the number.
+ * Places consist of atomic words, which are copied relaxed: the fences order them against the number (tests/litmus/ring.litmus).
  */
 #ifndef NVTASKSET_BASE_RING_H
 #define NVTASKSET_BASE_RING_H

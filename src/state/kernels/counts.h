@@ -72,7 +72,7 @@ _Atomic uint64_t *counts_launched(struct counts_place *place, const struct segme
  * Relaxed on each machine: the driver's doorbell comes later, and orders all stores before it, since the GPU must see those of
  * the driver. So what the GPU does for this launch comes after this store, its addition to the ended ones, too. That is one
  * 64-bit access of an aligned word, as a processor's load is: it sees the number before or after. A reader that loads the
- * ended ones first, with acquire, sees the launch of each that has ended (counts_read.c); tests/unit/ordering.c. */
+ * ended ones first, with acquire, sees the launch of each that has ended (counts_read.c); tests/litmus/ended.litmus. */
 static inline void counts_launch(_Atomic uint64_t *launched)
 {
 	atomic_store_explicit(launched, atomic_load_explicit(launched, memory_order_relaxed) + 1, memory_order_relaxed);

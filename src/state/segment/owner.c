@@ -217,7 +217,8 @@ void segment_set_in_force(const struct segment *segment, bool in_force)
 /* --- keeping it findable ------------------------------------------------------------------------------ */
 
 /* Marks the old file as moved, for editors that have it open; but not a parent's file that this process shares. Every
- * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_change). */
+ * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_change;
+ * tests/litmus/moved.litmus). */
 static void mark_moved(struct segment_memory *memory, bool moved)
 {
 	if (identity_matches(memory->owner, identity_own()))

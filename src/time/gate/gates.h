@@ -43,7 +43,7 @@ struct gate {
 };
 extern struct gate gates[] __attribute__((visibility("hidden")));
 
-/* While a thread reads a view, our thread does not write it. */
+/* While a thread reads a view, our thread does not write it (tests/litmus/view.litmus, left.litmus). */
 struct others_on_gpu *gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate, const struct others_on_gpu *view);
 
