@@ -4,7 +4,7 @@ A job every so many ms, as FILE says; it is read again after each rest. A sample
 to its end, so a job that begins late counts as well. KIND:
 
     vision    a convolutional network, one picture of 416 × 416
-    decode    a step of a language model with 4 layers: memory is what it waits for
+    decode    a step of a language model with 8 layers: memory is what it waits for
     encode    a transformer's encoder, 8 sequences of 512 tokens
     fft       two-dimensional transforms, forth and back
     sort      8 million numbers
@@ -36,7 +36,7 @@ def vision():
 
 
 def decode():
-    width, hidden, layers = 2560, 6912, 4
+    width, hidden, layers = 2560, 6912, 8
     shapes = [(3 * width, width), (width, width), (2 * hidden, width), (width, hidden)] * layers
     weights = [torch.randn(*shape, device="cuda", dtype=torch.bfloat16) * shape[1] ** -0.5 for shape in shapes]
     token = torch.randn(1, width, device="cuda", dtype=torch.bfloat16)
@@ -54,6 +54,7 @@ def decode():
 
 
 def encode():
+    torch.backends.mha.set_fastpath_enabled(False)  # its kernels need not be ones that a graph can have
     layer = nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0, batch_first=True, device="cuda", dtype=torch.bfloat16)
     model = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).eval()
     tokens = torch.randn(8, 512, 1024, device="cuda", dtype=torch.bfloat16)
@@ -61,7 +62,7 @@ def encode():
 
 
 def fft():
-    field = torch.randn(2048, 2048, device="cuda", dtype=torch.complex64)
+    field = torch.randn(4096, 4096, device="cuda", dtype=torch.complex64)
     return lambda: torch.fft.ifft2(torch.fft.fft2(field))
 
 
@@ -71,8 +72,8 @@ def sort():
 
 
 def products():
-    a = torch.randn(3072, 3072, device="cuda", dtype=torch.bfloat16)
-    b = torch.randn(3072, 3072, device="cuda", dtype=torch.bfloat16) / 3072**0.5
+    a = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 4096**0.5
     return lambda: (a @ b) @ b
 
 

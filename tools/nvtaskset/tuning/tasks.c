@@ -21,6 +21,12 @@ static json_t *load(const char *path, struct error *error)
 
 /* --- curves ------------------------------------------------------------------------------------------------------------------- */
 
+/* What is longer than a number of ns can be does not end. */
+static uint64_t ns_or_never(double ns)
+{
+	return ns > 0 && ns < (double)SCHEDULE_NEVER ? (uint64_t)ns : SCHEDULE_NEVER;
+}
+
 /* More TPCs make no task later: curve_ns sees to that. */
 static void fill_times(struct task *task, double margin)
 {
@@ -30,9 +36,9 @@ static void fill_times(struct task *task, double margin)
 		double launch = task->launch_ms > 0 ? task->launch_ms * NS_OF_MS : curve_ns(&task->curve, tpcs, CURVE_LAUNCH);
 
 		task->typical_ns[tpcs] = (uint64_t)curve_ns(&task->curve, tpcs, CURVE_JOB);
-		task->longest_ns[tpcs] = longest > 0 ? (uint64_t)longest : SCHEDULE_NEVER;
-		task->beside_ns[tpcs] = beside > longest ? (uint64_t)beside : task->longest_ns[tpcs];
-		task->launch_ns[tpcs] = launch > 0 ? (uint64_t)launch : SCHEDULE_NEVER;
+		task->longest_ns[tpcs] = ns_or_never(longest);
+		task->beside_ns[tpcs] = beside > longest ? ns_or_never(beside) : task->longest_ns[tpcs];
+		task->launch_ns[tpcs] = ns_or_never(launch);
 	}
 }
 
@@ -78,17 +84,20 @@ static int read_command(struct task *task, json_t *command, struct error *error)
 static int check_times(struct task *task, double period, double deadline, double per_second, struct error *error)
 {
 	int given = (period > 0) + (per_second > 0) + task->is_best_effort;
+	bool is_negative = period < 0 || deadline < 0 || per_second < 0 || task->launch_ms < 0;
 
 	if (per_second > 0)
 		period = 1000 / per_second;
 	if (!(deadline > 0))
 		deadline = period;
-	if (given != 1)
+	if (given != 1 || is_negative)
 		return error_set(error, "task %.60s: needs one of period_ms, per_second and best_effort", task->name);
 	if (!task->is_best_effort && !(period <= DAY_MS && deadline <= period))
 		return error_set(error, "task %.60s: its deadline must not be later than its next period", task->name);
 	task->period_ns = (uint64_t)(period * NS_OF_MS);
 	task->deadline_ns = (uint64_t)(deadline * NS_OF_MS);
+	if (!task->is_best_effort && task->deadline_ns == 0)
+		return error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
 	return 0;
 }
 
@@ -97,20 +106,35 @@ static int read_task(struct task *task, json_t *value, double margin, const char
 	json_error_t why;
 	json_t *command = NULL, *curve = NULL;
 	double period = 0, deadline = 0, per_second = 0;
-	int best_effort = 0, critical = 0, pid = 0;
+	int best_effort = 0, critical = 0;
+	json_int_t pid = 0;
 
 	*task = (struct task){.name = ""};
-	if (json_unpack_ex(value, &why, JSON_STRICT, "{s:s, s?o, s?i, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
+	if (json_unpack_ex(value, &why, JSON_STRICT, "{s:s, s?o, s?I, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
 	                   "pid", &pid, "period_ms", &period, "deadline_ms", &deadline, "per_second", &per_second, "launch_ms", &task->launch_ms,
 	                   "best_effort", &best_effort, "critical", &critical, "curve", &curve) < 0)
 		return error_set(error, "task %.60s: %.150s", task->name, why.text);
-	task->pid = pid;
+	if (pid < 0 || pid > INT_MAX)
+		return error_set(error, "task %.60s: pid must be a number of a process", task->name);
+	task->pid = (pid_t)pid;
 	task->is_best_effort = best_effort;
 	task->is_critical = critical;
 	if (read_command(task, command, error) < 0 || check_times(task, period, deadline, per_second, error) < 0 ||
 	    (!best_effort && read_curve(task, curve, directory, error) < 0))
 		return -1;
 	fill_times(task, margin);
+	return 0;
+}
+
+/* Two tasks of one program would each change its partition. */
+static int check_pid(const struct tasks *tasks, struct error *error)
+{
+	const struct task *last = &tasks->list[tasks->count - 1];
+
+	for (const struct task *task = tasks->list; task < last; task++) {
+		if (task->pid > 0 && task->pid == last->pid)
+			return error_set(error, "task %.60s: has the pid of task %.60s", last->name, task->name);
+	}
 	return 0;
 }
 
@@ -132,7 +156,10 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 		return error_set(error, "%.150s: %.100s", path, why.text);
 	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(margin >= 0))
 		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
-	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
+	for (size_t i = 0; i < json_array_size(list) && result == 0; i++) {
 		result = read_task(&tasks->list[tasks->count++], json_array_get(list, i), margin, directory, error);
+		if (result == 0)
+			result = check_pid(tasks, error);
+	}
 	return result;
 }
