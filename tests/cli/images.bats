@@ -189,6 +189,15 @@ make_static() {
 	[ "$(contain a nvtaskset/group=infer /bin/ran)" = ran ]
 }
 
+@test "an image in which ldconfig waits for ever: neither the hook nor ldconfig does" {
+	mkdir -p "$WORK/layer/etc" "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	mkfifo "$WORK/layer/etc/ld.so.conf"
+	export LAYER=$WORK/layer
+	[ "$(contain a nvtaskset/group=infer echo ran)" = ran ]
+	[ "$(trouble a)" = "the host's ldconfig failed in the image" ]
+}
+
 # --- hostile containers ---------------------------------------------------------------------------------------------------
 
 @test "a container cannot change its group, nor see another's" {

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #define CONFIGURATION_TOP "/etc/ld.so.conf"
 #define CACHE "/etc/ld.so.cache"
 #define LIBRARY_MOST (64u << 20) /* bytes of a libc */
+#define LDCONFIG_SECONDS 20 /* less than the runtime waits for us */
 #define STAT_STARTED 22
 
 /* --- the container -------------------------------------------------------------------------------------------------------- */
@@ -209,7 +211,8 @@ static int configure(const char *driver, struct error *error)
 	return write_file(CONFIGURATION, "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n", error);
 }
 
-/* The host's: the image's own is the image's word, and it may have none. */
+/* The host's: the image's own is the image's word, and it may have none. What the image has there may make it wait for ever, so it
+ * has an alarm. */
 static int make_cache(const struct tools *tools, struct error *error)
 {
 	char *const arguments[] = {"ldconfig", "-X", "-f", CONFIGURATION_TOP, "-C", CACHE, NULL};
@@ -218,6 +221,8 @@ static int make_cache(const struct tools *tools, struct error *error)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(LDCONFIG_SECONDS);
 		dup2(tools->nothing, STDOUT_FILENO);
 		dup2(tools->nothing, STDERR_FILENO);
 		fexecve(tools->ldconfig, arguments, environment);
