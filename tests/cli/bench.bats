@@ -90,7 +90,7 @@ has_rows() { # FILE
 		env SIM_FAULTS=no-register account 1|account: kernels are not counted on this GPU
 		env SIM_FAULTS=no-table hook 1|hook: error 500 (unknown): cuGetExportTable(&found, &table_id)
 	END
-	[ "$("$ROOT/bench/run" --list | cut -d : -f 1 | sort)" = "$(experiments_of accounting cost space time | sort)" ]
+	[ "$("$ROOT/bench/run" --list | cut -d : -f 1 | sort)" = "$(experiments_of accounting cost jobs space time | sort)" ]
 	run -1 "$ROOT/bench/run" nonsense
 	[[ "$output" == "bench: nonsense: no such experiment; there are: launch "* ]]
 	BUILD=$WORK run -1 "$ROOT/bench/run"

@@ -114,15 +114,22 @@ list_of() { # PID
 	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
 	points='{"points": [{"tpcs": 2, "job_ms": 32}, {"tpcs": 10, "job_ms": 8}, {"tpcs": 66, "job_ms": 3}]}'
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 15, "curve": '"$points"'}'
-	run -0 nvtaskset plan --mps off --apply --check 2 --json "$WORK/tasks.json"
-	jq -e '.applied and .tasks[0].check.jobs >= 10 and .tasks[0].check.job_ms > 2' <<<"$output"
+	is_applied() {
+		nvtaskset plan --mps off --apply --check 2 --json "$WORK/tasks.json" |
+			jq -e '.applied and .tasks[0].check.jobs >= 10 and .tasks[0].check.job_ms > 2' >/dev/null
+	}
+	wait_until is_applied
 	run -0 nvtaskset plan --mps off --check 1 "$WORK/tasks.json"
 	[[ "$output" == *"Checked for 1 s:"* ]]
 	# With two TPCs it takes 32 ms.
 	nvtaskset -tp 7-8 "$PROGRAM" >/dev/null
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 1000, "deadline_ms": 15, "curve": '"$points"'}'
-	run -0 nvtaskset plan --mps off --check 2 --json "$WORK/tasks.json"
-	jq -e '.tasks[0].check | .jobs > 10 and .missed > 0.8 * .jobs' <<<"$output"
+	# A busy machine hides idle times, and jobs without these are one: so it is asked again.
+	is_late() {
+		nvtaskset plan --mps off --check 2 --json "$WORK/tasks.json" |
+			jq -e '.tasks[0].check | .jobs > 10 and .missed > 0.8 * .jobs' >/dev/null
+	}
+	wait_until is_late
 	tasks '{"name": "jobs", "command": ["./jobs"], "period_ms": 40, "curve": "@"}'
 	refuses "task jobs: does not run; --apply starts it" nvtaskset plan --check 1 "$WORK/tasks.json"
 }
