@@ -18,6 +18,7 @@ import time
 
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
+from support.graphs import capture
 from support.in_flight import InFlight
 from support.pattern import Pattern
 
@@ -26,7 +27,6 @@ import torch.nn.functional as F
 
 WIDTH, HEADS, HIDDEN = 2560, 20, 6912
 VOCABULARY, LENGTH = 32000, 1024
-WARM_UP = 3
 
 
 def random_weights(rows, columns):
@@ -76,18 +76,12 @@ class Decoding:
         self.pause = pause
         model = Model(layers)
         last = torch.zeros(1, device="cuda", dtype=torch.long)
-        # As PyTorch's documentation has it: what is captured has run before, in a stream of its own.
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                model(last).argmax(dim=-1)
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.logits = model(last)
-            self.token = self.logits.argmax(dim=-1)
+
+        def compute():
+            logits = model(last)
+            return logits, logits.argmax(dim=-1)
+
+        self.graph, (self.logits, self.token) = capture(compute)
         self.model = model, last  # the graph reads their memory
         self.first_token = self.decode()
         self.first_logits = self.logits.clone()

@@ -2,8 +2,9 @@
 
 ResNet-152 with random weights, as a CUDA graph: inferences of one picture of 224 × 224. With --every, one begins each MS,
 and a sample is what it took, in µs; one that is late begins at once. Without, the next one is always in flight, and a sample
-is the time from the end of one to the end of the next; with --pattern, FILE says when (support/pattern.py). It ends after SECONDS, or after so many samples; --at-rest makes it
-wait for the first SIGUSR1 (see support/conversation.py). A result that is wrong is a failure.
+is the time from the end of one to the end of the next. With --pattern, FILE says when one begins (support/pattern.py). It ends
+after SECONDS, or after so many samples; --at-rest makes it wait for the first SIGUSR1 (see support/conversation.py). A result
+that is wrong is a failure.
 """
 
 import sys
@@ -11,6 +12,7 @@ import time
 
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
+from support.graphs import capture
 from support.in_flight import InFlight
 from support.pattern import Pattern
 
@@ -21,7 +23,6 @@ BLOCKS = (3, 8, 36, 3)
 WIDTH, EXPANSION = 64, 4
 CLASSES = 1000
 SIDE = 224
-WARM_UP = 3
 
 
 def convolution(before, after, size, stride=1):
@@ -61,17 +62,7 @@ class Inference:
         self.every, self.next = every, 0.0
         self.network = resnet152().eval().to(**kind).to(memory_format=torch.channels_last)
         self.picture = torch.randn(1, 3, SIDE, SIDE, **kind).to(memory_format=torch.channels_last)
-        # As PyTorch's documentation has it: what is captured has run before, in a stream of its own.
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self.network(self.picture)
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = self.network(self.picture)
+        self.graph, self.result = capture(lambda: self.network(self.picture))
         self.start()
         torch.cuda.synchronize()
         self.first = self.result.clone()
@@ -106,9 +97,10 @@ def main():
     torch.manual_seed(1)
     with torch.no_grad():
         inference = Inference(chosen.every / 1e3)
-        work = inference if chosen.every else InFlight(inference)
         if chosen.pattern:
             work = Pattern(inference, chosen.pattern)
+        else:
+            work = inference if chosen.every else InFlight(inference)
         conversation.converse(work, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 

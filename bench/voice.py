@@ -25,6 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from support.graphs import capture
 from support.language import Model, Shape
 
 PIECE, PIECES, PROMPT = 25, 3, 64
@@ -35,7 +36,6 @@ PATIENCE = 0.02  # between two looks for signals
 
 FRAMES, BANDS = 50, 80  # of a piece's spectrogram
 RATES, CHANNELS = (8, 5, 4, 3), 512  # 480 samples a frame
-WARM_UP = 3
 
 
 class Request:
@@ -146,16 +146,7 @@ class Vocoder:
         self.begin, self.last = time.perf_counter(), {}
         network = Network().eval().to("cuda", torch.float16)
         self.spectrum = torch.randn(1, BANDS, FRAMES, device="cuda", dtype=torch.float16)
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                network(self.spectrum)
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.sound = network(self.spectrum)
+        self.graph, self.sound = capture(lambda: network(self.spectrum))
         self.network = network
         self.compute()
         self.first = self.sound.clone()

@@ -1,5 +1,6 @@
 # A job of two programs under all mechanisms, live peers among them (bench/jobs). The programs of a mechanism start once, at rest, and
-# take turns (turns.bash); nvtaskset's clients of MPS are one pair, which is set up anew for each turn.
+# take turns (turns.bash); nvtaskset's clients of MPS are one pair, which is set up anew for each turn: others at rest, with a priority
+# or with TPCs that they do not lend, would be seen by the law of the gate.
 #
 #   BENCH_PEERS   a directory outside of this repository with the commands xsched.sh and hami.sh, built from their own sources; these
 #                 peers are left out without it
@@ -8,9 +9,9 @@
 . "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
-modes="fixed lend follow"
+modes="fixed lend follow nvtaskset-stepping"
 lend_limit=2ms # for which an owner may have to wait
-all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset nvtaskset-stepping"
+all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset"
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
 start_jobs() { # LOAD…
@@ -48,52 +49,59 @@ find_programs() { # MECHANISM [NAME]
 	alone-first) first=$name-none rest= ;;
 	alone-rest) first='' rest=rest-none ;;
 	mps-priority) first=$name-mps ;;
-	fixed | lend | follow) first=$name-nvtaskset rest=rest-nvtaskset ;;
+	fixed | lend | follow | nvtaskset-stepping | nvtaskset-prt) first=$name-nvtaskset rest=rest-nvtaskset ;;
 	esac
 }
 
-give() { # NAME ARGUMENT…
-	[ -z "${task_pids[$1]:-}" ] || nvtaskset -p "${@:2}" "${task_pids[$1]}" >/dev/null || note_failure
-}
-
-# Those at rest would keep their TPCs from one that borrows: so they lend them for a while.
-let_idle_lend() { # LIMIT
+# Those at rest would keep their TPCs from one that borrows: so all lend.
+let_all_lend() { # LIMIT
 	local name
 	for name in "${!task_pids[@]}"; do
-		case $name in
-		*-nvtaskset-stepping | *-nvtaskset-prt) give "$name" "--lend=$1" ;;
-		esac
+		[[ $name != *-nvtaskset ]] || give "$name" "--lend=$1"
 	done
+}
+
+place() { # PRIORITY LIST PRIORITY LIST: of the first and of the rest
+	give "$first" --priority "$1" -t "$2"
+	give "$rest" --priority "$3" -t "$4"
 }
 
 # What a mode is while its programs work.
 begin_mode() { # MECHANISM
+	local all_list=0-$((total_tpcs - 1))
 	case $1 in
 	lend)
-		let_idle_lend "$lend_limit"
-		give "$first" "--lend=$lend_limit" --borrow
-		give "$rest" "--lend=$lend_limit" --borrow
+		let_all_lend "$lend_limit"
+		give "$first" --borrow
+		give "$rest" --borrow
 		;;
 	follow)
-		python3 "$BENCH_ROOT/bench/support/follow.py" "${task_pids[$first]}" "$first_list" "${task_pids[$rest]}" "$rest_list" \
-			"0-$((total_tpcs - 1))" &
+		python3 "$BENCH_ROOT/bench/support/follow.py" "${task_pids[$first]}" "$first_list" "${task_pids[$rest]}" "$rest_list" "$all_list" &
 		follower=$!
 		;;
+	nvtaskset-stepping) place 80 "$first_list" 20 "$all_list" ;;
+	nvtaskset-prt) place 80 "$all_list" 20 "$all_list" ;;
 	esac
 }
 
 end_mode() { # MECHANISM
 	case $1 in
 	lend)
-		give "$first" --lend=off --borrow=off
-		give "$rest" --lend=off --borrow=off
-		let_idle_lend off
+		give "$first" --borrow=off
+		give "$rest" --borrow=off
+		let_all_lend off
 		;;
 	follow)
 		kill "$follower" || true
 		wait "$follower" || true
 		;;
+	nvtaskset-stepping | nvtaskset-prt) place 50 "$first_list" 50 "$rest_list" ;;
 	esac
+}
+
+open_states() { # EXPERIMENT
+	open_csv "$1_state" round,mechanism,load,power,clock,temperature
+	states=$csv
 }
 
 # Products are limited by power, so each turn's power, clock and temperature are noted.

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention.bias import causal_lower_right
 
-WARM_UP = 3
+from support.graphs import capture
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,17 +103,7 @@ class Model:
         self.tokens[:count] = self.logits[:count].argmax(dim=-1)
 
     def capture(self, count):
-        """As PyTorch's documentation has it: what is captured has run before, in a stream of its own."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self.compute(count)
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        self.graphs[count] = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graphs[count]):
-            self.compute(count)
+        self.graphs[count], _ = capture(lambda: self.compute(count))
 
     def decode(self, positions):
         """The next token of so many slots, each at its position."""

@@ -84,6 +84,26 @@ give_up() { # NAME
 	! finish "$1" || complain "$1"
 }
 
+# Changes what nvtaskset gives to a program at rest, if it runs. What is to be in force at its next launch is reported as not yet in
+# force (3).
+give() { # NAME ARGUMENT…
+	local status=0
+	[ -n "${task_pids[$1]:-}" ] || return 0
+	nvtaskset -p "${@:2}" "${task_pids[$1]}" >/dev/null 2>"$BENCH_WORK/give.err" || status=$?
+	case $status in
+	0 | 3) ;;
+	*)
+		echo "  $1: $(head -n 1 "$BENCH_WORK/give.err")" >&2
+		note_failure
+		;;
+	esac
+}
+
+# How many samples a second its last turn had, to the table `rates`: by the whole turn, since pauses lie in no sample.
+add_rate() { # SECONDS NAME COLUMN…
+	turn_samples "$2" | wc -l | awk -v seconds="$1" '{print $1 / seconds}' | csv=$rates rows "${@:3}"
+}
+
 # The samples of a program's last turn.
 turn_samples() { # NAME
 	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed -n "/^rest$/d;1,$(pick '$' 5)p"
