@@ -2,6 +2,7 @@
 # take turns (turns.bash); nvtaskset's clients of MPS are one pair, which is set up anew for each turn: others at rest, with a priority
 # or with TPCs that they do not lend, would be seen by the law of the gate.
 #
+#   BENCH_MODES   what this pair is set up to in turn (fixed, lend-LIMIT for LIMIT 2ms and others, follow, nvtaskset-stepping, …)
 #   BENCH_PEERS   a directory outside of this repository with the commands xsched.sh and hami.sh, built from their own sources; these
 #                 peers are left out without it
 #
@@ -9,8 +10,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
-modes="fixed lend follow nvtaskset-stepping"
-lend_limit=2ms # for which an owner may have to wait
+modes="fixed lend-2ms follow nvtaskset-stepping"
 all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset"
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
@@ -22,7 +22,7 @@ start_jobs() { # LOAD…
 	for mechanism in "${mechanisms[@]}"; do
 		make_partitions "$mechanism" || continue
 		start_job "$mechanism" "$mechanism"
-		[ "$mechanism" != nvtaskset ] || mechanism=$modes
+		[ "$mechanism" != nvtaskset ] || mechanism=${BENCH_MODES-$modes}
 		for mode in $mechanism; do
 			add_turns "$mode" "$@"
 		done
@@ -49,7 +49,7 @@ find_programs() { # MECHANISM [NAME]
 	alone-first) first=$name-none rest= ;;
 	alone-rest) first='' rest=rest-none ;;
 	mps-priority) first=$name-mps ;;
-	fixed | lend | follow | nvtaskset-stepping | nvtaskset-prt) first=$name-nvtaskset rest=rest-nvtaskset ;;
+	fixed | lend-* | follow | nvtaskset-stepping | nvtaskset-prt) first=$name-nvtaskset rest=rest-nvtaskset ;;
 	esac
 }
 
@@ -70,8 +70,8 @@ place() { # PRIORITY LIST PRIORITY LIST: of the first and of the rest
 begin_mode() { # MECHANISM
 	local all_list=0-$((total_tpcs - 1))
 	case $1 in
-	lend)
-		let_all_lend "$lend_limit"
+	lend-*)
+		let_all_lend "${1#lend-}"
 		give "$first" --borrow
 		give "$rest" --borrow
 		;;
@@ -86,7 +86,7 @@ begin_mode() { # MECHANISM
 
 end_mode() { # MECHANISM
 	case $1 in
-	lend)
+	lend-*)
 		give "$first" --borrow=off
 		give "$rest" --borrow=off
 		let_all_lend off
