@@ -67,7 +67,7 @@ static const struct lending_view usual = {
 static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)
 {
 	view.in_flight = launches;
-	view.longest_ns = longest_ns;
+	view.in_flight_ns = longest_ns == LENDING_NEVER ? longest_ns : launches * longest_ns;
 	return view;
 }
 
