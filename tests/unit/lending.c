@@ -61,7 +61,7 @@ TEST(at_once)
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
 static const struct lending_view usual = {
-	.has_part = true, .has_more = true, .is_patient = true, .opens_in_ns = LENDING_NEVER, .limit_ns = 2 * MS, .batch_ns = MS / 10};
+	.has_part = true, .has_more = true, .may_open = true, .is_patient = true, .opens_in_ns = LENDING_NEVER, .limit_ns = 2 * MS, .batch_ns = MS / 10};
 
 /* So many launches are in flight, of which none takes longer. */
 static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)

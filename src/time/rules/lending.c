@@ -45,13 +45,13 @@ enum lending_verdict lending_ask(const struct lending_view *view)
 	bool fits = lending_fit(view->length_ns, view->limit_ns) > 0 && !view->may_wait;
 	bool takes_more = view->has_more && (view->takes_any || fits || !view->has_part);
 	bool opens_soon = !view->has_more && view->opens_in_ns != LENDING_NEVER;
-	bool wants_room = takes_more || ((view->has_more || opens_soon) && (fits || view->is_new));
+	bool wants_room = takes_more || ((view->has_more || opens_soon) && fits) || (view->may_open && view->is_new) || (fits && is_ahead(view));
 	uint64_t within_ns = opens_soon ? max_u64(view->batch_ns, view->opens_in_ns) : 0;
 	enum lending_verdict verdict = LENDING_ROOM;
 
 	if (takes_more && (view->takes_any || has_room(view, view->length_ns, view->batch_ns)))
 		verdict = LENDING_MORE;
-	else if (view->has_part && ((!wants_room && !(fits && is_ahead(view))) || !view->is_patient || has_room(view, view->part_ns, within_ns)))
+	else if (view->has_part && (!wants_room || !view->is_patient || has_room(view, view->part_ns, within_ns)))
 		verdict = LENDING_PART;
 	else if (!view->has_part && !view->has_more)
 		verdict = LENDING_CLOSED;
