@@ -40,7 +40,7 @@ struct instantiate_arguments {
 /* --- which calls -------------------------------------------------------------------------------------------------- */
 
 #define KINDS(name, number, kinds) [number] = (kinds),
-const uint16_t calls_kinds[CALLS_MAX] = {CALLS(KINDS)};
+const uint32_t calls_kinds[CALLS_MAX] = {CALLS(KINDS)};
 
 CALLS_ARE(is_cooperative, CALLS_COOPERATIVE)
 CALLS_ARE(has_config, CALLS_BY_CONFIG)

@@ -90,6 +90,7 @@ enum calls_kind {
 	CALLS_DESTROYS_GRAPH = 1 << 13, /* or an instance, or a node */
 	CALLS_WAITS = 1 << 14,      /* its stream does, for something that is no kernel of it */
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
+	CALLS_EVENT = 1 << 16,      /* it waits for an event */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -102,7 +103,7 @@ enum calls_kind {
 	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
 	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES)                                               \
 	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \
-	X(WAIT_EVENT, 295, CALLS_WAITS)                                                              \
+	X(WAIT_EVENT, 295, CALLS_WAITS | CALLS_EVENT)                                                \
 	X(LAUNCH, 307, CALLS_LAUNCHES)                                                               \
 	X(IPC_GET_MEMORY, 328, CALLS_SHARES)                                                         \
 	X(IPC_OPEN_MEMORY, 329, CALLS_SHARES)                                                        \
@@ -114,7 +115,7 @@ enum calls_kind {
 	X(ALLOC_MANAGED, 371, CALLS_MANAGED)                                                         \
 	X(ATTACH_MEMORY, 377, CALLS_MANAGED)                                                         \
 	X(MAX_POTENTIAL_BLOCK_SIZE, 384, 0)                                                          \
-	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_PER_THREAD)                                \
+	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_EVENT | CALLS_PER_THREAD)                  \
 	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
 	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \
 	X(LAUNCH_PER_THREAD, 442, CALLS_LAUNCHES | CALLS_PER_THREAD)                                 \
@@ -187,7 +188,7 @@ enum call_id {
 
 /* --- which calls ---------------------------------------------------------------------------------------------- */
 
-extern const uint16_t calls_kinds[CALLS_MAX] __attribute__((visibility("hidden")));
+extern const uint32_t calls_kinds[CALLS_MAX] __attribute__((visibility("hidden")));
 
 static inline bool calls_are(int id, unsigned int kinds)
 {
@@ -209,6 +210,7 @@ static inline bool calls_launch_kernel(int id)
 CALLS_ARE(calls_launch, CALLS_LAUNCHES)
 CALLS_ARE(calls_may_launch_at_once, CALLS_COOPERATIVE | CALLS_BY_CONFIG)
 CALLS_ARE(calls_make_stream_wait, CALLS_WAITS)
+CALLS_ARE(calls_wait_for_event, CALLS_EVENT)
 CALLS_ARE(calls_share_memory, CALLS_SHARES)
 CALLS_ARE(calls_synchronize, CALLS_SYNCHRONIZES)
 CALLS_ARE(calls_create_stream, CALLS_CREATES_STREAM)

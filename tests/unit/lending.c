@@ -61,13 +61,13 @@ TEST(at_once)
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
 static const struct lending_view usual = {
-	.has_part = true, .has_more = true, .is_patient = true, .opens_in_ns = LENDING_NEVER, .limit_ns = 2 * MS, .batch_ns = MS / 10};
+	.has_part = true, .has_more = true, .may_open = true, .is_patient = true, .opens_in_ns = LENDING_NEVER, .limit_ns = 2 * MS, .batch_ns = MS / 10};
 
 /* So many launches are in flight, of which none takes longer. */
 static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)
 {
 	view.in_flight = launches;
-	view.longest_ns = longest_ns;
+	view.in_flight_ns = longest_ns == LENDING_NEVER ? longest_ns : launches * longest_ns;
 	return view;
 }
 
@@ -109,7 +109,8 @@ TEST(several_short_ones)
 	assert_verdict(flying(usual, 9, MS / 100), MS / 100, LENDING_MORE);
 	assert_verdict(flying(usual, 10, MS / 100), MS / 100, LENDING_ROOM);
 	assert_verdict(flying(usual, 4, MS / 100), MS / 50, LENDING_MORE);
-	assert_verdict(flying(usual, 5, MS / 100), MS / 50, LENDING_ROOM);
+	assert_verdict(flying(usual, 8, MS / 100), MS / 50, LENDING_MORE);
+	assert_verdict(flying(usual, 9, MS / 100), MS / 50, LENDING_ROOM);
 }
 
 /* What is measured runs alone, once, in the own part where it is not known at all. */
@@ -122,17 +123,29 @@ TEST(new_ones)
 	assert_verdict(view, MS, LENDING_MORE);
 	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_ROOM);
 	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_ROOM);
+	/* Also while an owner works, which may come to lend. */
 	view.has_more = false;
+	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_ROOM);
+	assert_verdict(view, 0, LENDING_PART);
+	view.may_open = false;
 	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_PART);
 }
 
-/* While an owner works, all goes at once; while it pauses, nothing is sent that would be there when its TPCs open. */
+/* While an owner works, what ends within LIMIT goes at once, one behind another at least; while it pauses, nothing is sent that would be there when its TPCs open. */
 TEST(own_part)
 {
 	struct lending_view view = usual;
 
 	view.has_more = false;
+	assert_verdict(flying(view, 2, MS), MS, LENDING_PART);
+	assert_verdict(flying(view, 2, MS + 1), MS, LENDING_ROOM);
+	assert_verdict(flying(view, 1, 9 * MS), 2 * MS, LENDING_ROOM);
+	assert_verdict(flying(view, 100, LENDING_NEVER), MS, LENDING_PART);
+	/* What cannot borrow, or behind an owner that is never known to be idle. */
+	assert_verdict(flying(view, 100, 9 * MS), 3 * MS, LENDING_PART);
+	view.may_open = false;
 	assert_verdict(flying(view, 100, 9 * MS), MS, LENDING_PART);
+	view.may_open = true;
 	view.opens_in_ns = 2 * MS;
 	assert_verdict(view, 2 * MS, LENDING_PART);
 	assert_verdict(flying(view, 1, MS), MS, LENDING_PART);

@@ -128,7 +128,7 @@ static void look(void)
 		.has_more = left == 0,
 		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
-		.longest_ns = neighbour.longest,
+		.in_flight_ns = neighbour.count * neighbour.longest,
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};

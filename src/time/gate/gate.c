@@ -57,14 +57,23 @@ static bool begin(const struct call *call)
 	return goes_elsewhere;
 }
 
+/* An event of this GPU comes when launches have ended that are in flight now: these count before what is launched behind it anyway. So
+ * it matters only where something waits for the host, or works on other GPUs. */
+static void make_stream_wait(const struct call *call)
+{
+	if (!calls_wait_for_event(call->id) || atomic_load(&streams_waiting) != 0 || atomic_load(&gate_state.is_spread)) {
+		streams_wait(calls_waiting_stream(call), call->context);
+		epoch_raise_world();
+	}
+}
+
 bool gate_call_begins(const struct call *call)
 {
 	bool goes_elsewhere = false;
 	int saved = errno;
 
 	if (calls_make_stream_wait(call->id)) {
-		streams_wait(calls_waiting_stream(call), call->context);
-		epoch_raise_world();
+		make_stream_wait(call);
 	} else if (gate_own.calls > 0) {
 		gate_own.calls += GATE_NESTED;
 	} else if (!goes_as_before(call)) {

@@ -7,6 +7,7 @@
 
 #include "launch/account/lengths.h"
 #include "others.h"
+#include "time/rules/flight.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,7 +38,7 @@ struct gate {
 	atomic_uint current;         /* which of them */
 	atomic_uint readers[2];
 	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
-	_Atomic uint64_t longest_ns; /* of the launches since nothing was in flight */
+	struct flight flight;
 	_Atomic uint32_t last_how;   /* the last launch went */
 	struct measure measure;
 };
@@ -63,7 +64,7 @@ static inline uint32_t where_open(uint32_t how)
 /* A launch has come, and goes when this returns; then `last` says which ones go like it. Its call has ended. */
 struct passage {
 	uint64_t where;
-	bool is_entering, is_measured;
+	bool is_entering, is_measured, is_graph;
 	struct length *moved; /* a graph whose nodes the call uploads anew */
 };
 struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);

@@ -92,6 +92,7 @@ static void add(struct others_on_gpu *made, const struct peer *peer, const struc
 	other->is_open = is_before && !peer->demand.wants;
 	find_places(other, peer);
 	other->is_open = other->is_open && other->is_unknown;
+	made->may_open = made->may_open || !other->is_unknown;
 }
 
 /* What those that borrow from it have in flight there takes no longer all together. */

@@ -34,6 +34,7 @@ struct others_on_gpu {
 	const struct counts_place *own[OTHERS_PLACES];
 	unsigned int own_count;
 	bool own_is_unknown;      /* what this process has in flight */
+	bool may_open;            /* it is known of one of them when it is idle */
 	bool has_part, is_narrow; /* some of `all_own`; not all of it: */
 	struct tpcset all_own;    /* TPCs of this process, */
 	struct tpcset part;       /* and those of them that nobody has a higher claim to */

@@ -39,6 +39,7 @@ struct arrival {
 	uint64_t in_part;        /* where it would go there */
 	struct lending_view view; /* at the last look; */
 	struct others_now others;
+	uint64_t ended;           /* kernels of the process, when it looked */
 	uint64_t now;             /* 0: the clock was not read */
 	uint32_t how;            /* it goes; */
 	bool is_by_law;          /* and nothing else lets it */
@@ -67,7 +68,12 @@ static bool has_waited(struct arrival *arrival, uint64_t ns)
 
 static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
 {
-	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed);
+	struct flight *flight = &arrival->gate->flight;
+
+	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
+	if (flight_look(flight, arrival->ended, in_flight))
+		epoch_raise_world();
+	uint64_t longest = flight_longest(flight);
 
 	arrival->others = (struct others_now){.open = 0};
 	arrival->how = 0;
@@ -75,9 +81,10 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others, uin
 	arrival->is_by_law = others->count == 0;
 	arrival->view = (struct lending_view){
 		.has_part = others->has_part,
+		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.longest_ns = longest,
+		.in_flight_ns = flight_ns(flight, arrival->ended, in_flight),
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
@@ -94,7 +101,7 @@ static bool is_held_by_quota(struct arrival *arrival)
 {
 	uint64_t left = atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed), in_flight = arrival->view.in_flight;
 	uint64_t ns = lengths_longest(arrival->length, LENGTH_PART);
-	bool fits = in_flight == 0 || (ns != 0 && in_flight < lending_fit(max_u64(arrival->view.longest_ns, ns), left));
+	bool fits = in_flight == 0 || (ns != 0 && ns <= left && arrival->view.in_flight_ns <= left - ns);
 
 	return left != UINT64_MAX && (left == 0 || !fits) &&
 	       !(has_passed(arrival, arrival->since, LENDING_EPISODE_NS) && (left != 0 || atomic_load(&gate_state.is_spread)));
@@ -129,6 +136,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
+	view->is_patient = view->is_patient || (view->is_new && !has_waited(arrival, LENDING_EPISODE_NS));
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
@@ -195,17 +203,6 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 
 /* --- going ------------------------------------------------------------------------------------------------------------ */
 
-/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
-static void be_longest(struct gate *gate, uint64_t ns, uint64_t in_flight)
-{
-	uint64_t before = atomic_load_explicit(&gate->longest_ns, memory_order_relaxed);
-
-	if (in_flight == 0 && ns < before)
-		epoch_raise_world();
-	if (in_flight == 0 || ns > before)
-		atomic_store_explicit(&gate->longest_ns, ns, memory_order_relaxed);
-}
-
 /* From here on, nothing goes as before: so all that other threads launch is seen. What they launched before is seen here. */
 static bool is_alone(const struct gate *gate, const struct others_on_gpu *others, uint64_t ended)
 {
@@ -243,9 +240,11 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
+	arrival->passage.is_graph = arrival->work.is_graph;
 	if (arrival->view.is_patient)
 		lending_goes(&gate_state.episode);
-	be_longest(gate, longest != 0 ? longest : LENDING_NEVER, arrival->view.in_flight);
+	flight_add(&gate->flight, arrival->ended + arrival->view.in_flight + 1, longest != 0 ? longest : FLIGHT_NEVER,
+	           streams_number(arrival->work.stream, arrival->call->context));
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);
@@ -256,7 +255,7 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 /* As many as end in time, while nobody else launches anything. */
 static bool remember_window(const struct arrival *arrival, const struct others_on_gpu *others, struct gate_last *last)
 {
-	uint64_t longest = atomic_load_explicit(&arrival->gate->longest_ns, memory_order_relaxed), before = arrival->view.in_flight;
+	uint64_t longest = flight_longest(&arrival->gate->flight), before = arrival->view.in_flight;
 	uint64_t most = arrival->view.takes_any ? UINT32_MAX : lending_fit(longest, others->batch_ns);
 
 	if (others->own_count != 1 || arrival->others.open != (UINT32_C(1) << others->count) - 1)
@@ -306,6 +305,7 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	uint64_t entering = atomic_fetch_add(&gate->entering, 1), generation = (uint64_t)others->generation << 32;
 
 	gate_measure(gate, others);
+	arrival->ended = others_own_ended(others);
 	bool goes = decide(arrival, others, others_own_in_flight(others) + entering);
 
 	if (goes && !arrival->is_captured)
@@ -396,10 +396,22 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 	return arrival.passage;
 }
 
+/* The kernels of a graph are counted now. */
+static void add_nodes(struct gate *gate)
+{
+	const struct others_on_gpu *others = gate_enter(gate);
+	uint64_t ended = others_own_ended(others);
+
+	flight_number(&gate->flight, ended + others_own_in_flight(others));
+	gate_leave(gate, others);
+}
+
 void passed(struct gate *gate, const struct call *call, const struct passage *passage)
 {
 	if (passage->is_measured && (*call->result != CUDA_SUCCESS || driver_captures(calls_read_work(call).stream)))
 		measure_drop(&gate->measure);
+	if (passage->is_graph)
+		add_nodes(gate);
 	if (passage->is_entering)
 		atomic_fetch_sub(&gate->entering, 1);
 	if (passage->moved) {

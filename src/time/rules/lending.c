@@ -27,9 +27,17 @@ uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool w
 /* Whether a launch of this length ends within so much time, with all that is in flight; or nothing is. */
 static bool has_room(const struct lending_view *view, uint64_t length_ns, uint64_t within_ns)
 {
-	bool fits = length_ns != 0 && view->in_flight < lending_fit(max_u64(view->longest_ns, length_ns), within_ns);
+	bool fits = length_ns != 0 && length_ns <= within_ns && view->in_flight_ns <= within_ns - length_ns;
 
 	return view->in_flight == 0 || (fits && !view->is_new && !view->may_wait);
+}
+
+/* Whether what is in flight in the own part would still be there when TPCs open that an owner uses now. One launch may wait for another
+ * one, so that the GPU always has work. */
+static bool is_ahead(const struct lending_view *view)
+{
+	return !view->has_more && view->may_open && view->opens_in_ns == LENDING_NEVER && view->in_flight_ns != LENDING_NEVER &&
+	       view->in_flight > 0 && view->in_flight_ns > max_u64(view->limit_ns, view->part_ns);
 }
 
 enum lending_verdict lending_ask(const struct lending_view *view)
@@ -37,7 +45,7 @@ enum lending_verdict lending_ask(const struct lending_view *view)
 	bool fits = lending_fit(view->length_ns, view->limit_ns) > 0 && !view->may_wait;
 	bool takes_more = view->has_more && (view->takes_any || fits || !view->has_part);
 	bool opens_soon = !view->has_more && view->opens_in_ns != LENDING_NEVER;
-	bool wants_room = takes_more || ((view->has_more || opens_soon) && (fits || view->is_new));
+	bool wants_room = takes_more || ((view->has_more || opens_soon) && fits) || (view->may_open && view->is_new) || (fits && is_ahead(view));
 	uint64_t within_ns = opens_soon ? max_u64(view->batch_ns, view->opens_in_ns) : 0;
 	enum lending_verdict verdict = LENDING_ROOM;
 

@@ -63,10 +63,11 @@ struct lending_view {
 	bool is_patient;       /* it has not waited for too long */
 	bool has_part;         /* the process has TPCs that nobody has a higher claim to; */
 	bool has_more;         /* and there are open ones beside them; */
+	bool may_open;         /* or may be later; */
 	uint64_t opens_in_ns;  /* or others will be in so long; LENDING_NEVER: not soon */
 	bool takes_any;        /* there is no window */
 	uint64_t in_flight;    /* kernels of this process, */
-	uint64_t longest_ns;   /* of which none takes longer; LENDING_NEVER: not known */
+	uint64_t in_flight_ns; /* which take so long together; LENDING_NEVER: not known */
 	uint64_t limit_ns, batch_ns;
 };
 
