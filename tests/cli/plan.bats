@@ -161,7 +161,9 @@ list_of() { # PID
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 3, "job_ms": 3}, {"tpcs": 3, "job_ms": 2}]}}]}|curve: point 1:
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 1e-7, "curve": "@"}]}|task a: its deadline must be 1 ns or longer
 		{"tasks": [{"name": "a", "pid": 1, "per_second": 1e13, "curve": "@"}]}|task a: its deadline must be 1 ns or longer
-		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": -1, "curve": "@"}]}|task a: needs one of period_ms
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": -1, "curve": "@"}]}|task a: deadline_ms: -1: a time must be above 0
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": -5, "curve": "@"}]}|task a: period_ms: -5: a time must be above 0
+		{"tasks": [{"name": "a", "pid": 1, "per_second": 0, "curve": "@"}]}|task a: per_second: 0: a rate must be above 0
 		{"tasks": [{"name": "a", "command": ["b"], "pid": -5, "period_ms": 3, "curve": "@"}]}|task a: pid must be a number of a process
 		{"tasks": [{"name": "a", "pid": 4294967297, "period_ms": 3, "curve": "@"}]}|task a: pid must be a number of a process
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "@"}, {"name": "b", "pid": 1, "period_ms": 3, "curve": "@"}]}|task b: has the pid of task a
