@@ -27,38 +27,32 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 
 /* --- between the points --------------------------------------------------------------------------------------------------- */
 
-/* Of a point and all that have fewer TPCs. */
-static double at_most(const struct curve *curve, unsigned int place, enum curve_time time)
+static double time_of(const struct curve_point *point, enum curve_time time)
 {
-	double least = 0;
-
-	for (unsigned int i = 0; i <= place; i++) {
-		const struct curve_point *point = &curve->points[i];
-		double ns = time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
-
-		least = i == 0 || ns < least ? ns : least;
-	}
-	return least;
+	return time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
 }
 
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
-	unsigned int above = 0;
-	double ns = 0;
+	double below = 0, least = 0;
 
-	while (above < curve->count && curve->points[above].tpcs < tpcs)
-		above++;
-	if (above == curve->count && above > 0) {
-		ns = at_most(curve, above - 1, time);
-	} else if (above < curve->count && curve->points[above].tpcs == tpcs) {
-		ns = at_most(curve, above, time);
-	} else if (above > 0) {
-		double low = 1.0 / curve->points[above - 1].tpcs, high = 1.0 / curve->points[above].tpcs;
-		double part = (1.0 / tpcs - high) / (low - high);
+	for (unsigned int i = 0; i < curve->count; i++) {
+		const struct curve_point *point = &curve->points[i];
+		double own = time_of(point, time);
 
-		ns = at_most(curve, above, time) * (1 - part) + at_most(curve, above - 1, time) * part;
+		least = i == 0 || own < least ? own : least;
+		if (point->tpcs == tpcs)
+			break;
+		if (point->tpcs > tpcs && i == 0)
+			return 0;
+		if (point->tpcs > tpcs) {
+			double low = 1.0 / point[-1].tpcs, high = 1.0 / point->tpcs, part = (1.0 / tpcs - high) / (low - high);
+
+			return least * (1 - part) + below * part;
+		}
+		below = least;
 	}
-	return ns;
+	return least;
 }
 
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */

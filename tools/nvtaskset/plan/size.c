@@ -73,35 +73,28 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const
 
 /* --- the partition -------------------------------------------------------------------------------------------------------- */
 
-/* How many tasks of each kind there are, for conflicts. */
+/* How many tasks of each kind there are: two or more of one disturb each other. */
 struct kinds {
-	unsigned int computes, memories;
+	unsigned int count[2];
 };
 
 static struct kinds count_kinds(const struct plan_problem *problem, const struct plan_set *set)
 {
-	struct kinds kinds = {0, 0};
+	struct kinds kinds = {{0, 0}};
 
-	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		kinds.memories += problem->tasks[i].is_memory;
-		kinds.computes += !problem->tasks[i].is_memory;
-	}
+	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1))
+		kinds.count[problem->tasks[i].is_memory]++;
 	return kinds;
-}
-
-static bool conflicts(const struct plan_task *task, struct kinds kinds)
-{
-	return (task->is_memory ? kinds.memories : kinds.computes) > 1;
 }
 
 bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task)
 {
-	return conflicts(&problem->tasks[task], count_kinds(problem, set));
+	return count_kinds(problem, set).count[problem->tasks[task].is_memory] > 1;
 }
 
-static struct schedule_task in_partition(const struct plan_task *task, bool has_conflict, unsigned int tpcs)
+static struct schedule_task in_partition(const struct plan_task *task, struct kinds kinds, unsigned int tpcs)
 {
-	uint64_t time = has_conflict ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
+	uint64_t time = kinds.count[task->is_memory] > 1 ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
 
 	return (struct schedule_task){
 		.period_ns = task->period_ns,
@@ -119,7 +112,7 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct plan
 	unsigned int count = 0;
 
 	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
 		unsigned int place = count++;
 
 		for (; place > 0 && tasks[place - 1].deadline_ns > task.deadline_ns; place--) {
@@ -138,7 +131,7 @@ double plan_share(const struct plan_problem *problem, const struct plan_set *set
 	double share = 0;
 
 	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
 
 		share += (double)task.time_ns / (double)task.period_ns;
 	}
