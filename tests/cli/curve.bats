@@ -128,7 +128,7 @@ has_neighbour() {
 	jq -e '.points | length > 0' <<<"$output"
 	# What was there stays if nothing is measured.
 	echo old >"$WORK/curve.svg"
-	refuses "pid 1: "* nvtaskset curve --svg "$WORK/curve.svg" 1 || true
+	not nvtaskset curve --svg "$WORK/curve.svg" $$
 	[ "$(cat "$WORK/curve.svg")" = old ]
 }
 

@@ -13,6 +13,13 @@ tasks() { # TASK…: in JSON; a curve is "@"
 	echo "{\"tasks\": [${list:2}]}" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
 }
 
+# Also what a test has started that failed.
+teardown() {
+	stop_program
+	nvtaskset -l --json | jq ".processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid" | xargs -r kill
+	rm -rf "$WORK"
+}
+
 start_waiting() { # NAME OPTION…
 	nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait 3>&- >"$WORK/$1.out" &
 	eval "$1=$!"

@@ -130,8 +130,10 @@ struct jobs_times jobs_times(const struct burst *jobs, size_t count, uint64_t li
 		times.late += lengths[i] > limit_ns;
 	}
 	if (times.count > 0) {
+		size_t middle = count / 2;
+
 		qsort(lengths, count, sizeof *lengths, compare);
-		times.median_ns = (double)lengths[count / 2];
+		times.median_ns = (double)lengths[middle];
 		times.longest_ns = (double)lengths[count - 1];
 	}
 	free(lengths);

@@ -111,18 +111,18 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {
 	static struct sampled programs[TASKS_MAX];
 	struct sampler sampler = {.programs = programs};
-	struct task *looked_at[TASKS_MAX];
+	size_t number = 0;
 	int result = 0;
 
 	for (size_t i = 0; i < tasks->count && result == 0; i++) {
-		struct task *task = &tasks->list[i];
+		const struct task *task = &tasks->list[i];
 		struct sampled *program = &programs[sampler.count];
 
 		if (task->is_best_effort)
 			continue;
 		result = start_await(&program->editor, task->pid, true, error);
 		if (result == 0) {
-			looked_at[sampler.count++] = task;
+			sampler.count++;
 			result = sampled_open(program, task->place.pci, error);
 		}
 	}
@@ -133,16 +133,19 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 			clock_pause_us(20000);
 		sampler_stop(&sampler);
 	}
-	for (size_t i = 0; i < sampler.count; i++) {
-		struct sampled *program = &programs[i];
+	for (struct task *task = tasks->list; number < sampler.count; task++) {
+		struct sampled *program = &programs[number];
 
+		if (task->is_best_effort)
+			continue;
 		if (result == 0) {
 			struct jobs_rule rule = jobs_rule(program->bursts, program->count);
 			size_t jobs = jobs_split(program->bursts, program->count, &rule);
 
-			looked_at[i]->seen = jobs_times(program->bursts, jobs, looked_at[i]->deadline_ns);
+			task->seen = jobs_times(program->bursts, jobs, task->deadline_ns);
 		}
 		sampled_close(program);
+		number++;
 	}
 	return result;
 }
