@@ -71,6 +71,67 @@ tells_jobs_apart() { # COMMAND…
 	done
 }
 
+# The child that gives back has ended when nobody has the write end of this pipe any more.
+kill_curve_after() { # SECONDS OPTION…
+	mkfifo "$WORK/pipe"
+	nvtaskset curve --mps off --kernels 3 "${@:2}" "$PROGRAM" 3>&- 5>"$WORK/pipe" >"$WORK/output" 2>"$WORK/errors" &
+	curve=$!
+	exec 6<"$WORK/pipe"
+	sleep "$1"
+	kill -KILL "$curve"
+	wait "$curve" || true
+	timeout 20 cat <&6
+	exec 6<&-
+	rm "$WORK/pipe"
+}
+
+has_neighbour() {
+	nvtaskset -l --json | jq -e '.processes | any(.command | contains("--neighbour"))' >/dev/null
+}
+
+@test "killed at any moment, it leaves the partition as it was, and no neighbour" {
+	local after
+	start_jobs -t 0-39
+	for after in 0 0.02 0.05 0.1 0.2 0.4 0.7; do
+		kill_curve_after "$after"
+		has_partition 0-39
+	done
+	nvtaskset curve --mps off --kernels 3 --beside compute "$PROGRAM" 3>&- >"$WORK/output" 2>&1 &
+	curve=$!
+	wait_until has_neighbour
+	kill -KILL "$curve"
+	wait "$curve" || true
+	wait_until has_partition 0-39
+	wait_until not has_neighbour
+	kill -0 "$PROGRAM"
+}
+
+@test "a program that ends meanwhile" {
+	start_jobs -t 0-39
+	nvtaskset curve --kernels 3 --json "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &
+	curve=$!
+	wait_until changes
+	kill -KILL "$PROGRAM"
+	wait "$PROGRAM" || true
+	not wait "$curve"
+	[ "$(cat "$WORK/errors")" = "nvtaskset: pid $PROGRAM: has ended" ]
+	[ ! -s "$WORK/output" ]
+	PROGRAM=
+}
+
+@test "a file for the picture that cannot be written" {
+	start_jobs -t 0-39
+	refuses "$WORK/none/curve.svg: No such file or directory" timeout 2 nvtaskset curve --svg "$WORK/none/curve.svg" "$PROGRAM"
+	# Full only when it is written: the curve is printed all the same.
+	run -1 --separate-stderr nvtaskset curve --kernels 3 --json --svg /dev/full "$PROGRAM"
+	[ "$stderr" = "nvtaskset: /dev/full: No space left on device" ]
+	jq -e '.points | length > 0' <<<"$output"
+	# What was there stays if nothing is measured.
+	echo old >"$WORK/curve.svg"
+	not nvtaskset curve --svg "$WORK/curve.svg" $$
+	[ "$(cat "$WORK/curve.svg")" = old ]
+}
+
 @test "a partition that somebody else has changed meanwhile stays" {
 	start_jobs -t 0-39
 	nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &

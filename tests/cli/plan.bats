@@ -13,6 +13,13 @@ tasks() { # TASK…: in JSON; a curve is "@"
 	echo "{\"tasks\": [${list:2}]}" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
 }
 
+# Also what a test has started that failed.
+teardown() {
+	stop_program
+	nvtaskset -l --json | jq ".processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid" | xargs -r kill
+	rm -rf "$WORK"
+}
+
 start_waiting() { # NAME OPTION…
 	nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait 3>&- >"$WORK/$1.out" &
 	eval "$1=$!"
@@ -108,6 +115,69 @@ list_of() { # PID
 	kill "$first"
 }
 
+@test "--apply fails at the last of those that run: the others have what they had" {
+	local name
+	start_waiting first -t 0-9
+	start_waiting second --priority 30 -t 10-19
+	nvtaskset -p "$first" >"$WORK/before"
+	nvtaskset -p "$second" >>"$WORK/before"
+	sleep 1000 3>&- &
+	third=$!
+	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
+		'{"name": "second", "pid": '"$second"', "period_ms": 20, "deadline_ms": 13, "curve": "@"}' \
+		'{"name": "new", "command": ["'"$BUILD/$play"'", "where", "wait"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}' \
+		'{"name": "third", "pid": '"$third"', "period_ms": 50, "curve": "@"}'
+	run ! nvtaskset plan --mps off --apply "$WORK/tasks.json"
+	[[ "$output" == "nvtaskset: pid $third: "* ]]
+	nvtaskset -p "$first" >"$WORK/after"
+	nvtaskset -p "$second" >>"$WORK/after"
+	diff "$WORK/before" "$WORK/after"
+	nvtaskset -l --json | jq -e "[.processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid] | sort == ([$first, $second] | sort)"
+	kill "$first" "$second" "$third"
+}
+
+# While it starts one after the other, those that were started before end with it.
+@test "--apply is killed meanwhile: nothing of it stays" {
+	local list=() number
+	start_waiting first -t 0-9
+	for ((number = 0; number < 60; number++)); do
+		list+=("{\"name\": \"$number\", \"command\": [\"$BUILD/$play\", \"where\", \"wait\"], \"period_ms\": 2000, \"curve\": \"@\"}")
+	done
+	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' "${list[@]}"
+	await_children() { # COUNT
+		local children=()
+		while [ "${#children[@]}" -lt "$1" ]; do
+			read -ra children <"/proc/$apply/task/$apply/children" || [ -d "/proc/$apply" ]
+		done
+	}
+	is_as_before() {
+		nvtaskset -l --json | jq -e "[.processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid] == [$first]" >/dev/null &&
+			[ "$(list_of "$first")" = 0-9 ]
+	}
+	for number in 1 2 5 20; do
+		nvtaskset plan --mps off --apply --json "$WORK/tasks.json" 3>&- >"$WORK/output" 2>"$WORK/errors" &
+		apply=$!
+		await_children "$number"
+		kill -KILL "$apply"
+		not wait "$apply"
+		[ ! -s "$WORK/output" ]
+		wait_until is_as_before
+	done
+	kill "$first"
+}
+
+# Both work on the first one: CUDA's simulation has no other order.
+@test "a plan is for one GPU" {
+	own_gpus h200-x2
+	start_waiting first -t 0-9
+	tasks '{"name": "new", "command": ["./new"], "period_ms": 50, "curve": "@"}' '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}'
+	refuses "task first: pid $first works on GPU 0, and a plan is for one GPU: this one is for GPU 1 (-G)" nvtaskset plan -G 1 --apply "$WORK/tasks.json"
+	refuses "one GPU at a time (-G)" nvtaskset plan -G all "$WORK/tasks.json"
+	[ "$(list_of "$first")" = 0-9 ]
+	nvtaskset plan "$WORK/tasks.json"
+	kill "$first"
+}
+
 @test "--check compares and counts" {
 	nvtaskset --mps off all "$BUILD/$play" jobs 40000,60000,2000,1 3>&- &
 	PROGRAM=$!
@@ -161,7 +231,9 @@ list_of() { # PID
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 3, "job_ms": 3}, {"tpcs": 3, "job_ms": 2}]}}]}|curve: point 1:
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 1e-7, "curve": "@"}]}|task a: its deadline must be 1 ns or longer
 		{"tasks": [{"name": "a", "pid": 1, "per_second": 1e13, "curve": "@"}]}|task a: its deadline must be 1 ns or longer
-		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": -1, "curve": "@"}]}|task a: needs one of period_ms
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": -1, "curve": "@"}]}|task a: deadline_ms: -1: a time must be above 0
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": -5, "curve": "@"}]}|task a: period_ms: -5: a time must be above 0
+		{"tasks": [{"name": "a", "pid": 1, "per_second": 0, "curve": "@"}]}|task a: per_second: 0: a rate must be above 0
 		{"tasks": [{"name": "a", "command": ["b"], "pid": -5, "period_ms": 3, "curve": "@"}]}|task a: pid must be a number of a process
 		{"tasks": [{"name": "a", "pid": 4294967297, "period_ms": 3, "curve": "@"}]}|task a: pid must be a number of a process
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "@"}, {"name": "b", "pid": 1, "period_ms": 3, "curve": "@"}]}|task b: has the pid of task a

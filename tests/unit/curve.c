@@ -129,21 +129,21 @@ TEST(what_binds_is_said_only_where_it_is_known)
 {
 	struct curve curve = made(100, 0, 1000);
 
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "arithmetic");
+	assert_string_equal(curve_bound(&curve, -1).word, "arithmetic");
 	curve = made(100, 1, 19);
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "saturated");
-	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.3)), "memory");
-	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.01)), "blocks");
+	assert_string_equal(curve_bound(&curve, -1).word, "saturated");
+	assert_string_equal(curve_bound(&curve, 0.3).word, "memory");
+	assert_string_equal(curve_bound(&curve, 0.01).word, "blocks");
 	curve = made(100, 1, 1000); /* between the two */
-	assert_string_equal(curve_bound_word(curve_bound(&curve, 0.3)), "partly");
+	assert_string_equal(curve_bound(&curve, 0.3).word, "partly");
 	curve = made(1, 10, 1000);
 	for (unsigned int i = 0; i < curve.count; i++)
 		curve.points[i].kernels_ns = 0.2 * curve.points[i].job_ns;
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "launches");
+	assert_string_equal(curve_bound(&curve, -1).word, "launches");
 	curve.count = 2;
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "unknown");
+	assert_string_equal(curve_bound(&curve, -1).word, "unknown");
 	curve.count = 0;
-	assert_string_equal(curve_bound_word(curve_bound(&curve, -1)), "unknown");
+	assert_string_equal(curve_bound(&curve, -1).word, "unknown");
 }
 
 /* --- jobs ------------------------------------------------------------------------------------------------------------------- */

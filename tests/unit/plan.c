@@ -184,7 +184,7 @@ TEST(a_deadline_that_no_size_meets_is_named)
 	make_task(1, 100, 21, 1, 50, 20);
 	const struct plan_problem problem = problem_of(2, TPCS);
 
-	assert_false(plan_make(&plan, &problem, NULL));
+	assert_false(plan_make(&plan, &problem));
 	assert_int_equal(plan.impossible, 1);
 	assert_true(plan_search(&plan, &problem));
 	assert_int_equal(plan.impossible, 1);
@@ -374,7 +374,7 @@ TEST(fifty_tasks_take_less_than_a_second)
 	const struct plan_problem problem = problem_of(50, TPCS);
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-	plan_make(&plan, &problem, NULL);
+	plan_make(&plan, &problem);
 	plan_relieve(&problem);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;

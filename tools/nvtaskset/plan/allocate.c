@@ -1,6 +1,8 @@
 /* The heuristic. */
 #include "plan.h"
 
+#include <math.h>
+
 /* At work. */
 struct state {
 	const struct plan_problem *problem;
@@ -62,90 +64,75 @@ static void merge(struct state *state, unsigned int first, unsigned int second, 
 
 /* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
 
-/* The work of two as one, in TPCs; less is better. */
-static double work_of_both(const struct state *state, const struct plan_partition *a, const struct plan_partition *b)
+static double work_of(const struct state *state, const struct plan_set *tasks, unsigned int tpcs)
 {
-	struct plan_set both = plan_set_or(&a->tasks, &b->tasks);
-	unsigned int tpcs = a->tpcs + b->tpcs < state->problem->tpcs ? a->tpcs + b->tpcs : state->problem->tpcs;
-
-	return plan_share(state->problem, &both, tpcs) * tpcs - plan_share(state->problem, &b->tasks, b->tpcs) * b->tpcs;
+	return plan_share(state->problem, tasks, tpcs) * tpcs;
 }
 
-/* Merges the partition with the eligible one with which it becomes smallest; of several with the largest, which saves most. By least
- * work, as the other order goes, fewer sets fit (docs/evaluation/planning.md). */
-static bool merge_by_size(struct state *state, unsigned int first)
+/* What it costs to make one of two; less is better. By work: what is to be done, in TPCs. By size: the TPCs; of as many, with the
+ * larger partition, which saves more: by least work, fewer sets fit (docs/evaluation/planning.md). INFINITY: they cannot. */
+static double cost_of_both(const struct state *state, const struct plan_partition *a, const struct plan_partition *b)
+{
+	unsigned int sum = a->tpcs + b->tpcs, tpcs = sum < state->problem->tpcs ? sum : state->problem->tpcs;
+	struct plan_set both = plan_set_or(&a->tasks, &b->tasks);
+
+	if (state->rules.order == PLAN_WORK)
+		return work_of(state, &both, tpcs) - work_of(state, &b->tasks, b->tpcs);
+	tpcs = size_of_both(state, a, b);
+	return tpcs > 0 ? tpcs - (sum - tpcs) / (2.0 * PLAN_TPCS) : INFINITY;
+}
+
+/* The eligible partition that costs least together with this one; PLAN_TASKS: there is none. */
+static unsigned int find_best(struct state *state, unsigned int first)
 {
 	struct plan *plan = state->plan;
-	unsigned int best = PLAN_TASKS, best_tpcs = 0;
-	int best_saving = 0;
+	unsigned int best = PLAN_TASKS;
+	double least = INFINITY;
 
 	for (unsigned int other = 0; other < plan->count; other++) {
 		const struct plan_partition *a = &plan->partitions[first], *b = &plan->partitions[other];
 
 		if (other == first || is_forbidden(state, &a->tasks, &b->tasks))
 			continue;
-		unsigned int tpcs = size_of_both(state, a, b);
-		int saving = (int)(a->tpcs + b->tpcs) - (int)tpcs;
+		double cost = cost_of_both(state, a, b);
 
-		if (tpcs == 0) {
+		if (cost == INFINITY)
 			forbid_sets(state, &a->tasks, &b->tasks);
-		} else if (best == PLAN_TASKS || tpcs < best_tpcs || (tpcs == best_tpcs && saving > best_saving)) {
-			best = other;
-			best_tpcs = tpcs;
-			best_saving = saving;
-		}
+		best = cost < least ? other : best;
+		least = cost < least ? cost : least;
 	}
-	if (best < PLAN_TASKS)
-		merge(state, first, best, best_tpcs);
-	return best < PLAN_TASKS;
+	return best;
 }
 
-/* With the first of the eligible ones, by rising work, with which it can be merged. */
-static bool merge_by_work(struct state *state, unsigned int first)
+/* Merges a partition with the best one with which it can be. */
+static bool merge_with_best(struct state *state, unsigned int first)
 {
-	struct plan *plan = state->plan;
+	struct plan_partition *partitions = state->plan->partitions;
 	unsigned int best, tpcs = 0;
 
-	do {
-		double least = 0;
-
-		best = PLAN_TASKS;
-		for (unsigned int other = 0; other < plan->count; other++) {
-			const struct plan_partition *a = &plan->partitions[first], *b = &plan->partitions[other];
-			bool is_eligible = other != first && !is_forbidden(state, &a->tasks, &b->tasks);
-			double work = is_eligible ? work_of_both(state, a, b) : 0;
-
-			if (is_eligible && (best == PLAN_TASKS || work < least)) {
-				best = other;
-				least = work;
-			}
-		}
-		tpcs = best < PLAN_TASKS ? size_of_both(state, &plan->partitions[first], &plan->partitions[best]) : 0;
-		if (best < PLAN_TASKS && tpcs == 0)
-			forbid_sets(state, &plan->partitions[first].tasks, &plan->partitions[best].tasks);
-	} while (best < PLAN_TASKS && tpcs == 0);
-	if (best < PLAN_TASKS)
-		merge(state, first, best, tpcs);
-	return best < PLAN_TASKS;
+	while (tpcs == 0 && (best = find_best(state, first)) < PLAN_TASKS) {
+		tpcs = size_of_both(state, &partitions[first], &partitions[best]);
+		if (tpcs > 0)
+			merge(state, first, best, tpcs);
+		else
+			forbid_sets(state, &partitions[first].tasks, &partitions[best].tasks);
+	}
+	return tpcs > 0;
 }
 
-/* Partitions by falling share of their time: what is large finds a place while there are places. */
-static void sort_by_share(struct state *state)
+/* Partitions by falling work: what is large finds a place while there are places. */
+static void sort_by_work(struct state *state)
 {
-	struct plan *plan = state->plan;
-	double shares[PLAN_TASKS];
+	struct plan_partition *partitions = state->plan->partitions;
 
-	for (unsigned int i = 0; i < plan->count; i++) {
-		struct plan_partition moved = plan->partitions[i];
-		double share = plan_share(state->problem, &moved.tasks, moved.tpcs) * moved.tpcs;
+	for (unsigned int i = 0; i < state->plan->count; i++) {
+		struct plan_partition moved = partitions[i];
 		unsigned int place = i;
 
-		for (; place > 0 && shares[place - 1] < share; place--) {
-			shares[place] = shares[place - 1];
-			plan->partitions[place] = plan->partitions[place - 1];
-		}
-		shares[place] = share;
-		plan->partitions[place] = moved;
+		moved.work = work_of(state, &moved.tasks, moved.tpcs);
+		for (; place > 0 && partitions[place - 1].work < moved.work; place--)
+			partitions[place] = partitions[place - 1];
+		partitions[place] = moved;
 	}
 }
 
@@ -154,9 +141,9 @@ static bool merge_some(struct state *state)
 {
 	bool has_merged = false;
 
-	sort_by_share(state);
+	sort_by_work(state);
 	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++)
-		has_merged = state->rules.order == PLAN_SIZE ? merge_by_size(state, first) : merge_by_work(state, first);
+		has_merged = merge_with_best(state, first);
 	return has_merged;
 }
 
@@ -215,10 +202,12 @@ static void forbid_pairs(struct state *state)
 
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules)
 {
+	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
 	struct state state = {.problem = problem, .rules = rules, .plan = plan};
 	bool can = true;
 
 	begin(&state);
+	plan->way = ways[rules.order][rules.tests_pairs];
 	if (plan->impossible == PLAN_NONE) {
 		forbid_pairs(&state);
 		while (can && (rules.goes_on || plan->tpcs > problem->tpcs))

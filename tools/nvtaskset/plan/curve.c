@@ -27,38 +27,32 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 
 /* --- between the points --------------------------------------------------------------------------------------------------- */
 
-/* Of a point and all that have fewer TPCs. */
-static double at_most(const struct curve *curve, unsigned int place, enum curve_time time)
+static double time_of(const struct curve_point *point, enum curve_time time)
 {
-	double least = 0;
-
-	for (unsigned int i = 0; i <= place; i++) {
-		const struct curve_point *point = &curve->points[i];
-		double ns = time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
-
-		least = i == 0 || ns < least ? ns : least;
-	}
-	return least;
+	return time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
 }
 
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
-	unsigned int above = 0;
-	double ns = 0;
+	double below = 0, least = 0;
 
-	while (above < curve->count && curve->points[above].tpcs < tpcs)
-		above++;
-	if (above == curve->count && above > 0) {
-		ns = at_most(curve, above - 1, time);
-	} else if (above < curve->count && curve->points[above].tpcs == tpcs) {
-		ns = at_most(curve, above, time);
-	} else if (above > 0) {
-		double low = 1.0 / curve->points[above - 1].tpcs, high = 1.0 / curve->points[above].tpcs;
-		double part = (1.0 / tpcs - high) / (low - high);
+	for (unsigned int i = 0; i < curve->count; i++) {
+		const struct curve_point *point = &curve->points[i];
+		double own = time_of(point, time);
 
-		ns = at_most(curve, above, time) * (1 - part) + at_most(curve, above - 1, time) * part;
+		least = i == 0 || own < least ? own : least;
+		if (point->tpcs == tpcs)
+			break;
+		if (point->tpcs > tpcs && i == 0)
+			return 0;
+		if (point->tpcs > tpcs) {
+			double low = 1.0 / point[-1].tpcs, high = 1.0 / point->tpcs, part = (1.0 / tpcs - high) / (low - high);
+
+			return least * (1 - part) + below * part;
+		}
+		below = least;
 	}
-	return ns;
+	return least;
 }
 
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */
@@ -124,59 +118,35 @@ unsigned int curve_enough(const struct curve *curve)
 	return enough;
 }
 
-/* (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q. */
-static double gain_between(const struct curve_point *small, const struct curve_point *large)
+/* How much of what TPCs could bring they do bring, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q.
+ * 1 is twice as fast with twice as many, 0 is nothing. */
+static double gain(const struct curve *curve)
 {
-	return large->tpcs > small->tpcs ? (small->job_ns / large->job_ns - 1) / ((double)large->tpcs / small->tpcs - 1) : -1;
+	const struct curve_point *large = &curve->points[curve->count - 1], *half = curve->points;
+
+	while (half + 1 < large && half->tpcs * 2 < large->tpcs)
+		half++;
+	return (half->job_ns / large->job_ns - 1) / ((double)large->tpcs / half->tpcs - 1);
 }
 
-struct curve_gain curve_gain(const struct curve *curve)
+struct curve_bound curve_bound(const struct curve *curve, double slowdown)
 {
-	unsigned int last = curve->count - 1, half = 0;
-	struct curve_gain gain = {-1, -1};
+	static const struct curve_bound
+		unknown = {"unknown", "too few sizes were measured to tell"},
+		launches = {"launches", "launches and the processor: for most of a job, the GPU is idle"},
+		all = {"arithmetic", "its TPCs: arithmetic, or what else each of them has of its own"},
+		partly = {"partly", "its TPCs in part: more still help, but less than in proportion"},
+		saturated = {"saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells"},
+		memory = {"memory", "memory: a neighbour that copies slows it down, and more TPCs bring little"},
+		blocks = {"blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down"};
 
-	if (curve->count >= 3) {
-		while (half + 1 < last && curve->points[half].tpcs * 2 < curve->points[last].tpcs)
-			half++;
-		gain.low = gain_between(&curve->points[0], &curve->points[half]);
-		gain.high = gain_between(&curve->points[half], &curve->points[last]);
-	}
-	return gain;
-}
+	if (curve->count < 3 || gain(curve) < -0.5)
+		return unknown;
+	const struct curve_point *last = &curve->points[curve->count - 1];
 
-static const struct {
-	const char *word, *text;
-} bounds[] = {
-#define CURVE_BOUND_ROW(identifier, word, text) {word, text},
-	CURVE_BOUNDS(CURVE_BOUND_ROW)
-#undef CURVE_BOUND_ROW
-};
-
-const char *curve_bound_word(enum curve_bound bound)
-{
-	return bounds[bound].word;
-}
-
-const char *curve_bound_text(enum curve_bound bound)
-{
-	return bounds[bound].text;
-}
-
-enum curve_bound curve_bound(const struct curve *curve, double slowdown)
-{
-	struct curve_gain gain = curve_gain(curve);
-	const struct curve_point *last = curve->count > 0 ? &curve->points[curve->count - 1] : NULL;
-	enum curve_bound bound = CURVE_SHARED;
-
-	if (!last || gain.high < -0.5)
-		bound = CURVE_UNKNOWN;
-	else if (last->kernels_ns > 0 && last->kernels_ns < BUSY_LITTLE * last->job_ns && gain.high < GAINS_NOTHING)
-		bound = CURVE_LAUNCHES;
-	else if (gain.high >= GAINS_ALL)
-		bound = CURVE_TPCS;
-	else if (gain.high >= GAINS_NOTHING)
-		bound = CURVE_PARTLY;
-	else if (slowdown >= 0)
-		bound = slowdown > SLOWED ? CURVE_MEMORY : CURVE_BLOCKS;
-	return bound;
+	if (gain(curve) >= GAINS_NOTHING)
+		return gain(curve) >= GAINS_ALL ? all : partly;
+	if (last->kernels_ns > 0 && last->kernels_ns < BUSY_LITTLE * last->job_ns)
+		return launches;
+	return slowdown < 0 ? saturated : slowdown > SLOWED ? memory : blocks;
 }

@@ -54,33 +54,11 @@ struct curve_fit curve_fit(const struct curve *curve);
 #define CURVE_NOTHING 0.03
 unsigned int curve_enough(const struct curve *curve);
 
-/* How much of what TPCs could bring they do bring, between the smallest size that was measured and half of the largest; and from
- * there on: 1 is twice as fast with twice as many, 0 is nothing. Negative: it is not known. */
-struct curve_gain {
-	double low, high;
+/* What a job's time depends on at the largest size, as far as the measured numbers tell. `slowdown`: how much longer the job takes
+ * there beside a neighbour that wants memory, relative; negative: it was not measured. */
+struct curve_bound {
+	const char *word, *text;
 };
-struct curve_gain curve_gain(const struct curve *curve);
-
-/* What a job's time depends on at the largest size, as far as the measured numbers tell. X(identifier, word, text). */
-#define CURVE_BOUNDS(X)                                                                                                    \
-	X(UNKNOWN, "unknown", "too few sizes were measured to tell")                                                       \
-	X(LAUNCHES, "launches", "launches and the processor: for most of a job, the GPU is idle")                          \
-	X(TPCS, "arithmetic", "its TPCs: arithmetic, or what else each of them has of its own")                            \
-	X(PARTLY, "partly", "its TPCs in part: more still help, but less than in proportion")                              \
-	X(SHARED, "saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells")              \
-	X(MEMORY, "memory", "memory: a neighbour that copies slows it down, and more TPCs bring little")                   \
-	X(BLOCKS, "blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down")
-
-enum curve_bound {
-#define CURVE_BOUND_ENUM(identifier, word, text) CURVE_##identifier,
-	CURVE_BOUNDS(CURVE_BOUND_ENUM)
-#undef CURVE_BOUND_ENUM
-};
-const char *curve_bound_word(enum curve_bound bound);
-const char *curve_bound_text(enum curve_bound bound);
-
-/* `slowdown`: how much longer the job takes at the largest size beside a neighbour that wants memory, relative; negative: it was
- * not measured. */
-enum curve_bound curve_bound(const struct curve *curve, double slowdown);
+struct curve_bound curve_bound(const struct curve *curve, double slowdown);
 
 #endif

@@ -9,12 +9,6 @@ static int compare(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-uint64_t jobs_median(uint64_t *numbers, size_t count)
-{
-	qsort(numbers, count, sizeof *numbers, compare);
-	return numbers[count / 2];
-}
-
 /* The number that most of them are, if they are sorted. */
 static uint64_t usual(const uint64_t *sorted, size_t count, double *same)
 {
@@ -48,7 +42,7 @@ static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, si
 	rule->kernels = 0;
 	rule->same = 0;
 	if (jobs > 1) {
-		jobs_median(kernels + 1, jobs - 1);
+		qsort(kernels + 1, jobs - 1, sizeof *kernels, compare);
 		rule->kernels = usual(kernels + 1, jobs - 1, &rule->same);
 	}
 }
@@ -66,7 +60,7 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count)
 	}
 	for (size_t i = 1; i < count; i++)
 		idle[i - 1] = bursts[i].begin_ns - bursts[i - 1].end_ns;
-	jobs_median(idle, count - 1);
+	qsort(idle, count - 1, sizeof *idle, compare);
 	for (size_t i = 1; i < count - 1; i++) {
 		double ratio = (double)idle[i] / (double)(idle[i - 1] > 1000 ? idle[i - 1] : 1000);
 
@@ -124,4 +118,24 @@ struct jobs_rule jobs_rule_like(const struct jobs_rule *rule, const struct burst
 	}
 	free(kernels);
 	return best.same > 0 ? best : *rule;
+}
+
+struct jobs_times jobs_times(const struct burst *jobs, size_t count, uint64_t limit_ns)
+{
+	uint64_t *lengths = calloc(count + 1, sizeof *lengths);
+	struct jobs_times times = {.count = lengths ? count : 0};
+
+	for (size_t i = 0; i < times.count; i++) {
+		lengths[i] = jobs[i].end_ns - jobs[i].begin_ns;
+		times.late += lengths[i] > limit_ns;
+	}
+	if (times.count > 0) {
+		size_t middle = count / 2;
+
+		qsort(lengths, count, sizeof *lengths, compare);
+		times.median_ns = (double)lengths[middle];
+		times.longest_ns = (double)lengths[count - 1];
+	}
+	free(lengths);
+	return times;
 }

@@ -38,7 +38,11 @@ size_t jobs_keep(struct burst *jobs, size_t count, uint64_t kernels);
  * shorter. */
 struct jobs_rule jobs_rule_like(const struct jobs_rule *rule, const struct burst *bursts, size_t count);
 
-/* Of `count` numbers, 1 or more, which it sorts. */
-uint64_t jobs_median(uint64_t *numbers, size_t count);
+/* How long jobs took, and how many of them longer than `limit_ns`. */
+struct jobs_times {
+	size_t count, late;
+	double median_ns, longest_ns;
+};
+struct jobs_times jobs_times(const struct burst *jobs, size_t count, uint64_t limit_ns);
 
 #endif

@@ -47,7 +47,7 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 			}
 		}
 	}
-	*plan = (struct plan){.impossible = PLAN_NONE, .tpcs = best[all]};
+	*plan = (struct plan){.way = "all ways searched", .impossible = PLAN_NONE, .tpcs = best[all]};
 	for (unsigned int left = all; left != 0 && best[all] != UINT32_MAX; left ^= first[left])
 		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = set_of(first[left])};
 	for (uint32_t i = problem->count; i-- > 0 && all != 0;)
@@ -58,15 +58,6 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 
 /* --- which ------------------------------------------------------------------------------------------------------------------ */
 
-static const struct plan_rules ways[] = {
-	{.order = PLAN_SIZE},
-	{.order = PLAN_SIZE, .tests_pairs = true},
-	{.order = PLAN_WORK},
-	{.order = PLAN_WORK, .tests_pairs = true},
-};
-
-#define WAYS (sizeof ways / sizeof ways[0])
-
 /* Where both fit, the one whose tasks are more apart; else the smaller one. */
 static bool is_better(const struct plan *plan, const struct plan *than)
 {
@@ -75,25 +66,18 @@ static bool is_better(const struct plan *plan, const struct plan *than)
 	return plan->fits != than->fits ? plan->fits : fits && plan->count != than->count ? plan->count > than->count : plan->tpcs < than->tpcs;
 }
 
-bool plan_make(struct plan *plan, const struct plan_problem *problem, const struct plan_rules **rules)
+bool plan_make(struct plan *plan, const struct plan_problem *problem)
 {
 	struct plan other;
-	const struct plan_rules *way = &ways[0];
 
-	plan_allocate(plan, problem, *way);
-	for (unsigned int i = 1; i < WAYS && plan->impossible == PLAN_NONE; i++) {
-		plan_allocate(&other, problem, ways[i]);
-		if (is_better(&other, plan)) {
+	plan_allocate(plan, problem, plan_way(0, false));
+	for (unsigned int i = 1; i < PLAN_WAYS && plan->impossible == PLAN_NONE; i++) {
+		plan_allocate(&other, problem, plan_way(i, false));
+		if (is_better(&other, plan))
 			*plan = other;
-			way = &ways[i];
-		}
 	}
-	if (!plan->fits && plan->impossible == PLAN_NONE && plan_search(&other, problem) && other.tpcs < plan->tpcs) {
+	if (!plan->fits && plan->impossible == PLAN_NONE && plan_search(&other, problem) && other.tpcs < plan->tpcs)
 		*plan = other;
-		way = NULL;
-	}
-	if (rules)
-		*rules = way;
 	return plan->fits;
 }
 
@@ -116,7 +100,7 @@ static bool fits_with(const struct plan_problem *problem, uint32_t task, uint64_
 			tasks[i].period_ns = deadline_ns > tasks[i].period_ns ? deadline_ns : tasks[i].period_ns;
 		}
 	}
-	return plan_make(&plan, &changed, NULL);
+	return plan_make(&plan, &changed);
 }
 
 /* The shortest deadline with which the plan fits, up to `limit`, with which it does. */

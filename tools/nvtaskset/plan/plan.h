@@ -7,10 +7,35 @@
 #ifndef NVTASKSET_PLAN_PLAN_H
 #define NVTASKSET_PLAN_PLAN_H
 
-#include "schedule.h"
-
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* --- a test of schedulability, for tasks that share one partition, on which one job runs at a time ----------------------- */
+
+/* A task, in its partition. A job comes at most once in each period. */
+struct schedule_task {
+	uint64_t period_ns, deadline_ns; /* neither is 0 */
+	uint64_t time_ns;                /* a job takes this where it is alone; SCHEDULE_NEVER: it does not end */
+	uint64_t launch_ns;              /* of that, its longest launch, which a higher task has to wait for */
+};
+
+#define SCHEDULE_NEVER (UINT64_MAX / 4) /* some of them can be added up */
+
+/* A program without deadlines that may have so much of each period; run_ns is 0: there is none. */
+struct schedule_server {
+	uint64_t run_ns, period_ns;
+	uint64_t launch_ns; /* its longest launch: a quota is overrun by one */
+};
+
+/* Fixed priorities, the tasks in falling order: response-time analysis (Joseph and Pandya 1986, Audsley et al. 1993). Each task
+ * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. The server is taken for a deferrable one
+ * above all tasks (Strosnider et al. 1995). `responses_ns`, for each task, may be NULL: of those that are not met they are
+ * SCHEDULE_NEVER. */
+bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server,
+                    uint64_t *responses_ns);
+
+/* --- the plan ------------------------------------------------------------------------------------------------------------- */
 
 #define PLAN_TASKS 256
 #define PLAN_TPCS 256 /* partitions have fewer */
@@ -51,13 +76,22 @@ struct plan_rules {
 	bool goes_on;     /* as long as there is something to save, also where the plan fits */
 };
 
+/* The heuristic's ways. */
+#define PLAN_WAYS 4
+static inline struct plan_rules plan_way(unsigned int number, bool goes_on)
+{
+	return (struct plan_rules){number < 2 ? PLAN_SIZE : PLAN_WORK, number % 2, goes_on};
+}
+
 struct plan_partition {
 	unsigned int tpcs;
 	struct plan_set tasks;
+	double work; /* in TPCs, while the heuristic looks at it */
 };
 
 struct plan {
 	bool fits;
+	const char *way;    /* by which it was found */
 	unsigned int tpcs;  /* that all partitions need together */
 	uint32_t impossible; /* a task whose deadline no size meets; PLAN_NONE: there is none. Then there is no plan */
 	unsigned int merges, forbidden; /* partitions that became one; pairs of tasks that may not */
@@ -73,8 +107,8 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 bool plan_search(struct plan *plan, const struct plan_problem *problem);
 
 /* The plan to take: of the heuristic's four ways the one that fits and puts the fewest together; for a few tasks, if none fits,
- * the search's; if that does not fit either, the one that needs the fewest TPCs. `rules` gets the way; NULL: it was the search. */
-bool plan_make(struct plan *plan, const struct plan_problem *problem, const struct plan_rules **rules);
+ * the search's; if that does not fit either, the one that needs the fewest TPCs. */
+bool plan_make(struct plan *plan, const struct plan_problem *problem);
 
 /* Whether the tasks cannot fit (lemma 1): even if none had to wait for another, there would be too much to do. */
 bool plan_is_hopeless(const struct plan_problem *problem);

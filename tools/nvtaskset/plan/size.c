@@ -1,37 +1,100 @@
-/* How many TPCs one partition needs. */
+/* Whether tasks meet their deadlines in one partition, and how many TPCs it needs for that. */
 #include "plan.h"
 
 #define MS UINT64_C(1000000)
 
-/* How many tasks of each kind there are, for conflicts. */
+/* --- the test ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t times(uint64_t number, uint64_t ns)
+{
+	return ns == 0 || number <= SCHEDULE_NEVER / ns ? number * ns : SCHEDULE_NEVER;
+}
+
+static uint64_t rounded_up(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+static uint64_t interference(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server, uint64_t length)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		sum += times(rounded_up(length, tasks[i].period_ns), tasks[i].time_ns);
+	/* It may use the end of one period and the beginning of the next. */
+	if (server->run_ns > 0)
+		sum += times(rounded_up(length + server->period_ns - least(server->period_ns, server->run_ns), server->period_ns),
+		             server->run_ns) + server->launch_ns;
+	return sum;
+}
+
+/* Of a task with `above` others above it. */
+static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count, const struct schedule_server *server)
+{
+	const struct schedule_task *task = &tasks[above];
+	uint64_t blocking = 0, own, length = 0, next;
+
+	for (unsigned int i = above + 1; i < count; i++)
+		blocking = most(blocking, tasks[i].launch_ns);
+	own = task->time_ns + blocking;
+	next = own;
+	while (next > length && next <= task->deadline_ns) {
+		length = next;
+		next = own + interference(tasks, above, server, length);
+	}
+	return next <= least(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
+}
+
+bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server,
+                    uint64_t *responses_ns)
+{
+	static const struct schedule_server none;
+	bool are_met = true;
+
+	for (unsigned int i = 0; i < count && (are_met || responses_ns); i++) {
+		uint64_t ns = response(tasks, i, count, server ? server : &none);
+
+		are_met = are_met && ns < SCHEDULE_NEVER;
+		if (responses_ns)
+			responses_ns[i] = ns;
+	}
+	return are_met;
+}
+
+/* --- the partition -------------------------------------------------------------------------------------------------------- */
+
+/* How many tasks of each kind there are: two or more of one disturb each other. */
 struct kinds {
-	unsigned int computes, memories;
+	unsigned int count[2];
 };
 
 static struct kinds count_kinds(const struct plan_problem *problem, const struct plan_set *set)
 {
-	struct kinds kinds = {0, 0};
+	struct kinds kinds = {{0, 0}};
 
-	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		kinds.memories += problem->tasks[i].is_memory;
-		kinds.computes += !problem->tasks[i].is_memory;
-	}
+	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1))
+		kinds.count[problem->tasks[i].is_memory]++;
 	return kinds;
-}
-
-static bool conflicts(const struct plan_task *task, struct kinds kinds)
-{
-	return (task->is_memory ? kinds.memories : kinds.computes) > 1;
 }
 
 bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task)
 {
-	return conflicts(&problem->tasks[task], count_kinds(problem, set));
+	return count_kinds(problem, set).count[problem->tasks[task].is_memory] > 1;
 }
 
-static struct schedule_task in_partition(const struct plan_task *task, bool has_conflict, unsigned int tpcs)
+static struct schedule_task in_partition(const struct plan_task *task, struct kinds kinds, unsigned int tpcs)
 {
-	uint64_t time = has_conflict ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
+	uint64_t time = kinds.count[task->is_memory] > 1 ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
 
 	return (struct schedule_task){
 		.period_ns = task->period_ns,
@@ -41,6 +104,7 @@ static struct schedule_task in_partition(const struct plan_task *task, bool has_
 	};
 }
 
+/* The shorter deadline goes first, which is optimal without blocking (Leung and Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
 {
@@ -48,10 +112,10 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct plan
 	unsigned int count = 0;
 
 	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
 		unsigned int place = count++;
 
-		for (; place > 0 && schedule_compare(&tasks[place - 1], &task) > 0; place--) {
+		for (; place > 0 && tasks[place - 1].deadline_ns > task.deadline_ns; place--) {
 			tasks[place] = tasks[place - 1];
 			places[place] = places[place - 1];
 		}
@@ -67,7 +131,7 @@ double plan_share(const struct plan_problem *problem, const struct plan_set *set
 	double share = 0;
 
 	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], conflicts(&problem->tasks[i], kinds), tpcs);
+		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
 
 		share += (double)task.time_ns / (double)task.period_ns;
 	}

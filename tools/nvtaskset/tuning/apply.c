@@ -3,34 +3,29 @@
 
 #include "api/time_given.h"
 #include "base/clock.h"
-#include "cli/parse.h"
 #include "sampler.h"
 #include "select/targets.h"
 #include "start.h"
 
-#include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* --- the command of a task ------------------------------------------------------------------------------------------------- */
 
-void task_arguments(const struct task *task, const char *mps, const char *gpu, char text[TPCSET_TEXT + 256], char *arguments[TASK_ARGUMENTS])
+void task_words(const struct task *task, const struct room *room, char text[TASK_TEXT], char *words[TASK_OWN_WORDS])
 {
 	char *end = text, list[TPCSET_TEXT];
 	int count = 0;
 	/* Each word is put behind the last one in the text. */
-#define WORD(...) (arguments[count++] = end, end += 1 + sprintf(end, __VA_ARGS__))
+#define WORD(...) (words[count++] = end, end += 1 + sprintf(end, __VA_ARGS__))
 
 	WORD("nvtaskset");
 	if (task->pid == 0) {
 		WORD("--mps");
-		WORD("%s", mps);
+		WORD("%s", start_mps(room->options));
 	}
 	WORD("-G");
-	WORD("%s", gpu);
+	WORD("%s", room->gpu);
 	if (task->priority > 0) {
 		WORD("--priority");
 		WORD("%u", task->priority);
@@ -48,151 +43,88 @@ void task_arguments(const struct task *task, const char *mps, const char *gpu, c
 	if (task->pid > 0)
 		WORD("%d", (int)task->pid);
 #undef WORD
-	for (int i = 0; task->command[i]; i++)
-		arguments[count++] = task->command[i];
-	arguments[count] = NULL;
+	words[count] = NULL;
 }
 
 /* --- all or nothing ---------------------------------------------------------------------------------------------------------- */
 
-struct applying {
-	struct tasks *tasks;
-	const char *mps, *gpu;
-	struct keeper keeper;
-	struct editor editors[TASKS_MAX]; /* of those that run */
-	size_t places[TASKS_MAX], count;
-};
-
-static int open_running(struct applying *applying, struct error *error)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < applying->tasks->count && result == 0; i++) {
-		const struct task *task = &applying->tasks->list[i];
-		struct editor *editor = &applying->editors[applying->count];
-
-		if (task->pid == 0)
-			continue;
-		result = start_await(editor, task->pid, false, error);
-		if (result < 0)
-			continue;
-		applying->places[applying->count++] = i;
-		const char *obstacle = target_obstacle(editor);
-
-		if (obstacle)
-			result = error_set(error, "pid %d: %s", (int)task->pid, obstacle);
-	}
-	return result;
-}
-
 /* As -p would change it. */
-static int change(struct applying *applying, size_t number, struct error *error)
+static int change(struct keeper *keeper, struct editor *editor, const struct task *task, const struct room *room, char *words[], struct error *error)
 {
-	const struct task *task = &applying->tasks->list[applying->places[number]];
-	char text[TPCSET_TEXT + 256], *arguments[TASK_ARGUMENTS];
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
-	int count = 0;
+	char *line[START_WORDS];
+	const char *obstacle = target_obstacle(editor);
 
-	task_arguments(task, applying->mps, applying->gpu, text, arguments);
-	while (arguments[count])
-		count++;
-	optind = 0;
-	if (parse_options(&options, count, arguments, error) < 0 || editor_read(&applying->editors[number], &before, error) < 0 ||
+	if (obstacle)
+		return error_set(error, "pid %d: %s", (int)task->pid, obstacle);
+	if (start_parse(&options, line, words, task->command, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &options.time);
-	return keeper_change(&applying->keeper, &applying->editors[number], number, &wanted, error);
+	return keeper_change(keeper, editor, &room->whole, &wanted, error);
 }
 
-static int start_task(struct applying *applying, struct task *task, struct error *error)
+static int apply_task(struct keeper *keeper, struct task *task, const struct room *room, struct error *error)
 {
-	char text[TPCSET_TEXT + 256], *arguments[TASK_ARGUMENTS];
-	pid_t pid;
+	char text[TASK_TEXT], *words[TASK_OWN_WORDS];
+	struct editor editor;
+	int result;
 
-	task_arguments(task, applying->mps, applying->gpu, text, arguments);
-	int result = start_program(&pid, arguments, STDERR_FILENO, error);
-
-	if (result == 0) {
-		task->pid = pid;
-		keeper_add(&applying->keeper, pid);
+	task_words(task, room, text, words);
+	if (task->pid == 0) {
+		result = start_program(&task->pid, words, task->command, STDERR_FILENO, keeper, error);
+	} else {
+		result = start_await(&editor, task->pid, false, error);
+		if (result == 0) {
+			result = change(keeper, &editor, task, room, words, error);
+			editor_close(&editor);
+		}
 	}
 	return result;
 }
 
-static int apply(struct applying *applying, const struct segment_revision *whole, struct error *error)
+int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error)
 {
-	int result = open_running(applying, error);
+	struct keeper keeper;
+	bool runs[TASKS_MAX];
+	int result = keeper_start(&keeper, error);
 
-	if (result == 0)
-		result = keeper_start(&applying->keeper, applying->editors, applying->count, whole, error);
-	for (size_t i = 0; i < applying->count && result == 0; i++)
-		result = change(applying, i, error);
-	for (size_t i = 0; i < applying->tasks->count && result == 0; i++) {
-		struct task *task = &applying->tasks->list[i];
+	for (size_t i = 0; i < tasks->count; i++)
+		runs[i] = tasks->list[i].pid > 0;
+	/* First those that run, then those that are started. */
+	for (size_t i = 0; i < 2 * tasks->count && result == 0; i++) {
+		size_t place = i % tasks->count;
 
-		if (task->pid == 0 && task->tpcs > 0)
-			result = start_task(applying, task, error);
+		if (runs[place] == (i < tasks->count))
+			result = apply_task(&keeper, &tasks->list[place], room, error);
 	}
-	if (keeper_end(&applying->keeper, result < 0) < 0)
+	if (keeper_end(&keeper, result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
 		                    : error_set(error, "the child that gives partitions back has ended");
 	return result;
 }
 
-int tasks_apply(struct tasks *tasks, const struct segment_revision *whole, const char *mps, const char *gpu, struct error *error)
-{
-	static struct applying applying; /* large */
-
-	applying = (struct applying){.tasks = tasks, .mps = mps, .gpu = gpu};
-	int result = apply(&applying, whole, error);
-
-	for (size_t i = 0; i < applying.count; i++)
-		editor_close(&applying.editors[i]);
-	return result;
-}
-
 /* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
-static void evaluate(const struct task *task, struct sampled *program, struct task_check *check)
+int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {
-	struct jobs_rule rule = jobs_rule(program->bursts, program->count);
-	size_t jobs = jobs_split(program->bursts, program->count, &rule);
-	uint64_t *lengths = calloc(jobs + 1, sizeof *lengths);
-
-	*check = (struct task_check){.jobs = lengths ? jobs : 0};
-	for (size_t i = 0; lengths && i < jobs; i++) {
-		lengths[i] = program->bursts[i].end_ns - program->bursts[i].begin_ns;
-		check->missed += lengths[i] > task->deadline_ns;
-	}
-	if (lengths && jobs > 0) {
-		check->median_ns = (double)jobs_median(lengths, check->jobs);
-		check->longest_ns = (double)lengths[check->jobs - 1];
-	}
-	free(lengths);
-}
-
-int tasks_check(const struct tasks *tasks, double seconds, struct task_check checks[TASKS_MAX], struct error *error)
-{
-	static struct editor editors[TASKS_MAX];
 	static struct sampled programs[TASKS_MAX];
-	size_t places[TASKS_MAX] = {0};
 	struct sampler sampler = {.programs = programs};
+	size_t number = 0;
 	int result = 0;
 
 	for (size_t i = 0; i < tasks->count && result == 0; i++) {
 		const struct task *task = &tasks->list[i];
-		struct editor *editor = &editors[sampler.count];
+		struct sampled *program = &programs[sampler.count];
 
 		if (task->is_best_effort)
 			continue;
-		result = start_await(editor, task->pid, true, error);
-		if (result == 0 && sampled_open(&programs[sampler.count], editor, task->place.pci, error) < 0) {
-			editor_close(editor);
-			result = -1;
+		result = start_await(&program->editor, task->pid, true, error);
+		if (result == 0) {
+			sampler.count++;
+			result = sampled_open(program, task->place.pci, error);
 		}
-		places[sampler.count] = i;
-		sampler.count += result == 0;
 	}
 	if (result == 0 && sampler.count > 0)
 		result = sampler_start(&sampler, error);
@@ -201,11 +133,19 @@ int tasks_check(const struct tasks *tasks, double seconds, struct task_check che
 			clock_pause_us(20000);
 		sampler_stop(&sampler);
 	}
-	for (size_t i = 0; i < sampler.count; i++) {
-		if (result == 0)
-			evaluate(&tasks->list[places[i]], &programs[i], &checks[places[i]]);
-		sampled_close(&programs[i]);
-		editor_close(&editors[i]);
+	for (struct task *task = tasks->list; number < sampler.count; task++) {
+		struct sampled *program = &programs[number];
+
+		if (task->is_best_effort)
+			continue;
+		if (result == 0) {
+			struct jobs_rule rule = jobs_rule(program->bursts, program->count);
+			size_t jobs = jobs_split(program->bursts, program->count, &rule);
+
+			task->seen = jobs_times(program->bursts, jobs, task->deadline_ns);
+		}
+		sampled_close(program);
+		number++;
 	}
 	return result;
 }

@@ -12,6 +12,7 @@
 #include "show/json.h"
 #include "start.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +29,14 @@
 
 struct study {
 	const struct options *options;
-	struct topology_list list;
+	FILE *picture; /* NULL: none is wanted */
 	struct room room;
-	struct editor editor;
 	struct keeper keeper;
 	struct sampled program;
 	struct sampler sampler;
 	struct monitor *monitor;
 	struct measured_curve measured;
-	double begin_ns, last_ns; /* a job at the last size */
+	double last_ns; /* a job at the last size */
 	struct {
 		double busy_ns, launch_ns;
 		uint64_t count;
@@ -45,6 +45,11 @@ struct study {
 };
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
+
+static double most(double a, double b)
+{
+	return a > b ? a : b;
+}
 
 static void take_times(struct study *study)
 {
@@ -64,20 +69,18 @@ static void take_times(struct study *study)
 		}
 	}
 	for (unsigned int i = 0; i < times.function_count; i++)
-		study->kernels.launch_ns = (double)times.functions[i].durations.max_ns > study->kernels.launch_ns
-		                                   ? (double)times.functions[i].durations.max_ns : study->kernels.launch_ns;
+		study->kernels.launch_ns = most(study->kernels.launch_ns, (double)times.functions[i].durations.max_ns);
 }
 
 /* Whether it was looked at for long enough, by what is known of its jobs. */
 static bool is_enough(struct study *study, double so_far_ns)
 {
-	double most = JOBS_LEAST * 1.6 * study->last_ns;
 	bool has_jobs = atomic_load(&study->sampler.bursts) > WINDOW_JOBS;
 	uint64_t kernels = study->measured.rule.kernels;
 
 	if (kernels > 0)
 		has_jobs = study->program.kernels > kernels * WINDOW_JOBS;
-	return so_far_ns >= (has_jobs ? WINDOW_NS : most > WINDOW_MOST_NS ? most : WINDOW_MOST_NS);
+	return so_far_ns >= (has_jobs ? WINDOW_NS : most(WINDOW_MOST_NS, JOBS_LEAST * 1.6 * study->last_ns));
 }
 
 static int watch_window(struct study *study, struct error *error)
@@ -94,39 +97,28 @@ static int watch_window(struct study *study, struct error *error)
 		take_times(study);
 	} while (!is_enough(study, (double)process_clock_ns() - begin));
 	sampler_stop(&study->sampler);
-	return editor_has_ended(&study->editor) ? error_set(error, "pid %d: it has ended", (int)study->editor.pid) : 0;
+	return editor_has_ended(&study->program.editor) ? error_set(error, "pid %d: has ended", (int)study->measured.pid) : 0;
 }
 
 /* The jobs between idle times, if they are like those of the largest size. */
 static void by_idle_times(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
-	struct jobs_rule *first = &study->measured.rule;
-	bool is_first = study->measured.curve.count == 0 && study->measured.beside.count == 0;
-	struct jobs_rule rule = is_first ? jobs_rule(program->bursts, program->count) : jobs_rule_like(first, program->bursts, program->count);
-	size_t jobs = jobs_split(program->bursts, program->count, &rule);
-	uint64_t *lengths = calloc(jobs + 1, sizeof *lengths);
+	struct jobs_rule *first = &study->measured.rule, rule = jobs_rule(program->bursts, program->count);
 
-	if (is_first)
+	if (study->measured.curve.count == 0)
 		*first = rule;
+	else
+		rule = jobs_rule_like(first, program->bursts, program->count);
+	size_t jobs = jobs_split(program->bursts, program->count, &rule);
+
 	if (first->same >= JOBS_SAME)
 		jobs = jobs_keep(program->bursts, jobs, first->kernels);
-	for (; lengths && point->jobs < jobs; point->jobs++)
-		lengths[point->jobs] = program->bursts[point->jobs].end_ns - program->bursts[point->jobs].begin_ns;
-	if (lengths && point->jobs > 0) {
-		point->job_ns = (double)jobs_median(lengths, point->jobs);
-		point->worst_ns = (double)lengths[point->jobs - 1];
-	}
-	free(lengths);
-}
+	struct jobs_times times = jobs_times(program->bursts, jobs, 0);
 
-/* A program that is busy all the time: so many kernels are a job. */
-static void by_kernels(const struct study *study, struct curve_point *point, double span_ns)
-{
-	double jobs = (double)study->program.kernels / (double)study->measured.rule.kernels;
-
-	point->jobs = (unsigned int)jobs;
-	point->job_ns = point->worst_ns = jobs > 0 ? span_ns / jobs : 0;
+	point->jobs = (unsigned int)times.count;
+	point->job_ns = times.median_ns;
+	point->worst_ns = times.longest_ns;
 }
 
 /* False if no job could be told apart. */
@@ -135,24 +127,24 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	const struct sampled *program = &study->program;
 	const struct jobs_rule *rule = &study->measured.rule;
 	double span = (double)(study->sampler.end_ns - study->sampler.begin_ns);
-	bool is_busy = (double)program->busy_ns > BUSY_ALL * span;
 
 	if (!study->measured.is_given)
 		by_idle_times(study, point);
 	bool is_uniform = rule->kernels > 0 && rule->same >= JOBS_SAME;
-
-	if (point->jobs < 2 && is_uniform && (is_busy || study->measured.is_given))
-		by_kernels(study, point, span);
 	double jobs = is_uniform ? (double)program->kernels / (double)rule->kernels : point->jobs;
 
+	/* A program that is busy all the time: so many kernels are a job. */
+	if (point->jobs < 2 && is_uniform && (study->measured.is_given || (double)program->busy_ns > BUSY_ALL * span)) {
+		point->jobs = (unsigned int)jobs;
+		point->job_ns = point->worst_ns = span / jobs;
+	}
 	point->jobs_per_s = jobs / span * 1e9;
 	if (study->kernels.is_known && study->kernels.count > 0 && jobs > 0) {
 		point->kernels_ns = study->kernels.busy_ns / (double)study->kernels.count * (double)program->kernels / jobs;
 		point->launch_ns = study->kernels.launch_ns;
 	}
-	study->last_ns = point->job_ns;
-	study->measured.blind_ns = (double)study->sampler.blind_ns;
-	return point->jobs >= 2 && point->job_ns > 0;
+	study->last_ns = point->jobs >= 2 ? point->job_ns : 0;
+	return study->last_ns > 0;
 }
 
 static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
@@ -160,16 +152,16 @@ static int measure_size(struct study *study, unsigned int tpcs, struct curve *cu
 	struct segment_revision wanted;
 	struct curve_point point = {.tpcs = tpcs};
 
-	if (room_choose(&study->room, tpcs, &wanted, error) < 0 || keeper_change(&study->keeper, &study->editor, 0, &wanted, error) < 0 ||
-	    watch_window(study, error) < 0)
+	if (room_choose(&study->room, tpcs, &wanted, error) < 0 ||
+	    keeper_change(&study->keeper, &study->program.editor, &study->room.whole, &wanted, error) < 0 || watch_window(study, error) < 0)
 		return -1;
 	if (evaluate(study, &point)) {
 		memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
 		curve->points[0] = point;
 	} else if (curve->count == 0) {
-		return error_set(error, "pid %d: no jobs can be told apart: %s", (int)study->editor.pid,
-		                 study->program.count > 0 ? "its idle times are not between equal numbers of kernels; --kernels N says how many a job has"
-		                                          : "it is never idle, or launches nothing; --kernels N says how many kernels a job has");
+		return error_set(error, "pid %d: no jobs can be told apart: %s; --kernels N says how many kernels a job has", (int)study->measured.pid,
+		                 study->program.count > 0 ? "its idle times are not between equal numbers of kernels"
+		                                          : "it is never idle, or launches nothing");
 	} else {
 		study->measured.why_ended = "with fewer TPCs, too few jobs came to an end";
 	}
@@ -193,51 +185,37 @@ static int measure_sizes(struct study *study, unsigned int largest, struct curve
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------ */
 
-static int measure_beside(struct study *study, unsigned int largest, const char *gpu, struct error *error)
-{
-	struct measured_curve *measured = &study->measured;
-	char tpcs[TPCSET_TEXT];
-	pid_t neighbour = 0;
-
-	measured->why_ended = NULL;
-	tpcset_format_list(&study->room.taken.partitions[0].set, tpcs);
-	int result = neighbour_start(&neighbour, study->options, gpu, tpcs, error);
-
-	if (result == 0) {
-		result = measure_sizes(study, largest, &measured->beside, error);
-		start_kill(neighbour, SIGKILL);
-	}
-	return result;
-}
-
 static int measure(struct study *study, struct error *error)
 {
 	struct measured_curve *measured = &study->measured;
-	static struct segment_revision whole;
-	const struct topology *gpu = study->room.chosen.choices[0].gpu;
-	char label[PCI_ADDRESS_TEXT];
 	unsigned int largest = room_count(&study->room, error);
-	int result = largest > 0 ? 0 : -1;
+	pid_t neighbour = 0;
+	char tpcs[TPCSET_TEXT];
 
-	whole = (struct segment_revision){.count = 1, .partitions = {{.pci = gpu->pci, .set = topology_all(gpu)}}};
-	if (result == 0 && measured->neighbour != BESIDE_NOTHING) {
+	if (largest > 0 && measured->neighbour != BESIDE_NOTHING) {
 		measured->neighbour_tpcs = largest / NEIGHBOUR_PART;
 		largest -= measured->neighbour_tpcs;
-		result = measured->neighbour_tpcs == 0 ? error_set(error, "--beside: too few TPCs are free for a neighbour")
-		                                       : room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error);
+		if (measured->neighbour_tpcs == 0)
+			return error_set(error, "--beside: too few TPCs are free for a neighbour");
+		if (room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error) < 0)
+			return -1;
 	}
-	if (result == 0)
-		result = keeper_start(&study->keeper, &study->editor, 1, &whole, error);
+	int result = largest == 0 ? -1 : keeper_start(&study->keeper, error);
+
 	if (result == 0)
 		result = measure_sizes(study, largest, &measured->curve, error);
-	if (result == 0 && measured->neighbour != BESIDE_NOTHING)
-		result = measure_beside(study, largest, gpus_label(gpu->pci, &study->list, label), error);
+	if (result == 0 && measured->neighbour_tpcs > 0) {
+		measured->why_ended = NULL;
+		result = neighbour_start(&neighbour, study->options, study->room.gpu,
+		                         tpcset_format_list(&study->room.taken.partitions[0].set, tpcs), error);
+		if (result == 0)
+			result = measure_sizes(study, largest, &measured->beside, error);
+		start_kill(neighbour, SIGKILL);
+	}
 	if (keeper_end(&study->keeper, true) < 0 && result == 0)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)study->editor.pid);
+		result = error_set(error, "pid %d: its partition could not be given back", (int)measured->pid);
 	return result;
 }
-
-/* --- the program ---------------------------------------------------------------------------------------------------------------- */
 
 /* Until its jobs look alike: at first, programs prepare their work. */
 static int await_jobs(struct study *study, struct error *error)
@@ -253,100 +231,91 @@ static int await_jobs(struct study *study, struct error *error)
 	return result;
 }
 
-static int prepare(struct study *study, pid_t pid, bool is_new, struct error *error)
+static int prepare(struct study *study, bool is_new, struct error *error)
 {
+	struct editor *editor = &study->program.editor;
 	struct segment_revision in_force;
+	pid_t pid = study->measured.pid;
 	struct error why;
 
-	if (topology_load(&study->list, error) < 0 || start_await(&study->editor, pid, is_new, error) < 0)
+	if (start_await(editor, pid, is_new, error) < 0)
 		return -1;
-	const char *obstacle = target_obstacle(&study->editor);
+	const char *obstacle = target_obstacle(editor);
 
 	if (obstacle)
 		return error_set(error, "pid %d: %s", (int)pid, obstacle);
-	if (editor_read(&study->editor, &in_force, error) < 0 || target_gpus(&study->room.chosen, study->options, &study->list, &in_force, error) < 0)
-		return -1;
-	if (study->room.chosen.count > 1)
-		return error_set(error, "curve: say on which GPU (-G)");
-	study->room.options = study->options;
-	study->room.list = &study->list;
-	if (pids_add(&study->room.pids, pid, error) < 0 || sampled_open(&study->program, &study->editor, study->room.chosen.choices[0].gpu->pci, error) < 0)
+	if (editor_read(editor, &in_force, error) < 0 || room_open(&study->room, study->options, &in_force, error) < 0 ||
+	    pids_add(&study->room.pids, pid, error) < 0 || sampled_open(&study->program, study->room.chosen.choices[0].gpu->pci, error) < 0)
 		return -1;
 	study->sampler = (struct sampler){.count = 1, .programs = &study->program};
 	study->monitor = monitor_begin(pid, &why);
 	return is_new ? await_jobs(study, error) : 0;
 }
 
-static int report(const struct study *study, const char *label, struct error *error)
+static int report(struct study *study, struct error *error)
 {
-	struct measured_curve measured = study->measured;
+	const struct options *options = study->options;
 	int result = 0;
 
-	measured.gpu = label;
-	measured.why_no_kernels = measured.curve.points[0].kernels_ns > 0 ? NULL : "the times of its kernels are not known";
-	if (study->options->svg)
-		result = curve_draw(&measured, study->options->svg, error);
-	if (result == 0 && study->options->json)
-		result = json_write(curve_json(&measured), false, stdout, error);
-	else if (result == 0)
-		curve_print(&measured, stdout);
+	if (options->json)
+		result = json_write(curve_json(&study->measured), false, stdout, error);
+	else
+		curve_print(&study->measured);
 	fflush(stdout);
+	if (study->picture) {
+		/* What was there before is kept until now. */
+		bool is_written = ftruncate(fileno(study->picture), 0) == 0 || errno == EINVAL;
+
+		curve_draw(&study->measured, study->picture);
+		is_written = fflush(study->picture) == 0 && !ferror(study->picture) && is_written;
+		if (!is_written && result == 0)
+			result = error_set_errno(error, "%.200s", options->svg);
+	}
 	return result;
 }
 
-static int act(struct study *study, pid_t pid, bool is_new, struct error *error)
+static int act(struct study *study, bool is_new, struct error *error)
 {
-	char label[PCI_ADDRESS_TEXT];
 	double begin = clock_ms();
-	int result = prepare(study, pid, is_new, error);
+	int result = prepare(study, is_new, error);
 
-	study->measured.pid = pid;
 	if (result == 0)
 		result = measure(study, error);
 	study->measured.seconds = (clock_ms() - begin) / 1000;
 	if (result == 0)
-		result = report(study, gpus_label(study->room.chosen.choices[0].gpu->pci, &study->list, label), error);
+		result = report(study, error);
 	monitor_end(study->monitor);
-	if (study->program.bursts)
+	if (study->program.editor.pid > 0)
 		sampled_close(&study->program);
-	if (study->editor.pid > 0)
-		editor_close(&study->editor);
 	free(study->room.pids.list);
 	return result;
 }
 
-#define COMMAND_MAX 200
-
 /* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
 static int start_command(const struct options *options, pid_t *pid, struct error *error)
 {
-	char *arguments[COMMAND_MAX + 8] = {"nvtaskset", "--mps", (char *)start_mps(options)};
-	int count = 3;
+	char *gpu = options->gpu_count > 0 ? (char *)options->gpus[0] : "0";
+	char *words[] = {"nvtaskset", "--mps", start_mps(options), "-G", gpu, "all", NULL};
 
-	if (options->gpu_count > 0) {
-		arguments[count++] = "-G";
-		arguments[count++] = (char *)options->gpus[0];
-	}
-	arguments[count++] = "all";
-	for (int i = 0; i < COMMAND_MAX && options->command[i]; i++)
-		arguments[count++] = options->command[i];
-	return arguments[COMMAND_MAX] ? error_set(error, "COMMAND: more than %d arguments", COMMAND_MAX - 8) : start_program(pid, arguments, STDERR_FILENO, error);
+	return start_program(pid, words, options->command, STDERR_FILENO, NULL, error);
 }
 
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
-	pid_t pid = 0;
 	bool is_new = options->command != NULL;
+	pid_t pid = 0;
+
+	study = (struct study){.options = options, .measured = {.gpu = study.room.gpu, .neighbour = options->beside, .is_given = options->kernels > 0}};
+	if (options->kernels > 0)
+		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
+	if (options->svg && !(study.picture = fopen(options->svg, "ae")))
+		return error_set_errno(error, "%.200s", options->svg);
 	int result = is_new ? start_command(options, &pid, error) : parse_pid(&pid, options->pid, error);
 
-	study = (struct study){.options = options, .measured = {.neighbour = options->beside, .command = is_new ? options->command[0] : NULL}};
-	if (options->kernels > 0) {
-		study.measured.is_given = true;
-		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
-	}
+	study.measured.pid = pid;
 	if (result == 0)
-		result = act(&study, pid, is_new, error);
+		result = act(&study, is_new, error);
 	if (is_new && result < 0 && pid > 0)
 		kill(pid, SIGTERM);
 	if (is_new && pid > 0)

@@ -15,24 +15,19 @@
 
 struct measured_curve {
 	pid_t pid;
-	const char *command;
 	const char *gpu;       /* its number, or bus id */
 	double seconds;        /* it took so long */
-	double blind_ns;       /* no idle time longer than this was overlooked */
 	bool is_given;         /* --kernels said how many kernels a job has */
 	struct jobs_rule rule; /* as found at the largest size */
 	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
 	enum beside neighbour;
 	unsigned int neighbour_tpcs;
-	const char *why_no_kernels; /* why times of kernels are not known; NULL: they are */
 	const char *why_ended;  /* why smaller sizes were not measured; NULL: all were */
 };
 
-void curve_print(const struct measured_curve *measured, FILE *page);
+void curve_print(const struct measured_curve *measured);
 json_t *curve_json(const struct measured_curve *measured);
-
-/* -1 with the reason. */
-int curve_draw(const struct measured_curve *measured, const char *path, struct error *error);
+void curve_draw(const struct measured_curve *measured, FILE *file);
 
 /* Takes the points of such a document, and of a shorter one that people write: an object with `points`, of which each has `tpcs`
  * and `job_ms`. -1 with the reason. */

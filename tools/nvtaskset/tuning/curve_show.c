@@ -14,97 +14,83 @@ static double ms(double ns)
 
 static const struct curve_point *last_of(const struct curve *curve)
 {
-	return curve->count > 0 ? &curve->points[curve->count - 1] : NULL;
+	return &curve->points[curve->count - 1];
 }
 
-/* Of the largest size, by a neighbour that copies; negative: it was not measured. */
-static double slowdown(const struct measured_curve *measured)
+static struct curve_bound bound_of(const struct measured_curve *measured)
 {
-	const struct curve_point *alone = last_of(&measured->curve), *beside = last_of(&measured->beside);
+	bool is_known = measured->neighbour == BESIDE_MEMORY && measured->beside.count > 0;
 
-	return measured->neighbour == BESIDE_MEMORY && alone && beside && alone->tpcs == beside->tpcs ? beside->job_ns / alone->job_ns - 1 : -1;
-}
-
-static const struct curve_point *find(const struct curve *curve, unsigned int tpcs)
-{
-	const struct curve_point *found = NULL;
-
-	for (unsigned int i = 0; i < curve->count && !found; i++)
-		found = curve->points[i].tpcs == tpcs ? &curve->points[i] : NULL;
-	return found;
+	return curve_bound(&measured->curve, is_known ? last_of(&measured->beside)->job_ns / last_of(&measured->curve)->job_ns - 1 : -1);
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------------- */
 
-static void print_number(FILE *page, double number)
+static void print_number(double number)
 {
 	if (number > 0)
-		fprintf(page, " %9.3f", number);
+		printf(" %9.3f", number);
 	else
-		fprintf(page, " %9s", "-");
+		printf(" %9s", "-");
 }
 
-static void print_points(const struct measured_curve *measured, FILE *page)
+static void print_points(const struct measured_curve *measured)
 {
-	double most = measured->curve.points[0].job_ns;
+	const struct curve *curve = &measured->curve, *beside = &measured->beside;
 
-	fprintf(page, "\n%5s %9s %9s %9s %9s%s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s", measured->beside.count > 0 ? "    BESIDE" : "");
-	for (unsigned int i = measured->curve.count; i-- > 0;) {
-		const struct curve_point *point = &measured->curve.points[i], *beside = find(&measured->beside, point->tpcs);
-		int length = (int)(point->job_ns / most * BAR + 0.5);
+	printf("\n%5s %9s %9s %9s %9s%s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s", beside->count > 0 ? "    BESIDE" : "");
+	/* From the largest size on, both have the same ones. */
+	for (unsigned int i = 1; i <= curve->count; i++) {
+		const struct curve_point *point = &curve->points[curve->count - i];
+		int length = (int)(point->job_ns / curve->points[0].job_ns * BAR + 0.5);
 
-		fprintf(page, "%5u", point->tpcs);
-		print_number(page, ms(point->job_ns));
-		print_number(page, ms(point->worst_ns));
-		print_number(page, ms(point->kernels_ns));
-		print_number(page, point->jobs_per_s);
-		if (measured->beside.count > 0)
-			print_number(page, beside ? ms(beside->job_ns) : 0);
-		fprintf(page, "  %.*s\n", length < 1 ? 1 : length > BAR ? BAR : length, "########################");
+		printf("%5u", point->tpcs);
+		print_number(ms(point->job_ns));
+		print_number(ms(point->worst_ns));
+		print_number(ms(point->kernels_ns));
+		print_number(point->jobs_per_s);
+		if (beside->count > 0)
+			print_number(i <= beside->count ? ms(beside->points[beside->count - i].job_ns) : 0);
+		printf("  %.*s\n", length < 1 ? 1 : length, "########################");
 	}
 }
 
-static void print_rule(const struct measured_curve *measured, FILE *page)
+static void print_rule(const struct measured_curve *measured)
 {
 	const struct jobs_rule *rule = &measured->rule;
 
 	if (measured->is_given)
-		fprintf(page, "A job: %llu kernels, as --kernels says.\n", (unsigned long long)rule->kernels);
+		printf("A job: %llu kernels, as --kernels says.\n", (unsigned long long)rule->kernels);
 	else if (rule->same >= JOBS_SAME)
-		fprintf(page, "A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
+		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
 		              "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, ms((double)rule->idle_ns), ms((double)rule->within_ns));
 	else
-		fprintf(page, "A job: what is between two idle times, however short; they have different numbers of kernels.\n");
+		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
 }
 
-void curve_print(const struct measured_curve *measured, FILE *page)
+void curve_print(const struct measured_curve *measured)
 {
 	struct curve_fit fit = curve_fit(&measured->curve);
 
-	fprintf(page, "pid %d on GPU %s, measured for %.1f s\n", (int)measured->pid, measured->gpu, measured->seconds);
-	print_rule(measured, page);
-	print_points(measured, page);
-	fputs("\n", page);
+	printf("pid %d on GPU %s, measured for %.1f s\n", (int)measured->pid, measured->gpu, measured->seconds);
+	print_rule(measured);
+	print_points(measured);
+	putchar('\n');
 	if (measured->why_ended)
-		fprintf(page, "Not all sizes: %s.\n", measured->why_ended);
-	if (measured->why_no_kernels)
-		fprintf(page, "KERNELS: %s.\n", measured->why_no_kernels);
+		printf("Not all sizes: %s.\n", measured->why_ended);
+	if (!(measured->curve.points[0].kernels_ns > 0))
+		printf("KERNELS: the times of its kernels are not known.\n");
 	if (measured->beside.count > 0)
-		fprintf(page, "BESIDE: a neighbour on %u TPCs that %s.\n", measured->neighbour_tpcs,
+		printf("BESIDE: a neighbour on %u TPCs that %s.\n", measured->neighbour_tpcs,
 		        measured->neighbour == BESIDE_MEMORY ? "copies" : "computes");
 	if (fit.is_known)
-		fprintf(page, "Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
+		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
 		        fit.mean_error * 100, fit.worst_error * 100, fit.worst_tpcs);
-	fprintf(page, "Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&measured->curve), CURVE_NOTHING * 100);
-	fprintf(page, "Bound by: %s.\n", curve_bound_text(curve_bound(&measured->curve, slowdown(measured))));
+	printf("Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&measured->curve), CURVE_NOTHING * 100);
+	printf("Bound by: %s.\n", bound_of(measured).text);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------- */
-
-static json_t *number_or_null(double number)
-{
-	return number > 0 ? json_real(number) : json_null();
-}
 
 static json_t *points_of(const struct curve *curve)
 {
@@ -115,8 +101,9 @@ static json_t *points_of(const struct curve *curve)
 
 		array = json_with(array, json_pack("{s:i, s:i, s:f, s:f, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs,
 		                                   "job_ms", ms(point->job_ns), "longest_ms", ms(point->worst_ns),
-		                                   "kernels_ms", number_or_null(ms(point->kernels_ns)), "launch_ms",
-		                                   number_or_null(ms(point->launch_ns)), "jobs_per_second", point->jobs_per_s));
+		                                   "kernels_ms", json_reading(reading_if(point->kernels_ns > 0, ms(point->kernels_ns)), false), "launch_ms",
+		                                   json_reading(reading_if(point->launch_ns > 0, ms(point->launch_ns)), false), "jobs_per_second",
+		                                   point->jobs_per_s));
 	}
 	return array;
 }
@@ -124,22 +111,17 @@ static json_t *points_of(const struct curve *curve)
 json_t *curve_json(const struct measured_curve *measured)
 {
 	static const char *const neighbours[] = {[BESIDE_NOTHING] = NULL, [BESIDE_MEMORY] = "memory", [BESIDE_COMPUTE] = "compute"};
-	struct curve_fit fit = curve_fit(&measured->curve);
-	enum curve_bound bound = curve_bound(&measured->curve, slowdown(measured));
 	const struct jobs_rule *rule = &measured->rule;
-	json_t *object = json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?}", "schema", "nvtaskset-curve/1", "pid", (int)measured->pid, "gpu",
-	                           measured->gpu, "seconds", measured->seconds, "why_ended", measured->why_ended, "beside",
-	                           neighbours[measured->neighbour]);
+	struct curve_fit fit = curve_fit(&measured->curve);
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", ms(fit.a_ns), "b_ms", ms(fit.b_ns), "mean_error", fit.mean_error,
+	                                          "worst_error", fit.worst_error) : json_null();
 
-	object = json_joined(object, json_pack("{s:{s:s, s:I, s:f, s:f, s:f}}", "jobs", "apart", measured->is_given ? "kernels" : "idle",
-	                                       "kernels", (json_int_t)rule->kernels, "same", rule->same, "idle_ms", ms((double)rule->idle_ns),
-	                                       "within_ms", ms((double)rule->within_ns)));
-	object = json_joined(object, json_pack("{s:o, s:o, s:i, s:s}", "points", points_of(&measured->curve), "points_beside",
-	                                       points_of(&measured->beside), "enough_tpcs", (int)curve_enough(&measured->curve), "bound",
-	                                       curve_bound_word(bound)));
-	return json_joined(object, json_pack("{s:o}", "fit", !fit.is_known ? json_null() :
-	                                     json_pack("{s:f, s:f, s:f, s:f}", "a_ms", ms(fit.a_ns), "b_ms", ms(fit.b_ns), "mean_error",
-	                                               fit.mean_error, "worst_error", fit.worst_error)));
+	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}", "schema", "nvtaskset-curve/1",
+	                 "pid", (int)measured->pid, "gpu", measured->gpu, "seconds", measured->seconds, "why_ended", measured->why_ended, "beside",
+	                 neighbours[measured->neighbour], "jobs", "apart", measured->is_given ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
+	                 "same", rule->same, "idle_ms", ms((double)rule->idle_ns), "within_ms", ms((double)rule->within_ns), "points",
+	                 points_of(&measured->curve), "points_beside", points_of(&measured->beside), "enough_tpcs", (int)curve_enough(&measured->curve),
+	                 "bound", bound_of(measured).word, "fit", fitted);
 }
 
 static double number(const json_t *object, const char *name)
@@ -185,9 +167,9 @@ int curve_read(struct curve *curve, struct curve *beside, json_t *document, stru
 #define HEIGHT 400
 #define EDGE 60
 
-static double across(const struct curve *curve, double tpcs)
+static double across(const struct curve *curve, unsigned int tpcs)
 {
-	return EDGE + (WIDTH - 2 * EDGE) * tpcs / last_of(curve)->tpcs;
+	return EDGE + (WIDTH - 2.0 * EDGE) * tpcs / last_of(curve)->tpcs;
 }
 
 static double down(double part)
@@ -195,40 +177,31 @@ static double down(double part)
 	return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * part;
 }
 
-static void draw_points(const struct measured_curve *measured, const struct curve *curve, const char *colour, double most, FILE *file)
+void curve_draw(const struct measured_curve *measured, FILE *file)
 {
-	for (unsigned int i = 0; i < curve->count; i++)
-		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n", across(&measured->curve, curve->points[i].tpcs),
-		        down(curve->points[i].job_ns / most), colour);
-}
-
-int curve_draw(const struct measured_curve *measured, const char *path, struct error *error)
-{
-	FILE *file = fopen(path, "w");
-	const struct curve *curve = &measured->curve;
+	const struct curve *curve = &measured->curve, *beside = &measured->beside;
 	struct curve_fit fit = curve_fit(curve);
 	double most = curve->points[0].job_ns;
 
-	if (!file)
-		return error_set_errno(error, "%.200s", path);
-	for (unsigned int i = 0; i < measured->beside.count; i++)
-		most = measured->beside.points[i].job_ns > most ? measured->beside.points[i].job_ns : most;
+	for (unsigned int i = 0; i < beside->count; i++)
+		most = beside->points[i].job_ns > most ? beside->points[i].job_ns : most;
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n"
 	              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"black\"/>\n",
 	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE);
-	for (unsigned int i = 0; i < curve->count; i++)
-		fprintf(file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%u</text>\n", across(curve, curve->points[i].tpcs), HEIGHT - EDGE + 18,
-		        curve->points[i].tpcs);
 	fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job</text>\n", WIDTH / 2, HEIGHT - 15,
 	        EDGE - 20, EDGE - 15, ms(most));
 	fputs("<polyline fill=\"none\" stroke=\"gray\" points=\"", file);
 	for (unsigned int tpcs = curve->points[0].tpcs; fit.is_known && tpcs <= last_of(curve)->tpcs; tpcs++)
 		fprintf(file, "%.1f,%.1f ", across(curve, tpcs), down((fit.a_ns / tpcs + fit.b_ns) / most));
 	fputs("\"/>\n", file);
-	draw_points(measured, curve, "black", most, file);
-	draw_points(measured, &measured->beside, "firebrick", most, file);
-	fputs("</svg>\n", file);
-	bool is_written = !ferror(file);
+	for (unsigned int i = 0; i < curve->count + beside->count; i++) {
+		bool is_alone = i < curve->count;
+		const struct curve_point *point = is_alone ? &curve->points[i] : &beside->points[i - curve->count];
+		double x = across(curve, point->tpcs);
 
-	return fclose(file) == 0 && is_written ? 0 : error_set_errno(error, "%.200s", path);
+		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n", x, down(point->job_ns / most), is_alone ? "black" : "firebrick");
+		if (is_alone)
+			fprintf(file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%u</text>\n", x, HEIGHT - EDGE + 18, point->tpcs);
+	}
+	fputs("</svg>\n", file);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,16 +11,14 @@
 #include <unistd.h>
 
 struct keeper_memory {
-	size_t count;
+	_Atomic size_t count;
 	struct kept {
 		pid_t pid;
-		bool has_changed;
+		bool is_new; /* it is ended. Otherwise: */
 		struct segment_revision before; /* all that is to be given back */
 		struct segment_revision now;    /* as we have changed it last, */
 		struct segment_revision next;   /* or are about to */
 	} list[KEEPER_PROGRAMS];
-	size_t started_count;
-	pid_t started[KEEPER_PROGRAMS];
 };
 
 /* Whether what is in force is ours: of the GPUs and of the time that we changed. */
@@ -53,18 +52,26 @@ static void take_time_back(struct segment_revision *wanted, const struct segment
 /* --- the child ---------------------------------------------------------------------------------------------------------------- */
 
 /* What we have not changed may be another's by now. */
-static bool give_back(const struct kept *kept, struct editor *editor)
+static bool give_back(const struct kept *kept)
 {
 	struct segment_revision in_force, wanted = {.count = 0};
-	bool is_there = kept->has_changed && !editor_has_ended(editor) && editor_read(editor, &in_force, NULL) == 0;
+	struct editor editor;
 
+	if (editor_open(&editor, kept->pid, NULL) != SEGMENT_FOUND || editor_read(&editor, &in_force, NULL) < 0 ||
+	    !(is_as(&in_force, &kept->next) || is_as(&in_force, &kept->now)))
+		return true;
 	for (uint32_t i = 0; i < kept->next.count; i++)
 		segment_put(&wanted, segment_find(&kept->before, kept->next.partitions[i].pci), NULL);
 	take_time_back(&wanted, &kept->before, &kept->next);
-	return !is_there || !(is_as(&in_force, &kept->next) || is_as(&in_force, &kept->now)) || editor_change(editor, 1, &wanted, NULL) == 0;
+	return editor_change(&editor, 1, &wanted, NULL) == 0 || editor_has_ended(&editor);
 }
 
-static _Noreturn void watch(const struct keeper_memory *memory, struct editor *editors, int pipe)
+static bool end_program(pid_t pid)
+{
+	return kill(pid, SIGTERM) == 0 || errno == ESRCH;
+}
+
+static _Noreturn void watch(const struct keeper_memory *memory, int pipe)
 {
 	char byte;
 	ssize_t got;
@@ -74,9 +81,7 @@ static _Noreturn void watch(const struct keeper_memory *memory, struct editor *e
 		got = read(pipe, &byte, 1);
 	while (got < 0 && errno == EINTR);
 	for (size_t i = 0; i < memory->count && got <= 0; i++)
-		all = give_back(&memory->list[i], &editors[i]) && all;
-	for (size_t i = 0; i < memory->started_count && got <= 0; i++)
-		kill(memory->started[i], SIGTERM);
+		all = (memory->list[i].is_new ? end_program(memory->list[i].pid) : give_back(&memory->list[i])) && all;
 	_exit(all ? 0 : 1);
 }
 
@@ -97,68 +102,54 @@ static void leave(int pipe)
 
 /* --- the parent --------------------------------------------------------------------------------------------------------------- */
 
-static int fill(struct keeper_memory *memory, const struct editor *editors, size_t count, const struct segment_revision *whole,
-                struct error *error)
-{
-	int result = count <= KEEPER_PROGRAMS ? 0 : error_set(error, "more than %d programs", KEEPER_PROGRAMS);
-
-	memory->count = count;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		struct editor editor = editors[i];
-
-		memory->list[i].pid = editor.pid;
-		result = editor_read(&editor, &memory->list[i].before, error);
-		segment_put_missing(&memory->list[i].before, whole);
-	}
-	return result;
-}
-
-int keeper_start(struct keeper *keeper, const struct editor *editors, size_t count, const struct segment_revision *whole, struct error *error)
+int keeper_start(struct keeper *keeper, struct error *error)
 {
 	struct keeper_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	static struct editor own[KEEPER_PROGRAMS]; /* a fork shares the lock of its parent's */
 	int ends[2];
 
 	*keeper = (struct keeper){.child = -1, .memory = memory};
 	if (memory == MAP_FAILED || pipe2(ends, O_CLOEXEC) < 0)
 		return error_set_errno(error, "a child that gives partitions back");
-	if (fill(memory, editors, count, whole, error) < 0)
-		return -1;
 	keeper->child = fork();
 	if (keeper->child == 0) {
 		leave(ends[1]);
-		for (size_t i = 0; i < count; i++)
-			editor_open(&own[i], editors[i].pid, NULL);
-		watch(memory, own, ends[0]);
+		watch(memory, ends[0]);
 	}
 	close(ends[0]);
 	keeper->pipe = ends[1];
 	return keeper->child > 0 ? 0 : error_set_errno(error, "a child that gives partitions back");
 }
 
-int keeper_change(struct keeper *keeper, struct editor *editor, size_t number, const struct segment_revision *wanted, struct error *error)
+int keeper_change(struct keeper *keeper, struct editor *editor, const struct segment_revision *whole, const struct segment_revision *wanted,
+                  struct error *error)
 {
-	struct kept *kept = &keeper->memory->list[number];
+	struct keeper_memory *memory = keeper->memory;
+	struct kept *kept = memory->list, *end = memory->list + memory->count;
 	struct segment_revision in_force;
-	int result = editor_read(editor, &in_force, error);
 
-	if (result == 0 && kept->has_changed && !is_as(&in_force, &kept->now))
-		result = error_set(error, "pid %d: somebody else has changed its partition meanwhile", (int)editor->pid);
-	if (result == 0) {
-		kept->next = *wanted;
-		kept->now = kept->has_changed ? kept->now : in_force;
-		kept->has_changed = true;
-		result = editor_change(editor, 1, wanted, error);
+	while (kept < end && kept->pid != editor->pid)
+		kept++;
+	if (editor_read(editor, &in_force, error) < 0)
+		return -1;
+	if (kept < end && !is_as(&in_force, &kept->now))
+		return error_set(error, "pid %d: somebody else has changed its partition meanwhile", (int)editor->pid);
+	if (kept == end) {
+		*kept = (struct kept){.pid = editor->pid, .before = in_force, .now = in_force};
+		segment_put_missing(&kept->before, whole);
 	}
-	if (result == 0)
-		kept->now = *wanted;
-	return result;
+	kept->next = *wanted;
+	if (kept == end)
+		memory->count++;
+	if (editor_change(editor, 1, wanted, error) < 0)
+		return -1;
+	kept->now = *wanted;
+	return 0;
 }
 
 void keeper_add(struct keeper *keeper, pid_t pid)
 {
-	if (keeper->memory->started_count < KEEPER_PROGRAMS)
-		keeper->memory->started[keeper->memory->started_count++] = pid;
+	keeper->memory->list[keeper->memory->count] = (struct kept){.pid = pid, .is_new = true};
+	keeper->memory->count++;
 }
 
 int keeper_end(struct keeper *keeper, bool gives_back)

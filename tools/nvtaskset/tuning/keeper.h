@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#define KEEPER_PROGRAMS 64
+#define KEEPER_PROGRAMS 64 /* no more than these are changed and started */
 
 struct keeper {
 	pid_t child;
@@ -19,15 +19,15 @@ struct keeper {
 	struct keeper_memory *memory; /* shared with the child */
 };
 
-/* All editors that will be changed. `whole` has all TPCs of each GPU: a program without a partition gets these back. -1 with the reason. */
-int keeper_start(struct keeper *keeper, const struct editor *editors, size_t count, const struct segment_revision *whole,
-                 struct error *error);
+/* -1 with the reason. */
+int keeper_start(struct keeper *keeper, struct error *error);
 
-/* Changes one of them, by its number. -1 with the reason; also if somebody else has changed it since. */
-int keeper_change(struct keeper *keeper, struct editor *editor, size_t number, const struct segment_revision *wanted,
+/* Changes a program, as often as wanted. `whole` has all TPCs of the GPU: a program without a partition gets these back. -1 with the
+ * reason; also if somebody else has changed it since. */
+int keeper_change(struct keeper *keeper, struct editor *editor, const struct segment_revision *whole, const struct segment_revision *wanted,
                   struct error *error);
 
-/* A program that was started meanwhile: it is ended with SIGTERM where partitions are given back. */
+/* A program that is started meanwhile, by itself: it is ended with SIGTERM where partitions are given back. */
 void keeper_add(struct keeper *keeper, pid_t pid);
 
 /* Gives all back, or leaves them as they are; and waits for that. Does nothing if it was not started, or has ended. -1: some could

@@ -84,18 +84,18 @@ int neighbour_main(const char *kind, const char *gpu)
 
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error)
 {
-	char *arguments[] = {"nvtaskset", "--mps", (char *)start_mps(options), "-G", (char *)gpu, "-t", (char *)tpcs, "/proc/self/exe", NEIGHBOUR_ARGUMENT,
-	                     options->beside == BESIDE_MEMORY ? "memory" : "compute", (char *)gpu, NULL};
+	char *words[] = {"nvtaskset", "--mps", start_mps(options), "-G", (char *)gpu, "-t", (char *)tpcs, NULL};
+	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, options->beside == BESIDE_MEMORY ? "memory" : "compute", (char *)gpu, NULL};
 	char byte;
-	int ends[2], result = pipe2(ends, O_CLOEXEC) == 0 ? start_program(pid, arguments, ends[1], error) : error_set_errno(error, "pipe");
+	int ends[2];
 
-	if (result == 0) {
-		close(ends[1]);
-		if (read(ends[0], &byte, 1) != 1) {
-			result = error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", tpcs);
-			start_kill(*pid, SIGKILL);
-		}
-		close(ends[0]);
-	}
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_set_errno(error, "pipe");
+	int result = start_program(pid, words, command, ends[1], NULL, error);
+
+	close(ends[1]);
+	if (result == 0 && read(ends[0], &byte, 1) != 1)
+		result = error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", tpcs);
+	close(ends[0]);
 	return result;
 }

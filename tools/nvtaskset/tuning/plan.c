@@ -10,34 +10,34 @@
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
-#define LEND_LEAST_NS (2.0 * SEGMENT_LEND_MIN_US * 1000) /* of a deadline's slack */
 
 #define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
 
 struct planning {
 	const struct options *options;
-	struct topology_list list;
 	struct room room;
 	struct tasks tasks;
 	unsigned int tpcs, free;     /* that nobody else has; and that the deadlines leave */
 	struct plan_task problem_tasks[TASKS_MAX];
-	uint32_t places[TASKS_MAX];  /* of the problem's tasks in the file */
+	struct task *of[TASKS_MAX];  /* the problem's tasks in the file */
 	struct plan_problem problem;
 	struct plan plan, best;      /* `best`: of the search */
-	const struct plan_rules *rules;
 	bool was_searched;
 	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
-	char label[PCI_ADDRESS_TEXT];
-	const char *gpu;
-	struct task_check checks[TASKS_MAX];
 };
 
-static struct task *task_of(struct planning *planning, uint32_t number)
+/* --- the problem --------------------------------------------------------------------------------------------------------------- */
+
+static double ms(uint64_t ns)
 {
-	return &planning->tasks.list[planning->places[number]];
+	return (double)ns / 1e6;
 }
 
-/* --- the problem --------------------------------------------------------------------------------------------------------------- */
+/* A job of the task where it is. */
+static double predicted_ms(const struct task *task)
+{
+	return curve_ns(&task->curve, task->tpcs, CURVE_JOB) / 1e6;
+}
 
 /* In one partition, jobs run one after the other, so those of a kind do not disturb each other there. The memory is one for the whole
  * GPU: a task that was also measured beside a neighbour takes as long as that where it is not the only one. */
@@ -46,13 +46,13 @@ static void pose(struct planning *planning)
 	struct plan_problem *problem = &planning->problem;
 
 	*problem = (struct plan_problem){.tpcs = planning->tpcs, .tasks = planning->problem_tasks};
-	for (uint32_t i = 0; i < planning->tasks.count; i++) {
+	for (size_t i = 0; i < planning->tasks.count; i++) {
 		struct task *task = &planning->tasks.list[i];
 		const uint64_t *times = planning->tasks.count > 1 ? task->beside_ns : task->longest_ns;
 
 		if (task->is_best_effort)
 			continue;
-		planning->places[problem->count] = i;
+		planning->of[problem->count] = task;
 		planning->problem_tasks[problem->count++] = (struct plan_task){
 			.period_ns = task->period_ns,
 			.deadline_ns = task->deadline_ns,
@@ -64,47 +64,46 @@ static void pose(struct planning *planning)
 	}
 }
 
-static int explain_failure(struct planning *planning, struct error *error)
+/* Which task, by how much, and what would have to give. */
+static int explain_failure(const struct planning *planning, struct error *error)
 {
 	const struct plan *plan = &planning->plan;
 	unsigned int tpcs = planning->tpcs;
+	char change[160] = "no change of one task alone would do";
 
 	if (plan->impossible != PLAN_NONE) {
-		const struct task *task = task_of(planning, plan->impossible);
+		const struct task *task = planning->of[plan->impossible];
 		uint64_t ns = planning->problem_tasks[plan->impossible].alone_ns[tpcs];
 
 		return ns >= SCHEDULE_NEVER ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are free", task->name, tpcs)
 		                            : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms more than its deadline",
-		                                        task->name, (double)ns / 1e6, tpcs, (double)(ns - task->deadline_ns) / 1e6);
+		                                        task->name, ms(ns), tpcs, ms(ns - task->deadline_ns));
 	}
 	struct plan_relief relief = plan_relieve(&planning->problem);
-	const struct task *task = relief.task != PLAN_NONE ? task_of(planning, relief.task) : NULL;
+	const struct task *task = relief.task != PLAN_NONE ? planning->of[relief.task] : NULL;
 
-	if (!task)
-		return error_set(error, "the deadlines need %u TPCs, %u more than are free; no change of one task alone would do", plan->tpcs, plan->tpcs - tpcs);
-	return relief.is_without
-	               ? error_set(error, "the deadlines need %u TPCs, %u more than are free; without task %.60s they would fit", plan->tpcs, plan->tpcs - tpcs,
-	                           task->name)
-	               : error_set(error, "the deadlines need %u TPCs, %u more than are free; they would fit if task %.60s had %.3f ms instead of %.3f ms",
-	                           plan->tpcs, plan->tpcs - tpcs, task->name, (double)relief.deadline_ns / 1e6, (double)task->deadline_ns / 1e6);
+	if (task && relief.is_without)
+		snprintf(change, sizeof change, "without task %.60s they would fit", task->name);
+	else if (task)
+		snprintf(change, sizeof change, "they would fit if task %.60s had %.3f ms instead of %.3f ms", task->name, ms(relief.deadline_ns),
+		         ms(task->deadline_ns));
+	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, change);
 }
 
 /* --- places and times ---------------------------------------------------------------------------------------------------------- */
 
-static int place(struct planning *planning, unsigned int tpcs, struct segment_partition *found, struct error *error)
+/* Takes so many TPCs that nobody has, and no other task. */
+static int take_place(struct planning *planning, unsigned int tpcs, struct segment_partition *place, struct error *error)
 {
-	struct segment_revision wanted;
-	int result = room_choose(&planning->room, tpcs, &wanted, error);
+	struct segment_revision wanted, *taken = &planning->room.taken;
 
-	if (result == 0) {
-		struct segment_partition *taken = &planning->room.taken.partitions[0];
-
-		*found = wanted.partitions[0];
-		planning->room.taken.count = 1;
-		taken->pci = found->pci;
-		taken->set = tpcset_or(&taken->set, &found->set);
-	}
-	return result;
+	if (room_choose(&planning->room, tpcs, &wanted, error) < 0)
+		return -1;
+	*place = wanted.partitions[0];
+	taken->count = 1;
+	taken->partitions[0].pci = place->pci;
+	taken->partitions[0].set = tpcset_or(&taken->partitions[0].set, &place->set);
+	return 0;
 }
 
 static bool has_best_effort(const struct planning *planning)
@@ -115,9 +114,8 @@ static bool has_best_effort(const struct planning *planning)
 /* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
 static uint64_t lend_us(const struct planning *planning, const struct task *task)
 {
-	uint64_t slack = task->deadline_ns - task->response_ns;
-	bool lends = has_best_effort(planning) && !task->is_critical && planning->options->mps.mode != MPS_OFF && (double)slack >= LEND_LEAST_NS;
-	uint64_t us = slack / 2000;
+	uint64_t us = (task->deadline_ns - task->response_ns) / 2000;
+	bool lends = has_best_effort(planning) && !task->is_critical && planning->options->mps.mode != MPS_OFF && us >= SEGMENT_LEND_MIN_US;
 
 	return !lends ? 0 : us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
 }
@@ -127,16 +125,16 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	struct schedule_task tasks[PLAN_TASKS];
 	uint32_t order[PLAN_TASKS];
 	uint64_t responses[PLAN_TASKS];
-	struct segment_partition found;
+	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks, order);
 
 	schedule_fixed(tasks, count, NULL, responses);
-	if (place(planning, partition->tpcs, &found, error) < 0)
+	if (take_place(planning, partition->tpcs, &place, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < count; i++) {
-		struct task *task = task_of(planning, order[i]);
+		struct task *task = planning->of[order[i]];
 
-		task->place = found;
+		task->place = place;
 		task->tpcs = partition->tpcs;
 		task->others = count - 1;
 		task->response_ns = responses[i];
@@ -153,7 +151,7 @@ static void place_by_quota(struct planning *planning, struct task *task)
 
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
 		const struct plan_partition *partition = &planning->plan.partitions[i];
-		struct task *other = task_of(planning, plan_set_next(&partition->tasks, 0));
+		const struct task *other = planning->of[plan_set_next(&partition->tasks, 0)];
 		uint64_t quota = other->is_critical ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
 
 		if (quota > task->quota_us) {
@@ -161,7 +159,6 @@ static void place_by_quota(struct planning *planning, struct task *task)
 			task->place = other->place;
 			task->tpcs = partition->tpcs;
 			task->others = other->others + 1;
-			task->lend_us = 0;
 		}
 	}
 }
@@ -169,22 +166,20 @@ static void place_by_quota(struct planning *planning, struct task *task)
 static int place_best_effort(struct planning *planning, struct error *error)
 {
 	struct segment_partition rest;
-	bool is_full = planning->free == 0, shares = planning->options->mps.mode != MPS_OFF;
-	int result = is_full || !has_best_effort(planning) ? 0 : place(planning, planning->free, &rest, error);
+	int result = planning->free > 0 && has_best_effort(planning) ? take_place(planning, planning->free, &rest, error) : 0;
 
 	for (size_t i = 0; i < planning->tasks.count && result == 0; i++) {
 		struct task *task = &planning->tasks.list[i];
 
 		if (!task->is_best_effort)
 			continue;
-		if (is_full) {
+		if (planning->free == 0) {
 			place_by_quota(planning, task);
-			is_full = true;
 		} else {
 			task->place = rest;
 			task->tpcs = planning->free;
 			task->others = (unsigned int)planning->tasks.count - planning->problem.count - 1;
-			task->borrows = shares;
+			task->borrows = planning->options->mps.mode != MPS_OFF;
 		}
 		if (task->tpcs == 0)
 			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
@@ -202,11 +197,11 @@ static int make(struct planning *planning, struct error *error)
 	if (planning->tpcs == 0)
 		return -1;
 	pose(planning);
-	if (!plan_make(&planning->plan, &planning->problem, &planning->rules))
+	if (!plan_make(&planning->plan, &planning->problem))
 		return explain_failure(planning, error);
 	planning->fewest = UINT32_MAX;
-	for (int way = 0; way < 4; way++) {
-		plan_allocate(&goes_on, &planning->problem, (struct plan_rules){way < 2 ? PLAN_SIZE : PLAN_WORK, way % 2, true});
+	for (unsigned int way = 0; way < PLAN_WAYS; way++) {
+		plan_allocate(&goes_on, &planning->problem, plan_way(way, true));
 		planning->fewest = goes_on.tpcs < planning->fewest ? goes_on.tpcs : planning->fewest;
 	}
 	planning->was_searched = plan_search(&planning->best, &planning->problem);
@@ -218,20 +213,28 @@ static int make(struct planning *planning, struct error *error)
 
 /* --- text ------------------------------------------------------------------------------------------------------------------------ */
 
+/* As a shell reads it. */
+static void print_word(const char *word)
+{
+	bool is_plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%@")] == '\0';
+
+	fputs(is_plain ? " " : " '", stdout);
+	for (; *word; word++)
+		printf(*word == '\'' ? "'\\''" : "%c", *word);
+	if (!is_plain)
+		putchar('\'');
+}
+
 static void print_command(const struct planning *planning, const struct task *task)
 {
-	char text[TPCSET_TEXT + 256], *arguments[TASK_ARGUMENTS];
+	char text[TASK_TEXT], *words[TASK_OWN_WORDS];
 
-	task_arguments(task, start_mps(planning->options), planning->gpu, text, arguments);
-	for (int i = 0; arguments[i]; i++) {
-		bool is_plain = arguments[i][0] != '\0' && strspn(arguments[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%@") ==
-		                                               strlen(arguments[i]);
-
-		fputs(i > 0 ? " " : "  ", stdout);
-		for (const char *at = arguments[i]; !is_plain && (at == arguments[i] || *at); at++)
-			printf(at == arguments[i] ? *at == '\'' ? "''\\''" : "'%c" : *at == '\'' ? "'\\''" : "%c", *at);
-		fputs(is_plain ? arguments[i] : "'", stdout);
-	}
+	task_words(task, &planning->room, text, words);
+	putchar(' ');
+	for (int i = 0; words[i]; i++)
+		print_word(words[i]);
+	for (int i = 0; task->command[i]; i++)
+		print_word(task->command[i]);
 	putchar('\n');
 }
 
@@ -247,8 +250,8 @@ static void print_tasks(const struct planning *planning)
 		if (task->is_best_effort)
 			printf(" %9s %9s %9s %9s", "-", "-", "-", "-");
 		else
-			printf(" %9.3f %9.3f %9.3f %9.3f", (double)task->typical_ns[task->tpcs] / 1e6, (double)task->longest_ns[task->tpcs] / 1e6,
-			       (double)task->response_ns / 1e6, (double)task->deadline_ns / 1e6);
+			printf(" %9.3f %9.3f %9.3f %9.3f", predicted_ms(task), ms(task->longest_ns[task->tpcs]), ms(task->response_ns),
+			       ms(task->deadline_ns));
 		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->is_critical ? ", critical" : "");
 		if (task->others > 0)
 			printf(", shared with %u", task->others);
@@ -256,19 +259,15 @@ static void print_tasks(const struct planning *planning)
 	}
 }
 
-static const char *way_of(const struct planning *planning)
-{
-	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
-
-	return planning->rules ? ways[planning->rules->order][planning->rules->tests_pairs] : "all ways searched";
-}
-
 static void print(const struct planning *planning)
 {
-	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n", planning->gpu, planning->plan.tpcs, planning->tpcs, planning->problem.count, planning->free);
+	const struct plan *plan = &planning->plan;
+
+	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n", planning->room.gpu, plan->tpcs, planning->tpcs, planning->problem.count,
+	       planning->free);
 	print_tasks(planning);
-	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", way_of(planning), planning->plan.merges,
-	       planning->plan.forbidden, planning->fewest);
+	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
+	       planning->fewest);
 	if (planning->was_searched)
 		printf(", %u by a search of all ways.\n", planning->best.tpcs);
 	else
@@ -285,79 +284,91 @@ static void print_checks(const struct planning *planning)
 {
 	printf("\nChecked for %g s:\n%-16s %7s %7s %9s %9s %9s %9s\n", planning->options->check_seconds, "TASK", "JOBS", "MISSED", "JOB ms", "PREDICTED", "OFF",
 	       "LONGEST");
-	for (uint32_t i = 0; i < planning->problem.count; i++) {
-		const struct task *task = &planning->tasks.list[planning->places[i]];
-		const struct task_check *check = &planning->checks[planning->places[i]];
-		double predicted = (double)task->typical_ns[task->tpcs];
+	for (unsigned int i = 0; i < planning->problem.count; i++) {
+		const struct task *task = planning->of[i];
+		const struct jobs_times *seen = &task->seen;
 
-		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, check->jobs, check->missed, check->median_ns / 1e6, predicted / 1e6,
-		       check->jobs > 0 ? (check->median_ns / predicted - 1) * 100 : 0, check->longest_ns / 1e6);
+		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, seen->count, seen->late, seen->median_ns / 1e6, predicted_ms(task),
+		       seen->count > 0 ? (seen->median_ns / 1e6 / predicted_ms(task) - 1) * 100 : 0, seen->longest_ns / 1e6);
 	}
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------------ */
 
-static json_t *ms_or_null(bool is_known, double ns)
+static json_t *real_if(bool is_known, double number)
 {
-	return is_known ? json_real(ns / 1e6) : json_null();
+	return json_reading(reading_if(is_known, number), false);
 }
 
-static json_t *json_task(const struct planning *planning, size_t place)
+static json_t *json_task(const struct planning *planning, const struct task *task)
 {
-	const struct task *task = &planning->tasks.list[place];
-	const struct task_check *check = &planning->checks[place];
-	bool has_deadline = !task->is_best_effort, was_checked = planning->options->check_seconds > 0 && has_deadline;
+	const struct jobs_times *seen = &task->seen;
+	bool has_deadline = !task->is_best_effort, was_seen = seen->count > 0;
 	char list[TPCSET_TEXT];
-	json_t *object = json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I}", "name", task->name, "pid",
-	                           task->pid > 0 ? json_integer(task->pid) : json_null(), "tpcs", (int)task->tpcs, "tpc_list",
-	                           tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->is_critical, "others",
-	                           (int)task->others, "priority", task->priority > 0 ? json_integer(task->priority) : json_null(), "lend_us",
-	                           (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us);
+	json_t *check = !has_deadline || planning->options->check_seconds <= 0 ? json_null() :
+	                json_pack("{s:I, s:I, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
+	                          real_if(was_seen, seen->median_ns / 1e6), "longest_ms", real_if(was_seen, seen->longest_ns / 1e6));
 
-	object = json_joined(object, json_pack("{s:o, s:o, s:o, s:o}", "job_ms", ms_or_null(has_deadline, (double)task->typical_ns[task->tpcs]),
-	                                       "longest_ms", ms_or_null(has_deadline, (double)task->longest_ns[task->tpcs]), "response_ms",
-	                                       ms_or_null(has_deadline, (double)task->response_ns), "deadline_ms",
-	                                       ms_or_null(has_deadline, (double)task->deadline_ns)));
-	return json_joined(object, json_pack("{s:o}", "check", !was_checked ? json_null() :
-	                                     json_pack("{s:I, s:I, s:o, s:o}", "jobs", (json_int_t)check->jobs, "missed", (json_int_t)check->missed, "job_ms",
-	                                               ms_or_null(check->jobs > 0, check->median_ns), "longest_ms",
-	                                               ms_or_null(check->jobs > 0, check->longest_ns))));
+	return json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
+	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
+	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->is_critical, "others",
+	                 (int)task->others, "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
+	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", real_if(has_deadline, predicted_ms(task)),
+	                 "longest_ms", real_if(has_deadline, ms(task->longest_ns[task->tpcs])), "response_ms",
+	                 real_if(has_deadline, ms(task->response_ns)), "deadline_ms", real_if(has_deadline, ms(task->deadline_ns)), "check", check);
 }
 
 static json_t *document_of(const struct planning *planning)
 {
+	const struct plan *plan = &planning->plan;
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
-		array = json_with(array, json_task(planning, i));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->gpu, "free_tpcs",
-	                 (int)planning->tpcs, "used_tpcs", (int)planning->plan.tpcs, "left_tpcs", (int)planning->free, "found", way_of(planning), "merges",
-	                 (int)planning->plan.merges, "forbidden_pairs", (int)planning->plan.forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
-	                 planning->was_searched ? json_integer(planning->best.tpcs) : json_null(), "test", TEST, "applied", planning->options->apply, "tasks",
-	                 array);
+		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.gpu,
+	                 "free_tpcs", (int)planning->tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)planning->free, "found", plan->way, "merges",
+	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
+	                 json_reading(reading_if(planning->was_searched, planning->best.tpcs), true), "test", TEST, "applied", planning->options->apply,
+	                 "tasks", array);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
 
+/* A plan is for one GPU: nothing that works on others only is part of it. */
+static int check_gpu(const struct room *room, const struct task *task, struct error *error)
+{
+	char gpu[PCI_ADDRESS_TEXT];
+	struct editor editor;
+	struct counts counts = {.count = 0};
+	bool is_there = false;
+
+	if (editor_open(&editor, task->pid, NULL) != SEGMENT_FOUND)
+		return 0;
+	if (counts_read(&editor.segment, task->pid, &counts, NULL) < 0)
+		counts.count = 0;
+	editor_close(&editor);
+	for (unsigned int i = 0; i < counts.count; i++)
+		is_there = is_there || pci_address_equal(counts.gpus[i].pci, room->whole.partitions[0].pci);
+	return is_there || counts.count == 0
+	               ? 0
+	               : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+	                           (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->gpu);
+}
+
 static int prepare(struct planning *planning, struct error *error)
 {
+	static const struct segment_revision none;
 	const struct options *options = planning->options;
 	struct room *room = &planning->room;
 	int result = tasks_read(&planning->tasks, options->file, error);
 
-	room->options = options;
-	room->list = &planning->list;
 	if (result == 0)
-		result = topology_load(&planning->list, error);
-	if (result == 0)
-		result = gpus_choose(&room->chosen, &planning->list, options->gpus, options->gpu_count, error);
-	if (result == 0 && room->chosen.count > 1)
-		result = error_set(error, "plan: one GPU at a time (-G)");
+		result = room_open(room, options, &none, error);
 	for (size_t i = 0; i < planning->tasks.count && result == 0; i++) {
 		const struct task *task = &planning->tasks.list[i];
 
 		if (task->pid > 0)
-			result = pids_add(&room->pids, task->pid, error);
+			result = check_gpu(room, task, error) < 0 ? -1 : pids_add(&room->pids, task->pid, error);
 		else if (options->check_seconds > 0 && !options->apply && !task->is_best_effort)
 			result = error_set(error, "task %.60s: does not run; --apply starts it", task->name);
 	}
@@ -367,23 +378,17 @@ static int prepare(struct planning *planning, struct error *error)
 static int act(struct planning *planning, struct error *error)
 {
 	const struct options *options = planning->options;
-	struct segment_revision whole = {.count = 1};
 	int result = prepare(planning, error);
 
-	if (result == 0) {
-		const struct topology *gpu = planning->room.chosen.choices[0].gpu;
-
-		planning->gpu = gpus_label(gpu->pci, &planning->list, planning->label);
-		whole.partitions[0] = (struct segment_partition){.pci = gpu->pci, .set = topology_all(gpu)};
+	if (result == 0)
 		result = make(planning, error);
-	}
 	if (result == 0 && options->apply)
-		result = tasks_apply(&planning->tasks, &whole, start_mps(options), planning->gpu, error);
+		result = tasks_apply(&planning->tasks, &planning->room, error);
 	if (result == 0 && !options->json)
 		print(planning);
 	fflush(stdout);
 	if (result == 0 && options->check_seconds > 0) {
-		result = tasks_check(&planning->tasks, options->check_seconds, planning->checks, error);
+		result = tasks_check(&planning->tasks, options->check_seconds, error);
 		if (result < 0 && options->apply)
 			result = EXIT_CHANGED;
 	}

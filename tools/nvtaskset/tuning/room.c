@@ -1,8 +1,21 @@
 #include "room.h"
 
 #include "select/set.h"
+#include "select/targets.h"
 
 #include <stdio.h>
+
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error)
+{
+	room->options = options;
+	if (topology_load(&room->list, error) < 0 || target_gpus(&room->chosen, options, &room->list, partition, error) < 0)
+		return -1;
+	const struct topology *gpu = room->chosen.choices[0].gpu;
+
+	gpus_label(gpu->pci, &room->list, room->gpu);
+	room->whole = (struct segment_revision){.count = 1, .partitions = {{.pci = gpu->pci, .set = topology_all(gpu)}}};
+	return room->chosen.count == 1 ? 0 : error_set(error, "one GPU at a time (-G)");
+}
 
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_revision *wanted, struct error *error)
 {
@@ -14,7 +27,7 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_revis
 	options.notation = NOTATION_COUNT;
 	options.set = count;
 	options.dry_run = true;
-	return set_find(wanted, &options, &room->chosen, room->list, &limits, error);
+	return set_find(wanted, &options, &room->chosen, &room->list, &limits, error);
 }
 
 unsigned int room_count(const struct room *room, struct error *error)

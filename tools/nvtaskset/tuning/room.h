@@ -1,4 +1,4 @@
-/* TPCs that nobody else has. */
+/* One GPU, and its TPCs that nobody else has. */
 #ifndef NVTASKSET_TUNING_ROOM_H
 #define NVTASKSET_TUNING_ROOM_H
 
@@ -9,11 +9,16 @@
 
 struct room {
 	const struct options *options;
-	const struct topology_list *list;
-	struct gpu_choices chosen;     /* one GPU */
+	struct topology_list list;
+	struct gpu_choices chosen;     /* the one GPU, */
+	char gpu[PCI_ADDRESS_TEXT];    /* as -G names it, */
+	struct segment_revision whole; /* and with all of its TPCs */
 	struct pids pids;              /* the TPCs of these programs count as free; the caller frees the list */
 	struct segment_revision taken; /* and these do not */
 };
+
+/* The GPU that the options name, or the partition, or else CUDA's first. -1 with the reason. */
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error);
 
 /* As -n would choose, but without holding up others who choose. -1 with the reason. */
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_revision *wanted, struct error *error);

@@ -7,20 +7,20 @@
 
 #define PAUSE_US 20
 
-int sampled_open(struct sampled *program, const struct editor *editor, struct pci_address pci, struct error *error)
+int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	*program = (struct sampled){.editor = editor, .pci = pci, .bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts)};
+	program->pci = pci;
+	program->bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts);
 	if (!program->bursts)
 		return error_set(error, "no memory");
 	/* The editor's mapping is the view's. */
-	program->view = (struct counts_view){.pid = editor->pid, .segment = editor->segment.memory};
+	program->view = (struct counts_view){.pid = program->editor.pid, .segment = program->editor.segment.memory};
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, pci);
 
-	if (counts_know_launched(counts.gaps) && counts_know_ended(counts.gaps))
-		return 0;
-	sampled_close(program);
-	return error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart", (int)editor->pid);
+	return counts_know_launched(counts.gaps) && counts_know_ended(counts.gaps)
+	               ? 0
+	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart", (int)program->editor.pid);
 }
 
 void sampled_close(struct sampled *program)
@@ -28,7 +28,7 @@ void sampled_close(struct sampled *program)
 	program->view.segment = NULL;
 	counts_view_close(&program->view);
 	free(program->bursts);
-	program->bursts = NULL;
+	editor_close(&program->editor);
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------------------- */
@@ -62,7 +62,6 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 	program->is_busy = is_busy;
 	program->was_seen = true;
 	program->launched = counts.launched;
-	program->ended = counts.ended;
 	program->kernels = counts.ended - program->at_ended;
 }
 
@@ -77,7 +76,6 @@ static void *run(void *argument)
 
 		for (size_t i = 0; i < sampler->count; i++)
 			look(&sampler->programs[i], before, now);
-		sampler->blind_ns = now - before > sampler->blind_ns ? now - before : sampler->blind_ns;
 		before = sampler->end_ns = now;
 		atomic_store(&sampler->bursts, sampler->programs[0].count);
 		clock_pause_us(PAUSE_US);
@@ -98,7 +96,6 @@ int sampler_start(struct sampler *sampler, struct error *error)
 	}
 	atomic_store(&sampler->ends, false);
 	atomic_store(&sampler->bursts, 0);
-	sampler->blind_ns = 0;
 	return pthread_create(&sampler->thread, NULL, run, sampler) == 0 ? 0 : error_set(error, "no thread can be made");
 }
 

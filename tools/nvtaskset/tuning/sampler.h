@@ -15,7 +15,7 @@
 
 /* One program, on one GPU. */
 struct sampled {
-	const struct editor *editor;
+	struct editor editor;
 	struct pci_address pci;
 	struct counts_view view;
 	struct burst *bursts; /* those that have ended */
@@ -24,7 +24,7 @@ struct sampled {
 	uint64_t busy_ns;
 	/* For the sampler. */
 	bool is_busy, was_seen;
-	uint64_t began_ns, launched, ended, at_launched, at_ended;
+	uint64_t began_ns, launched, at_launched, at_ended;
 };
 
 struct sampler {
@@ -34,11 +34,10 @@ struct sampler {
 	_Atomic bool ends;
 	_Atomic size_t bursts; /* of the first program, so far */
 	uint64_t begin_ns, end_ns;
-	uint64_t blind_ns;     /* the longest time between two looks */
 };
 
-/* A program whose partition the editor has open; its counts must be known. -1 with the reason; it needs no closing then. */
-int sampled_open(struct sampled *program, const struct editor *editor, struct pci_address pci, struct error *error);
+/* A program whose partition the editor has open, which sampled_close closes; its counts must be known. -1 with the reason. */
+int sampled_open(struct sampled *program, struct pci_address pci, struct error *error);
 void sampled_close(struct sampled *program);
 
 /* Forgets what was seen, and looks until sampler_stop, in a thread. -1 with the reason. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
+#include "keeper.h"
 #include "state/kernels/counts_read.h"
 
 #include <errno.h>
@@ -10,52 +11,57 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGUMENTS_MAX 256
-
-/* Only returns if it fails. */
-static void become(char *const arguments[], int output, struct error *error)
+int start_parse(struct options *options, char *line[START_WORDS], char *const words[], char *const command[], struct error *error)
 {
-	char *copies[ARGUMENTS_MAX + 1] = {NULL};
-	struct options options;
-	int count = 0, nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int count = 0;
 
-	for (; count < ARGUMENTS_MAX && arguments[count]; count++)
-		copies[count] = arguments[count];
-	dup2(nothing, STDIN_FILENO);
-	dup2(output, STDOUT_FILENO);
+	while (words[count]) {
+		line[count] = words[count];
+		count++;
+	}
+	while (*command && count < START_WORDS)
+		line[count++] = *command++;
+	if (count == START_WORDS)
+		return error_set(error, "COMMAND: more than %d arguments", START_WORDS / 2);
+	line[count] = NULL;
 	optind = 0;
-	if (arguments[count])
-		error_set(error, "more than %d arguments", ARGUMENTS_MAX);
-	else if (parse_options(&options, count, copies, error) == 0)
-		action_run(&options, error);
+	return parse_options(options, count, line, error);
 }
 
 /* The pipe is closed by the exec of COMMAND, or has the reason. */
-int start_program(pid_t *pid, char *const arguments[], int output, struct error *error)
+int start_program(pid_t *pid, char *const words[], char *const command[], int output, struct keeper *keeper, struct error *error)
 {
 	struct error why = {.reason = ""};
+	struct options options;
+	char *line[START_WORDS];
+	ssize_t got;
 	int ends[2];
 
+	if (start_parse(&options, line, words, command, error) < 0)
+		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0 || (*pid = fork()) < 0)
 		return error_set_errno(error, "no process can be started");
 	if (*pid == 0) {
 		setsid();
-		become(arguments, output, &why);
+		if (keeper)
+			keeper_add(keeper, getpid());
+		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+		dup2(output, STDOUT_FILENO);
+		action_run(&options, &why);
 		_exit(write(ends[1], &why, sizeof why) == sizeof why ? EXIT_FAILURE : EXIT_NOT_FOUND);
 	}
 	close(ends[1]);
-	ssize_t got = read(ends[0], &why, sizeof why);
-
-	while (got < 0 && errno == EINTR)
+	do
 		got = read(ends[0], &why, sizeof why);
+	while (got < 0 && errno == EINTR);
 	close(ends[0]);
 	if (got == 0)
 		return 0;
 	waitpid(*pid, NULL, 0);
+	*pid = 0;
 	return error_pass(error, &why);
 }
 
@@ -83,7 +89,7 @@ int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *err
 	return result;
 }
 
-const char *start_mps(const struct options *options)
+char *start_mps(const struct options *options)
 {
 	return options->mps.mode == MPS_OFF ? "off" : options->mps.mode == MPS_ON ? "on" : "auto";
 }

@@ -1,5 +1,5 @@
 /*
- * Starting programs beside this one, each in a partition, as `nvtaskset ARGUMENT…` does; and neighbours that disturb.
+ * Starting programs beside this one, each in a partition, as `nvtaskset WORD…` does; and neighbours that disturb.
  */
 #ifndef NVTASKSET_TUNING_START_H
 #define NVTASKSET_TUNING_START_H
@@ -10,25 +10,31 @@
 
 #include <sys/types.h>
 
-/* Starts a COMMAND: the first argument is the command's own name, NULL ends them. What it prints goes to `output`. -1 with the
- * reason where `nvtaskset` would refuse it, or it cannot be executed: then nothing is left of it. */
-int start_program(pid_t *pid, char *const arguments[], int output, struct error *error);
+/* Reads a command line: its words, of which the first is the command's own name, and those of a COMMAND. NULL ends both, and all of
+ * them in `line`. -1 with the reason. */
+#define START_WORDS 280
+int start_parse(struct options *options, char *line[START_WORDS], char *const words[], char *const command[], struct error *error);
+
+/* Starts a COMMAND so. What it prints goes to `output`. `keeper`, which may be NULL, knows of it from the beginning. -1 with the reason
+ * where `nvtaskset` would refuse it, or it cannot be executed: then nothing is left of it, and the pid is 0. */
+struct keeper;
+int start_program(pid_t *pid, char *const words[], char *const command[], int output, struct keeper *keeper, struct error *error);
 
 /* The command's first argument, by which it is a neighbour, and what it does then: until it is killed, or its parent ends. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
 
-/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason. */
+/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason; the caller ends it in any case. */
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error);
 
 /* The value of --mps. */
-const char *start_mps(const struct options *options);
+char *start_mps(const struct options *options);
 
 /* Opens a program; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
 #define START_SECONDS 120 /* it may take so long */
 int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program that was started here, and waits for its end. */
+/* Ends a program that was started here, if there is one, and waits for its end. */
 void start_kill(pid_t pid, int signal);
 
 #endif

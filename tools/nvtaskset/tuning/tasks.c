@@ -3,6 +3,7 @@
 #include "curve.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #define MARGIN 0.05
@@ -35,9 +36,8 @@ static void fill_times(struct task *task, double margin)
 		double beside = curve_ns(&task->beside, tpcs, CURVE_LONGEST) * (1 + margin);
 		double launch = task->launch_ms > 0 ? task->launch_ms * NS_OF_MS : curve_ns(&task->curve, tpcs, CURVE_LAUNCH);
 
-		task->typical_ns[tpcs] = (uint64_t)curve_ns(&task->curve, tpcs, CURVE_JOB);
 		task->longest_ns[tpcs] = ns_or_never(longest);
-		task->beside_ns[tpcs] = beside > longest ? ns_or_never(beside) : task->longest_ns[tpcs];
+		task->beside_ns[tpcs] = ns_or_never(beside > longest ? beside : longest);
 		task->launch_ns[tpcs] = ns_or_never(launch);
 	}
 }
@@ -81,45 +81,56 @@ static int read_command(struct task *task, json_t *command, struct error *error)
 	return (count > 0) != (task->pid > 0) ? 0 : error_set(error, "task %.60s: needs a command or a pid", task->name);
 }
 
-static int check_times(struct task *task, double period, double deadline, double per_second, struct error *error)
-{
-	int given = (period > 0) + (per_second > 0) + task->is_best_effort;
-	bool is_negative = period < 0 || deadline < 0 || per_second < 0 || task->launch_ms < 0;
+/* What a task is given in numbers. */
+enum {
+	PERIOD,
+	DEADLINE,
+	RATE,
+	LAUNCH,
+	NUMBERS
+};
 
-	if (per_second > 0)
-		period = 1000 / per_second;
-	if (!(deadline > 0))
-		deadline = period;
-	if (given != 1 || is_negative)
+/* NAN: it is not given. */
+static int take_numbers(struct task *task, const double given[NUMBERS], struct error *error)
+{
+	static const char *const names[NUMBERS] = {"period_ms", "deadline_ms", "per_second", "launch_ms"};
+	double period = isnan(given[RATE]) ? given[PERIOD] : 1000 / given[RATE], deadline = isnan(given[DEADLINE]) ? period : given[DEADLINE];
+
+	for (int i = 0; i < NUMBERS; i++) {
+		if (given[i] <= 0)
+			return error_set(error, "task %.60s: %s: %g: a %s must be above 0", task->name, names[i], given[i], i == RATE ? "rate" : "time");
+	}
+	if (!isnan(given[PERIOD]) + !isnan(given[RATE]) + task->is_best_effort != 1)
 		return error_set(error, "task %.60s: needs one of period_ms, per_second and best_effort", task->name);
-	if (!task->is_best_effort && !(period <= DAY_MS && deadline <= period))
+	task->launch_ms = isnan(given[LAUNCH]) ? 0 : given[LAUNCH];
+	if (task->is_best_effort)
+		return 0;
+	if (!(period <= DAY_MS && deadline <= period))
 		return error_set(error, "task %.60s: its deadline must not be later than its next period", task->name);
 	task->period_ns = (uint64_t)(period * NS_OF_MS);
 	task->deadline_ns = (uint64_t)(deadline * NS_OF_MS);
-	if (!task->is_best_effort && task->deadline_ns == 0)
-		return error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
-	return 0;
+	return task->deadline_ns > 0 ? 0 : error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
 }
 
 static int read_task(struct task *task, json_t *value, double margin, const char *directory, struct error *error)
 {
 	json_error_t why;
 	json_t *command = NULL, *curve = NULL;
-	double period = 0, deadline = 0, per_second = 0;
+	double numbers[NUMBERS] = {NAN, NAN, NAN, NAN};
 	int best_effort = 0, critical = 0;
 	json_int_t pid = 0;
 
 	*task = (struct task){.name = ""};
 	if (json_unpack_ex(value, &why, JSON_STRICT, "{s:s, s?o, s?I, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
-	                   "pid", &pid, "period_ms", &period, "deadline_ms", &deadline, "per_second", &per_second, "launch_ms", &task->launch_ms,
-	                   "best_effort", &best_effort, "critical", &critical, "curve", &curve) < 0)
+	                   "pid", &pid, "period_ms", &numbers[PERIOD], "deadline_ms", &numbers[DEADLINE], "per_second", &numbers[RATE], "launch_ms",
+	                   &numbers[LAUNCH], "best_effort", &best_effort, "critical", &critical, "curve", &curve) < 0)
 		return error_set(error, "task %.60s: %.150s", task->name, why.text);
 	if (pid < 0 || pid > INT_MAX)
 		return error_set(error, "task %.60s: pid must be a number of a process", task->name);
 	task->pid = (pid_t)pid;
 	task->is_best_effort = best_effort;
 	task->is_critical = critical;
-	if (read_command(task, command, error) < 0 || check_times(task, period, deadline, per_second, error) < 0 ||
+	if (read_command(task, command, error) < 0 || take_numbers(task, numbers, error) < 0 ||
 	    (!best_effort && read_curve(task, curve, directory, error) < 0))
 		return -1;
 	fill_times(task, margin);

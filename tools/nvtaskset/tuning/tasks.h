@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "keeper.h"
 #include "plan/curve.h"
+#include "plan/jobs.h"
 #include "plan/plan.h"
+#include "room.h"
 #include "state/segment/segment.h"
 
 #include <jansson.h>
@@ -14,7 +16,6 @@
 
 #define TASKS_MAX KEEPER_PROGRAMS
 #define TASK_WORDS 256 /* of a command */
-#define TASK_ARGUMENTS (TASK_WORDS + 24)
 
 struct task {
 	const char *name;
@@ -24,7 +25,7 @@ struct task {
 	uint64_t period_ns, deadline_ns;
 	double launch_ms;          /* its longest launch, if the file says so; 0: it does not */
 	struct curve curve, beside;
-	uint64_t typical_ns[PLAN_TPCS], longest_ns[PLAN_TPCS], beside_ns[PLAN_TPCS], launch_ns[PLAN_TPCS];
+	uint64_t longest_ns[PLAN_TPCS], beside_ns[PLAN_TPCS], launch_ns[PLAN_TPCS]; /* with the margin */
 	/* What the plan says. */
 	struct segment_partition place;
 	unsigned int tpcs;         /* 0: it has no place */
@@ -33,6 +34,7 @@ struct task {
 	unsigned int priority;     /* among these tasks; 0: not given */
 	uint64_t lend_us, quota_us; /* 0: not given */
 	bool borrows;
+	struct jobs_times seen;    /* by tasks_check */
 };
 
 struct tasks {
@@ -45,19 +47,16 @@ struct tasks {
  * the reason. The caller lets go of the document, in which the names are. */
 int tasks_read(struct tasks *tasks, const char *path, struct error *error);
 
-/* The arguments of the command that does what the plan says of a task, in `text`, ended by NULL: starts it, or changes it. */
-void task_arguments(const struct task *task, const char *mps, const char *gpu, char text[TPCSET_TEXT + 256], char *arguments[TASK_ARGUMENTS]);
+/* The words of the command that does what the plan says of a task, in `text`, ended by NULL: starts it, or changes it. The task's
+ * command is to follow. */
+#define TASK_OWN_WORDS 16
+#define TASK_TEXT (TPCSET_TEXT + 256)
+void task_words(const struct task *task, const struct room *room, char text[TASK_TEXT], char *words[TASK_OWN_WORDS]);
 
 /* Does it for all. Afterwards each has its pid. -1 with the reason, and all is as before. */
-int tasks_apply(struct tasks *tasks, const struct segment_revision *whole, const char *mps, const char *gpu, struct error *error);
-
-/* What was seen of a task's jobs. */
-struct task_check {
-	size_t jobs, missed;
-	double median_ns, longest_ns;
-};
+int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error);
 
 /* Looks at the tasks with deadlines, which run, for so long. -1 with the reason. */
-int tasks_check(const struct tasks *tasks, double seconds, struct task_check checks[TASKS_MAX], struct error *error);
+int tasks_check(struct tasks *tasks, double seconds, struct error *error);
 
 #endif
