@@ -798,7 +798,7 @@ def resnet(table, save_as):
 
 
 SHORT = {
-    "alone": ("one alone", INK),
+    "alone": ("alone", INK),
     "none": ("turns", "#6b6b6b"),
     "xsched": ("XSched", "#009e73"),
     "hami": ("HAMi-core", "#009e73"),
@@ -840,7 +840,7 @@ def name_points(axes, named):
         def box(away):
             begin = left + away[0] * scale - (size.width if away[0] < 0 else 0 if away[0] > 0 else size.width / 2)
             middle = below + away[1] * scale
-            return begin, middle - size.height / 2, begin + size.width, middle + size.height / 2
+            return begin - 3, middle - size.height / 2, begin + size.width + 3, middle + size.height / 2
 
         def cost(away):
             own = box(away)
@@ -863,10 +863,10 @@ def draw_points(axes, rows):
         axes.plot(x, y, "o", markersize=5, color=color, markerfacecolor=color if row["is_enough"] else PAPER, zorder=4)
 
 
-def job(table, save_as, name, panels, ideal, height, **labels):
+def job(table, save_as, name, panels, ideal, least, **labels):
     """Latency against throughput. `panels` is {the value of the rows' panel: its title}; ideal says where it is, of a panel's rows."""
     columns = 2
-    fig, grid = figure((len(panels) + 1) // columns, columns, height)
+    fig, grid = figure((len(panels) + 1) // columns, columns, 3.6 * len(panels) / columns + 0.6)
     later = []
     for axes, (panel, title) in zip(grid.flat, panels.items()):
         rows = [row for row in table.rows if row["panel"] == panel]
@@ -875,7 +875,7 @@ def job(table, save_as, name, panels, ideal, height, **labels):
         axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
         axes.set(xscale="log", title=title, **labels)
         plain_numbers(axes.xaxis)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=least)
         later.append((axes, [(row["x"][0], row["y"][0], *SHORT[row["mechanism"]]) for row in rows] + [(*best, "ideal", INK)]))
     fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
     fig.draw_without_rendering()
@@ -887,7 +887,7 @@ def job(table, save_as, name, panels, ideal, height, **labels):
 def servers_points(table, save_as):
     panels = {"2": "2 requests each", "8": "8 requests each", "32": "32 requests each", "varying": "16 each, with pauses"}
     panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
-    job(table, save_as, "servers_points", panels, lambda rows: (next(row["x"][0] for row in rows if row["mechanism"] == "alone"), 200), 7.6,
+    job(table, save_as, "servers_points", panels, lambda rows: (next(row["x"][0] for row in rows if row["mechanism"] == "alone"), 200), 60,
         xlabel="99 % of steps take at most, ms", ylabel="tokens of both, % of one alone")
 
 
@@ -895,7 +895,7 @@ def inference_points(table, save_as):
     services, starts = {"decode": "Decoder", "resnet": "ResNet-152"}, {"begin": "service", "arrival": "from arrival"}
     panels = {(service, start): f"{services[service]}, {starts[start]}" for service in services for start in starts}
     panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
-    job(table, save_as, "inference_points", panels, lambda _: (1, 100), 7.6,
+    job(table, save_as, "inference_points", panels, lambda _: (1, 100), 0,
         xlabel="99 %, divided by that alone", ylabel="the training keeps, %")
 
 
@@ -909,6 +909,10 @@ def voice_points(table, save_as):
         axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], color=SHORT[mechanism][1], linewidth=1)
         last = own[-1]
         named.append((last["x"][0], last["y"][0], *SHORT[mechanism]))
+    alone = [row["y"][0] for row in rows if row["mechanism"] == "alone"]
+    for best in ((max(row["panel"] for row in rows), height) for height in alone):
+        axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
+        named.append((*best, "ideal", INK))
     axes.set(yscale="log", xlabel="answers a second", ylabel="95 % have their first audio within, ms")
     plain_numbers(axes.yaxis)
     fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")

@@ -18,7 +18,7 @@ def by(rows, value, *columns):
 
 
 def steps(table):
-    """Of the table servers: the steps of both, and of one alone, which either is."""
+    """Of the table servers, or servers_first: what both took, and one alone, which either is."""
     return [{**{column: row[column] for column in ("round", "load")}, "mechanism": ALONE.get(row["mechanism"], row["mechanism"]), "us": row["us"]}
             for row in table.rows]
 

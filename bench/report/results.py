@@ -414,7 +414,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
            "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
            "lending_share": ("lending_rate", lent), "tenants_share": ("tenants_rate", taken), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares),
-           "servers_steps": ("servers", jobs.steps), "servers_both": ("servers_rate", jobs.both),
+           "servers_steps": ("servers", jobs.steps), "servers_firsts": ("servers_first", jobs.steps), "servers_both": ("servers_rate", jobs.both),
            "servers_points": ("servers", "servers_rate", jobs.servers),
            "voice_points": ("voice", "voice_rate", jobs.voice), "voice_most": ("voice", jobs.most),
            "inference_points": ("inference", "inference_rate", jobs.inference),

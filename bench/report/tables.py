@@ -8,7 +8,8 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
 and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data
 that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py), and ~~ the lowest and the highest
 round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
-of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash.
+of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
+of dashes is left out.
 """
 
 import os
@@ -69,7 +70,8 @@ def table(data, text):
         conditions = " ".join(f"{column}={results.word_of(value)}" for column, value in zip(columns, key))
         own = f"{name} {words.get('where', '')} {conditions}"
         cells = [cell(data, machine, own, conditions, question) for machine in machines for question in questions]
-        lines.append([*map(results.name_of, key), *cells])
+        if set(cells) != {"–"}:
+            lines.append([*map(results.name_of, key), *cells])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
