@@ -80,7 +80,7 @@ turns_of() { # MECHANISM
 
 # Into NAME.csv and NAME_neighbour.csv.
 measure_decoding() { # NEIGHBOUR NAME MECHANISM…
-	local mechanisms mechanism name turns=()
+	local mechanisms mechanism turns=()
 	neighbour=$1
 	open_csv "$2" round,mechanism,neighbour,us
 	decode_csv=$csv
@@ -96,8 +96,6 @@ measure_decoding() { # NEIGHBOUR NAME MECHANISM…
 		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-overlap
 		[ "$mechanism" != nvtaskset-priority ] || turns_of by-hand
 	done
-	for name in "${!task_pids[@]}"; do
-		await "$name" || true
-	done
+	await_all
 	take_turns "$rounds" "$seconds" "${turns[@]}"
 }

@@ -104,7 +104,11 @@ add_rate() { # SECONDS NAME COLUMN…
 	turn_samples "$2" | wc -l | awk -v seconds="$1" '{print $1 / seconds}' | csv=$rates rows "${@:3}"
 }
 
-# The samples of a program's last turn.
+# What a program printed in its last turn, and the samples of it.
+turn_lines() { # NAME
+	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed '/^rest$/d'
+}
+
 turn_samples() { # NAME
-	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed -n "/^rest$/d;1,$(pick '$' 5)p"
+	turn_lines "$1" | sed -n "1,$(pick '$' 5)p"
 }
