@@ -38,13 +38,9 @@ place() { # MECHANISM NEIGHBOUR
 	nvtaskset-overlap) decode=0-$((total_tpcs - 1)) ;;
 	*) return 0 ;;
 	esac
-	move "decode-nvtaskset" "$decode"
-	[ "$2" = alone ] || move "$2-nvtaskset" "$rest_list"
+	give decode-nvtaskset -t "$decode"
+	[ "$2" = alone ] || give "$2-nvtaskset" -t "$rest_list"
 	split_gpu packed 25%
-}
-
-move() { # NAME LIST
-	[ -z "${task_pids[$1]:-}" ] || nvtaskset -tp "$2" "${task_pids[$1]}" >/dev/null || note_failure
 }
 
 # The mechanism `alone` is a neighbour on the whole GPU without the decoding.
@@ -96,6 +92,5 @@ measure_decoding() { # NEIGHBOUR NAME MECHANISM…
 		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-overlap
 		[ "$mechanism" != nvtaskset-priority ] || turns_of by-hand
 	done
-	await_all
-	take_turns "$rounds" "$seconds" "${turns[@]}"
+	take_all_turns
 }

@@ -5,8 +5,12 @@
 #
 # A turn is "MECHANISM NEIGHBOUR". The experiment has:
 #
-#   share TURN            prints how much of the time a turn gets, as a whole number
+#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it
 #   measure ROUND SECONDS MECHANISM NEIGHBOUR
+
+share() { # TURN
+	echo 1
+}
 
 # Programs that start at the same time may share a static partition, so it is made before. Fails if no room is left.
 make_partitions() { # MECHANISM
@@ -35,6 +39,12 @@ take_turns() { # ROUNDS SECONDS TURN…
 			measure "$round" "$length" $turn
 		done < <(shuf -e "$@")
 	done
+}
+
+# The same, when all programs are there that were started: of `turns`, in `rounds` and `seconds`.
+take_all_turns() {
+	await_all
+	take_turns "$rounds" "$seconds" "${turns[@]}"
 }
 
 declare -A turn_began # at which line of a program's output
