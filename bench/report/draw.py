@@ -807,12 +807,18 @@ SHORT = {
     "mps-percent": ("MPS percentage", "#0072b2"),
     "mps-static": ("MPS static", "#0072b2"),
     "fixed": ("fixed", "#d55e00"),
-    "lend": ("lending", "#d55e00"),
     "follow": ("script with -p", "#d55e00"),
     "nvtaskset-priority": ("priority in turns", "#d55e00"),
     "nvtaskset-stepping": ("priority side by side", "#d55e00"),
     "nvtaskset-prt": ("PRT", "#d55e00"),
 }
+
+
+def short(mechanism):
+    """What is written beside its point, and the color."""
+    return SHORT.get(mechanism) or (f"lending {results.limit_of(mechanism)}", "#d55e00")
+
+
 JOBS_NOTE = "orange: nvtaskset; lines: lowest to highest block; hollow: fewer samples than the percentile needs"
 AWAY = [(x * far, y * far, far) for far in (9, 16, 26, 38, 52, 68, 86) for x, y in
         ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))]
@@ -856,7 +862,7 @@ def name_points(axes, named):
 
 def draw_points(axes, rows):
     for row in rows:
-        color = SHORT[row["mechanism"]][1]
+        color = short(row["mechanism"])[1]
         (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
         axes.plot(x_ends, [y, y], color=color, linewidth=0.8, alpha=0.25)
         axes.plot([x, x], y_ends, color=color, linewidth=0.8, alpha=0.25)
@@ -876,7 +882,7 @@ def job(table, save_as, name, panels, ideal, least, **labels):
         axes.set(xscale="log", title=title, **labels)
         plain_numbers(axes.xaxis)
         axes.set_ylim(bottom=least)
-        later.append((axes, [(row["x"][0], row["y"][0], *SHORT[row["mechanism"]]) for row in rows] + [(*best, "ideal", INK)]))
+        later.append((axes, [(row["x"][0], row["y"][0], *short(row["mechanism"])) for row in rows] + [(*best, "ideal", INK)]))
     fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
     fig.draw_without_rendering()
     for axes, named in later:
@@ -906,9 +912,9 @@ def voice_points(table, save_as):
     draw_points(axes, rows)
     named = []
     for (mechanism,), own in results.groups(rows, "mechanism").items():
-        axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], color=SHORT[mechanism][1], linewidth=1)
+        axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], color=short(mechanism)[1], linewidth=1)
         last = own[-1]
-        named.append((last["x"][0], last["y"][0], *SHORT[mechanism]))
+        named.append((last["x"][0], last["y"][0], *short(mechanism)))
     alone = [row["y"][0] for row in rows if row["mechanism"] == "alone"]
     for best in ((max(row["panel"] for row in rows), height) for height in alone):
         axes.plot(*best, "*", markersize=11, color=INK, zorder=5)

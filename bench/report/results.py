@@ -10,10 +10,10 @@ import jobs
 import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
-MECHANISMS = "alone-first none xsched hami mps mps-priority mps-percent green mps-static mig fixed lend follow nvtaskset".split()
+MECHANISMS = "alone-first none xsched hami mps mps-priority mps-percent green mps-static mig fixed lend-500us lend-1ms lend-2ms lend-4ms lend-8ms follow nvtaskset".split()
 MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority", "nvtaskset-weight", "by-hand"]
 MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
-MECHANISMS += ["nvtaskset-lend", "lend-2ms", "lend-500us", "whole"]
+MECHANISMS += ["nvtaskset-lend", "whole"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -59,10 +59,7 @@ NAMES = {
     "xsched": "XSched 1.2",
     "hami": "HAMi-core",
     "fixed": "nvtaskset, fixed",
-    "lend": "nvtaskset, both lend",
     "follow": "nvtaskset, a script with -p",
-    "lend-2ms": "lent, LIMIT 2 ms",
-    "lend-500us": "lent, LIMIT 0.5 ms",
     "nvtaskset-pe": "nvtaskset, PE",
     "nvtaskset-ae": "nvtaskset, AE",
     "pe": "PE",
@@ -190,8 +187,15 @@ def word_of(value):
     return label(value).replace(" ", "_")
 
 
+def limit_of(mechanism):
+    """Of lend-4ms: 4 ms."""
+    return mechanism.removeprefix("lend-").replace("us", " µs").replace("ms", " ms")
+
+
 def name_of(value):
     """As a reader reads it."""
+    if str(value).startswith("lend-"):
+        return "nvtaskset, lending, LIMIT " + limit_of(value)
     return NAMES.get(value, label(value))
 
 
