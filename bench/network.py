@@ -1,15 +1,14 @@
-"""Usage: network.py ORDERS
+"""Usage: network.py [--seconds S] [--samples N] [--at-rest]
 
-YOLOv2 (for PASCAL VOC, 416 × 416) in PyTorch, with random weights, one picture at a time. Like bench/task it prints
-"ready SMS" first. Then it does what it reads from the named pipe ORDERS, line by line: "SECONDS FILE" is to infer for
-SECONDS, and to write how many µs each inference took to FILE, which is there when all is written. So one process, which
-takes seconds to start, can be measured again and again. It ends at SIGTERM, but never in the middle of a kernel.
+YOLOv2 (for PASCAL VOC, 416 × 416) in PyTorch, with random weights, one picture at a time. A sample is how many µs an inference
+took (see support/conversation.py).
 """
 
-import os
-import signal
 import sys
 import time
+
+sys.dont_write_bytecode = True  # in a working tree
+from support import conversation  # before torch, see there
 
 import torch
 from torch import nn
@@ -57,42 +56,30 @@ class YoloV2(nn.Module):
         return self.joined(torch.cat([passed, self.coarse(fine)], 1))
 
 
-def infer(model, picture):
-    start = time.perf_counter()
-    model(picture)
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) * 1e6
+class Inferences:
+    """A work of support/conversation.py."""
 
+    def __init__(self):
+        with torch.device("cuda"):
+            self.model = YoloV2().eval()
+            self.picture = torch.randn(1, 3, SIDE, SIDE)
+        for _ in range(WARM_UP):
+            self.step()
 
-def obey(order, model, picture):
-    seconds, name = order.split()
-    samples = []
-    infer(model, picture)  # the first one after a pause does not count
-    end = time.perf_counter() + float(seconds)
-    while time.perf_counter() < end or not samples:
-        samples.append(infer(model, picture))
-    with open(name + ".part", "w") as file:
-        file.writelines(f"{sample:.2f}\n" for sample in samples)
-    os.rename(name + ".part", name)
+    def step(self):
+        start = time.perf_counter()
+        self.model(self.picture)
+        self.rest()
+        return (time.perf_counter() - start) * 1e6
 
-
-def leave(_number, _frame):
-    torch.cuda.synchronize()
-    sys.exit()
+    def rest(self):
+        torch.cuda.synchronize()
 
 
 def main():
-    with torch.device("cuda"):
-        model = YoloV2().eval()
-        picture = torch.randn(1, 3, SIDE, SIDE)
-    signal.signal(signal.SIGTERM, leave)
+    chosen = conversation.parser(__doc__).parse_args()
     with torch.inference_mode():
-        for _ in range(WARM_UP):
-            infer(model, picture)
-        print("ready", torch.cuda.get_device_properties(0).multi_processor_count, flush=True)
-        with open(sys.argv[1]) as orders:
-            for order in orders:
-                obey(order, model, picture)
+        conversation.converse(Inferences(), torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 
 if __name__ == "__main__":

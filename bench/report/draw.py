@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 sys.dont_write_bytecode = True  # in a working tree
+import queries
 import results
 import stats
 
@@ -796,6 +797,136 @@ def resnet(table, save_as):
     save_as(fig, "resnet")
 
 
+SHORT = {
+    "alone": ("alone", INK),
+    "none": ("turns", "#6b6b6b"),
+    "xsched": ("XSched", "#009e73"),
+    "hami": ("HAMi-core", "#009e73"),
+    "mps": ("MPS", "#0072b2"),
+    "mps-priority": ("MPS priority", "#0072b2"),
+    "mps-percent": ("MPS percentage", "#0072b2"),
+    "mps-static": ("MPS static", "#0072b2"),
+    "fixed": ("fixed", "#d55e00"),
+    "follow": ("script with -p", "#d55e00"),
+    "nvtaskset-priority": ("priority in turns", "#d55e00"),
+    "nvtaskset-stepping": ("priority side by side", "#d55e00"),
+    "nvtaskset-prt": ("PRT", "#d55e00"),
+}
+
+
+def short(mechanism):
+    """What is written beside its point, and the color."""
+    return SHORT.get(mechanism) or (f"lending {results.limit_of(mechanism)}", "#d55e00")
+
+
+JOBS_NOTE = "orange: nvtaskset; lines: lowest to highest block; hollow: fewer samples than the percentile needs"
+AWAY = [(x * far, y * far, far) for far in (9, 16, 26, 38, 52, 68, 86) for x, y in
+        ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))]
+
+
+def overlap_of(one, other):
+    """How much of two boxes (left, below, right, above) is in both."""
+    width, height = (min(one[side + 2], other[side + 2]) - max(one[side], other[side]) for side in (0, 1))
+    return max(0, width) * max(0, height)
+
+
+def name_points(axes, named):
+    """Writes [(x, y, text, color)] beside these points, where the words cover neither each other nor a point. The picture must have
+    its layout."""
+    renderer, scale = axes.figure._get_renderer(), axes.figure.dpi / 72
+    limits = axes.get_window_extent(renderer).extents
+    places = [axes.transData.transform((x, y)) for x, y, _, _ in named]
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    for (x, y, text, color), (left, below) in sorted(zip(named, places), key=lambda item: -item[1][1]):
+        style = {"fontsize": 7.5, "color": color, "textcoords": "offset points", "va": "center"}
+        width = axes.text(0, 0, text, fontsize=7.5)
+        size = width.get_window_extent(renderer)
+        width.remove()
+
+        def box(away):
+            begin = left + away[0] * scale - (size.width if away[0] < 0 else 0 if away[0] > 0 else size.width / 2)
+            middle = below + away[1] * scale
+            return begin - 3, middle - size.height / 2, begin + size.width + 3, middle + size.height / 2
+
+        def cost(away):
+            own = box(away)
+            inside = overlap_of(own, limits)
+            return sum(overlap_of(own, other) for other in taken) + 3 * ((own[2] - own[0]) * (own[3] - own[1]) - inside) + away[2]
+
+        away = min(AWAY, key=cost)
+        taken.append(box(away))
+        line = {"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2} if away[2] > 9 else None
+        place = "right" if away[0] < 0 else "left" if away[0] > 0 else "center"
+        axes.annotate(text, (x, y), away[:2], ha=place, arrowprops=line, zorder=6, **style).set_in_layout(False)
+
+
+def draw_points(axes, rows):
+    for row in rows:
+        color = short(row["mechanism"])[1]
+        (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
+        axes.plot(x_ends, [y, y], color=color, linewidth=0.8, alpha=0.25)
+        axes.plot([x, x], y_ends, color=color, linewidth=0.8, alpha=0.25)
+        axes.plot(x, y, "o", markersize=5, color=color, markerfacecolor=color if row["is_enough"] else PAPER, zorder=4)
+
+
+def job(table, save_as, name, panels, ideal, least, **labels):
+    """Latency against throughput. `panels` is {the value of the rows' panel: its title}; ideal says where it is, of a panel's rows."""
+    columns = 2
+    fig, grid = figure((len(panels) + 1) // columns, columns, 3.6 * len(panels) / columns + 0.6)
+    later = []
+    for axes, (panel, title) in zip(grid.flat, panels.items()):
+        rows = [row for row in table.rows if row["panel"] == panel]
+        draw_points(axes, rows)
+        best = ideal(rows)
+        axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
+        axes.set(xscale="log", title=title, **labels)
+        plain_numbers(axes.xaxis)
+        axes.set_ylim(bottom=least)
+        later.append((axes, [(row["x"][0], row["y"][0], *short(row["mechanism"])) for row in rows] + [(*best, "ideal", INK)]))
+    fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
+    fig.draw_without_rendering()
+    for axes, named in later:
+        name_points(axes, named)
+    save_as(fig, name)
+
+
+def servers_points(table, save_as):
+    panels = {"2": "2 requests each", "8": "8 requests each", "32": "32 requests each", "varying": "16 each, with pauses"}
+    panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
+    job(table, save_as, "servers_points", panels, lambda rows: (next(row["x"][0] for row in rows if row["mechanism"] == "alone"), 200), 60,
+        xlabel="99 % of steps take at most, ms", ylabel="tokens of both, % of one alone")
+
+
+def inference_points(table, save_as):
+    services, starts = {"decode": "Decoder", "resnet": "ResNet-152"}, {"begin": "service", "arrival": "from arrival"}
+    panels = {(service, start): f"{services[service]}, {starts[start]}" for service in services for start in starts}
+    panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
+    job(table, save_as, "inference_points", panels, lambda _: (1, 100), 0,
+        xlabel="99 %, divided by that alone", ylabel="the training keeps, %")
+
+
+def voice_points(table, save_as):
+    """A line for each mechanism, over the loads."""
+    fig, ((axes,),) = figure(1, 1, 5.2)
+    rows = [{**row, "x": row["y"], "y": row["x"]} for row in table.rows]
+    draw_points(axes, rows)
+    named = []
+    for (mechanism,), own in results.groups(rows, "mechanism").items():
+        axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], color=short(mechanism)[1], linewidth=1)
+        last = own[-1]
+        named.append((last["x"][0], last["y"][0], *short(mechanism)))
+    alone = [row["y"][0] for row in rows if row["mechanism"] == "alone"]
+    for best in ((max(row["panel"] for row in rows), height) for height in alone):
+        axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
+        named.append((*best, "ideal", INK))
+    axes.set(yscale="log", xlabel="answers a second", ylabel="95 % have their first audio within, ms")
+    plain_numbers(axes.yaxis)
+    fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
+    fig.draw_without_rendering()
+    name_points(axes, named)
+    save_as(fig, "voice_points")
+
+
 PICTURES = [
     startup,
     parts,
@@ -833,17 +964,24 @@ PICTURES = [
     held_quota_spent,
     timegraph_response,
     timegraph_rate,
+    servers_points,
+    inference_points,
+    voice_points,
 ]
 
 
 def main():
     source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     target = sys.argv[2] if len(sys.argv) > 2 else source
-    tables = results.read(source)
+    above, name = os.path.split(os.path.abspath(source))
+    data = queries.Data(above)
     failed = False
     for picture in PICTURES:
-        table = tables.get(picture.__name__)
-        if not table:
+        try:
+            table = data.table(name, picture.__name__)
+        except queries.Wrong:
+            continue
+        if not table.rows:
             continue
         try:
             picture(table, lambda fig, name, table=table: save(fig, table, target, name))

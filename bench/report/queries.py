@@ -26,9 +26,10 @@ about those:
 
 Samples that are n/a, since a tool said nothing, do not count; where all of them are, so is the answer.
 
-`.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval. The last words say how the
-number is written: a unit (ns, us, ms, s; % for a difference; +% for what a ratio is above 1), and how many digits are behind
-the point (.0, .1; three digits in all without it).
+`.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval; `.least` and `.most` behind a
+percentile or its ratio for the lowest and the highest round's own, also where a round is too short for an interval. The last
+words say how the number is written: a unit (ns, us, ms, s; % for a difference, and for a ratio; +% for what a ratio is above 1),
+and how many digits are behind the point (.0, .1; three digits in all without it).
 """
 
 import os
@@ -58,8 +59,9 @@ class Data:
 
     def table(self, machine, name):
         if name in results.DERIVED and (machine, name) not in self.read:
-            source, make = results.DERIVED[name]
-            self.read[machine, name] = results.Derived(self.table(machine, source), make(self.table(machine, source)))
+            *sources, make = results.DERIVED[name]
+            found = [self.table(machine, source) for source in sources]
+            self.read[machine, name] = results.Derived(found, make(*found))
         if (machine, name) not in self.read:
             paths = [os.path.join(self.directory, machine, name + ending) for ending in results.ENDINGS]
             path = next((path for path in paths if os.path.exists(path)), None)
@@ -94,7 +96,7 @@ class Question:
     def __init__(self, data, place, conditions, words):
         self.data, self.table, self.conditions = data, data.table(*place), conditions
         self.asked = (place, tuple(conditions.items()), tuple(words[1:]))
-        self.what, _, self.end = re.fullmatch(r"(.*?)(\.(low|high))?", words[0]).groups()
+        self.what, _, self.end = re.fullmatch(r"(.*?)(\.(low|high|least|most))?", words[0]).groups()
         self.words = words[1:]
         self.rows = self.table.select(conditions)
         if not self.rows:
@@ -152,6 +154,8 @@ class Question:
     def end_of(self, measurement, percent):
         if not self.end:
             return measurement.percentile(percent)
+        if self.end in ("least", "most"):
+            return measurement.of_rounds(percent)[self.end == "most"]
         return self.interval(lambda: measurement.interval(percent))[self.end == "high"]
 
     def interval(self, compute):
@@ -223,9 +227,13 @@ class Question:
         other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
         percent = float(self.what[len("ratio") :])
         value = stats.ratio(measurement, other, percent)
-        if self.end:
+        if self.end in ("least", "most"):
+            value = measurement.of_rounds(percent)[self.end == "most"] / other.percentile(percent)
+        elif self.end:
             value = self.interval(lambda: stats.ratio_interval(measurement, other, percent))[self.end == "high"]
-        return signed(self.digits((value - 1) * 100)) if "+%" in self.words else self.digits(value)
+        if "+%" in self.words:
+            return signed(self.digits((value - 1) * 100))
+        return self.digits(value * 100 if "%" in self.words else value)
 
     def unit_factor(self, unit):
         return NANOSECONDS[unit] / self.nanoseconds()

@@ -6,13 +6,14 @@ import hashlib
 import math
 import os
 
+import jobs
 import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
-MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
+MECHANISMS = "alone-first none xsched hami mps mps-priority mps-percent green mps-static mig fixed lend-500us lend-1ms lend-2ms lend-4ms lend-8ms follow nvtaskset".split()
 MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority", "nvtaskset-weight", "by-hand"]
 MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
-MECHANISMS += ["nvtaskset-lend", "fixed", "lend-2ms", "lend-500us", "whole"]
+MECHANISMS += ["nvtaskset-lend", "whole"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -47,16 +48,18 @@ NAMES = {
     "nvtaskset-distributed": "nvtaskset, across GPCs",
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
-    "nvtaskset-priority": "nvtaskset, priority",
+    "nvtaskset-priority": "nvtaskset, priority in turns",
     "nvtaskset-weight": "nvtaskset, equal weights",
     "by-hand": "short time slices by hand",
     "nvtaskset-prt": "nvtaskset, PRT",
     "nvtaskset-ht": "nvtaskset, HT",
     "nvtaskset-stepping": "nvtaskset, priority side by side",
     "nvtaskset-lend": "nvtaskset, lending",
-    "fixed": "fixed halves",
-    "lend-2ms": "lent, LIMIT 2 ms",
-    "lend-500us": "lent, LIMIT 0.5 ms",
+    "alone-first": "alone",
+    "xsched": "XSched 1.2",
+    "hami": "HAMi-core",
+    "fixed": "nvtaskset, fixed",
+    "follow": "nvtaskset, a script with -p",
     "nvtaskset-pe": "nvtaskset, PE",
     "nvtaskset-ae": "nvtaskset, AE",
     "pe": "PE",
@@ -184,8 +187,15 @@ def word_of(value):
     return label(value).replace(" ", "_")
 
 
+def limit_of(mechanism):
+    """Of lend-4ms: 4 ms."""
+    return mechanism.removeprefix("lend-").replace("us", " µs").replace("ms", " ms")
+
+
 def name_of(value):
     """As a reader reads it."""
+    if str(value).startswith("lend-"):
+        return "nvtaskset, lending, LIMIT " + limit_of(value)
     return NAMES.get(value, label(value))
 
 
@@ -380,13 +390,20 @@ def taken(table):
     return found
 
 
-class Derived:
-    """A table made from another one."""
+def column(name):
+    """Of several tables: this column of all of them."""
+    return lambda *tables: [{name: row[name]} for table in tables for row in table.rows]
 
-    def __init__(self, table, rows):
-        self.about, self.digest, self.rows = table.about, table.digest, rows
-        self.value = list(rows[0])[-1]
-        self.indexes = {}
+
+class Derived:
+    """A table made from others, and known by the data of all of them."""
+
+    def __init__(self, tables, rows):
+        self.about, self.rows, self.indexes = tables[0].about, rows, {}
+        self.digest = tables[0].digest
+        if len(tables) > 1:
+            self.digest = hashlib.sha256("".join(table.digest for table in tables).encode()).hexdigest()
+        self.value = list(rows[0])[-1] if rows else ""
 
     groups, measurements, select, index = Table.groups, Table.measurements, Table.select, Table.index
 
@@ -400,7 +417,13 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
            "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
-           "lending_share": ("lending_rate", lent), "tenants_share": ("tenants_rate", taken), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
+           "lending_share": ("lending_rate", lent), "tenants_share": ("tenants_rate", taken), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares),
+           "servers_steps": ("servers", jobs.steps), "servers_firsts": ("servers_first", jobs.steps), "servers_both": ("servers_rate", jobs.both),
+           "servers_points": ("servers", "servers_rate", jobs.servers),
+           "voice_points": ("voice", "voice_rate", jobs.voice), "voice_most": ("voice", jobs.most),
+           "inference_points": ("inference", "inference_rate", jobs.inference),
+           **{f"jobs_{name}": (*(f"{job}_state" for job in ("servers", "voice", "inference")), column(name))
+              for name in ("power", "clock", "temperature")}}
 
 
 def scaled(table):

@@ -6,8 +6,10 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
     <!--table NAME by COLUMN… where COLUMN=VALUE… show QUESTION, QUESTION…-->  and  <!--/table-->
 
 and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data
-that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). QUESTION for COLUMN=VALUE
-asks about those rows only, and VALUE names the column, or the words behind `as`. What so few samples cannot answer is a dash.
+that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py), and ~~ the lowest and the highest
+round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
+of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
+of dashes is left out.
 """
 
 import os
@@ -25,6 +27,7 @@ TITLES = {
     "p1": "1 %",
     "p50": "median",
     "p95": "95 %",
+    "ratio95": "95 %, compared",
     "p99": "99 %",
     "p99.9": "99.9 %",
     "max": "max",
@@ -64,10 +67,11 @@ def table(data, text):
         keys += [key for key in results.groups(rows, *columns) if key not in keys]
     lines = [header, ["---"] * len(header)]
     for key in sorted(keys, key=lambda key: [results.order(value) for value in key]):
-        conditions = [f"{column}={results.word_of(value)}" for column, value in zip(columns, key)]
-        subject = " ".join([name, words.get("where", ""), *conditions])
-        cells = [cell(data, f"{machine} {subject}", question) for machine in machines for question in questions]
-        lines.append([*map(results.name_of, key), *cells])
+        conditions = " ".join(f"{column}={results.word_of(value)}" for column, value in zip(columns, key))
+        own = f"{name} {words.get('where', '')} {conditions}"
+        cells = [cell(data, machine, own, conditions, question) for machine in machines for question in questions]
+        if set(cells) != {"–"}:
+            lines.append([*map(results.name_of, key), *cells])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
@@ -81,22 +85,23 @@ def has(data, machine, name):
 def title(machine, question, machines):
     question, _, called = question.replace("~", "").partition(" as ")
     question, _, condition = question.partition(" for ")
-    what, *rest = question.split()
+    what, *rest = question.partition(" of ")[0].split()
     unit = next((word for word in rest if word in queries.NANOSECONDS or word in ("%", "+%")), "")
     named = called or condition.partition("=")[2] or what
     text = TITLES.get(named, named) + (f", {unit.replace('us', 'µs').replace('+', '')}" if unit else "")
     return f"{machine.upper()}: {text}" if len(machines) > 1 else text
 
 
-def cell(data, subject, question):
+def cell(data, machine, own, conditions, question):
     """With its interval if it has a ~ and there are enough samples."""
     question, _, condition = question.partition(" as ")[0].partition(" for ")
+    question, _, other = question.partition(" of ")
     what, _, rest = question.partition(" ")
     plain = what.rstrip("~")
-    subject += f" {condition}"
+    subject = f"{machine} {f'{other} {conditions}' if other else own} {condition}"
     value = asked(data, f"{subject}: {plain} {rest}")
     if what.endswith("~"):
-        ends = [asked(data, f"{subject}: {plain}.{end} {rest}") for end in ("low", "high")]
+        ends = [asked(data, f"{subject}: {plain}.{end} {rest}") for end in (("least", "most") if what.endswith("~~") else ("low", "high"))]
         value += f" ({ends[0]} to {ends[1]})" if not {"–", results.NOT_SAID} & set(ends) else ""
     return value
 

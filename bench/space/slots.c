@@ -5,26 +5,28 @@
  * stream of its own and of one warp that stays for some ms; when all have ended, again. Their streams have the priority
  * of any other stream, or the highest that there is.
  *
- * Prints "ready SMS" before the first sample, and at the end, for each time, how many of them ran at the same moment.
- * Ends at SIGTERM, when the kernels have ended; SIGUSR1 discards the samples so far.
+ * A sample is how many of them ran at the same moment (see support/conversation.h).
  */
 #include "bench.h"
 #include "client_kernels.h"
+#include "conversation.h"
 
 #include <dlfcn.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KERNELS_MAX 1024
-#define SAMPLES_MAX 100000
 #define STAY_NS 5000000
 #define THREADS 32
 
 static struct bench_gpu gpu;
 static CUstream streams[KERNELS_MAX];
 static struct span spans[KERNELS_MAX];
+static unsigned int kernels;
+static CUfunction function;
+static CUdeviceptr output;
 
 /* --- streams with a priority ------------------------------------------------------------------------------------ */
 
@@ -68,45 +70,26 @@ static void make_streams(unsigned int count, bool is_high)
 
 /* --- again and again ----------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t ending, forgetting;
-
-static void note_signal(int number)
-{
-	if (number == SIGUSR1)
-		forgetting = 1;
-	else
-		ending = 1;
-}
-
-static void listen(void)
-{
-	const struct sigaction action = {.sa_handler = note_signal};
-
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGUSR1, &action, NULL);
-}
-
 /* Those that had started when the first one ended. */
-static unsigned int ran_together(unsigned int count)
+static unsigned int ran_together(void)
 {
 	uint64_t first_end = UINT64_MAX;
 	unsigned int together = 0;
 
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < kernels; i++) {
 		if (spans[i].end < first_end)
 			first_end = spans[i].end;
 	}
-	for (unsigned int i = 0; i < count; i++)
+	for (unsigned int i = 0; i < kernels; i++)
 		together += spans[i].start < first_end;
 	return together;
 }
 
-static unsigned int run_once(CUfunction function, CUdeviceptr output, unsigned int count)
+static unsigned int run_once(void)
 {
 	uint64_t stay = STAY_NS;
 
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < kernels; i++) {
 		CUdeviceptr place = output + i * sizeof spans[0];
 		void *arguments[] = {&place, &stay};
 		const struct bench_launch launch = {function, 1, 1, THREADS, 1, 0, arguments};
@@ -116,38 +99,35 @@ static unsigned int run_once(CUfunction function, CUdeviceptr output, unsigned i
 		bench_start(&in_stream, &launch);
 	}
 	bench_check(cuCtxSynchronize());
-	bench_check(cuMemcpyDtoH_v2(spans, output, count * sizeof spans[0]));
-	return ran_together(count);
+	bench_check(cuMemcpyDtoH_v2(spans, output, kernels * sizeof spans[0]));
+	return ran_together();
+}
+
+static void step(void)
+{
+	conversation_keep(run_once());
+}
+
+static void rest(void)
+{
+	bench_check(cuCtxSynchronize());
 }
 
 int main(int count, char **arguments)
 {
-	static unsigned int samples[SAMPLES_MAX];
-	size_t sample_count = 0;
 	bool is_high = count == 3 && strcmp(arguments[2], "high") == 0;
-	unsigned int kernels = count == 3 ? (unsigned int)bench_number(arguments[1], "KERNELS") : 0;
 
+	kernels = count == 3 ? (unsigned int)bench_number(arguments[1], "KERNELS") : 0;
 	if (kernels < 1 || kernels > KERNELS_MAX || (!is_high && strcmp(arguments[2], "normal") != 0))
 		bench_fail("Usage: slots KERNELS normal|high, up to %d", KERNELS_MAX);
-	listen();
+	conversation_listen();
 	bench_open(&gpu);
 	make_streams(kernels, is_high);
-	CUfunction function = bench_kernel(client_kernels_ptx, "span");
-	CUdeviceptr output = bench_filled(kernels * sizeof spans[0] / sizeof(uint32_t), 0);
-
-	run_once(function, output, kernels);
-	printf("ready %u\n", gpu.sm_count);
-	fflush(stdout);
-	while (!ending) {
-		unsigned int together = run_once(function, output, kernels);
-
-		if (forgetting)
-			forgetting = sample_count = 0;
-		else if (sample_count < SAMPLES_MAX)
-			samples[sample_count++] = together;
-	}
-	for (size_t i = 0; i < sample_count; i++)
-		printf("%u\n", samples[i]);
+	function = bench_kernel(client_kernels_ptx, "span");
+	output = bench_filled(kernels * sizeof spans[0] / sizeof(uint32_t), 0);
+	run_once();
+	conversation_hold(
+	    &(const struct conversation){.seconds = HUGE_VAL, .samples = HUGE_VAL, .step = step, .rest = rest}, gpu.sm_count);
 	for (unsigned int i = 0; i < kernels; i++)
 		bench_check(cuStreamDestroy_v2(streams[i]));
 	bench_close(&gpu);

@@ -63,8 +63,10 @@ void conversation_hold(const struct conversation *conversation, unsigned int sms
 		int number = next_signal(is_resting);
 
 		if (number == SIGUSR1) {
-			is_resting = false;
 			sample_count = 0;
+			if (is_resting) /* a step, whatever was sent since */
+				conversation->step();
+			is_resting = false;
 		} else if (number == SIGUSR2) {
 			is_resting = true;
 			conversation->rest();

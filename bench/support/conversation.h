@@ -2,9 +2,10 @@
  * How the programs of the experiments talk, as support/conversation.py's do.
  *
  * "ready SMS" comes first, with the number of SMs that the driver reports. Then a program works, again and again, and
- * prints at its end how many µs each repetition took, one a line. SIGUSR1 makes it work and discards the samples so far.
- * SIGUSR2 makes it print its samples and "rest", and wait; the GPU has nothing to do then. SIGTERM and SIGINT end it. All of
- * them wait for the end of a repetition: an MPS server would be disturbed by a program that ends in the middle of a kernel.
+ * prints at its end how many µs each repetition took, one a line. SIGUSR1 makes it work, once at least where it rested, and
+ * discards the samples so far. SIGUSR2 makes it print its samples and "rest", and wait; the GPU has nothing to do then.
+ * SIGTERM and SIGINT end it. All of them wait for the end of a repetition: an MPS server would be disturbed by a program
+ * that ends in the middle of a kernel.
  *
  * For one thread.
  */

@@ -38,13 +38,9 @@ place() { # MECHANISM NEIGHBOUR
 	nvtaskset-overlap) decode=0-$((total_tpcs - 1)) ;;
 	*) return 0 ;;
 	esac
-	move "decode-nvtaskset" "$decode"
-	[ "$2" = alone ] || move "$2-nvtaskset" "$rest_list"
+	give decode-nvtaskset -t "$decode"
+	[ "$2" = alone ] || give "$2-nvtaskset" -t "$rest_list"
 	split_gpu packed 25%
-}
-
-move() { # NAME LIST
-	[ -z "${task_pids[$1]:-}" ] || nvtaskset -tp "$2" "${task_pids[$1]}" >/dev/null || note_failure
 }
 
 # The mechanism `alone` is a neighbour on the whole GPU without the decoding.
@@ -80,7 +76,7 @@ turns_of() { # MECHANISM
 
 # Into NAME.csv and NAME_neighbour.csv.
 measure_decoding() { # NEIGHBOUR NAME MECHANISM…
-	local mechanisms mechanism name turns=()
+	local mechanisms mechanism turns=()
 	neighbour=$1
 	open_csv "$2" round,mechanism,neighbour,us
 	decode_csv=$csv
@@ -96,8 +92,5 @@ measure_decoding() { # NEIGHBOUR NAME MECHANISM…
 		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-overlap
 		[ "$mechanism" != nvtaskset-priority ] || turns_of by-hand
 	done
-	for name in "${!task_pids[@]}"; do
-		await "$name" || true
-	done
-	take_turns "$rounds" "$seconds" "${turns[@]}"
+	take_all_turns
 }

@@ -15,7 +15,7 @@ all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtasks
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
 start_jobs() { # LOAD…
-	local mechanisms mechanism mode name
+	local mechanisms mechanism mode
 	turns=()
 	# shellcheck disable=SC2086
 	mapfile -t mechanisms < <(available $all_mechanisms)
@@ -29,9 +29,7 @@ start_jobs() { # LOAD…
 	done
 	add_turns alone-first "$@"
 	add_turns alone-rest "$@"
-	for name in "${!task_pids[@]}"; do
-		await "$name" || true
-	done
+	await_all
 }
 
 add_turns() { # MECHANISM LOAD…

@@ -23,13 +23,6 @@ start_periodic() { # NAME MECHANISM PART US [ARGUMENT…]
 	start_task "$1" "$2" "$3" compute --size "$task_blocks" --rounds $TASK_ROUNDS --period "$(pick "$4" 0)" --at-rest "${@:5}"
 }
 
-await_all() {
-	local name
-	for name in "${!task_pids[@]}"; do
-		await "$name" || true
-	done
-}
-
 # Lets a task and a loop, or one of them where the other's name is empty, work together, and adds a row for each sample:
 # with these columns, whose it is, and the µs.
 work_together() { # SECONDS TASK LOOP COLUMN…

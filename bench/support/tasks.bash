@@ -46,6 +46,14 @@ await() { # NAME…
 	done
 }
 
+# One that fails is reported, and takes no turns.
+await_all() {
+	local name
+	for name in "${!task_pids[@]}"; do
+		await "$name" || true
+	done
+}
+
 # Prints what failed, and the reason: what it said first, but of Python's many lines the last.
 complain() { # NAME
 	local reason

@@ -5,8 +5,12 @@
 #
 # A turn is "MECHANISM NEIGHBOUR". The experiment has:
 #
-#   share TURN            prints how much of the time a turn gets, as a whole number
+#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it
 #   measure ROUND SECONDS MECHANISM NEIGHBOUR
+
+share() { # TURN
+	echo 1
+}
 
 # Programs that start at the same time may share a static partition, so it is made before. Fails if no room is left.
 make_partitions() { # MECHANISM
@@ -35,6 +39,12 @@ take_turns() { # ROUNDS SECONDS TURN…
 			measure "$round" "$length" $turn
 		done < <(shuf -e "$@")
 	done
+}
+
+# The same, when all programs are there that were started: of `turns`, in `rounds` and `seconds`.
+take_all_turns() {
+	await_all
+	take_turns "$rounds" "$seconds" "${turns[@]}"
 }
 
 declare -A turn_began # at which line of a program's output
@@ -104,7 +114,11 @@ add_rate() { # SECONDS NAME COLUMN…
 	turn_samples "$2" | wc -l | awk -v seconds="$1" '{print $1 / seconds}' | csv=$rates rows "${@:3}"
 }
 
-# The samples of a program's last turn.
+# What a program printed in its last turn, and the samples of it.
+turn_lines() { # NAME
+	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed '/^rest$/d'
+}
+
 turn_samples() { # NAME
-	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed -n "/^rest$/d;1,$(pick '$' 5)p"
+	turn_lines "$1" | sed -n "1,$(pick '$' 5)p"
 }

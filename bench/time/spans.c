@@ -1,22 +1,23 @@
 /*
- * Usage: spans TURNS STREAMS
+ * Usage: spans LAUNCHES STREAMS [--at-rest]
  *
  * Launches kernels that stay for a given time, whatever runs beside them, so that one can count how many are there at
- * once. Makes STREAMS streams, prints "ready SMS", with the number of SMs that the driver reports, and then reads turns
- * from the file (or FIFO) TURNS, a line each, until its end or the word "end":
+ * once. Makes STREAMS streams, and works and rests as support/conversation.h says. Each time that it is made to work, it does
+ * what the file LAUNCHES says, once:
  *
  *   START KERNELS STREAMS BLOCKS THREADS MS
  *
  * At START (in seconds, as of date +%s.%N) it launches so many kernels into the first STREAMS streams, one stream after
  * the other, each of BLOCKS blocks of THREADS threads that stay for MS. It waits, prints for each block
- * "STREAM,KERNEL,BLOCK,SM,BEGIN,END", the last two in ns of the GPU's clock, which all processes share, modulo 10^15;
- * and then "done".
+ * "STREAM,KERNEL,BLOCK,SM,BEGIN,END", the last two in ns of the GPU's clock, which all processes share, modulo 10^15.
  */
 #include "bench.h"
 #include "client_kernels.h"
+#include "conversation.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@
 static struct bench_gpu gpu;
 static CUstream streams[STREAMS_MAX];
 static CUfunction span_kernel;
+static unsigned int stream_count;
+static const char *launches;
+static bool has_launched;
 
 struct turn {
 	double start, ms;
@@ -92,7 +96,7 @@ static void take(const struct turn *turn)
 	bench_check(cuMemFree_v2(output));
 }
 
-static void check(const struct turn *turn, unsigned int stream_count)
+static void check(const struct turn *turn)
 {
 	if (turn->streams == 0 || turn->streams > stream_count || turn->kernels % turn->streams != 0)
 		bench_fail("%u kernels in %u of %u streams", turn->kernels, turn->streams, stream_count);
@@ -101,7 +105,7 @@ static void check(const struct turn *turn, unsigned int stream_count)
 }
 
 /* What the first launch loads is loaded then. */
-static void open_all(unsigned int stream_count)
+static void open_all(void)
 {
 	const struct turn first = {.kernels = 1, .streams = 1, .blocks = 1, .threads = 1};
 
@@ -116,31 +120,56 @@ static void open_all(unsigned int stream_count)
 	bench_check(cuMemFree_v2(output));
 }
 
+static struct turn read_turn(void)
+{
+	FILE *file = fopen(launches, "r");
+	struct turn turn;
+
+	if (!file)
+		bench_fail("%s: %s", launches, strerror(errno));
+	if (fscanf(file, "%lf %u %u %u %u %lf", &turn.start, &turn.kernels, &turn.streams, &turn.blocks, &turn.threads,
+	           &turn.ms) != 6)
+		bench_fail("%s: no turn", launches);
+	fclose(file);
+	return turn;
+}
+
+static void step(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	if (has_launched) {
+		nanosleep(&moment, NULL);
+		return;
+	}
+	struct turn turn = read_turn();
+	check(&turn);
+	take(&turn);
+	has_launched = true;
+}
+
+static void rest(void)
+{
+	has_launched = false;
+}
+
 int main(int count, char **arguments)
 {
-	double stream_count = count == 3 ? bench_number(arguments[2], "STREAMS") : 0;
-	char line[256];
+	bool is_at_rest = count == 4 && strcmp(arguments[3], "--at-rest") == 0;
+	double streams_wanted = count == 3 || is_at_rest ? bench_number(arguments[2], "STREAMS") : 0;
 
-	if (stream_count < 1 || stream_count > STREAMS_MAX)
-		bench_fail("Usage: spans TURNS STREAMS");
-	FILE *turns = fopen(arguments[1], "r");
-	if (!turns)
-		bench_fail("%s: %s", arguments[1], strerror(errno));
-	open_all((unsigned int)stream_count);
-	printf("ready %u\n", gpu.sm_count);
-	fflush(stdout);
-	while (fgets(line, sizeof line, turns)) {
-		struct turn turn;
-
-		if (sscanf(line, "%lf %u %u %u %u %lf", &turn.start, &turn.kernels, &turn.streams, &turn.blocks,
-		           &turn.threads, &turn.ms) != 6)
-			break;
-		check(&turn, (unsigned int)stream_count);
-		take(&turn);
-		puts("done");
-		fflush(stdout);
-	}
-	fclose(turns);
+	if (streams_wanted < 1 || streams_wanted > STREAMS_MAX)
+		bench_fail("Usage: spans LAUNCHES STREAMS [--at-rest]");
+	launches = arguments[1];
+	stream_count = (unsigned int)streams_wanted;
+	conversation_listen();
+	open_all();
+	conversation_hold(&(const struct conversation){.seconds = HUGE_VAL,
+	                                               .samples = HUGE_VAL,
+	                                               .is_at_rest = is_at_rest,
+	                                               .step = step,
+	                                               .rest = rest},
+	                  gpu.sm_count);
 	gpu.stream = streams[0];
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

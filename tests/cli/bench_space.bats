@@ -7,7 +7,6 @@ load experiments
 
 # Those that know static partitions and MIG run with them.
 @test "every experiment but two" {
-	export PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1
 	# shellcheck disable=SC2046 # several
 	run bench $(experiments_of space | grep -vx 'enforcement\|decode')
 	[[ "$output" == *"this is a simulated one, and its numbers mean nothing"* ]]

@@ -127,6 +127,10 @@ class Texts(unittest.TestCase):
             ("h200 hook mechanism=hook-out: withinmax 0 3.006 us", "met"),
             ("h200 hook mechanism=hook-out: withinmax 0 3.005 us", "missed"),
             ("h200 hook mechanism=hook-whole: ratio50 +% .1 to mechanism=hook-out", "+1.0"),
+            ("h200 hook mechanism=hook-whole: ratio50 % .1 to mechanism=hook-out", "101.0"),
+            ("h200 hook mechanism=hook-out: p50.least ns", "3000"),
+            ("h200 hook mechanism=hook-out: p50.most ns", "3006"),
+            ("h200 hook mechanism=hook-whole: ratio50.most .3 to mechanism=hook-out", "1.011"),
             ("h200 hook: values mechanism", "2"),
             ("h200 hook: date", "2026-11-22"),
             ("h200 hook: driver", "580.1"),
@@ -158,6 +162,29 @@ class Texts(unittest.TestCase):
         ):
             with self.subTest(query):
                 self.assertRaisesRegex(queries.Wrong, reason, self.ask, query)
+
+    def test_the_jobs(self):
+        """Two blocks of two servers, each of which is alone in one."""
+        self.table("h100", "servers", ["round,mechanism,load,server,us"] + [
+            f"{number},{mechanism},2,{server},{us}" for number in (1, 2)
+            for mechanism, server, us in (("alone-first", "first", 1000), ("alone-rest", "rest", 1200), ("mps", "first", 2000), ("mps", "rest", 3000))])
+        self.table("h100", "servers_rate", ["round,mechanism,load,server,rate", "1,alone-first,2,first,90", "1,alone-rest,2,rest,110",
+                                            "1,mps,2,first,70", "1,mps,2,rest,60", "2,mps,2,rest,60"])
+        for query, answer in (("servers_steps mechanism=alone: n", "4"), ("servers_steps mechanism=mps: p50 ms", "2.50"),
+                              ("servers_both mechanism=alone: p50", "100"), ("servers_both mechanism=mps: value", "130")):
+            self.assertEqual(self.ask(f"h100 {query}"), answer)
+        points = queries.Data(self.work.name).table("h100", "servers_points")
+        self.assertEqual([(row["mechanism"], row["x"], row["y"], row["is_enough"]) for row in points.rows],
+                         [("alone", (1.2, 1.2, 1.2), (100, 100, 100), False), ("mps", (3, 3, 3), (130, 130, 130), False)])
+        self.assertNotEqual(points.digest, queries.Data(self.work.name).table("h100", "servers").digest)
+
+    def test_how_many_requests_a_voice_service_answers_in_time(self):
+        rows = [f"1,alone,5,first,{us}" for us in (40, 50, 60)]
+        rows += [f"1,{mechanism},{load},first,{us}" for mechanism, load, us in (("mps", 40, 80), ("mps", 60, 120), ("xsched", 40, 110), ("xsched", 60, 120))
+                 for _ in range(200)]
+        self.table("h100", "voice", ["round,mechanism,load,what,us", *rows])
+        self.assertEqual(self.ask("h100 voice_most mechanism=mps: value .0"), "50")
+        self.assertRaises(queries.Missing, self.ask, "h100 voice_most mechanism=xsched: value")
 
     def test_what_says_nothing_has_no_number(self):
         """A tool that said nothing twice, and one that did once."""
@@ -236,6 +263,12 @@ class Texts(unittest.TestCase):
         named = "p50 us for mechanism=hook-out, p50 us for mechanism=hook-whole as with us"
         text_of_two = self.run_texts(f"<!--table hook by round where round=1 show {named}-->\n<!--/table-->\n")[2]
         self.assertIn("| round | hook-out, µs | with us, µs |\n", text_of_two)
+        self.table("h200", "lengths", ["mechanism,us", "hook-out,7", "mps,8"])
+        joined = self.run_texts("<!--table hook by mechanism show p50~~ us, p50 us of lengths for mechanism=mps as its us-->\n<!--/table-->\n")[2]
+        self.assertIn("| mechanism | median, µs | its us, µs |\n", joined)
+        self.assertIn("| the hook taken out | 3.00 (3.00 to 3.01) | 8.00 |\n", joined)
+        alone = self.run_texts("<!--table hook by mechanism show p50 us of lengths-->\n<!--/table-->\n")[2]
+        self.assertIn("| the hook taken out | 7.00 |\n<!--/table-->", alone)  # and no row of dashes
         status, output, _ = self.run_texts(text.replace("3.03", "3.02"), "--check")
         self.assertEqual(status, 1)
         self.assertIn("make figures would write: | all TPCs in the partition | 20 | 3.03", output)

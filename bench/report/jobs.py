@@ -1,0 +1,106 @@
+"""The three jobs (bench/jobs): how much of a mechanism's pair gets done, and how late. A point of a picture is {panel, mechanism, n,
+x, y}, each of x and y a value with the lowest and the highest round's.
+"""
+
+import statistics
+
+import stats
+
+ALONE = {"alone-first": "alone", "alone-rest": "alone"}
+
+
+def by(rows, value, *columns):
+    """{key: Measurement}, with a Measurement's rounds in the order of their names."""
+    found = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), {}).setdefault(row["round"], []).append(row[value])
+    return {key: stats.Measurement(rounds.values()) for key, rounds in found.items()}
+
+
+def steps(table):
+    """Of the table servers, or servers_first: what both took, and one alone, which either is."""
+    return [{**{column: row[column] for column in ("round", "load")}, "mechanism": ALONE.get(row["mechanism"], row["mechanism"]), "us": row["us"]}
+            for row in table.rows]
+
+
+def both(table):
+    """Of the table servers_rate: the tokens of both in a second, and of one alone."""
+    found = {}
+    for row in table.rows:
+        mechanism = ALONE.get(row["mechanism"], row["mechanism"])
+        found.setdefault((row["round"], mechanism, row["load"]), []).append(row["rate"])
+    return [{"round": number, "mechanism": mechanism, "load": load, "rate": sum(rates) / (2 if mechanism == "alone" else 1)}
+            for (number, mechanism, load), rates in found.items() if len(rates) == 2]
+
+
+def late(measured, percent, unit):
+    """A percentile, also of too few samples, which the picture shows then, in units of so many; and the rounds' own."""
+    def own(samples):
+        return samples[stats.rank(len(samples), percent) - 1] / unit
+
+    ends = [own(sorted(samples)) for samples in measured.rounds]
+    return own(measured.ordered), min(ends), max(ends)
+
+
+def done(measured, unit):
+    """The median of rounds."""
+    return statistics.median(measured.ordered) / unit, measured.ordered[0] / unit, measured.ordered[-1] / unit
+
+
+def points(panel, waits, rates, percent, units):
+    """Of {(mechanism,): Measurement}: those that have both."""
+    return [{"panel": panel, "mechanism": mechanism, "n": measured.n, "is_enough": measured.n >= stats.needed(percent),
+             "x": late(measured, percent, units[0]), "y": done(rates[mechanism,], units[1])}
+            for (mechanism,), measured in waits.items() if (mechanism,) in rates]
+
+
+def servers(table, rate_table):
+    """By load: the 99th percentile of the steps in ms, and the tokens of both in % of one alone."""
+    found = []
+    all_steps, all_rates = steps(table), both(rate_table)
+    for load in dict.fromkeys(row["load"] for row in all_rates):
+        waits, rates = (by([row for row in rows if row["load"] == load], value, "mechanism")
+                        for rows, value in ((all_steps, "us"), (all_rates, "rate")))
+        if ("alone",) in rates:
+            found += points(load, waits, rates, 99, (1e3, done(rates["alone",], 1)[0] / 100))
+    return found
+
+
+def inference(table, rate_table):
+    """At a load of 0.5, by service and from where: the 99th percentile by that alone, and what the training keeps in %."""
+    found = []
+    training = by([row for row in rate_table.rows if row["mechanism"] == "alone-rest"], "rate")
+    for service, start in dict.fromkeys((row["service"], row["from"]) for row in table.rows):
+        where = {"service": service, "load": "0.5"}
+        waits = by(table.select({**where, "from": start}), "us", "mechanism")
+        rates = by(rate_table.select(where), "rate", "mechanism")
+        alone = waits.pop(("alone-first",), None)
+        if alone and training:
+            found += points((service, start), waits, rates, 99, (late(alone, 99, 1)[0], done(training[()], 1)[0] / 100))
+    return found
+
+
+def voice(table, rate_table):
+    """By load: the answers in a second, and the 95th percentile of the first audio in ms. (Late is what lies above.)"""
+    found = []
+    for load in sorted({row["load"] for row in rate_table.rows}):
+        own = [row for row in table.rows if row["load"] == load and row["what"] == "first"]
+        rates = by([row for row in rate_table.rows if row["load"] == load], "rate", "mechanism")
+        found += points(load, by(own, "us", "mechanism"), rates, 95, (1e3, 1))
+    return found
+
+
+def most(table):
+    """Of the table voice: how many requests a second there may be so that 95 % have their first audio within twice the median alone,
+    between two measured loads."""
+    firsts = by([row for row in table.rows if row["what"] == "first"], "us", "mechanism", "load")
+    alone = [measured.percentile(50) for (mechanism, _), measured in firsts.items() if mechanism == "alone"]
+    found = []
+    for mechanism in dict.fromkeys(mechanism for mechanism, _ in firsts):
+        late = sorted((load, one.percentile(95)) for (own, load), one in firsts.items() if own == mechanism and one.n >= stats.needed(95))
+        for (load, before), (next_load, after) in zip(late, late[1:]):
+            if alone and before <= 2 * alone[0] < after:
+                rate = load + (next_load - load) * (2 * alone[0] - before) / (after - before)
+                found.append({"mechanism": mechanism, "rate": rate})
+                break
+    return found
