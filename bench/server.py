@@ -1,10 +1,10 @@
-"""Usage: server.py LOAD [--seconds S] [--samples N] [--at-rest]
+"""Usage: server.py LOAD [--name NAME] [--seconds S] [--samples N] [--at-rest]
 
 A server of a language model of 0.8 billion random weights: requests of 2048 tokens, answers of 256. Each step decodes a token of all
 resident requests, in a CUDA graph, and reads 512 tokens of the prompt of at most one that is new: as servers do today.
 
-LOAD is a file, read again after each rest: RESIDENT [BUSY IDLE]. So many requests are resident, 2, 8, 16 or 32, and where one has its
-answer, the next arrives. With BUSY and IDLE, in ms, there is none for IDLE in the mean, at random, after each BUSY.
+LOAD is a file, read again after each rest: RESIDENT [BUSY IDLE SEED]. So many requests are resident, 2, 8, 16 or 32, and where one has
+its answer, the next arrives. With BUSY and IDLE, in ms, there is none for IDLE in the mean, after each BUSY: at random, by SEED and NAME.
 
 A sample is `step,TOKENS,µs`: how long the step took, which is the time between two tokens of each; or `first,1,µs`: from a request's
 arrival to its first token. A result that is wrong is a failure.
@@ -43,8 +43,8 @@ class Request:
 class Server:
     """A work of support/conversation.py."""
 
-    def __init__(self, load):
-        self.load, self.requests, self.random = load, None, random.Random(1)
+    def __init__(self, load, name):
+        self.load, self.name, self.requests = load, name, None
         self.model = Model(SHAPE)
         self.prompt = torch.randint(SHAPE.vocabulary, (PROMPT,), device="cuda")
         for count in RESIDENT:
@@ -63,12 +63,13 @@ class Server:
         return torch.cat([logits, self.model.logits[:2]])
 
     def begin(self):
-        """As if it had worked for long: requests are at different places of their answers."""
+        """As if it had worked for long: requests are at different places of their answers, and it may be in a pause."""
         words = [float(word) for word in open(self.load).read().split()]
-        count, (self.busy, self.idle) = int(words[0]), words[1:] or (0, 0)
+        count, (self.busy, self.idle, seed) = int(words[0]), words[1:] or (0, 0, 0)
+        self.random = random.Random(f"{seed} {self.name}")
         now = time.perf_counter()
         self.requests = [Request(now, PROMPT, 1 + ANSWER * slot // count) for slot in range(count)]
-        self.end = now + self.busy / 1e3
+        self.end = now + self.random.uniform(-1, 1) * self.busy / 1e3
 
     def pause(self):
         if self.idle and time.perf_counter() >= self.end:
@@ -118,10 +119,11 @@ class Server:
 def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("load")
+    parser.add_argument("--name")
     chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
-        server = Server(chosen.load)
+        server = Server(chosen.load, chosen.name)
         conversation.converse(server, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 

@@ -4,7 +4,7 @@ A voice service in two processes. The decoder, a language model of 0.4 billion r
 requests at a time, in a CUDA graph; each 25 of one, a second of speech, it puts into QUEUE, a named pipe. The vocoder, a network of
 convolutions, takes them one at a time and makes them sound. A request has three such pieces.
 
-FILE, read again after each rest, says how many requests arrive in a second, at random. One that finds no place waits.
+FILE, read again after each rest, is RATE SEED: so many requests arrive in a second, at random. One that finds no place waits.
 
 A sample of the decoder is a step, in µs; of the vocoder, `first,µs`: from a request's arrival to its first sound; `gap,µs`: from one
 piece to the next; `whole,µs`: from the arrival to the last piece. A result that is wrong is a failure.
@@ -47,7 +47,7 @@ class Decoder:
     """A work of support/conversation.py."""
 
     def __init__(self, chosen):
-        self.load, self.random, self.number, self.next = chosen.load, random.Random(1), 0, None
+        self.load, self.random, self.number, self.next = chosen.load, None, 0, None
         self.queue = os.open(chosen.queue, os.O_RDWR | os.O_NONBLOCK)  # so that it can be opened before the other one has it
         fcntl.fcntl(self.queue, fcntl.F_SETPIPE_SZ, QUEUE_SIZE)
         self.waiting, self.slots = [], [None] * SHAPE.slots
@@ -67,7 +67,8 @@ class Decoder:
     def arrive(self):
         now = time.perf_counter()
         if self.next is None:
-            self.rate = float(open(self.load).read())
+            rate, seed = open(self.load).read().split()
+            self.rate, self.random = float(rate), random.Random(seed)
             self.next = now
         while self.next <= now:
             self.waiting.append(Request(self.number, self.next))

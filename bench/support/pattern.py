@@ -2,7 +2,7 @@
 
     BUSY IDLE PAUSE    in ms: busy for BUSY, then idle for IDLE; while it is busy, PAUSE lies between two steps
     BUSY ~IDLE PAUSE   the same, but idle for IDLE in the mean: at random, as where nobody knows of anybody
-    poisson MEAN       steps are asked for at random, MEAN ms apart; one that comes too early waits, and that counts in the last µs
+    poisson MEAN SEED  steps are asked for at random, MEAN ms apart; one that comes too early waits, and that counts in the last µs
 """
 
 import random
@@ -43,8 +43,8 @@ class Bursts:
 
 
 class Poisson:
-    def __init__(self, mean):
-        self.mean, self.arrival, self.random = mean / 1e3, time.perf_counter(), random.Random(1)
+    def __init__(self, mean, seed):
+        self.mean, self.arrival, self.random = float(mean) / 1e3, time.perf_counter(), random.Random(seed)
 
     def step(self, work):
         self.arrival += self.random.expovariate(1 / self.mean)
@@ -60,7 +60,7 @@ class Pattern:
     def step(self):
         if not self.pattern:
             words = open(self.path).read().split()
-            self.pattern = Poisson(float(words[1])) if words[0] == "poisson" else Bursts(*words)
+            self.pattern = Poisson(*words[1:]) if words[0] == "poisson" else Bursts(*words)
         return self.pattern.step(self.work)
 
     def rest(self):

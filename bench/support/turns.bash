@@ -25,14 +25,14 @@ make_partitions() { # MECHANISM
 	done
 }
 
-# Measures each turn once in each round, in random order.
+# Measures each turn once in each round, in random order. BENCH_FIRST_ROUND: the number of the first one, where a run goes on with another.
 take_turns() { # ROUNDS SECONDS TURN…
 	local rounds=$1 seconds=$2 round turn shares=0 length
 	shift 2
 	for turn in "$@"; do
 		shares=$((shares + $(share "$turn")))
 	done
-	for round in $(seq "$rounds"); do
+	for round in $(seq "${BENCH_FIRST_ROUND:-1}" $((${BENCH_FIRST_ROUND:-1} + rounds - 1))); do
 		while read -r turn; do
 			length=$(awk "BEGIN {print $seconds * $(share "$turn") / $shares / $rounds}")
 			# shellcheck disable=SC2086
