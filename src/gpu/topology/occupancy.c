@@ -1,8 +1,32 @@
 #include "occupancy.h"
 
-static bool holds_cluster(const struct occupancy *need, const struct tpcset *group)
+#include "base/extremes.h"
+
+/* Groups in which clusters are placed, by the number of the virtual GPC; the last one has all TPCs where these are unknown. */
+#define GROUPS (TOPOLOGY_GPCS_MAX + TPCSET_MAX + 1)
+
+/* How many TPCs of a set are in each group. This is in the launch path, so it looks at each TPC once. */
+struct group_counts {
+	uint16_t tpcs[GROUPS];
+};
+
+static unsigned int group_of(const struct topology *topology, unsigned int tpc)
 {
-	return tpcset_count(group) * need->topology->sms_per_tpc >= need->shape.cluster;
+	return (unsigned int)min_u64(topology->tpcs[tpc].virtual_gpc, GROUPS - 1);
+}
+
+static struct group_counts count_groups(const struct topology *topology, const struct tpcset *set)
+{
+	struct group_counts counts = {{0}};
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < topology->tpc_count; tpc = tpcset_next(set, tpc + 1))
+		counts.tpcs[group_of(topology, tpc)]++;
+	return counts;
+}
+
+static bool holds_cluster(const struct occupancy *need, unsigned int tpcs)
+{
+	return tpcs * need->topology->sms_per_tpc >= need->shape.cluster;
 }
 
 /* Whether the virtual GPCs, in which clusters are placed, are known. If not, only what the driver has judged is
@@ -15,13 +39,12 @@ static bool knows_groups(const struct occupancy *need)
 static struct tpcset find_possible(const struct occupancy *need, const struct tpcset *judged)
 {
 	struct tpcset all = topology_all(need->topology), possible = {{0}};
+	struct group_counts counts = count_groups(need->topology, &all);
 
 	if (!knows_groups(need))
 		return *judged;
-	for (unsigned int tpc = tpcset_next(&all, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&all, tpc + 1)) {
-		struct tpcset group = topology_cluster_group(need->topology, &all, tpc);
-
-		if (holds_cluster(need, &group))
+	for (unsigned int tpc = 0; tpc < need->topology->tpc_count; tpc++) {
+		if (holds_cluster(need, counts.tpcs[group_of(need->topology, tpc)]))
 			tpcset_add(&possible, tpc);
 	}
 	return possible;
@@ -39,22 +62,23 @@ struct occupancy occupancy_of(const struct topology *topology, const struct qmd_
 /* Clusters need a group that can hold one; TPCs outside such groups do not count. */
 bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
 {
-	struct tpcset usable = tpcset_and(set, &need->possible), seen = {{0}};
+	struct tpcset usable = tpcset_and(set, &need->possible);
+	struct group_counts counts = count_groups(need->topology, &usable);
 	unsigned int blocks = 0;
 	bool any = false;
 
 	if (!knows_groups(need))
 		return tpcset_equal(&usable, &need->possible);
 	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
-		struct tpcset group = topology_cluster_group(need->topology, &usable, tpc);
+		uint16_t *tpcs = &counts.tpcs[group_of(need->topology, tpc)];
 
-		if (!tpcset_has(&seen, tpc) && (need->shape.cluster <= 1 || holds_cluster(need, &group))) {
-			unsigned int sms = tpcset_count(&group) * need->topology->sms_per_tpc;
+		if (*tpcs > 0 && (need->shape.cluster <= 1 || holds_cluster(need, *tpcs))) {
+			unsigned int sms = *tpcs * need->topology->sms_per_tpc;
 
 			blocks += sms / need->shape.cluster * need->shape.cluster * need->blocks_per_sm;
 			any = true;
 		}
-		seen = tpcset_or(&seen, &group);
+		*tpcs = 0;
 	}
 	return any && blocks >= need->shape.cooperative;
 }
@@ -72,7 +96,7 @@ static bool add_group(const struct occupancy *need, struct tpcset *set)
 		struct tpcset missing = tpcset_without(&group, set);
 		unsigned int count = tpcset_count(&missing);
 
-		if (count > 0 && count < best_missing && holds_cluster(need, &group)) {
+		if (count > 0 && count < best_missing && holds_cluster(need, tpcset_count(&group))) {
 			best = missing;
 			best_missing = count;
 		}

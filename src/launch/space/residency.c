@@ -9,12 +9,14 @@
 #include <string.h>
 
 /* How many blocks of the kernel an SM holds, as the driver says; it says 0 for too much shared memory. Without an
- * answer, or with 0, this is 1: the launch then rather gets too much room than too little. */
+ * answer, or with 0, this is 1: the launch then rather gets too much room than too little. Only a cooperative grid must be there
+ * as a whole; of others, only a cluster. So launches with clusters do not ask the driver. */
 static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
 {
 	int blocks = 0;
 
-	if (driver.occupancy_blocks(&blocks, function, (int)shape->threads, shape->shared_bytes) != CUDA_SUCCESS)
+	if (shape->cooperative > 0 &&
+	    driver.occupancy_blocks(&blocks, function, (int)shape->threads, shape->shared_bytes) != CUDA_SUCCESS)
 		blocks = 0;
 	return blocks > 0 ? (unsigned int)blocks : 1;
 }
@@ -42,7 +44,8 @@ static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
 	if (!qmd_must_fit(launch->gpu->family, launch->qmd))
 		return false;
 	*shape = qmd_shape_of(launch->gpu->family, launch->qmd);
-	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->function) == CUDA_SUCCESS)
+	if (shape->cooperative > 0 &&
+	    driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->function) == CUDA_SUCCESS)
 		own = (unsigned int)fixed;
 	shape->shared_bytes -= shape->shared_bytes > own ? own : shape->shared_bytes;
 	return true;
