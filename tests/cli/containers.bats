@@ -188,6 +188,25 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[ "$(contain c nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-65 ]
 }
 
+@test "a program in a container obeys its group, whatever its environment says" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-15 --mps off infer
+	cdi add -t 16-23 --mps off other
+	play=$BUILD/tests/programs/play
+	bare="env -i NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY" # where the simulated GPU is
+	[ "$(contain a "$BOTH" $bare "$play" where)" = 0-15 ]
+	[ "$(contain b "$BOTH" env NVTASKSET_GROUP_FILE="$WORK/cdi/nvtaskset/other" "$play" where)" = 0-15 ]
+	# What the container puts there is not mounted.
+	[ "$(contain c "$BOTH" sh -c 'cp "$0" /opt/nvtaskset/groups/a; NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a exec "$1" where' "$WORK/cdi/nvtaskset/other" "$play")" = 0-15 ]
+	[ "$(contain d "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 0-3 "$play" where)" = 0-3 ]
+	! contain e "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 40 "$play" where
+	# Of two devices, the environment may choose.
+	two=nvidia.com/gpu=0,nvtaskset/group=infer,nvtaskset/group=other
+	[ "$(contain f "$two" "$play" where)" = 16-23 ]
+	[ "$(contain g "$two" $bare "$play" where)" = 0-15 ]
+}
+
 @test "edits from the host reach it, and -l, top and metrics show it" {
 	needs_containers
 	nvidia_specification

@@ -18,6 +18,68 @@
 #define FILE_MODE 0644
 #define LOCK_ATTEMPTS 16
 
+/* --- which one ----------------------------------------------------------------------------------------------------- */
+
+/* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
+static bool are_on_one_mount(int file, int directory)
+{
+	struct statx a, b;
+	bool known = statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &a) == 0 &&
+	             statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) == 0 && a.stx_mask & b.stx_mask & STATX_MNT_ID;
+
+	return !known || a.stx_mnt_id == b.stx_mnt_id;
+}
+
+static bool is_mounted(int directory, const char *name)
+{
+	int file = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool is_mounted = file >= 0 && !are_on_one_mount(file, directory);
+
+	if (file >= 0)
+		close(file);
+	return is_mounted;
+}
+
+/* Of two names, the one that is wanted, or else the first. */
+static bool is_before(const char *name, const char *other, const char *wanted)
+{
+	return strcmp(other, wanted) != 0 && (strcmp(name, wanted) == 0 || strcmp(name, other) < 0);
+}
+
+/* The path of a file that is mounted into the directory for them: of this name, or else the first one. NULL if there is none. */
+static const char *find_mounted(const char *wanted)
+{
+	static char path[sizeof GROUP_MOUNTS + GROUP_NAME_MAX] = GROUP_MOUNTS "/";
+	_Alignas(struct dirent64) char entries[1024];
+	char *name = path + sizeof GROUP_MOUNTS;
+	const struct dirent64 *entry;
+	int directory = open(GROUP_MOUNTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t length;
+
+	*name = '\0';
+	while (directory >= 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
+		for (ssize_t at = 0; at < length; at += entry->d_reclen) {
+			entry = (const struct dirent64 *)(entries + at);
+			if (group_name_is_valid(entry->d_name) && is_mounted(directory, entry->d_name) &&
+			    (*name == '\0' || is_before(entry->d_name, name, wanted)))
+				strcpy(name, entry->d_name);
+		}
+	}
+	if (directory >= 0)
+		close(directory);
+	return *name ? path : NULL;
+}
+
+const char *group_file_named(void)
+{
+	const char *path = secure_getenv(GROUP_FILE_ENVIRONMENT), *slash = path ? strrchr(path, '/') : NULL;
+	const char *mounted = find_mounted(slash ? slash + 1 : "");
+
+	if (mounted)
+		path = mounted;
+	return path && *path ? path : NULL;
+}
+
 /* --- opening ------------------------------------------------------------------------------------------------------- */
 
 /* Files with other names are not looked at where TPCs are claimed, nor are they removed. */
@@ -80,13 +142,6 @@ static int open_group(struct group *group, const char *path, bool to_change, str
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "%.200s: belongs to another user", path);
 	}
 	return 0;
-}
-
-const char *group_file_named(void)
-{
-	const char *path = secure_getenv(GROUP_FILE_ENVIRONMENT);
-
-	return path && *path ? path : NULL;
 }
 
 int group_file_obey(struct group *group, const char *path, struct error *error)
@@ -190,16 +245,6 @@ int group_file_lock_directory(const char *path, struct error *error)
 	if (lock >= 0)
 		close(place.directory);
 	return lock;
-}
-
-/* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
-static bool are_on_one_mount(int file, int directory)
-{
-	struct statx a, b;
-	bool known = statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &a) == 0 &&
-	             statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) == 0 && a.stx_mask & b.stx_mask & STATX_MNT_ID;
-
-	return !known || a.stx_mnt_id == b.stx_mnt_id;
 }
 
 static int add_set(struct segment_revision *taken, const struct segment_partition *partition, struct error *error)

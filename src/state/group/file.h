@@ -6,7 +6,8 @@
 
 #include "group.h"
 
-/* The path that the environment names; NULL if there is none. */
+/* The path of the file that this program's group has; NULL if there is none: the one that the environment names. In a container
+ * that has a device, it is one of those that are mounted, whatever the environment says. Not for several threads at once. */
 const char *group_file_named(void);
 
 /* Opens the group of a file for obeying: it is root's or this user's, and others cannot write to it. -1 with the

@@ -54,6 +54,7 @@
 #include <sys/types.h>
 
 #define GROUP_FILE_ENVIRONMENT "NVTASKSET_GROUP_FILE"
+#define GROUP_MOUNTS "/opt/nvtaskset/groups" /* in a container: there, files are mounted (nvtaskset cdi) */
 #define GROUP_MEMORY_NAME "nvtaskset-group" /* of a memfd */
 #define GROUP_NAME_MAX 64    /* with its end */
 #define GROUP_CGROUP_MAX 256 /* with its end */
