@@ -184,6 +184,31 @@ TEST(more_parts_than_there_are)
 	assert_int_equal(all(), 20 * US);
 }
 
+/* Parts are used again and again, and as they were new. */
+TEST(as_new)
+{
+	for (unsigned int i = 0; i < 3 * FLIGHT_PARTS; i++) {
+		launch_into(1 + i % 2, 90 * US);
+		end(1);
+		launch_into(3, 20 * US);
+		launch_into(3, 10 * US);
+		assert_each(all(), 30 * US, flight_longest(&flight), 20 * US);
+		end(1);
+		assert_each(all(), 10 * US, flight_longest(&flight), 10 * US);
+		end(1);
+	}
+	/* Looks need none. */
+	for (unsigned int i = 0; i < FLIGHT_PARTS; i++)
+		look();
+	launch(10 * US);
+	for (unsigned int i = 0; i < FLIGHT_PARTS; i++)
+		look();
+	launch(30 * US);
+	launch(20 * US);
+	end(2);
+	assert_int_equal(all(), 20 * US);
+}
+
 /* --- what nobody adds ------------------------------------------------------------------------------------------------- */
 
 TEST(as_the_one_before)
@@ -426,6 +451,21 @@ static void *end_them(void *unused)
 			sched_yield();
 	}
 	return unused;
+}
+
+static void *add_often(void *unused)
+{
+	for (unsigned int i = 0; i < LAUNCHES; i++)
+		flight_add(&flight, &seen, US, 7);
+	return unused;
+}
+
+TEST(sum_of_several_threads)
+{
+	threads_run(THREADS, add_often, NULL, 0);
+	seen.in_flight = THREADS * LAUNCHES;
+	flight_cover(&flight, seen.in_flight);
+	assert_int_equal(all(), THREADS * LAUNCHES * US);
 }
 
 TEST(several_threads)
