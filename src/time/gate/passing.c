@@ -39,7 +39,7 @@ struct arrival {
 	uint64_t in_part;        /* where it would go there */
 	struct lending_view view; /* at the last look; */
 	struct others_now others;
-	uint64_t ended;           /* kernels of the process, when it looked */
+	struct flight_seen seen;  /* of its own; */
 	uint64_t now;             /* 0: the clock was not read */
 	uint32_t how;            /* it goes; */
 	bool is_by_law;          /* and nothing else lets it */
@@ -66,12 +66,22 @@ static bool has_waited(struct arrival *arrival, uint64_t ns)
 	return has_passed(arrival, arrival->asks_since, ns);
 }
 
-static void see(struct arrival *arrival, const struct others_on_gpu *others, uint64_t in_flight)
+/* Both numbers at one time: their sum is how many have been launched. */
+static void see_own(struct flight_seen *seen, const struct others_on_gpu *others)
+{
+	do {
+		seen->ended = others_own_ended(others);
+		seen->in_flight = others_own_in_flight(others);
+	} while (others_own_ended(others) != seen->ended);
+}
+
+static void see(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct flight *flight = &arrival->gate->flight;
+	uint64_t in_flight = arrival->seen.in_flight + arrival->seen.entering;
 
 	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
-	if (flight_look(flight, arrival->ended, in_flight))
+	if (flight_look(flight, &arrival->seen))
 		epoch_raise_world();
 	uint64_t longest = flight_longest(flight);
 
@@ -84,7 +94,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others, uin
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.in_flight_ns = flight_ns(flight, arrival->ended, in_flight),
+		.in_flight_ns = flight_ns(flight, &arrival->seen),
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
@@ -184,11 +194,11 @@ static bool waits_for_quota(struct arrival *arrival)
 }
 
 /* Nobody waits for room that will never be there. Who goes although it was to wait stays in its own part where that holds it. */
-static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64_t in_flight)
+static bool decide(struct arrival *arrival, struct others_on_gpu *others)
 {
 	bool goes = true;
 
-	see(arrival, others, in_flight);
+	see(arrival, others);
 	if (!atomic_load(&gate_state.is_open) || arrival->is_captured)
 		return true;
 	if (waits_for_quota(arrival))
@@ -243,7 +253,7 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	arrival->passage.is_graph = arrival->work.is_graph;
 	if (arrival->view.is_patient)
 		lending_goes(&gate_state.episode);
-	flight_add(&gate->flight, arrival->ended + arrival->view.in_flight + 1, longest != 0 ? longest : FLIGHT_NEVER,
+	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER,
 	           streams_number(arrival->work.stream, arrival->call->context));
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
@@ -302,11 +312,13 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	struct gate *gate = arrival->gate;
 	uint64_t world = epoch_of_world();
 	struct others_on_gpu *others = gate_enter(gate);
-	uint64_t entering = atomic_fetch_add(&gate->entering, 1), generation = (uint64_t)others->generation << 32;
+	uint64_t generation = (uint64_t)others->generation << 32;
 
+	arrival->seen.notes = atomic_load(&gate->flight.notes);
+	arrival->seen.entering = atomic_fetch_add(&gate->entering, 1);
 	gate_measure(gate, others);
-	arrival->ended = others_own_ended(others);
-	bool goes = decide(arrival, others, others_own_in_flight(others) + entering);
+	see_own(&arrival->seen, others);
+	bool goes = decide(arrival, others);
 
 	if (goes && !arrival->is_captured)
 		go(arrival, others);
@@ -400,9 +412,10 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 static void add_nodes(struct gate *gate)
 {
 	const struct others_on_gpu *others = gate_enter(gate);
-	uint64_t ended = others_own_ended(others);
+	struct flight_seen seen;
 
-	flight_number(&gate->flight, ended + others_own_in_flight(others));
+	see_own(&seen, others);
+	flight_cover(&gate->flight, seen.ended + seen.in_flight);
 	gate_leave(gate, others);
 }
 

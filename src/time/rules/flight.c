@@ -18,51 +18,70 @@ static struct flight_part *part_at(const struct flight *flight, uint64_t number)
 	return (struct flight_part *)&flight->parts[number % FLIGHT_PARTS];
 }
 
-static void begin_part(struct flight *flight, uint64_t last, uint64_t from)
+/* --- parts ------------------------------------------------------------------------------------------------------------ */
+
+static void begin_part(struct flight *flight, uint64_t last)
 {
 	struct flight_part *part = part_at(flight, last);
 
-	atomic_store(&part->from, from);
+	atomic_store(&part->from, FLIGHT_NEVER);
 	atomic_store(&part->ns, 0);
 	atomic_store(&part->longest_ns, 0);
+	atomic_store(&part->stream, 0);
 	atomic_store(&flight->last, last);
 }
 
-/* Parts of which all has ended are left out, and what comes next gets a new one where there is room. */
-static void move(struct flight *flight, uint64_t ended, uint64_t number)
+static bool is_one_stream(const struct flight *flight)
+{
+	uintptr_t one = 0;
+
+	for (uint64_t i = atomic_load(&flight->first); i <= atomic_load(&flight->last) && one != FLIGHT_STREAMS; i++) {
+		uintptr_t stream = atomic_load(&part_at(flight, i)->stream);
+
+		one = one == 0 || stream == 0 || stream == one ? one | stream : FLIGHT_STREAMS;
+	}
+	return one != FLIGHT_STREAMS;
+}
+
+static void leave_out(struct flight *flight, const struct flight_seen *seen)
 {
 	uint64_t first = atomic_load(&flight->first), last = atomic_load(&flight->last);
+	_Atomic uint64_t *from = &part_at(flight, last)->from;
 
-	while (first < last && ended >= atomic_load(&part_at(flight, first + 1)->from))
+	if (atomic_load(from) == FLIGHT_NEVER)
+		atomic_store(from, seen->ended + seen->in_flight);
+	while (first < last && seen->ended >= atomic_load(&part_at(flight, first + 1)->from))
 		first++;
 	atomic_store(&flight->first, first);
-	if (last - first + 1 < FLIGHT_PARTS && atomic_load(&part_at(flight, last)->ns) > 0)
-		begin_part(flight, last + 1, number);
+	if (seen->in_flight == 0)
+		atomic_store(&flight->covered, seen->ended); /* also what was refused, or captured */
 }
 
-static void clear(struct flight *flight, uint64_t number)
+/* What comes next gets a new part where there is room. */
+static void move(struct flight *flight, const struct flight_seen *seen)
 {
-	uint64_t last = atomic_load(&flight->last) + 1;
+	uint64_t last = atomic_load(&flight->last);
+	const struct flight_part *part = part_at(flight, last);
+	bool has_room = last - atomic_load(&flight->first) + 1 < FLIGHT_PARTS;
 
-	begin_part(flight, last, number);
-	atomic_store(&flight->first, last);
-	atomic_store(&flight->number, number);
-	atomic_store(&flight->stream, 0);
+	if (has_room && atomic_load(&part->ns) > 0 && atomic_load(&part->from) != FLIGHT_NEVER)
+		begin_part(flight, last + 1);
+	if (seen->entering == 0 && atomic_load(&flight->notes) == seen->notes && (seen->in_flight == 0 || is_one_stream(flight)))
+		leave_out(flight, seen);
 }
 
-bool flight_look(struct flight *flight, uint64_t ended, uint64_t in_flight)
+bool flight_look(struct flight *flight, const struct flight_seen *seen)
 {
 	uint64_t before = flight_longest(flight);
 
 	if (!atomic_flag_test_and_set(&flight->is_moved)) {
-		if (in_flight == 0)
-			clear(flight, ended);
-		else if (atomic_load(&flight->stream) != FLIGHT_STREAMS)
-			move(flight, ended, max_u64(atomic_load(&flight->number), ended + in_flight));
+		move(flight, seen);
 		atomic_flag_clear(&flight->is_moved);
 	}
 	return flight_longest(flight) < before;
 }
+
+/* --- adding ----------------------------------------------------------------------------------------------------------- */
 
 static void raise(_Atomic uint64_t *least, uint64_t to)
 {
@@ -72,33 +91,39 @@ static void raise(_Atomic uint64_t *least, uint64_t to)
 		continue;
 }
 
-/* Those that were not added are longer than none that was. */
-static void add_to(struct flight_part *part, uint64_t ns)
+static void add_to(struct flight_part *part, uint64_t ns, uint64_t longest, uintptr_t stream)
 {
 	uint64_t before = atomic_load(&part->ns);
-
-	while (!atomic_compare_exchange_weak(&part->ns, &before, add(before, ns)))
-		continue;
-}
-
-void flight_add(struct flight *flight, uint64_t number, uint64_t ns, uintptr_t stream)
-{
-	struct flight_part *part = part_at(flight, atomic_load(&flight->last));
-	uint64_t before = atomic_load(&flight->number), missed = number > before + 1 ? number - before - 1 : 0;
 	uintptr_t others = 0;
 
-	if (!atomic_compare_exchange_strong(&flight->stream, &others, stream) && others != stream)
-		atomic_store(&flight->stream, FLIGHT_STREAMS);
-	add_to(part, add(ns, times(missed, flight_longest(flight))));
-	raise(&part->longest_ns, ns);
-	atomic_store(&flight->last_ns, ns);
-	raise(&flight->number, number);
+	if (!atomic_compare_exchange_strong(&part->stream, &others, stream) && others != stream)
+		atomic_store(&part->stream, FLIGHT_STREAMS);
+	while (!atomic_compare_exchange_weak(&part->ns, &before, add(before, ns)))
+		continue;
+	raise(&part->longest_ns, longest);
 }
 
-void flight_number(struct flight *flight, uint64_t number)
+/* With those that nobody has added since the last one. */
+void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
-	raise(&flight->number, number);
+	uint64_t launched = seen->ended + seen->in_flight, missed = launched - min_u64(launched, atomic_load(&flight->covered));
+	uint64_t theirs = missed > 0 ? flight_longest(flight) : 0, last;
+
+	atomic_fetch_add(&flight->notes, 1);
+	do {
+		last = atomic_load(&flight->last);
+		add_to(part_at(flight, last), add(ns, times(missed, theirs)), max_u64(ns, theirs), stream);
+	} while (atomic_load(&flight->last) != last);
+	atomic_store(&flight->last_ns, ns);
+	raise(&flight->covered, launched + 1);
 }
+
+void flight_cover(struct flight *flight, uint64_t launched)
+{
+	raise(&flight->covered, launched);
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------------------- */
 
 uint64_t flight_longest(const struct flight *flight)
 {
@@ -109,9 +134,10 @@ uint64_t flight_longest(const struct flight *flight)
 	return longest != 0 ? longest : atomic_load(&flight->last_ns);
 }
 
-uint64_t flight_ns(const struct flight *flight, uint64_t ended, uint64_t in_flight)
+uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen)
 {
-	uint64_t number = atomic_load(&flight->number), missed = ended + in_flight - min_u64(ended + in_flight, number);
+	uint64_t in_flight = seen->in_flight + seen->entering, launched = seen->ended + in_flight;
+	uint64_t missed = launched - min_u64(launched, atomic_load(&flight->covered));
 	uint64_t longest = flight_longest(flight), sum = times(missed, longest);
 
 	for (uint64_t part = atomic_load(&flight->first); part <= atomic_load(&flight->last); part++)

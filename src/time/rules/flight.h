@@ -1,11 +1,19 @@
 /*
- * How long all takes that a process has in flight on a GPU: the sum of the lengths of its launches, never less than it is. Launches
- * of one stream end in their order; so a sum is kept for each part of the row of launches, and is left out once that part has ended.
- * Where several streams have something in flight, all counts until nothing is. Pure but for the memory, in which threads of the
- * program write at the same time, without a lock.
+ * How long all takes that a process has in flight on a GPU: the sum of the lengths of its launches. Those of one stream end in
+ * their order; so a sum is kept for each part of the row of launches, and is left out once that part has ended. Where several
+ * streams have something in flight, all counts until nothing is.
  *
- * A launch's number is how many kernels have been launched with it, at least. Kernels that nobody has added, since they were
- * launched like the one before or outside of a call, take as long as the longest one, or as the last one where nothing else is left.
+ * Pure but for the memory, in which threads of the program write at the same time, without a lock. It may be too much, and is
+ * not too little, because of the order of three things:
+ *
+ *   - A thread notes that it adds, then adds to the last part, and adds once more where another part is the last one by now.
+ *   - A part is published, and only then is it seen that nobody has noted anything since the look, at which nobody was between
+ *     its look and the end of its call (`entering`). So all that is in the parts before it has been launched, and is counted:
+ *     when as many kernels have ended, so have these. Otherwise nothing is left out until a later look finds that.
+ *   - What a look saw, it saw in the order of struct flight_seen.
+ *
+ * Some launches are not added: those that go like the one before (gate.h), which are few, and those outside of a call. They take
+ * as long as the longest one that is left, or as the last one. The same holds for one that another thread has not yet added.
  */
 #ifndef NVTASKSET_TIME_RULES_FLIGHT_H
 #define NVTASKSET_TIME_RULES_FLIGHT_H
@@ -20,28 +28,35 @@
 /* All zero: nothing is in flight. */
 struct flight {
 	struct flight_part {
-		_Atomic uint64_t from, ns, longest_ns; /* launches with numbers from there on to the next part */
+		_Atomic uint64_t from; /* so many kernels were launched when it began; FLIGHT_NEVER: not known yet */
+		_Atomic uint64_t ns, longest_ns;
+		_Atomic uintptr_t stream; /* into which all of it went; FLIGHT_STREAMS: there are several; 0: none yet */
 	} parts[FLIGHT_PARTS];
 	_Atomic uint64_t first, last; /* the parts in use, by number */
-	_Atomic uint64_t number;      /* of the last launch, */
-	_Atomic uint64_t last_ns;     /* and its length */
-	_Atomic uintptr_t stream;     /* into which all went; FLIGHT_STREAMS: there are several */
+	_Atomic uint64_t notes;       /* so often has somebody added */
+	_Atomic uint64_t covered;     /* so many kernels were launched with the last one, at least */
+	_Atomic uint64_t last_ns;     /* its length */
 	atomic_flag is_moved;         /* by one thread at a time */
 };
 #define FLIGHT_STREAMS UINTPTR_MAX
 
-/* So many kernels have ended, and so many are in flight; 0: nothing is left of what was before. Returns whether the longest of those
- * that are left is shorter than the longest one before. */
-bool flight_look(struct flight *flight, uint64_t ended, uint64_t in_flight);
+/* What a thread has seen, in this order: flight->notes, launches whose calls have not ended, kernels that have, and how many are in
+ * flight, without those launches. */
+struct flight_seen {
+	uint64_t notes, entering, ended, in_flight;
+};
 
-/* A launch goes. */
-void flight_add(struct flight *flight, uint64_t number, uint64_t ns, uintptr_t stream);
+/* Leaves out what has ended. Returns whether the longest of those that are left is shorter than the longest one before. */
+bool flight_look(struct flight *flight, const struct flight_seen *seen);
 
-/* It was a graph, whose kernels have been launched by now. */
-void flight_number(struct flight *flight, uint64_t number);
+/* A launch goes, by what it has seen. */
+void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream);
+
+/* It was a graph: so many kernels have been launched by now. */
+void flight_cover(struct flight *flight, uint64_t launched);
 
 /* The longest launch in flight; and how long all of these take together, one after the other. FLIGHT_NEVER: not known. */
 uint64_t flight_longest(const struct flight *flight);
-uint64_t flight_ns(const struct flight *flight, uint64_t ended, uint64_t in_flight);
+uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen);
 
 #endif

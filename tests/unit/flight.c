@@ -1,0 +1,486 @@
+/* How long what is in flight takes: sums, beside a plain list of launches, and with threads that add at the same time. */
+#include "../cases.h"
+
+#include "time/rules/flight.h"
+
+#define US UINT64_C(1000)
+
+static struct flight flight;
+static struct flight_seen seen; /* what a thread would see now: with nothing else between a look and the end of its call */
+
+FIXTURE(begin)
+{
+	flight = (struct flight){.first = 0};
+	seen = (struct flight_seen){.notes = 0};
+}
+
+static void look(void)
+{
+	seen.notes = atomic_load(&flight.notes);
+	flight_look(&flight, &seen);
+}
+
+/* A launch of one kernel, as its call does. */
+static void launch_into(uintptr_t stream, uint64_t ns)
+{
+	look();
+	flight_add(&flight, &seen, ns, stream);
+	seen.in_flight++;
+}
+
+static void launch(uint64_t ns)
+{
+	launch_into(7, ns);
+}
+
+/* One that nobody adds. */
+static void launch_as_before(void)
+{
+	seen.in_flight++;
+}
+
+static void end(uint64_t kernels)
+{
+	seen.ended += kernels;
+	seen.in_flight -= kernels;
+	look();
+}
+
+static uint64_t all(void)
+{
+	return flight_ns(&flight, &seen);
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------- */
+
+TEST(what_has_ended_is_left_out)
+{
+	assert_int_equal(all(), 0);
+	launch(90 * US);
+	launch(5 * US);
+	launch(20 * US);
+	assert_each(all(), 115 * US, flight_longest(&flight), 90 * US);
+	end(1);
+	assert_each(all(), 25 * US, flight_longest(&flight), 20 * US);
+	launch(1 * US);
+	assert_int_equal(all(), 26 * US);
+	end(2);
+	assert_each(all(), 1 * US, flight_longest(&flight), 1 * US);
+	end(1);
+	assert_int_equal(all(), 0);
+	launch(3 * US);
+	assert_int_equal(all(), 3 * US);
+}
+
+/* The one who looks decides anew what goes as the longest did. */
+TEST(the_longest_has_ended)
+{
+	launch(90 * US);
+	launch(5 * US);
+	seen.ended++, seen.in_flight--;
+	seen.notes = atomic_load(&flight.notes);
+	assert_true(flight_look(&flight, &seen));
+	assert_false(flight_look(&flight, &seen));
+}
+
+/* So many at most, whatever is not left out yet. */
+TEST(no_more_than_there_are)
+{
+	launch(10 * US);
+	for (int i = 0; i < 3 * FLIGHT_PARTS; i++)
+		launch(10 * US);
+	seen.ended += 3 * FLIGHT_PARTS, seen.in_flight -= 3 * FLIGHT_PARTS;
+	assert_int_equal(all(), 10 * US);
+}
+
+/* Where one stream is faster than the other one, the longer one may be left. */
+TEST(several_streams)
+{
+	launch_into(1, 90 * US);
+	launch_into(2, 5 * US);
+	launch_into(2, 5 * US);
+	end(2);
+	assert_int_equal(all(), 90 * US);
+	launch_into(2, 5 * US);
+	assert_int_equal(all(), 105 * US);
+	end(2);
+	assert_int_equal(all(), 0);
+	/* Both again in one. */
+	launch_into(2, 30 * US);
+	launch_into(2, 5 * US);
+	end(1);
+	assert_int_equal(all(), 5 * US);
+	/* And behind it in another one. */
+	launch_into(1, 30 * US);
+	launch_into(1, 30 * US);
+	end(1);
+	assert_int_equal(all(), 60 * US);
+}
+
+TEST(a_graph)
+{
+	launch(10 * US);
+	look();
+	flight_add(&flight, &seen, 500 * US, 7);
+	seen.in_flight += 100;
+	flight_cover(&flight, seen.ended + seen.in_flight);
+	assert_int_equal(all(), 510 * US);
+	launch(4 * US);
+	assert_int_equal(all(), 514 * US);
+	end(51);
+	/* All of it, until its last node has ended. */
+	assert_int_equal(all(), 504 * US);
+	end(50);
+	assert_int_equal(all(), 4 * US);
+}
+
+/* While its call goes on, its nodes count as others do that nobody has added. */
+TEST(a_graph_on_its_way)
+{
+	look();
+	flight_add(&flight, &seen, 500 * US, 7);
+	seen.in_flight += 3;
+	assert_true(all() >= 500 * US);
+}
+
+TEST(lengths_that_are_not_known)
+{
+	launch(10 * US);
+	launch(FLIGHT_NEVER);
+	launch(10 * US);
+	assert_each(all(), FLIGHT_NEVER, flight_longest(&flight), FLIGHT_NEVER);
+	end(1);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(1);
+	assert_int_equal(all(), 10 * US);
+	launch(FLIGHT_NEVER - 1);
+	launch(FLIGHT_NEVER - 1);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(1);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(2);
+	assert_int_equal(all(), 0);
+}
+
+/* What does not fit goes into the last part. */
+TEST(more_parts_than_there_are)
+{
+	uint64_t before = 0;
+
+	for (unsigned int i = 0; i < 5 * FLIGHT_PARTS; i++) {
+		launch(10 * US + i);
+		before += 10 * US + i;
+	}
+	assert_int_equal(all(), before);
+	for (unsigned int i = 0; i < 5 * FLIGHT_PARTS; i++) {
+		assert_true(all() >= before);
+		before -= 10 * US + i;
+		end(1);
+	}
+	assert_each(before, 0, all(), 0);
+	launch(10 * US);
+	launch(20 * US);
+	end(1);
+	assert_int_equal(all(), 20 * US);
+}
+
+/* Parts are used again and again, and as they were new. */
+TEST(as_new)
+{
+	for (unsigned int i = 0; i < 3 * FLIGHT_PARTS; i++) {
+		launch_into(1 + i % 2, 90 * US);
+		end(1);
+		launch_into(3, 20 * US);
+		launch_into(3, 10 * US);
+		assert_each(all(), 30 * US, flight_longest(&flight), 20 * US);
+		end(1);
+		assert_each(all(), 10 * US, flight_longest(&flight), 10 * US);
+		end(1);
+	}
+	/* Looks need none. */
+	for (unsigned int i = 0; i < FLIGHT_PARTS; i++)
+		look();
+	launch(10 * US);
+	for (unsigned int i = 0; i < FLIGHT_PARTS; i++)
+		look();
+	launch(30 * US);
+	launch(20 * US);
+	end(2);
+	assert_int_equal(all(), 20 * US);
+}
+
+/* --- what nobody adds ------------------------------------------------------------------------------------------------- */
+
+TEST(as_the_one_before)
+{
+	launch(10 * US);
+	launch_as_before();
+	launch_as_before();
+	assert_int_equal(all(), 30 * US);
+	launch(5 * US);
+	assert_int_equal(all(), 35 * US);
+	/* It is not known which of these have ended. */
+	end(1);
+	assert_in_range(all(), 25 * US, 30 * US);
+	end(3);
+	assert_int_equal(all(), 0);
+	launch_as_before();
+	assert_int_equal(all(), 5 * US);
+}
+
+/* They are as long as the one before, also behind a shorter one. */
+TEST(behind_a_shorter_one)
+{
+	launch(90 * US);
+	launch_as_before();
+	end(1);
+	launch(5 * US);
+	assert_in_range(all(), 95 * US, 180 * US);
+}
+
+/* Refused or captured ones are no launches: once nothing is in flight, this is known. */
+TEST(refused)
+{
+	launch(10 * US);
+	seen.in_flight--;
+	look();
+	launch_as_before();
+	assert_int_equal(all(), 10 * US);
+}
+
+/* --- beside others ---------------------------------------------------------------------------------------------------- */
+
+/* Another thread looks, and this one adds before it leaves out what it has seen to have ended. */
+TEST(added_meanwhile)
+{
+	struct flight_seen before = seen;
+
+	launch(90 * US);
+	flight_look(&flight, &before);
+	assert_int_equal(all(), 90 * US);
+	launch(5 * US);
+	flight_look(&flight, &before);
+	assert_int_equal(all(), 95 * US);
+}
+
+/* One that is between its look and the end of its call may be launched after others that end before it. */
+TEST(on_its_way)
+{
+	struct flight_seen late;
+
+	launch(5 * US);
+	look();
+	late = seen;
+	flight_add(&flight, &late, 90 * US, 7);
+	seen.entering = 1;
+	launch(5 * US);
+	launch(5 * US);
+	end(3);
+	seen.entering = 0, seen.in_flight = 1;
+	look();
+	assert_int_equal(all(), 90 * US);
+}
+
+/* Its length is not known yet. */
+TEST(not_added_yet)
+{
+	launch(30 * US);
+	seen.entering = 1;
+	assert_int_equal(all(), 60 * US);
+}
+
+/* --- beside a list ---------------------------------------------------------------------------------------------------- */
+
+#define MOST 64
+
+static struct model {
+	struct listed {
+		uint64_t ns, kernels;
+		uintptr_t stream;
+	} list[MOST];
+	unsigned int count, most;
+	uint64_t last_ns;
+} model;
+
+static uint64_t seed = 9;
+
+static uint64_t random_below(uint64_t end)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (seed >> 33) % end;
+}
+
+static uint64_t sum_of_list(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < model.count; i++)
+		sum += model.list[i].ns;
+	return sum;
+}
+
+static void list_launch(struct listed launched)
+{
+	model.list[model.count++] = launched;
+	model.last_ns = launched.ns;
+}
+
+/* The first one of any stream ends, with all of its kernels. */
+static void end_any(void)
+{
+	unsigned int which = (unsigned int)random_below(model.count), i = 0;
+
+	while (model.list[i].stream != model.list[which].stream)
+		i++;
+	seen.ended += model.list[i].kernels;
+	seen.in_flight -= model.list[i].kernels;
+	memmove(&model.list[i], &model.list[i + 1], sizeof model.list[0] * (--model.count - i));
+}
+
+static void do_any(unsigned int streams)
+{
+	struct listed any = {1 + random_below(100) * US, 1, 1 + random_below(streams)};
+	uint64_t what = random_below(10);
+
+	if (what < 4 && model.count > 0) {
+		end_any();
+	} else if (what < 5) {
+		look();
+	} else if (what < 7 && model.count > 0 && model.count < model.most && streams == 1) {
+		list_launch((struct listed){model.last_ns, 1, 1});
+		launch_as_before();
+	} else if (model.count < model.most) {
+		any.kernels = what == 9 ? 1 + random_below(20) : 1;
+		list_launch(any);
+		launch_into(any.stream, any.ns);
+		seen.in_flight += any.kernels - 1;
+		flight_cover(&flight, seen.ended + seen.in_flight);
+	}
+}
+
+static void compare(unsigned int streams)
+{
+	uint64_t steps = 300000;
+	double exact = 0, told = 0;
+
+	model.count = 0;
+	model.most = 4;
+	for (uint64_t i = 0; i < steps; i++) {
+		do_any(streams);
+		uint64_t sum = sum_of_list(), ns = all();
+
+		if (ns < sum)
+			fail_msg("step %d: %d instead of %d", (int)i, (int)ns, (int)sum);
+		exact += (double)sum;
+		told += (double)ns;
+		if (i % 1000 == 999) {
+			while (model.count > 0)
+				end_any();
+			look();
+			assert_int_equal(all(), 0);
+			model.most = 1 + (unsigned int)random_below(MOST);
+		}
+	}
+	print_message("# %d stream(s): %.2f times as much as there is\n", (int)streams, told / exact);
+}
+
+TEST(a_list_of_one_stream)
+{
+	compare(1);
+}
+
+TEST(a_list_of_several)
+{
+	compare(3);
+}
+
+/* --- threads ---------------------------------------------------------------------------------------------------------- */
+
+#define THREADS 3
+#define LAUNCHES 100000
+
+/* What the gate and the GPU count. Those in flight end in the order in which they were launched, when anybody ends them. */
+static struct {
+	_Atomic uint64_t entering, launched, ended;
+	atomic_uint is_busy[THREADS]; /* it has a long one in flight */
+	_Atomic uint64_t ends_at[THREADS]; /* when so many have ended */
+	atomic_uint running;
+} gpu;
+
+static void see(struct flight_seen *now)
+{
+	now->notes = atomic_load(&flight.notes);
+	now->entering = atomic_fetch_add(&gpu.entering, 1);
+	do {
+		now->ended = atomic_load(&gpu.ended);
+		now->in_flight = atomic_load(&gpu.launched) - now->ended;
+	} while (atomic_load(&gpu.ended) != now->ended);
+	flight_look(&flight, now);
+}
+
+/* One launch is long, and many are short: as long as its long one has not ended, a thread must see it. */
+static void *launch_and_look(void *number)
+{
+	uint64_t last = 0, strays = 0;
+
+	for (unsigned int i = 0; i < LAUNCHES; i++) {
+		bool is_long = i % 50 == (uintptr_t)number;
+		struct flight_seen now;
+
+		see(&now);
+		if (last > now.ended)
+			strays += flight_ns(&flight, &now) < 1000 * US;
+		flight_add(&flight, &now, is_long ? 1000 * US : US, 7);
+		uint64_t position = atomic_fetch_add(&gpu.launched, 1) + 1;
+
+		atomic_fetch_sub(&gpu.entering, 1);
+		last = is_long ? position : last;
+		if (i % 7 == 0)
+			sched_yield();
+	}
+	atomic_fetch_sub(&gpu.running, 1);
+	return (void *)(uintptr_t)strays;
+}
+
+static void *end_them(void *unused)
+{
+	while (atomic_load(&gpu.running) > 0) {
+		if (atomic_load(&gpu.launched) > atomic_load(&gpu.ended))
+			atomic_fetch_add(&gpu.ended, 1);
+		if (atomic_load(&gpu.ended) % 16 == 0)
+			sched_yield();
+	}
+	return unused;
+}
+
+static void *add_often(void *unused)
+{
+	for (unsigned int i = 0; i < LAUNCHES; i++)
+		flight_add(&flight, &seen, US, 7);
+	return unused;
+}
+
+TEST(sum_of_several_threads)
+{
+	threads_run(THREADS, add_often, NULL, 0);
+	seen.in_flight = THREADS * LAUNCHES;
+	flight_cover(&flight, seen.in_flight);
+	assert_int_equal(all(), THREADS * LAUNCHES * US);
+}
+
+TEST(several_threads)
+{
+	memset(&gpu, 0, sizeof gpu);
+	atomic_store(&gpu.running, THREADS);
+	pthread_t ends = thread_start(end_them, NULL);
+
+	threads_run(THREADS, launch_and_look, (void *)1, 1);
+	assert_int_equal(pthread_join(ends, NULL), 0);
+	atomic_store(&gpu.ended, atomic_load(&gpu.launched));
+	struct flight_seen now;
+
+	see(&now);
+	assert_int_equal(flight_ns(&flight, &now), 0);
+}
+
+RUN_TESTS(begin, NULL)
