@@ -104,3 +104,12 @@ def most(table):
                 found.append({"mechanism": mechanism, "rate": rate})
                 break
     return found
+
+
+def missed(table):
+    """Of the table plan: how many jobs ended after their deadline, of all and of each task."""
+    found = {}
+    for row in table.rows:
+        for task in (row["task"], "all"):
+            found[row["mechanism"], task] = found.get((row["mechanism"], task), 0) + (row["us"] > row["deadline_us"])
+    return [{"mechanism": mechanism, "task": task, "missed": float(count)} for (mechanism, task), count in found.items()]
