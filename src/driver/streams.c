@@ -3,6 +3,7 @@
 #define HALF 32
 
 _Atomic uint64_t streams_waiting;
+static _Atomic uint64_t hosts; /* the same without those that wait for events: a program may do that all the time */
 
 /* Handles are addresses. */
 uintptr_t streams_number(CUstream stream, CUcontext context)
@@ -22,30 +23,61 @@ static uint64_t bit_of(CUstream stream, CUcontext context)
 	return UINT64_C(1) << (streams_number(stream, context) * UINT64_C(0x9e3779b97f4a7c15) >> 59);
 }
 
+static void wait_in(_Atomic uint64_t *those, uint64_t bit)
+{
+	uint64_t before = atomic_load(those);
+
+	while (!atomic_compare_exchange_weak(those, &before, (before | bit) & ~(bit << HALF)))
+		;
+}
+
+static void launch_in(_Atomic uint64_t *those, uint64_t bit)
+{
+	if (atomic_load_explicit(those, memory_order_relaxed) & bit)
+		atomic_fetch_or(those, bit << HALF);
+}
+
+/* All launches have ended. Returns which ones wait. */
+static uint64_t end_in(_Atomic uint64_t *those)
+{
+	uint64_t waiting = atomic_load(those), left = (uint32_t)(waiting & ~(waiting >> HALF));
+
+	return atomic_compare_exchange_strong(those, &waiting, left) ? left : waiting;
+}
+
 void streams_wait(CUstream stream, CUcontext context)
 {
-	uint64_t bit = bit_of(stream, context), before = atomic_load(&streams_waiting);
+	wait_in(&hosts, bit_of(stream, context));
+	wait_in(&streams_waiting, bit_of(stream, context));
+}
 
-	while (!atomic_compare_exchange_weak(&streams_waiting, &before, (before | bit) & ~(bit << HALF)))
-		;
+bool streams_wait_for_event(CUstream stream, CUcontext context, bool has_other_gpus)
+{
+	bool matters = has_other_gpus || atomic_load(&hosts) != 0;
+
+	if (matters)
+		wait_in(&streams_waiting, bit_of(stream, context));
+	return matters;
 }
 
 void streams_launch(CUstream stream, CUcontext context)
 {
-	uint64_t bit = bit_of(stream, context);
-
-	if (atomic_load_explicit(&streams_waiting, memory_order_relaxed) & bit)
-		atomic_fetch_or(&streams_waiting, bit << HALF);
+	launch_in(&hosts, bit_of(stream, context));
+	launch_in(&streams_waiting, bit_of(stream, context));
 }
 
 /* What is in the legacy stream waits for most others, and they for it. */
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle)
 {
-	uint64_t waiting = atomic_load(&streams_waiting), left = (uint32_t)(waiting & ~(waiting >> HALF));
-
-	if (is_idle && atomic_compare_exchange_strong(&streams_waiting, &waiting, left))
-		waiting = left;
 	uint64_t those = stream == CU_STREAM_LEGACY ? UINT32_MAX : bit_of(stream, context) | bit_of(CU_STREAM_LEGACY, context);
 
-	return waiting & those;
+	if (is_idle)
+		end_in(&hosts);
+	return (is_idle ? end_in(&streams_waiting) : atomic_load(&streams_waiting)) & those;
+}
+
+void streams_forget(void)
+{
+	atomic_store(&hosts, 0);
+	atomic_store(&streams_waiting, 0);
 }

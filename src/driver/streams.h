@@ -17,11 +17,18 @@ uintptr_t streams_number(CUstream stream, CUcontext context);
 /* In the lower half a bit for those that wait, in the upper one for those of them into which something was launched since. */
 extern _Atomic uint64_t streams_waiting __attribute__((visibility("hidden")));
 
-/* This stream waits; a launch goes into it. From any thread. */
+/* This stream waits for a value or the host; a launch goes into it. From any thread. */
 void streams_wait(CUstream stream, CUcontext context);
 void streams_launch(CUstream stream, CUcontext context);
 
+/* It waits for an event. This comes when launches have ended that are in flight now, and they count before all that is launched behind
+ * it. So it matters, and this returns true, where a stream waits for the host, or where launches of other GPUs do not count. */
+bool streams_wait_for_event(CUstream stream, CUcontext context, bool has_other_gpus);
+
 /* Whether a launch into this stream may have to wait. `is_idle`: nothing of the process is in flight. */
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle);
+
+/* In the child of a fork. */
+void streams_forget(void);
 
 #endif

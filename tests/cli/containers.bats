@@ -200,7 +200,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	# What the container puts there is not mounted.
 	[ "$(contain c "$BOTH" sh -c 'cp "$0" /opt/nvtaskset/groups/a; NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a exec "$1" where' "$WORK/cdi/nvtaskset/other" "$play")" = 0-15 ]
 	[ "$(contain d "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 0-3 "$play" where)" = 0-3 ]
-	! contain e "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 40 "$play" where
+	run ! contain e "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 40 "$play" where
 	# Of two devices, the environment may choose.
 	two=nvidia.com/gpu=0,nvtaskset/group=infer,nvtaskset/group=other
 	[ "$(contain f "$two" "$play" where)" = 16-23 ]

@@ -754,6 +754,38 @@ TIMED(behind_the_host)
 	}
 }
 
+/* A launch of `stream` waits for an event of `other`. */
+static void wait_for(CUstream stream, CUstream other, CUevent event)
+{
+	gpu_check(cuEventRecord(event, other));
+	gpu_check(cuStreamWaitEvent(stream, event, 0));
+}
+
+/* All that is before the event is in flight, and counted: so a program whose launches always wait for one borrows. Behind the host, even
+ * of another stream, it does not. */
+TIMED(behind_an_event)
+{
+	be_borrower();
+	CUstream stream = gpu_new_stream(), other = gpu_new_stream();
+	struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran;
+	CUevent event;
+
+	gpu_check(cuEventCreate(&event, 0));
+	for (int i = 0; i < 3; i++) {
+		ran = narrow;
+		timed_until (tpcset_equal(&ran, &all)) {
+			wait_for(stream, other, event);
+			ran = gpu_where(&gpu, stream);
+		}
+		if (!cuLaunchHostFunc)
+			continue;
+		gpu_check(cuLaunchHostFunc(other, return_at_once, NULL));
+		wait_for(stream, other, event);
+		gpu_assert_runs_in(&gpu, stream, &narrow);
+		gpu_where(&gpu, other);
+	}
+}
+
 /* What is captured does not run: what runs much later says nothing of how long it takes. */
 TIMED(captured_is_not_measured)
 {

@@ -116,3 +116,11 @@ CUresult cuEventSynchronize(CUevent event)
 		engine_wait_for(event->context, event->kernel);
 	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
+
+/* Here the program waits, and not the stream. */
+static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
+{
+	return event && flags == 0 ? cuEventSynchronize(event) : CUDA_ERROR_INVALID_VALUE;
+}
+
+HOOKED_3(cuStreamWaitEvent, wait_event, CUstream, CUevent, unsigned int)

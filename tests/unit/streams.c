@@ -10,7 +10,7 @@
 
 FIXTURE(begin)
 {
-	atomic_store(&streams_waiting, 0);
+	streams_forget();
 }
 
 static bool waits(CUstream stream, CUcontext context)
@@ -34,6 +34,26 @@ TEST(until_what_came_behind_has_ended)
 	streams_launch(STREAM, FIRST);
 	streams_wait(STREAM, FIRST);
 	assert_true(streams_may_wait(STREAM, FIRST, true));
+}
+
+/* Events matter while another stream waits for the host, and no longer because of events. */
+TEST(events)
+{
+	assert_false(streams_wait_for_event(OTHER, FIRST, false));
+	assert_false(waits(OTHER, FIRST));
+	assert_true(streams_wait_for_event(OTHER, FIRST, true));
+	assert_true(waits(OTHER, FIRST));
+	begin(NULL);
+	streams_wait(STREAM, FIRST);
+	assert_true(streams_wait_for_event(OTHER, FIRST, false));
+	assert_true(waits(OTHER, FIRST));
+	streams_launch(STREAM, FIRST);
+	assert_true(streams_wait_for_event(OTHER, FIRST, false));
+	assert_true(streams_may_wait(OTHER, FIRST, true));
+	assert_false(streams_wait_for_event(OTHER, FIRST, false));
+	streams_launch(OTHER, FIRST);
+	assert_false(streams_may_wait(OTHER, FIRST, true));
+	assert_int_equal(atomic_load(&streams_waiting), 0);
 }
 
 /* It waits for them, and they for it; in its context alone. */

@@ -57,14 +57,17 @@ static bool begin(const struct call *call)
 	return goes_elsewhere;
 }
 
-/* An event of this GPU comes when launches have ended that are in flight now: these count before what is launched behind it anyway. So
- * it matters only where something waits for the host, or works on other GPUs. */
 static void make_stream_wait(const struct call *call)
 {
-	if (!calls_wait_for_event(call->id) || atomic_load(&streams_waiting) != 0 || atomic_load(&gate_state.is_spread)) {
-		streams_wait(calls_waiting_stream(call), call->context);
+	CUstream stream = calls_waiting_stream(call);
+	bool matters = true;
+
+	if (calls_wait_for_event(call->id))
+		matters = streams_wait_for_event(stream, call->context, atomic_load(&gate_state.is_spread));
+	else
+		streams_wait(stream, call->context);
+	if (matters)
 		epoch_raise_world();
-	}
 }
 
 bool gate_call_begins(const struct call *call)

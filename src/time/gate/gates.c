@@ -128,5 +128,5 @@ void gates_after_fork(void)
 	memset(&gate_state, 0, sizeof gate_state);
 	gate_set_open(false);
 	lengths_forget();
-	atomic_store(&streams_waiting, 0);
+	streams_forget();
 }

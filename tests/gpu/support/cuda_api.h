@@ -147,6 +147,7 @@ typedef struct {
 	X(cuStreamDestroy_v2, 326, (CUstream stream))                                                         \
 	X(cuStreamSynchronize, 126, (CUstream stream))                                                        \
 	X(cuLaunchHostFunc, 527, (CUstream stream, void (*function)(void *), void *data))                      \
+	X(cuStreamWaitEvent, 295, (CUstream stream, CUevent event, unsigned int flags))                        \
 	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                          \
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                         \
 	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                \
