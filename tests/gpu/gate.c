@@ -710,6 +710,39 @@ TIMED(a_full_pipeline)
 	}
 }
 
+static uint64_t own_in_flight(void)
+{
+	uint32_t gaps;
+
+	return gpu_kernels(&gpu, &gaps).in_flight;
+}
+
+/* It never waits until its GPU has nothing to do, so what it launches stays new until a launch waits to be measured, also while the owner
+ * works. */
+TIMED(a_deep_queue)
+{
+	CUevent ends[PIPELINE];
+
+	if (SANITIZED)
+		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
+	be_borrower_for(90000, timed_open_gpu);
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	for (int i = 0; i < PIPELINE; i++) {
+		gpu_check(cuEventCreate(&ends[i], 0));
+		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
+		gpu_check(cuEventRecord(ends[i], NULL));
+	}
+	int i = 0;
+
+	timed_until (own_in_flight() <= PIPELINE / 2) {
+		gpu_check(cuEventSynchronize(ends[i]));
+		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
+		gpu_check(cuEventRecord(ends[i], NULL));
+		i = (i + 1) % PIPELINE;
+	}
+}
+
 TIMED(a_lender_without_exact_ends)
 {
 	be_borrower();

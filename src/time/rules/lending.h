@@ -9,8 +9,10 @@
  *            together take at most a batch. All that the process has in flight counts, since it may be before the launch in
  *            its stream. What is not known to take so long, or may not start at once, runs in the own part; who has none has
  *            one launch there, whatever it takes.
- *   part     While an owner is at work, all goes at once inside the own part. In the while after it, what goes there has ended
- *            when the TPCs open: only where nothing is in flight, one launch goes all the same.
+ *   part     While an owner is at work, launches go inside the own part: at once, as long as all that is in flight there takes at
+ *            most LIMIT, so that it would not be there for long when the TPCs open. One that is new waits to run alone, to be
+ *            measured. In the while after the owner, what goes there has ended when the TPCs open: only where nothing is in
+ *            flight, one launch goes all the same.
  *   episode  Nobody waits for ever: after LENDING_EPISODE_NS without any launch, all go, until nothing is in flight, for
  *            LENDING_FREE_NS at most.
  */
