@@ -9,7 +9,7 @@ build_package = env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -
 # The files that git knows, as they are; or all, where this is such a tarball itself.
 dist:
 	@mkdir -p $(release)
-	$(Q)if [ -e .git ]; then git ls-files -z; else find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; fi | \
+	$(Q)if [ -e .git ]; then git ls-files -z; else find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; fi | LC_ALL=C sort -z | \
 		tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
 	@echo $(tarball)
 
