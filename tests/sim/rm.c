@@ -116,6 +116,7 @@ static uint32_t alloc(const struct rm_alloc *call)
 		.class = call->class,
 		.parent = call->parent,
 		.context = atomic_load(&creating),
+		.slice_us = 0, /* or gcc 11 warns */
 	};
 	return STATUS_OK;
 }

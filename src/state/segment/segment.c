@@ -291,6 +291,7 @@ struct segment_borrowed segment_read_borrowed(const struct segment *segment)
 	struct segment_borrowed borrowed = {
 		.tpc_us = atomic_load_explicit(&memory->borrowed_tpc_us, memory_order_relaxed),
 		.overruns = atomic_load_explicit(&memory->overruns, memory_order_relaxed),
+		.loans = {{.lender = 0}}, /* or gcc 11 warns */
 	};
 
 	for (int word = 0; word < TPCSET_WORDS; word++)
