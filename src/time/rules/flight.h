@@ -4,7 +4,7 @@
  * streams have something in flight, all counts until nothing is.
  *
  * Pure but for the memory, in which threads of the program write at the same time, without a lock. It may be too much, and is
- * not too little, because of the order of three things:
+ * not too little, but for one case below, because of the order of three things:
  *
  *   - A thread notes that it adds, then adds to the last part, and adds once more where another part is the last one by now.
  *   - A part is published, and only then is it seen that nobody has noted anything since the look, at which nobody was between
@@ -13,7 +13,9 @@
  *   - What a look saw, it saw in the order of struct flight_seen.
  *
  * Some launches are not added: those that go like the one before (gate.h), which are few, and those outside of a call. They take
- * as long as the longest one that is left, or as the last one. The same holds for one that another thread has not yet added.
+ * as long as the longest one that is left, or as the last one. The same holds for one that another thread has not yet added. Such a
+ * launch may go into another stream, and end before the first one's: then a part is left out too early, and the sum is too small by
+ * what is left of it.
  */
 #ifndef NVTASKSET_TIME_RULES_FLIGHT_H
 #define NVTASKSET_TIME_RULES_FLIGHT_H
