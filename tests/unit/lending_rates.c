@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "launch/account/lengths.h"
+#include "time/rules/flight.h"
 #include "time/rules/lending.h"
 
 #define US UINT64_C(1000)
@@ -42,7 +43,8 @@ static struct neighbour {
 		uint64_t left, from;
 	} queue[QUEUE];        /* the first one runs */
 	unsigned int count;
-	uint64_t longest, waits_since, next_look, unseen, ended;
+	uint64_t waits_since, next_look, unseen, ended;
+	struct flight flight;
 	struct measure measure;
 } neighbour;
 
@@ -92,17 +94,16 @@ static void run_neighbour(void)
 
 /* --- the gate --------------------------------------------------------------------------------------------------------- */
 
-static void go(struct length *length, const struct lending_view *view, enum length_place place)
+static void go(struct length *length, const struct lending_view *view, const struct flight_seen *seen, enum length_place place)
 {
 	uint64_t longest = lengths_longest(length, place);
 
 	/* The first step waits for one launch, and no other one goes there before it has ended. */
 	if (place == LENGTH_MORE) {
 		assert_each(decoder.left, 0);
-		assert_true(neighbour.count == 0 || (neighbour.count + 1) * longest <= view->batch_ns);
+		assert_true(neighbour.count == 0 || view->in_flight_ns + longest <= view->batch_ns);
 	}
-	longest = longest != 0 ? longest : LENDING_NEVER;
-	neighbour.longest = neighbour.count == 0 ? longest : max_u64(neighbour.longest, longest);
+	flight_add(&neighbour.flight, seen, longest != 0 ? longest : FLIGHT_NEVER, 7);
 	const struct measured launch = {length, place, 7, view->is_new, place == LENGTH_MORE};
 
 	if (neighbour.count == 0)
@@ -121,14 +122,18 @@ static void look(void)
 	struct length *length = lengths_find(&(struct launched_work){.what = &neighbour, .grid = {1, 1, 1}});
 	uint64_t left = opens_in();
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
+	const struct flight_seen seen = {.notes = atomic_load(&neighbour.flight.notes), .ended = neighbour.ended, .in_flight = neighbour.count};
+
+	flight_look(&neighbour.flight, &seen);
 	struct lending_view view = {
 		.part_ns = lengths_longest(length, LENGTH_PART),
-		.is_patient = waited < LIMIT + min_u64(neighbour.longest, LENDING_EPISODE_NS / 2),
+		.is_patient = waited < LIMIT + min_u64(flight_longest(&neighbour.flight), LENDING_EPISODE_NS / 2),
 		.has_part = true,
+		.may_open = true,
 		.has_more = left == 0,
 		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
-		.in_flight_ns = neighbour.count * neighbour.longest,
+		.in_flight_ns = flight_ns(&neighbour.flight, &seen),
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};
@@ -141,7 +146,7 @@ static void look(void)
 	else if (verdict == LENDING_PART && left == LENDING_NEVER)
 		neighbour.unseen = lending_unseen(&view);
 	if (verdict == LENDING_PART || verdict == LENDING_MORE)
-		go(length, &view, verdict == LENDING_MORE ? LENGTH_MORE : LENGTH_PART);
+		go(length, &view, &seen, verdict == LENDING_MORE ? LENGTH_MORE : LENGTH_PART);
 	else if (neighbour.waits_since == 0)
 		neighbour.waits_since = now;
 }
