@@ -717,8 +717,8 @@ static uint64_t own_in_flight(void)
 	return gpu_kernels(&gpu, &gaps).in_flight;
 }
 
-/* It never waits until its GPU has nothing to do, so what it launches stays new until a launch waits to be measured, also while the owner
- * works. */
+/* It never waits until its GPU has nothing to do: what it launches stays new until a launch waits to be measured, also while the
+ * owner works. */
 TIMED(a_deep_queue)
 {
 	CUevent ends[PIPELINE];
@@ -794,8 +794,8 @@ static void wait_for(CUstream stream, CUstream other, CUevent event)
 	gpu_check(cuStreamWaitEvent(stream, event, 0));
 }
 
-/* All that is before the event is in flight, and counted: so a program whose launches always wait for one borrows. Behind the host, even
- * of another stream, it does not. */
+/* All that is before the event is in flight, and counted: so a program whose launches always wait for one borrows. Behind the
+ * host, even of another stream, it does not. */
 TIMED(behind_an_event)
 {
 	be_borrower();

@@ -122,7 +122,8 @@ static void look(void)
 	struct length *length = lengths_find(&(struct launched_work){.what = &neighbour, .grid = {1, 1, 1}});
 	uint64_t left = opens_in();
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
-	const struct flight_seen seen = {.notes = atomic_load(&neighbour.flight.notes), .ended = neighbour.ended, .in_flight = neighbour.count};
+	const struct flight_seen seen = {
+		.notes = atomic_load(&neighbour.flight.notes), .ended = neighbour.ended, .in_flight = neighbour.count};
 
 	flight_look(&neighbour.flight, &seen);
 	struct lending_view view = {
