@@ -684,8 +684,9 @@ TIMED(another_borrower_rests)
 
 #define PIPELINE 20
 
-/* Of some 8 ms each: all together more than LIMIT, and one much less, also where a busy machine sees its end late. */
-#define PIPELINE_CYCLES 16000000
+/* Of some 3 ms each: all together more than may be in flight there, half of LIMIT, and less than an episode; and one much less than
+ * LIMIT, also where a busy machine sees its end late. */
+#define PIPELINE_CYCLES 6000000
 
 /* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */
 TIMED(a_full_pipeline)
