@@ -245,16 +245,15 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	struct gate *gate = arrival->gate;
 	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
 	uint64_t longest = lengths_longest(arrival->length, place);
-	uintptr_t stream = arrival->work.is_graph ? 0 : streams_number(arrival->work.stream, arrival->call->context);
+	uintptr_t stream = streams_number(arrival->work.stream, arrival->call->context);
 	uint64_t open = (uint64_t)others->generation << 32 | where_open(arrival->how);
-	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new, open};
+	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
 	arrival->passage.is_graph = arrival->work.is_graph;
 	if (arrival->view.is_patient)
 		lending_goes(&gate_state.episode);
-	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER,
-	           streams_number(arrival->work.stream, arrival->call->context));
+	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, stream);
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);

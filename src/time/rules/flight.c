@@ -18,6 +18,12 @@ static struct flight_part *part_at(const struct flight *flight, uint64_t number)
 	return (struct flight_part *)&flight->parts[number % FLIGHT_PARTS];
 }
 
+/* So many of those launched by now has nobody added. */
+static uint64_t missed_of(const struct flight *flight, uint64_t launched)
+{
+	return launched - min_u64(launched, atomic_load(&flight->covered));
+}
+
 /* --- parts ------------------------------------------------------------------------------------------------------------ */
 
 static void begin_part(struct flight *flight, uint64_t last)
@@ -106,7 +112,7 @@ static void add_to(struct flight_part *part, uint64_t ns, uint64_t longest, uint
 /* With those that nobody has added since the last one. */
 void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
-	uint64_t launched = seen->ended + seen->in_flight, missed = launched - min_u64(launched, atomic_load(&flight->covered));
+	uint64_t launched = seen->ended + seen->in_flight, missed = missed_of(flight, launched);
 	uint64_t theirs = missed > 0 ? flight_longest(flight) : 0, last;
 
 	atomic_fetch_add(&flight->notes, 1);
@@ -136,9 +142,8 @@ uint64_t flight_longest(const struct flight *flight)
 
 uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen)
 {
-	uint64_t in_flight = seen->in_flight + seen->entering, launched = seen->ended + in_flight;
-	uint64_t missed = launched - min_u64(launched, atomic_load(&flight->covered));
-	uint64_t longest = flight_longest(flight), sum = times(missed, longest);
+	uint64_t in_flight = seen->in_flight + seen->entering;
+	uint64_t longest = flight_longest(flight), sum = times(missed_of(flight, seen->ended + in_flight), longest);
 
 	for (uint64_t part = atomic_load(&flight->first); part <= atomic_load(&flight->last); part++)
 		sum = add(sum, atomic_load(&part_at(flight, part)->ns));
