@@ -131,7 +131,8 @@ TEST(new_ones)
 	assert_verdict(flying(view, 1, MS / 100), 0, LENDING_PART);
 }
 
-/* While an owner works, what ends within LIMIT goes at once, one behind another at least; while it pauses, nothing is sent that would be there when its TPCs open. */
+/* While an owner works, what ends within LIMIT goes at once, one behind another at least; while it pauses, nothing is sent that would
+ * be there when its TPCs open. */
 TEST(own_part)
 {
 	struct lending_view view = usual;
