@@ -209,10 +209,51 @@ TEST(measured_again)
 	lengths_miss(length);
 	assert_false(wants_to_be_alone(length));
 	run(length, LENGTH_PART, MS, false);
+	run(length, LENGTH_PART, MS, true);
 	assert_false(begins(length, LENGTH_PART, false));
 	atomic_fetch_add(&lengths_turn, 1);
 	run(length, LENGTH_PART, MS, false);
 	assert_false(begins(length, LENGTH_PART, false));
+}
+
+/* The first one may have loaded its function: another one follows in the same turn, and counts alone if it is shorter. */
+TEST(first_ones)
+{
+	for (unsigned int ms = 1; ms <= 9; ms += 4) {
+		struct length *length = find(ms);
+
+		run(length, LENGTH_PART, 5 * MS, true);
+		assert_true(begins(length, LENGTH_PART, false));
+		now += ms * MS;
+		measure_look(&measure, 4, 0, OPEN);
+		run(length, LENGTH_PART, ms * MS, true);
+		assert_int_equal(in_part(length), ms * MS);
+		run(length, LENGTH_PART, 2 * ms * MS, true);
+		run(length, LENGTH_PART, ms * MS, true);
+		assert_int_equal(in_part(length), 2 * ms * MS);
+	}
+}
+
+/* Nobody knows when in its call it went: if that was long, only what came after it counts, where that is more than is known. */
+TEST(long_calls)
+{
+	static const unsigned int after[] = {1, 6, 3};
+	static const unsigned int known[] = {2, 6, 6};
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 2 * MS, true);
+	run(length, LENGTH_PART, 2 * MS, true);
+	for (size_t i = 0; i < COUNT_OF(after); i++) {
+		atomic_fetch_add(&lengths_turn, 1);
+		assert_true(begins(length, LENGTH_PART, false));
+		now += 8 * MS;
+		measure_called(&measure);
+		measure_look(&measure, 3, 1, OPEN);
+		now += after[i] * MS;
+		measure_look(&measure, 3, 1, OPEN);
+		measure_look(&measure, 4, 0, OPEN);
+		assert_int_equal(in_part(length), known[i] * MS);
+	}
 }
 
 TEST(those_that_wait_for_others)

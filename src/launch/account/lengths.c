@@ -9,8 +9,9 @@
 #define NEAR 4 /* places where a key may be */
 #define TURNS 8 /* until what was too long when it was tried is tried again */
 
-/* The end was seen in time if it was within this, or this part of the length; and a measurement is given up after so long. */
-#define CLOSE_NS UINT64_C(10000)
+/* It was seen in time when it went and ended if it was within this, or this part of the length; and a measurement is given up after
+ * so long. */
+#define CLOSE_NS UINT64_C(20000)
 #define PART 8
 #define PATIENCE_NS UINT64_C(200000000)
 
@@ -133,13 +134,16 @@ void lengths_miss(struct length *length)
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-/* What was tried again is as it is now. */
+/* What was tried again is as it is now. So is the second one where it is shorter than the first. */
 static void note(const struct measured *launch, uint64_t ns)
 {
 	struct length_there *there = &launch->length->places[launch->place];
+	bool is_second = atomic_load(&there->ns[1]) == 0;
 
 	if (launch->is_new)
 		forget(there);
+	else if (is_second && ns < atomic_load(&there->ns[0]))
+		atomic_store(&there->ns[0], ns);
 	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
 		atomic_store(&there->ns[i], atomic_load(&there->ns[i - 1]));
 	atomic_store(&there->ns[0], ns);
@@ -149,7 +153,8 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 {
 	struct length *length = launch->length;
 	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&length->places[launch->place].turn, turn);
-	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || lengths_longest(length, launch->place) == 0);
+	bool is_second = atomic_load(&length->places[launch->place].ns[1]) == 0;
+	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || is_second);
 
 	if (!is_due || atomic_load(&measure->is_on) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return false;
@@ -159,9 +164,15 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 	measure->ended = ended;
 	measure->looked = process_clock_ns();
 	atomic_store(&measure->began, measure->looked);
+	atomic_store(&measure->delay, 0);
 	atomic_store(&measure->is_on, true);
 	atomic_flag_clear(&measure->is_looked_at);
 	return true;
+}
+
+void measure_called(struct measure *measure)
+{
+	atomic_store(&measure->delay, process_clock_ns() - atomic_load(&measure->began));
 }
 
 void measure_drop(struct measure *measure)
@@ -186,7 +197,8 @@ uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_fligh
 		return 0;
 	bool has_ended = ended > measure->ended && (launch->stream != 0 || in_flight == 0);
 	bool is_shared = launch->place == LENGTH_MORE && ((launch->open & ~open) != 0 || launch->open >> 32 != open >> 32);
-	uint64_t now = process_clock_ns(), ns = now - atomic_load(&measure->began), late = now - measure->looked;
+	uint64_t now = process_clock_ns(), ns = now - atomic_load(&measure->began);
+	uint64_t late = min_u64(now - measure->looked + atomic_load(&measure->delay), ns);
 
 	if (has_ended && !is_shared && atomic_load(&measure->is_on) && atomic_load(&launch->length->key) == measure->key) {
 		uint64_t known = launch->is_new ? 0 : lengths_longest(launch->length, launch->place);

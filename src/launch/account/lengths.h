@@ -6,7 +6,8 @@
  *
  * A launch is measured once in each turn, from when it goes, with nothing of the process in flight, until it is seen to have
  * ended. What the GPU counts says so (state/kernels/counts.h), and no timestamp is needed: so profilers do not disturb it
- * (facts.md, "Releases"). What was disturbed says nothing: by another launch, or by an owner of TPCs that came back.
+ * (facts.md, "Releases"). What was disturbed says nothing: by another launch, or by an owner of TPCs that came back. The first
+ * launch of a function may take longer than all later ones: so a second measurement follows soon, and replaces it if it is shorter.
  */
 #ifndef NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
 #define NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
@@ -66,6 +67,7 @@ struct measure {
 	atomic_flag is_looked_at; /* by one thread at a time */
 	_Atomic uintptr_t stream; /* the launch's, */
 	_Atomic uint64_t began;
+	_Atomic uint64_t delay;    /* within so much time after that it went */
 	struct measured launch;   /* which is read by the one who looks */
 	uint64_t key, looked, ended;
 };
@@ -73,6 +75,7 @@ struct measure {
 /* Such a launch goes, where so many kernels have ended before: whether it is measured. It does not run. Another one goes before
  * it has ended, into this stream: behind it in its own, it does not matter. */
 bool measure_begin(struct measure *measure, const struct measured *launch, uint64_t ended);
+void measure_called(struct measure *measure); /* its call has ended */
 void measure_drop(struct measure *measure);
 void measure_disturb(struct measure *measure, uintptr_t stream);
 

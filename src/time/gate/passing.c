@@ -23,6 +23,7 @@
 #define LOOKS_AT_ONCE 40 /* of a launch that waits; then after a pause, and for the quota after another one */
 #define PAUSE_NS UINT64_C(20000)
 #define QUOTA_PAUSE_NS UINT64_C(10000000)
+#define WATCH_NS UINT64_C(100000) /* after its call, at most, a launch that is measured is watched */
 #define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
 /* A launch, from its call's entry until it goes. */
@@ -418,9 +419,24 @@ static void add_nodes(struct gate *gate)
 	gate_leave(gate, others);
 }
 
+/* Our thread would see the end of a short one too late. */
+static void watch(struct gate *gate)
+{
+	struct others_on_gpu *others = gate_enter(gate);
+	uint64_t end = process_clock_ns() + WATCH_NS;
+
+	while (atomic_load(&gate->measure.is_on) && process_clock_ns() < end)
+		gate_measure(gate, others);
+	gate_leave(gate, others);
+}
+
 void passed(struct gate *gate, const struct call *call, const struct passage *passage)
 {
-	if (passage->is_measured && (*call->result != CUDA_SUCCESS || driver_captures(calls_read_work(call).stream)))
+	bool has_gone = *call->result == CUDA_SUCCESS && !driver_captures(calls_read_work(call).stream);
+
+	if (passage->is_measured && has_gone)
+		measure_called(&gate->measure);
+	else if (passage->is_measured)
 		measure_drop(&gate->measure);
 	if (passage->is_graph)
 		add_nodes(gate);
@@ -431,4 +447,6 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 
 		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
 	}
+	if (passage->is_measured)
+		watch(gate);
 }
