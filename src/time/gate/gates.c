@@ -35,7 +35,7 @@ void gate_measure(struct gate *gate, struct others_on_gpu *others)
 {
 	if (!atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed))
 		return;
-	uint64_t open = (uint64_t)others->generation << 32 | others_look(others).open;
+	uint64_t open = (uint64_t)others->generation << 32 | others_look(others, 1).open;
 
 	if (measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others), open) > others->limit_ns)
 		atomic_fetch_add(&gate_state.overruns, 1);

@@ -212,14 +212,16 @@ static uint64_t look(struct others_on_gpu *others, unsigned int i, uint64_t laun
 	return opens_in;
 }
 
-struct others_now others_look(struct others_on_gpu *others)
+struct others_now others_look(struct others_on_gpu *others, uint64_t length_ns)
 {
-	struct others_now now = {.opens_in_ns = LENDING_NEVER};
+	struct others_now now = {.opens_in_ns = LENDING_NEVER, .idle_ns = LENDING_NEVER};
 
 	for (unsigned int i = 0; i < others->count; i++) {
 		uint64_t launches = launches_of(&others->list[i]);
-		uint64_t opens_in = stays_open(others, i, launches) ? 0 : look(others, i, launches);
+		uint64_t settles_in = stays_open(others, i, launches) ? 0 : look(others, i, launches), hold = others->list[i].hold_ns;
+		uint64_t opens_in = lending_opens_early(settles_in, hold, length_ns);
 
+		now.idle_ns = opens_in == settles_in ? now.idle_ns : min_u64(now.idle_ns, opens_in == 0 ? hold - settles_in : LENDING_NEVER);
 		now.open |= (uint32_t)(opens_in == 0) << i;
 		now.opens_in_ns = opens_in == 0 ? now.opens_in_ns : min_u64(now.opens_in_ns, opens_in);
 	}

@@ -54,11 +54,13 @@ struct others_rules {
 bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, struct pci_address pci,
                 const struct others_rules *rules);
 
+/* For a launch that takes so long there; 0: not known. */
 struct others_now {
 	uint32_t open;        /* a bit for each of them whose TPCs are; */
 	uint64_t opens_in_ns; /* those of another one will be in so long; LENDING_NEVER: not soon */
+	uint64_t idle_ns;     /* one that is open early has been idle for so long; LENDING_NEVER: there is none */
 };
-struct others_now others_look(struct others_on_gpu *others);
+struct others_now others_look(struct others_on_gpu *others, uint64_t length_ns);
 
 /* What this process has in flight, and how many of its kernels have ended. */
 uint64_t others_own_in_flight(const struct others_on_gpu *others);

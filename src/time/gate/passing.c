@@ -150,13 +150,14 @@ static bool may_fit(struct arrival *arrival, const struct others_on_gpu *others)
 static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 {
 	struct lending_view *view = &arrival->view;
-	const struct others_now now = arrival->others = others_look(others);
+	const struct others_now now = arrival->others = others_look(others, lengths_longest(arrival->length, LENGTH_MORE));
 	uint32_t open = now.open;
 	struct tpcset all = others_tpcs(others, open), own = tpcset_and(&all, &others->all_own);
 	unsigned int part = tpcset_count(&others->part), more = tpcset_count(&all);
 	bool is_own = arrival->work.waits_for_others;
 
 	view->opens_in_ns = now.opens_in_ns;
+	view->batch_ns = min_u64(view->batch_ns, now.idle_ns / LENDING_EARLY_PART);
 	view->has_more = tpcset_count(is_own ? &own : &all) > part;
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
@@ -294,7 +295,7 @@ static bool remember_window(const struct arrival *arrival, const struct others_o
 static void remember(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t world, struct gate_last *last)
 {
 	static const _Atomic uint64_t zero;
-	bool is_settled = others->count == 0 || (account_own.slot && arrival->others.opens_in_ns == LENDING_NEVER);
+	bool is_settled = others->count == 0 || (account_own.slot && arrival->others.opens_in_ns == LENDING_NEVER && arrival->others.idle_ns == LENDING_NEVER);
 	bool is_usual = arrival->is_by_law && arrival->since == 0 && !arrival->work.is_graph && !arrival->work.waits_for_others &&
 	                is_settled;
 	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&

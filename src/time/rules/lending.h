@@ -4,7 +4,8 @@
  *
  *   idle     What the owner has in flight is exact, and for a while after it its TPCs are its own as well: so a program that
  *            pauses between steps is not disturbed in each pause; where the other one has no part of its own, for a short
- *            while only. A launch closes its TPCs at once.
+ *            while only. Before that, they are open to what takes a small part of how long it has been idle. A launch closes
+ *            its TPCs at once.
  *   window   What is in flight there when the owner comes back ends in time: one launch of at most LIMIT, or several that
  *            together take at most a batch. All that the process has in flight counts, since it may be before the launch in
  *            its stream. What is not known to take so long, or may not start at once, runs in the own part; who has none has
@@ -27,6 +28,8 @@
 
 #define LENDING_BATCH_NS UINT64_C(100000) /* beside a higher priority; and beside one that lends, this part of LIMIT: */
 #define LENDING_BATCH_PART 2
+#define LENDING_EARLY_PART 4 /* of how long the owner has been idle: what opens before, if it has been for at least */
+#define LENDING_EARLY_NS UINT64_C(200000)
 #define LENDING_UNSEEN 16
 #define LENDING_ROW_NS UINT64_C(50000) /* launches in a row of a higher priority are no further apart */
 #define LENDING_EPISODE_NS UINT64_C(100000000)
@@ -53,6 +56,9 @@ static inline bool lending_stays_open(const struct lending_owner *owner, uint64_
  * seen whether it does. It must have been idle for `hold_ns`. */
 #define LENDING_NEVER UINT64_MAX
 uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns);
+
+/* The same for a launch of this length; 0: not known. It may open before the others. */
+uint64_t lending_opens_early(uint64_t opens_in_ns, uint64_t hold_ns, uint64_t length_ns);
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
