@@ -26,9 +26,9 @@ start_playing() { # options and SET -- steps
 	start_as_usual --mps off "$@"
 }
 
-# Under MPS, of which a fake daemon runs.
+# Under MPS.
 start_side_by_side() { # options and SET -- steps
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
+	fake start_as_usual "$@"
 }
 
 # A program that may be a client of MPS, since a daemon is there.

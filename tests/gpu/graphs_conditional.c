@@ -73,11 +73,6 @@ static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t c
 
 /* --- kinds ------------------------------------------------------------------------------------------------------- */
 
-TEST(body_follows)
-{
-	assert_graph_follows(make_if(), 1, 1);
-}
-
 TEST(nested)
 {
 	CUgraph graph = new_graph(), body = graph;

@@ -41,12 +41,6 @@ static struct board_claim claim_at(struct pci_address pci, uint64_t now)
 	                            .written = now};
 }
 
-static void must(bool is_so)
-{
-	if (!is_so)
-		_exit(1);
-}
-
 static void claim_on(struct pci_address pci)
 {
 	struct board_claim claim = claim_at(pci, NOW);

@@ -26,12 +26,6 @@ static struct told {
 
 static struct peer_process self;
 
-static void must(bool is_so)
-{
-	if (!is_so)
-		_exit(1);
-}
-
 static void tell(int file, ino_t inode)
 {
 	must(file >= 0);
