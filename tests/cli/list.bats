@@ -54,15 +54,6 @@ kernels_of() {
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: Nsight Compute runs its kernels again and again"* ]]
 }
 
-@test "launches outside are counted, with their reasons" {
-	SIM_FAULTS=bad-qmd start_program -t 0-7
-	run nvtaskset --list
-	[[ "$output" =~ \ +[0-9]+\ times?:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
-	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ [0-9]+\ -\ -\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
-	[ "${BASH_REMATCH[2]}" -gt 0 ]
-	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
-}
-
 @test "overlaps of any number of processes are shown" {
 	own_gpus
 	start_program -t 0-7

@@ -62,17 +62,6 @@ static void fill_with_nonsense(void *memory, size_t size)
 		atomic_store(&words[i], (uint64_t)rand_r(&seed) << 40 ^ (uint64_t)rand_r(&seed));
 }
 
-static void fill_areas_with_nonsense(void)
-{
-	struct counts_memory *area = (struct counts_memory *)self.areas.list[0].area.memory;
-
-	fill_with_nonsense(area->places, sizeof area->places);
-	for (int i = 0; i < COUNTS_PLACES; i++) {
-		atomic_store(&area->places[i].magic, COUNTS_MAGIC);
-		area->places[i].pci = gpu;
-	}
-}
-
 /* A file that is called as a segment is. */
 static void offer_zeros(void)
 {
@@ -109,9 +98,6 @@ static void obey(char order)
 		break;
 	case 'r': /* something else has the descriptor */
 		must(dup2(STDIN_FILENO, self.areas.list[0].area.file) >= 0);
-		break;
-	case 'n':
-		fill_areas_with_nonsense();
 		break;
 	case 'N':
 		fill_with_nonsense(self.segment.memory->areas, sizeof self.segment.memory->areas);
@@ -317,19 +303,6 @@ TEST(files_that_are_no_segments)
 	assert_false(open_view());
 	order("Vk");
 	assert_false(open_view());
-}
-
-TEST(nonsense_in_the_areas)
-{
-	order("l");
-	assert_true(open_view());
-	for (int round = 0; round < 20; round++) {
-		order("n");
-		struct counts_of_gpu read = counts_view_read(&view, gpu);
-
-		assert_true(read.launched >= read.unheard && read.ended >= read.unheard);
-		assert_int_equal(read.gaps >> COUNTS_GAP_COUNT, 0);
-	}
 }
 
 /* --- whose they are ----------------------------------------------------------------------------------------------- */
