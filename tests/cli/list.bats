@@ -27,7 +27,7 @@ kernels_of() {
 	start_playing -t 0-7 -- conditional wait
 	[[ "$(kernels_of "$PROGRAM")" =~ ^([1-9][0-9]*)\ ([1-9][0-9]*)\ 0$ ]]
 	[[ "$(nvtaskset -l)" == *"        1 kernel counted when it ended: graphs with conditional nodes, or that kernels launch"* ]]
-	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .kernels[0].unannounced")" = 1 ]
+	[ "$(listed kernels[0].unannounced)" = 1 ]
 }
 
 @test "a number of kernels that is not known is no number" {

@@ -62,3 +62,19 @@ go_on_to_the_end() {
 	PROGRAM=
 	cat "$WORK/output" "$WORK/errors"
 }
+
+# What -p says of its current quota, priority or the like.
+current() { # NOUN [PID]
+	local pid=${2:-$PROGRAM}
+	nvtaskset -p "$pid" | sed -n "s/^pid $pid's current $1: //p"
+}
+
+# The same without what became of it.
+given() { # NOUN [PID]
+	current "$@" | sed 's/:.*//'
+}
+
+# What -l --json says of it.
+listed() { # MEMBER, or a filter of jq [PID]
+	nvtaskset -l --json | jq -cr ".processes[] | select(.pid == ${2:-$PROGRAM}) | .$1"
+}
