@@ -97,6 +97,11 @@ nv() {
 	nvtaskset --mps off "$@"
 }
 
+# Under MPS, of which a fake daemon runs, or is started.
+fake() { # COMMAND…
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
+}
+
 # Waits until the command succeeds; on a busy machine that may take long.
 wait_until() { # COMMAND…
 	local end=$((SECONDS + 60))

@@ -34,6 +34,8 @@ process_members="pid uid user command group not_in_force kernels uploads restric
 	has_members "$mine | .reasons[0]" "reason text times"
 	[ "$(ask "$mine | .reasons[0] | .reason")" = unknown_qmd ]
 	[ "$(ask "$mine | .reasons[0].times == .uploads")" = true ]
+	nvtaskset -l | grep -qE '^ +[0-9]+ times?: the launch descriptor has an unknown version'
+	nvtaskset -l | awk -v pid="$PROGRAM" '$1 == pid {found = $9 > 0 && $10 == 0 && $11 == $9} END {exit !found}'
 	has_members "$mine | .partitions[0]" "gpu bus_id $set_members"
 	[ "$(ask -c "$mine | .partitions[0] | [.gpu, .bus_id, .tpcs, .tpc_list, .tpc_mask, .gpcs, .gpcs_in_part]")" = \
 		"[0,\"$GPU\",[0,1,8,16,24,62,63,64,65],\"0-1,8,16,24,62-65\",\"3c000000001010103\",[1],[2]]" ]

@@ -4,19 +4,11 @@
 load helpers
 load playing
 
-lending() { # KIND
-	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current $1: \\([^:]*\\).*/\\1/p"
-}
-
-listed() { # MEMBER
-	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .$1"
-}
-
 @test "at the start: they imply MPS and say so; shown by -p, -l, top and --json" {
 	start_side_by_side --lend --borrow=8-15 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --lend, --borrow: under MPS, TPCs are lent (--mps auto)' "$WORK/errors"
-	[ "$(lending lend)" = 2ms ]
-	[ "$(lending borrow)" = 8-15 ]
+	[ "$(given lend)" = 2ms ]
+	[ "$(given borrow)" = 8-15 ]
 	nvtaskset -l | grep -qE '^        lend 2ms, borrow 8-15(:|$)'
 	[ "$(listed lend_us) $(listed borrow) $(listed borrowed)" = "2000 8-15 " ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
@@ -26,22 +18,22 @@ listed() { # MEMBER
 
 @test "live: given, changed, each for itself, and ended" {
 	start_side_by_side --mps auto -t 0-7 -- context wait
-	[ -z "$(lending lend)$(lending borrow)" ]
+	[ -z "$(given lend)$(given borrow)" ]
 	nvtaskset -p --lend=500us "$PROGRAM"
-	[ "$(lending lend)" = 500us ]
+	[ "$(given lend)" = 500us ]
 	nvtaskset -p --borrow "$PROGRAM"
-	[ "$(lending lend) $(lending borrow)" = "500us all" ]
+	[ "$(given lend) $(given borrow)" = "500us all" ]
 	nvtaskset -tp --lend=off 8-9 "$PROGRAM"
-	[ "$(lending lend) $(lending borrow)" = "off all" ]
+	[ "$(given lend) $(given borrow)" = "off all" ]
 	nvtaskset -p --borrow=off "$PROGRAM"
-	[ "$(lending borrow)" = off ]
+	[ "$(given borrow)" = off ]
 	[ "$(listed lend_us) $(listed borrow)" = "0 off" ]
 }
 
 @test "for a group, and for those to come" {
 	start_side_by_side --mps auto --group "lenders$$" -t 0-7 -- context wait
 	nvtaskset -p --group "lenders$$" --lend=3ms --borrow=0-3
-	[ "$(lending lend) $(lending borrow)" = "3ms 0-3" ]
+	[ "$(given lend) $(given borrow)" = "3ms 0-3" ]
 	nvtaskset -p --group "lenders$$" | grep -qx "group lenders$$'s current lend: 3ms"
 }
 
@@ -99,7 +91,7 @@ is_in_top() {
 	wait_until is_in_top
 	nvtaskset metrics >"$WORK/metrics"
 	grep -qE "^nvtaskset_borrowed_tpc_seconds_total\{pid=\"$PROGRAM\",.*lender=\"$lender\"\} [0-9.]+\$" "$WORK/metrics"
-	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
+	[ "$(listed "loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0")" = true ]
 	nvtaskset -p --borrow=off "$PROGRAM"
 	wait_until borrows_nothing
 	kill "$lender"

@@ -91,7 +91,7 @@ escapes_and_shows() { # the program and its arguments
 	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
 	shows_in_vain 3-5
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM " | grep -qx "        $not_in_force"
-	[ "$(nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .not_in_force")" = "$not_in_force" ]
+	[ "$(listed not_in_force)" = "$not_in_force" ]
 	stop_program
 }
 
@@ -112,7 +112,7 @@ escapes_and_shows() { # the program and its arguments
 	[ "$(wc -l <"$WORK/errors")" -eq 1 ]
 	changes_in_vain 8-9 nvtaskset
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM .* 8-9 " | grep -qx "        $slot_taken"
-	[ "$(nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .not_in_force")" = "$slot_taken" ]
+	[ "$(listed not_in_force)" = "$slot_taken" ]
 }
 
 @test "a wrapper that puts the driver's directory first" {

@@ -78,15 +78,6 @@ only_measured() {
 	refuses "GPCs: this GPU's are unknown; name TPCs instead (-t)" nv -g 1 true
 }
 
-@test "a measurement that other users could have changed is not used" {
-	only_measured
-	chmod g+w "$WORK/cache/nvtaskset/$UUID.txt"
-	run -1 nv -t 0 true
-	[[ "$output" == "nvtaskset: $WORK/cache/nvtaskset/$UUID.txt: must be a file of "* ]]
-	nvtaskset measure
-	run -0 nv -t 0 true
-}
-
 @test "-G chooses; hidden GPUs are measured by name only" {
 	nobody_tells "$ROOT/share/topologies/h200-x2.txt"
 	run measure -G 1

@@ -4,10 +4,6 @@
 
 load helpers
 
-fake() {
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
-}
-
 # What the program finds in its environment.
 limit_of() { # options and SET
 	fake nvtaskset "$@" sh -c 'echo $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT' 2>/dev/null

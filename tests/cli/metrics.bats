@@ -44,7 +44,7 @@ value() { # NAME [LABEL=VALUE]…
 		nvtaskset_restricted_uploads counter -
 		nvtaskset_outside_launches counter -
 	END
-	launches=$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .kernels[0].launches")
+	launches=$(listed kernels[0].launches)
 	[ "$launches" -gt 0 ]
 	run parse openmetrics "$WORK/metrics" nvtaskset_launched_kernels_total "pid=$PROGRAM"
 	[ "$output" = "gpu=0 pci_bus_id=$GPU pid=$PROGRAM user=$(id -un) $launches" ]

@@ -3,10 +3,6 @@
 
 load helpers
 
-fake() {
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
-}
-
 @test "a control daemon is started, with a message" {
 	run -0 fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "${lines[0]}" = "nvtaskset: MPS: started a control daemon in $WORK/mps" ]

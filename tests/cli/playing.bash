@@ -26,9 +26,9 @@ start_playing() { # options and SET -- steps
 	start_as_usual --mps off "$@"
 }
 
-# Under MPS, of which a fake daemon runs.
+# Under MPS.
 start_side_by_side() { # options and SET -- steps
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
+	fake start_as_usual "$@"
 }
 
 # A program that may be a client of MPS, since a daemon is there.
@@ -61,4 +61,20 @@ go_on_to_the_end() {
 	wait "$PROGRAM"
 	PROGRAM=
 	cat "$WORK/output" "$WORK/errors"
+}
+
+# What -p says of its current quota, priority or the like.
+current() { # NOUN [PID]
+	local pid=${2:-$PROGRAM}
+	nvtaskset -p "$pid" | sed -n "s/^pid $pid's current $1: //p"
+}
+
+# The same without what became of it.
+given() { # NOUN [PID]
+	current "$@" | sed 's/:.*//'
+}
+
+# What -l --json says of it.
+listed() { # MEMBER, or a filter of jq [PID]
+	nvtaskset -l --json | jq -cr ".processes[] | select(.pid == ${2:-$PROGRAM}) | .$1"
 }

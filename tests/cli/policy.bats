@@ -4,24 +4,15 @@
 load helpers
 load playing
 
-# "ht,pe", as it is shown now.
-policy() {
-	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current policy: //p"
-}
-
-listed() {
-	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .policy"
-}
-
 NEEDS="nothing is held back without a quota or a priority; give one with it"
 
 @test "at the start: it implies MPS and says so; shown by -p, -l, top and --json" {
 	start_side_by_side --policy ht,pe --quota 30% --priority 80 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --policy: under MPS, launches are held back (--mps auto)' "$WORK/errors"
 	not grep -q 'without MPS' "$WORK/errors"
-	[ "$(policy)" = ht,pe ]
+	[ "$(current policy)" = ht,pe ]
 	nvtaskset -l | grep -qE '^        quota 30ms/100ms, priority 80, policy ht,pe(:|$)'
-	[ "$(listed)" = ht,pe ]
+	[ "$(listed policy)" = ht,pe ]
 	[ "$(nvtaskset -p --json "$PROGRAM" | jq -r '.processes[0].policy')" = ht,pe ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
 	grep -qE ' PRIO +POLICY ' "$WORK/page"
@@ -32,11 +23,11 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 @test "where --mps is given, nothing is said; half of a policy, and two options that are one" {
 	start_side_by_side --mps auto --policy pe --quota 30% -t 0-7 -- context wait
 	not grep -qE 'policy|without MPS' "$WORK/errors"
-	[ "$(policy)" = pe ]
+	[ "$(current policy)" = pe ]
 	stop_program
 	start_side_by_side --policy prt --policy ht --policy pe --priority 0 -t 0-7 -- context wait
-	[ "$(policy)" = ht,pe ]
-	[ "$(listed)" = ht,pe ]
+	[ "$(current policy)" = ht,pe ]
+	[ "$(listed policy)" = ht,pe ]
 	[ "$(nvtaskset --dry-run --memory 2G --policy pe --quota 30% -t 0-7)" = 0-7 ]
 }
 
@@ -44,8 +35,8 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	start_side_by_side -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --policy: $NEEDS" nvtaskset -p --policy ht "$PROGRAM"
 	refuses "pid $PROGRAM: --policy: $NEEDS" nvtaskset -tp --policy ht --quota max 8-9 "$PROGRAM"
-	[ -z "$(policy)" ]
-	[ "$(listed)" = null ]
+	[ -z "$(current policy)" ]
+	[ "$(listed policy)" = null ]
 	run nvtaskset -p --policy ht --priority 20 "$PROGRAM"
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -57,9 +48,9 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	[[ "${lines[2]}" =~ ^"pid $PROGRAM's current priority: 20"(:.*)?$ ]]
 	[ "${lines[3]}" = "pid $PROGRAM's new policy: ht,pe" ]
 	nvtaskset -p --policy prt "$PROGRAM"
-	[ "$(policy)" = prt,pe ]
+	[ "$(current policy)" = prt,pe ]
 	nvtaskset -tp 0-3 "$PROGRAM"
-	[ "$(policy)" = prt,pe ]
+	[ "$(current policy)" = prt,pe ]
 }
 
 @test "refused: what is no policy, and two of one kind" {
@@ -87,6 +78,6 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "pid $PROGRAM: $refusal" nvtaskset -p --policy ht "$PROGRAM"
 	refuses "pid $PROGRAM: $refusal" nvtaskset -p --policy ht --quota 30% "$PROGRAM"
 	refuses "pid $PROGRAM: $refusal" nvtaskset -p --group "r$$" --policy pe
-	[ "$(listed)" = null ]
-	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .quota")" = null ]
+	[ "$(listed policy)" = null ]
+	[ "$(listed quota)" = null ]
 }

@@ -71,30 +71,6 @@ stop_tree() {
 	stop_tree
 }
 
-# Holds a segment's lock, as an editor that was stopped in the middle of an edit.
-hold_lock() { # pid
-	python3 -c 'if True:
-		import fcntl, os, struct, sys, time
-		file = os.open(sys.argv[1], os.O_RDWR)
-		fcntl.fcntl(file, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)) # F_OFD_SETLKW
-		print("locked", flush=True)
-		time.sleep(60)' "/proc/$1/fd/237" >"$WORK/locked" 3>&- &
-	holder=$!
-	wait_until [ -s "$WORK/locked" ]
-}
-
-@test "if one process cannot be changed, the others get their former partitions back" {
-	start_tree -t 0-7
-	hold_lock "$SECOND"
-	refuses "pid $SECOND: the partition is being changed by another process, which is stopped; the others have what they had" \
-		nvtaskset -atp 8-9 "$PROGRAM"
-	kill "$holder"
-	for pid in "$PROGRAM" "$FIRST" "$SECOND"; do
-		[ "$(nvtaskset -tp "$pid")" = "pid $pid's current TPC list: 0-7" ]
-	done
-	stop_tree
-}
-
 @test "a process without CUDA, and one that does not exist" {
 	sleep 60 3>&- &
 	PROGRAM=$!

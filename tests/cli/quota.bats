@@ -4,16 +4,12 @@
 load helpers
 load playing
 
-quota_of() {
-	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current quota: //p"
-}
-
 is_used() {
-	[[ "$(quota_of)" =~ present\ for\ [0-9.]+\ s,\ suspended\ for\ ([0-9.]+)\ s$ ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
+	[[ "$(current quota)" =~ present\ for\ [0-9.]+\ s,\ suspended\ for\ ([0-9.]+)\ s$ ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
 }
 
 is_held() {
-	[[ "$(quota_of)" =~ on\ the\ GPUs\ for\ [0-9.]+\ s,\ held\ back\ for\ ([0-9.]+)\ s\ \([0-9]+\ launch ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
+	[[ "$(current quota)" =~ on\ the\ GPUs\ for\ [0-9.]+\ s,\ held\ back\ for\ ([0-9.]+)\ s\ \([0-9]+\ launch ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
 }
 
 has_thread() {
@@ -33,11 +29,9 @@ is_refused() { # QUOTA REASON
 	start_as_usual --quota 30% -t 0-7 -- busy wait
 	grep -qx 'nvtaskset: --quota: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
 	wait_until is_used
-	[[ "$(quota_of)" == "30ms/100ms: present for "* ]]
+	[[ "$(current quota)" == "30ms/100ms: present for "* ]]
 	nvtaskset -l | grep -q "^        quota 30ms/100ms: present for "
-	nvtaskset -l --json >"$WORK/json"
-	[ "$(jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .period_us, .limits, .in_force]" "$WORK/json")" = \
-		"[30000,100000,true,true]" ]
+	[ "$(listed 'quota | [.run_us, .period_us, .limits, .in_force]')" = "[30000,100000,true,true]" ]
 	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
 	[ "$(nvtaskset top --once --delay 0.2 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .in_force]")" = \
 		"[30000,true]" ]
@@ -45,7 +39,7 @@ is_refused() { # QUOTA REASON
 
 @test "live, without a SET: given, changed and lifted" {
 	start_playing -t 0-7 -- busy wait
-	[ -z "$(quota_of)" ]
+	[ -z "$(current quota)" ]
 	has_no_thread
 	run nvtaskset -p --quota 5ms/20ms "$PROGRAM"
 	[ "$status" -eq 0 ]
@@ -58,7 +52,7 @@ is_refused() { # QUOTA REASON
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
 	nvtaskset -p --quota max "$PROGRAM"
-	[[ "$(quota_of)" == "max: present for "* ]]
+	[[ "$(current quota)" == "max: present for "* ]]
 	wait_until has_no_thread
 }
 
@@ -93,8 +87,7 @@ lacks_room_for_the_thread() {
 	not grep -q 'without MPS' "$WORK/errors"
 	wait_until is_held
 	nvtaskset -l | grep -q "^        quota 30ms/100ms: on the GPUs for "
-	nvtaskset -l --json >"$WORK/json"
-	[ "$(jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .in_force, .state, .held > 0]" "$WORK/json")" = \
+	[ "$(listed 'quota | [.run_us, .in_force, .state, .held > 0]')" = \
 		'[30000,true,"it is in force: launches are held back, since the program is a client of MPS",true]' ]
 	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
 }
@@ -162,11 +155,11 @@ teardown() {
 }
 
 has_launched() { # PID
-	nvtaskset -l --json | jq -e ".processes[] | select(.pid == $1) | .uploads > 0" >/dev/null
+	[ "$(listed "uploads > 0" "$1")" = true ]
 }
 
 is_aside_for() { # PID US
-	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $1) | .quota.aside_us")" -ge "$2" ]
+	[ "$(listed quota.aside_us "$1")" -ge "$2" ]
 }
 
 @test "a running group is given a quota, which its members share; shown, changed and lifted" {
@@ -196,5 +189,5 @@ is_aside_for() { # PID US
 	nvtaskset -p --quota 40% "$first"
 	nvtaskset -tp --group "q$$" 8-9
 	PROGRAM=$first
-	[[ "$(quota_of)" == "40ms/100ms: "* ]]
+	[[ "$(current quota)" == "40ms/100ms: "* ]]
 }

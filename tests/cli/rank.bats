@@ -4,32 +4,20 @@
 load helpers
 load playing
 
-# "80" or "80: REASON", as it is shown now.
-shown() { # NOUN [PID]
-	nvtaskset -p "${2:-$PROGRAM}" | sed -n "s/^pid ${2:-$PROGRAM}'s current $1: //p"
-}
-
-# The same without what became of it.
-given() { # NOUN [PID]
-	shown "$@" | sed 's/:.*//'
-}
-
 ranks() { # [PID]
-	nvtaskset -l --json | jq -c ".processes[] | select(.pid == ${1:-$PROGRAM}) | .rank | [.priority, .weight]"
+	listed "rank | [.priority, .weight]" "$@"
 }
 
 @test "at the start: shown by -p, -l, top and --json; it implies --mps off and says so" {
 	start_as_usual --priority 80 --weight 200 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
 	[ "$(given priority)" = 80 ]
-	[ "$(shown weight)" = 200 ]
-	[ -z "$(shown quota)" ]
+	[ "$(current weight)" = 200 ]
+	[ -z "$(current quota)" ]
 	nvtaskset -l | grep -qE '^        priority 80, weight 200(:|$)'
 	[ "$(ranks)" = "[80,200]" ]
-	nvtaskset -l --json >"$WORK/json"
-	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .rank | keys_unsorted | join(\" \")" "$WORK/json")" = \
-		"priority weight in_force state present_us aside_us bounded held" ]
-	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .quota" "$WORK/json")" = null ]
+	[ "$(listed 'rank | keys_unsorted | join(" ")')" = "priority weight in_force state present_us aside_us bounded held" ]
+	[ "$(listed quota)" = null ]
 	[ "$(nvtaskset -p --json "$PROGRAM" | jq -c '.processes[0].rank | [.priority, .weight]')" = "[80,200]" ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
 	grep -qE ' PRIO +WEIGHT ' "$WORK/page"
@@ -63,7 +51,7 @@ ranks() { # [PID]
 	[ "${#lines[@]}" -eq 1 ]
 	not grep -qE '^        (priority|weight)' <(nvtaskset -l)
 	not grep -qE 'PRIO|WEIGHT' <(nvtaskset top --once --delay 0.2)
-	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .rank")" = null ]
+	[ "$(listed rank)" = null ]
 }
 
 @test "children start with their parent's; -a changes both" {

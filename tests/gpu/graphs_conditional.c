@@ -73,11 +73,6 @@ static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t c
 
 /* --- kinds ------------------------------------------------------------------------------------------------------- */
 
-TEST(body_follows)
-{
-	assert_graph_follows(make_if(), 1, 1);
-}
-
 TEST(nested)
 {
 	CUgraph graph = new_graph(), body = graph;
@@ -166,22 +161,6 @@ TEST(disabled_stays_disabled)
 }
 
 /* --- graphs that change ------------------------------------------------------------------------------------------ */
-
-TEST(destroyed_node_in_a_body_is_counted)
-{
-	CUgraph graph = new_graph();
-	CUgraph body = add_if(graph, graph);
-	CUgraphExec exec;
-
-	graph_add_node(body, 0, NULL);
-	graph_add_node(body, 1, NULL);
-	exec = graph_instantiate(graph);
-	graph_launch(exec);
-	gpu_check(cuGraphDestroyNode(nodes[1]));
-	graph_launch_changed(exec, &before, 1, 1);
-	graph_launch_changed(exec, &after, 1, 1);
-	graph_end(exec, graph);
-}
 
 /* All nodes inside it are counted, too. */
 TEST(destroyed_conditional_node_is_counted)

@@ -210,18 +210,9 @@ static bool goes_freely(unsigned int number)
 	return pair_time_of(number).bounded == bounded;
 }
 
-TEST(killed)
-{
-	run_low_beside_high(be_low);
-	kill(pair_children[0].pid, SIGKILL);
-	pair_wait_for(0);
-	timed_until (goes_freely(1))
-		;
-	pair_finish(1);
-}
-
-/* A simulated GPU goes on giving time slices to who is stopped; but nobody is held for it, also before it is known to be gone. */
-TEST(stopped)
+/* A simulated GPU goes on giving time slices to who is stopped; but nobody is held for it, also before it is known to be gone,
+ * and afterwards. */
+TEST(stopped_and_killed)
 {
 	run_low_beside_high(be_low);
 	kill(pair_children[0].pid, SIGSTOP);
@@ -229,7 +220,11 @@ TEST(stopped)
 		;
 	kill(pair_children[0].pid, SIGCONT);
 	pair_wait_for_aside(1, 200000);
-	pair_finish_both();
+	kill(pair_children[0].pid, SIGKILL);
+	pair_wait_for(0);
+	timed_until (goes_freely(1))
+		;
+	pair_finish(1);
 }
 
 RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

@@ -157,7 +157,7 @@ TEST(pause)
 	pair_finish_both();
 }
 
-/* The kernel driver is told, and once more when the higher one has gone. */
+/* The kernel driver is told, and once more when the higher one has gone: killed, it holds up nobody. */
 TEST(slices)
 {
 	start_low();
@@ -172,6 +172,7 @@ TEST(slices)
 	kill(pair_children[0].pid, SIGKILL);
 	pair_wait_for(0);
 	wait_for_slice(1, false);
+	pair_wait_for_done(1, 200);
 	pair_finish(1);
 }
 
@@ -208,18 +209,6 @@ TEST(edits)
 }
 
 /* --- those that do not go on -------------------------------------------------------------------------------------------------- */
-
-TEST(killed)
-{
-	start_high();
-	start_low();
-	pair_wait_for_aside(1, 50000);
-	kill(pair_children[0].pid, SIGKILL);
-	pair_wait_for(0);
-	wait_until_never_aside(1);
-	pair_wait_for_done(1, 200);
-	pair_finish(1);
-}
 
 /* Stopped while it is suspended or not, it holds up nobody. */
 TEST(lower_one_stopped)

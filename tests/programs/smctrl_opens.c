@@ -17,22 +17,13 @@ static void *look_up(const char *name)
 	return function;
 }
 
-int libsmctrl_set_global_mask(uint64_t mask)
-{
-	return ((int (*)(uint64_t))look_up(__func__))(mask);
-}
+#define OPENED(function, parameters, arguments)                                                    \
+	int function parameters                                                                    \
+	{                                                                                          \
+		return ((__typeof__(&(function)))look_up(#function)) arguments;                    \
+	}
 
-int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
-{
-	return ((int (*)(void *, uint64_t))look_up(__func__))(stream, mask);
-}
-
-int libsmctrl_set_next_mask(uint64_t mask)
-{
-	return ((int (*)(uint64_t))look_up(__func__))(mask);
-}
-
-int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive)
-{
-	return ((int (*)(uint64_t *, uint32_t, uint32_t))look_up(__func__))(result, low, high_exclusive);
-}
+OPENED(libsmctrl_set_global_mask, (uint64_t mask), (mask))
+OPENED(libsmctrl_set_stream_mask, (void *stream, uint64_t mask), (stream, mask))
+OPENED(libsmctrl_set_next_mask, (uint64_t mask), (mask))
+OPENED(libsmctrl_make_mask, (uint64_t *result, uint32_t low, uint32_t high_exclusive), (result, low, high_exclusive))

@@ -31,10 +31,6 @@ start_job() { # NODE SHARDS; sets `job`
 	wait_until [ -s "$WORK/output.$job" ]
 }
 
-is_fenced() { # GPU JOB
-	[[ "$(nvtaskset -G "$1" -tp --group "$(spool n1)/job-$2")" != *": 0-65" ]]
-}
-
 @test "only the hooks are exported, and nothing of the shim is in the plugin" {
 	nm -D --defined-only "$BUILD/slurm/nvtaskset.so" | grep -vE ' (plugin_(name|type|version)|slurm_spank_[a-z_]+)$' >"$WORK/others" || true
 	[ ! -s "$WORK/others" ]
@@ -131,7 +127,8 @@ no_job() {
 	runs -w n1 --gres=shard:8
 }
 
-@test "garbage in the directory does no harm" {
+# tests/slurm/unit/parts.c has what jobs leave that have no epilog.
+@test "garbage in the directory does no harm; files of jobs that are not there go when slurmd is started" {
 	mkdir "$(spool n1)/directory" "$(spool n1)/a.b"
 	head -c 8192 /dev/urandom >"$(spool n1)/job-999999"
 	: >"$(spool n1)/job-999998"
@@ -176,36 +173,6 @@ fails_at_last() { # JOB
 		scancel "$job"
 		wait_until nothing_is_left
 	done
-}
-
-@test "an epilog that never ran is made up for" {
-	start_job n1 8
-	cp -p "$(spool n1)/job-$job" "$(spool n1)/.note-$job" "$WORK/"
-	scancel "$job"
-	wait_until nothing_is_left
-	cp -p "$WORK/job-$job" "$WORK/.note-$job" "$(spool n1)/"
-	cluster kill KILL n1
-	cluster daemon n1
-	wait_until runs -w n1 --gres=shard:66
-	[ ! -e "$(spool n1)/job-$job" ]
-	[ ! -e "$(spool n1)/.note-$job" ]
-}
-
-@test "what a failed epilog has left does not fence the job's next run on that node, on another GPU" {
-	start_job n1 8
-	failed=$job
-	cp -p "$(spool n1)/job-$job" "$(spool n1)/.note-$job" "$WORK/"
-	scontrol requeue "$job"
-	wait_until [ ! -e "$(spool n1)/job-$job" ]
-	await_requeued "$job"
-	# Meanwhile, another has that GPU.
-	start_job n1 66
-	job=$failed
-	cp -p "$WORK/job-$job" "$WORK/.note-$job" "$(spool n1)/"
-	wait_until starts_now "$job"
-	scontrol show job -d "$job" | grep -qF 'shard:8(IDX:1)'
-	wait_until is_fenced 1 "$job"
-	[[ "$(nvtaskset -G 0 -tp --group "$(spool n1)/job-$job")" == *": 0-65" ]]
 }
 
 @test "a node that fails: its job goes on elsewhere, and the node is clean when it is back" {

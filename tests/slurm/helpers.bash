@@ -101,23 +101,6 @@ job_runs() { # JOB
 	[ "$(squeue -h -j "$1" -o %T 2>/dev/null)" = RUNNING ]
 }
 
-is_later() { # SECOND
-	[ "$(date +%s)" -gt "$1" ]
-}
-
-# A node refuses a job whose credential is of the second in which its former run was ended.
-await_requeued() { # JOB
-	local second
-	wait_until job_is "$1" PENDING
-	second=$(date +%s)
-	wait_until is_later "$second"
-}
-
-# Slurm lets a requeued job wait for two minutes.
-starts_now() { # JOB
-	job_is "$1" RUNNING || { scontrol update JobId="$1" StartTime=now && false; }
-}
-
 job_is() { # JOB STATE
 	scontrol show job "$1" | grep -q "JobState=$2 "
 }

@@ -336,12 +336,17 @@ static void name_area(int file, uint64_t inode)
 	segment.memory->areas[0].inode = inode;
 }
 
-static int make_area(size_t size, unsigned int seals)
+static struct area_header right_header(void)
+{
+	return (struct area_header){.magic = COUNTS_MAGIC, .version = COUNTS_VERSION, .size = sizeof(struct counts_memory)};
+}
+
+static int make_area(size_t size, unsigned int seals, struct area_header header)
 {
 	int file = memfd_create(COUNTS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct stat status;
 
-	assert_int_equal(ftruncate(file, (off_t)size), 0);
+	assert_true(pwrite(file, &header, sizeof header, 0) == sizeof header && ftruncate(file, (off_t)size) == 0);
 	assert_int_equal(fcntl(file, F_ADD_SEALS, seals), 0);
 	assert_int_equal(fstat(file, &status), 0);
 	name_area(file, status.st_ino);
@@ -359,60 +364,49 @@ static void assert_refused(int file)
 TEST(files_that_are_no_areas)
 {
 	const unsigned int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-	int pipes[2];
+	const size_t size = sizeof(struct counts_memory);
+	struct area_header header = right_header(), no_magic = header, other_version = header, other_size = header;
+	int pipes[2], right = make_area(size, seals, header);
 
-	assert_refused(make_area(sizeof(struct counts_memory), 0));
-	assert_refused(make_area(sizeof(struct counts_memory), F_SEAL_GROW));
-	assert_refused(make_area(sizeof(struct counts_memory), F_SEAL_SHRINK));
-	assert_refused(make_area(sizeof(struct counts_memory) - 1, seals));
-	assert_refused(make_area(0, seals));
-	assert_refused(make_area(sizeof(struct counts_memory), seals)); /* no magic */
+	read_counts();
+	assert_int_equal(counts.gaps, 0);
+	close(right);
+	assert_refused(make_area(size, 0, header));
+	assert_refused(make_area(size, F_SEAL_GROW, header));
+	assert_refused(make_area(size, F_SEAL_SHRINK, header));
+	assert_refused(make_area(size - 1, seals, header));
+	assert_refused(make_area(0, seals, header));
+	no_magic.magic = 0;
+	assert_refused(make_area(size, seals, no_magic));
+	other_version.version++;
+	assert_refused(make_area(size, seals, other_version));
+	other_size.size++;
+	assert_refused(make_area(size, seals, other_size));
 	assert_int_equal(pipe(pipes), 0);
 	name_area(pipes[0], 1);
 	assert_refused(pipes[0]);
 	close(pipes[1]);
-	for (int i = 0; i < 3; i++) {
-		const int numbers[] = {-1, 9999, INT32_MAX};
-
-		name_area(numbers[i], 1);
-		assert_refused(-1);
-	}
 	name_area(segment.file, segment.inode);
 	assert_refused(-1);
-	segment.memory->areas[0].file = UINT64_MAX;
-	assert_refused(-1);
 }
 
-static struct counts_memory *make_hostile(void)
+/* What names an area leads to another file, or nowhere. */
+TEST(names_that_lead_nowhere)
 {
-	int file = make_area(sizeof(struct counts_memory), F_SEAL_SHRINK | F_SEAL_GROW);
-	struct counts_memory *memory = mmap(NULL, sizeof(struct counts_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	begin(first);
+	const uint64_t file = segment.memory->areas[0].file, inode = segment.memory->areas[0].inode, high = UINT64_C(1) << 32;
+	const uint64_t files[] = {file + 1, UINT64_MAX, high - 1, high / 2, high | file};
 
-	assert_ptr_not_equal(memory, MAP_FAILED);
-	return memory;
-}
-
-static void set_header(struct counts_memory *memory)
-{
-	memory->header.magic = COUNTS_MAGIC;
-	memory->header.version = COUNTS_VERSION;
-	memory->header.size = sizeof *memory;
-}
-
-TEST(another_version)
-{
-	struct counts_memory *memory = make_hostile();
-
-	set_header(memory);
-	memory->header.version++;
+	for (size_t i = 0; i < COUNT_OF(files); i++) {
+		ROW("%zu", i);
+		segment.memory->areas[0].file = files[i];
+		assert_refused(-1);
+	}
+	name_area((int)file, inode + 1);
 	assert_refused(-1);
-	set_header(memory);
-	memory->header.size++;
-	assert_refused(-1);
-	set_header(memory);
-	read_counts();
+	name_area((int)file, inode);
+	assert_gpu(0, first, 0, 0, 0);
 	assert_int_equal(counts.gaps, 0);
-	munmap(memory, sizeof *memory);
 }
 
 RUN_TESTS(open_segment, close_segment)

@@ -171,6 +171,4 @@ TEST_WITH(begin, end, ended_process_does_not_stop_others)
 	assert_int_equal(editor_change(&family.editors[2], 1, &wanted, NULL), -1);
 }
 
-/* --- a segment that moves, or is just being made ---------------------------------------------------------- */
-
 RUN_TESTS(NULL, NULL)

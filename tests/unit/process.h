@@ -11,6 +11,13 @@ struct process {
 	int orders, answers;
 };
 
+/* In such a process, which ends otherwise. */
+static inline void must(bool is_so)
+{
+	if (!is_so)
+		_exit(1);
+}
+
 /* When this returns, the process has obeyed the order 0. It ends with this process at the latest. */
 static struct process process_start(void (*obey)(char order))
 {
@@ -46,7 +53,7 @@ static inline void process_order(const struct process *process, char order)
 	assert_int_equal(read(process->answers, &order, 1), 1);
 }
 
-static void process_end(const struct process *process)
+static inline void process_end(const struct process *process)
 {
 	close(process->orders);
 	close(process->answers);

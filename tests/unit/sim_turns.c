@@ -3,10 +3,9 @@
  * must not agree with src/ by construction: so what follows from twice and half the costs is said here.
  */
 #include "../cases.h"
+#include "process.h"
 #include "sets.h"
 #include "../sim/turns.h"
-
-#include <poll.h>
 
 #define US UINT64_C(1000)
 #define CHANGE (190 * US) /* hardware.md, "Time slices" */
@@ -55,22 +54,19 @@ static void in_a_child(void (*body)(void))
 }
 
 /* Another program, which wants to run. */
+static uint64_t its_slice_us;
+static struct tpcset its_tpcs;
+
+static void be_other(char order)
+{
+	turns_begin(its_slice_us, &its_tpcs);
+}
+
 static void start_other(uint64_t slice_us, unsigned int first, unsigned int last)
 {
-	const struct tpcset tpcs = range(first, last);
-	int ready[2];
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	other = fork();
-	if (other == 0) {
-		turns_begin(slice_us, &tpcs);
-		(void)!write(ready[1], "", 1);
-		pause();
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
+	its_slice_us = slice_us;
+	its_tpcs = range(first, last);
+	other = process_start(be_other).pid;
 }
 
 /* Of so much time, from any moment on. */

@@ -28,16 +28,13 @@ static const struct {
 	const char *reason;
 } refused[] = {
 	{"\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
-	{"x\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
 	{" nvtaskset-topology 1\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
 	{"nvtaskset-topology 2\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
 	{"nvtaskset-topology 1", "test:1: the line has no end: is the file cut off?"},
 	{"nvtaskset-topology 1\n", "test:2: the file has no GPU"},
 	{"nvtaskset-topology 1\n# gpu 0000:3b:00.0\n", "test:3: the file has no GPU"},
 	{"nvtaskset-topology 1\ncompute 9.0\n", "test:2: compute: no gpu line comes before it"},
-	{"nvtaskset-topology 1\nname X\n", "test:2: name: no gpu line comes before it"},
 	{"nvtaskset-topology 1\ngpu here\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
-	{"nvtaskset-topology 1\ngpu\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
 	{"nvtaskset-topology 1\ngpu 3b:00.0 x\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
 
 	/* Missing lines */
@@ -48,10 +45,7 @@ static const struct {
 
 	/* Repeated lines */
 	{GPU_HEAD GPU_REST "compute 9.0\n", "test:7: compute: appears twice for one GPU"},
-	{GPU_HEAD GPU_REST "limits 8 9\n", "test:7: limits: appears twice for one GPU"},
 	{GPU_HEAD "name X\nname X\n", "test:4: name: appears twice for one GPU"},
-	{GPU_HEAD "uuid X\nuuid X\n", "test:4: uuid: appears twice for one GPU"},
-	{GPU_HEAD "tpcs 1\ntpcs 1\n", "test:4: tpcs: appears twice for one GPU"},
 	{GPU_HEAD GPU_REST "tpc 0 1 0 1\n", "test:7: tpc 0: TPC 1 was expected"},
 	{GPU_HEAD GPU_REST "gpu 0000:3b:00.0\n", "test:7: gpu 0000:3b:00.0: the bus ids must rise"},
 	{GPU_HEAD GPU_REST "gpu 0000:3a:1f.0\n", "test:7: gpu 0000:3a:1f.0: the bus ids must rise"},
@@ -84,7 +78,6 @@ static const struct {
 	{GPU_HEAD GPU_REST "tpc 1 1 0 0x1\n", "test:7: '0x1': a number of at most 255 was expected"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 18446744073709551617\n",
          "test:7: '18446744073709551617': a number of at most 255 was expected"},
-	{GPU_HEAD "compute nine\n", "test:3: compute: a compute capability such as 9.0 was expected"},
 	{GPU_HEAD "compute 9\n", "test:3: compute: a compute capability such as 9.0 was expected"},
 	{GPU_HEAD "compute 9.\n", "test:3: '': a number of at most 9 was expected"},
 	{GPU_HEAD "compute 9.0.1\n", "test:3: '0.1': a number of at most 9 was expected"},
@@ -111,7 +104,6 @@ static const struct {
          "test:3: name: 1 to 63 characters were expected"},
 	{GPU_HEAD "name A\tB\n" GPU_REST, "test:2: this GPU: name: a control character"},
 	{GPU_HEAD "name \x1b[2Jx\n", "test:3: a control character"},
-	{GPU_HEAD "\x1b[2Jx\n", "test:3: a control character"},
 	{"nvtaskset-topology 1\r\n", "test:1: a control character"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1", "test:7: the line has no end: is the file cut off?"},
 };

@@ -2,6 +2,7 @@
 #include "../cases.h"
 #include "base/clock.h"
 #include "base/pids.h"
+#include "process.h"
 
 #define RUNS 8
 #define PAUSES_EACH 50
@@ -36,25 +37,21 @@ static void pass(void)
 #define clock_ms() ((double)pauses)
 #include "../../tools/nvtaskset/select/turn.c"
 
+static uint64_t its_number; /* of the run that begins next */
+
+static void be_a_run(char order)
+{
+	const uint64_t ticket[] = {its_number, its_number};
+	int file = memfd_create(TICKET_NAME, MFD_CLOEXEC);
+
+	if (write(file, ticket, sizeof ticket) < 0 || fcntl(file, F_OFD_SETLK, &whole) < 0)
+		_exit(1);
+}
+
 static void begin_run(int i)
 {
-	const uint64_t ticket[] = {(uint64_t)i + 1, (uint64_t)i + 1};
-	int ready[2];
-	char byte;
-
-	assert_int_equal(pipe(ready), 0);
-	runs[i] = fork();
-	if (runs[i] == 0) {
-		int file = memfd_create(TICKET_NAME, MFD_CLOEXEC);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (write(file, ticket, sizeof ticket) > 0 && fcntl(file, F_OFD_SETLK, &whole) == 0 && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
+	its_number = (uint64_t)i + 1;
+	runs[i] = process_start(be_a_run).pid;
 }
 
 /* How often one that comes then looks; 0 if it gets no turn. A process has one turn, so it is another process. */

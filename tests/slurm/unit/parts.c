@@ -8,6 +8,7 @@
 #include "common.h"
 #include "options.h"
 #include "../../skip.h"
+#include "../../unit/process.h"
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -424,33 +425,25 @@ TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_
 	ending = 0;
 }
 
+static const struct job forgotten = {directory, "n1", 8};
+
+static void hold_forgotten(char order)
+{
+	jobs_hold(&forgotten);
+}
+
 /* A controller that was killed has forgotten it, and its programs run for a moment. */
 TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_programs_run)
 {
-	const struct job forgotten = {directory, "n1", 8};
-	int ready[2];
-	char byte;
-
 	living = 7;
 	put("job-8", "");
 	put(".note-8", "");
-	assert_int_equal(pipe(ready), 0);
-	pid_t child = fork();
+	struct process program = process_start(hold_forgotten);
 
-	if (child == 0) {
-		jobs_hold(&forgotten);
-		if (write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(jobs_is_held(&forgotten) && !jobs_is_held(&job));
 	assert_int_equal(jobs_reconcile(&job, &error), 0);
 	assert_true(is_there("job-8") && is_there(".note-8") && is_there(".live-8"));
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	close(ready[0]);
-	close(ready[1]);
+	process_end(&program);
 	assert_int_equal(jobs_reconcile(&job, &error), 0);
 	assert_false(is_there("job-8") || is_there(".note-8") || is_there(".live-8"));
 }
