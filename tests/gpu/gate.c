@@ -252,12 +252,16 @@ TIMED(aside_and_back)
 
 #define BLOCKS 31
 
-static void launch_blocks(unsigned int blocks, CUstream stream)
+static void launch_blocks_for(unsigned int blocks, CUstream stream, uint64_t cycles)
 {
-	uint64_t cycles = 0;
 	void *parameters[] = {&gpu.output, &cycles};
 
 	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void launch_blocks(unsigned int blocks, CUstream stream)
+{
+	launch_blocks_for(blocks, stream, 0);
 }
 
 /* A fill is a kernel in no call that launches: it is decided about as such, and the next launch not as it was. */
@@ -629,6 +633,64 @@ TIMED(at_once_without_a_window)
 	assert_leaves_at_once();
 }
 
+/* The lender's pauses are much shorter than LIMIT. */
+static bool borrows_between_steps(void)
+{
+	struct tpcset all = gpu_range(0, 11), ran = {{0}};
+
+	want(gpu_range(4, 11));
+	while (!atomic_load(&shared->is_in_flight))
+		timed_sleep_ms(1);
+	want_nothing();
+	while (atomic_load(&shared->is_in_flight))
+		timed_sleep_ms(1);
+	for (int i = 0; i < 20 && !tpcset_equal(&ran, &all); i++) {
+		ran = gpu_where(&gpu, NULL);
+		timed_sleep_ms(2);
+	}
+	return tpcset_equal(&ran, &all);
+}
+
+TIMED(early)
+{
+	be_borrower_for(SEGMENT_LEND_MAX_US, timed_open_gpu);
+	assert_borrows();
+	timed_until (borrows_between_steps())
+		;
+	assert_nothing_is_said();
+}
+
+static uint64_t own_in_flight(void)
+{
+	uint32_t gaps;
+
+	return gpu_kernels(&gpu, &gaps).in_flight;
+}
+
+/* Of some 30 ms, where 45 may be in flight there: the next one need not wait for the end of the one before. */
+static bool goes_before_the_end(void)
+{
+	struct tpcset all = gpu_range(0, 11);
+
+	launch_blocks_for(BLOCKS, NULL, 60000000);
+	launch_blocks_for(BLOCKS, NULL, 60000000);
+	bool is_before = own_in_flight() == 2;
+
+	gpu_check(cuCtxSynchronize());
+	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS);
+
+	return is_before && tpcset_equal(&ran, &all);
+}
+
+TIMED(almost_ended)
+{
+	if (SANITIZED)
+		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
+	be_borrower_for(90000, timed_open_gpu);
+	timed_until (goes_before_the_end())
+		;
+}
+
 TIMED(too_long)
 {
 	be_borrower_for(1000, timed_open_gpu);
@@ -715,13 +777,6 @@ TIMED(a_full_pipeline)
 		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
 		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
 	}
-}
-
-static uint64_t own_in_flight(void)
-{
-	uint32_t gaps;
-
-	return gpu_kernels(&gpu, &gaps).in_flight;
 }
 
 /* It never waits until its GPU has nothing to do: what it launches stays new until a launch waits to be measured, also while the

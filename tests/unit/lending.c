@@ -58,6 +58,33 @@ TEST(at_once)
 	assert_int_equal(lending_opens_in(&owner, 8, false, NOW, 0), 0);
 }
 
+/* What takes a quarter of how long it has been idle by then, and that is some time. */
+TEST(early)
+{
+	static const struct {
+		uint64_t opens_in, length, expected;
+	} cases[] = {
+		{0, MS, 0},
+		{0, 0, 0},
+		{2 * MS, 0, 2 * MS},
+		{LENDING_NEVER, 1, LENDING_NEVER},
+		{2 * MS, 1, MS / 5},
+		{2 * MS - MS / 10, 1, MS / 10},
+		{2 * MS - MS / 5, 1, 0},
+		{2 * MS, MS / 10, MS / 5 * 2},
+		{MS, MS / 10, 0},
+		{MS, MS / 10 * 3, MS / 5},
+		{2 * MS, MS / 2, 2 * MS},
+		{MS / 10, MS / 2, MS / 10},
+		{2 * MS, LENDING_NEVER, 2 * MS},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		assert_int_equal(lending_opens_early(cases[i].opens_in, 2 * MS, cases[i].length), cases[i].expected);
+	/* Where it opens sooner than that. */
+	assert_each(lending_opens_early(MS / 20, MS / 20, 1), MS / 20, lending_opens_early(0, MS / 20, 1), 0);
+}
+
 /* --- window ----------------------------------------------------------------------------------------------------------- */
 
 static const struct lending_view usual = {

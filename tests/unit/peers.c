@@ -371,7 +371,7 @@ static struct others_on_gpu *see(uint64_t now)
 
 static void assert_may_use(struct tpcset expected)
 {
-	struct tpcset tpcs = others_tpcs(&views[0], others_look(&views[0]).open);
+	struct tpcset tpcs = others_tpcs(&views[0], others_look(&views[0], 0).open);
 
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
@@ -503,7 +503,7 @@ TEST(many_lenders)
 	see(NOW);
 	for (unsigned int i = 0; i < OTHERS_MAX; i++)
 		views[0].list[i].hold_ns = 0;
-	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0]).open, 0xffff);
+	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0], 0).open, 0xffff);
 	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peers_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
 
 	assert_false(tpcset_overlap(&tpcs, &last));
