@@ -745,6 +745,27 @@ TIMED(a_deep_queue)
 	}
 }
 
+/* While the owner works, what was measured in the own part goes at once: it is tried in more where that is open. */
+TIMED(two_kernels_in_turns)
+{
+	CUevent ends[PIPELINE];
+	uint64_t cycles = PIPELINE_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	be_pipeline(ends);
+	for (int i = 0; i < PIPELINE; i++)
+		gpu_check(cuEventRecord(ends[i], NULL));
+	unsigned int i = 0;
+	double later = timed_now_s() + 1; /* it is not tried where it came just now */
+
+	timed_until (timed_now_s() > later && own_in_flight() > PIPELINE / 2) {
+		gpu_check(cuEventSynchronize(ends[i]));
+		gpu_check(cuLaunchKernel(gpu.where, 1 + i % 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuEventRecord(ends[i], NULL));
+		i = (i + 1) % PIPELINE;
+	}
+}
+
 TIMED(a_lender_without_exact_ends)
 {
 	be_borrower();

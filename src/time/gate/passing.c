@@ -146,6 +146,8 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
+	/* What is known in the part is tried in more only where that is open. */
+	view->is_new = view->is_new && (view->has_more || view->part_ns == 0);
 	view->is_patient = view->is_patient || (view->is_new && !has_waited(arrival, LENDING_EPISODE_NS));
 	enum lending_verdict verdict = lending_ask(view);
 
