@@ -842,6 +842,38 @@ TIMED(behind_an_event)
 	}
 }
 
+/* Behind a kernel of another GPU, which nobody counts here, it runs in the own part. */
+TIMED(behind_another_gpu)
+{
+	struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
+	struct gpu_under_test second;
+	uint64_t cycles = 100000000;
+	CUevent event;
+
+	be_borrower();
+	if (gpu_initialise() < 2)
+		timed_leave_out("there is one GPU only");
+	gpu_open(&second, 1);
+	gpu_check(cuCtxSetCurrent(second.context));
+	gpu_check(cuEventCreate(&event, 0));
+	void *parameters[] = {&second.output, &cycles};
+
+	for (int i = 0; i < 3; i++) {
+		gpu_check(cuCtxSetCurrent(gpu.context));
+		timed_until (tpcset_equal(&ran, &all))
+			ran = gpu_where(&gpu, NULL);
+		gpu_check(cuCtxSetCurrent(second.context));
+		gpu_check(cuLaunchKernel(second.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuEventRecord(event, NULL));
+		gpu_check(cuCtxSetCurrent(gpu.context));
+		gpu_check(cuStreamWaitEvent(NULL, event, 0));
+		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		gpu_check(cuCtxSetCurrent(second.context));
+		gpu_check(cuCtxSynchronize());
+		ran = narrow;
+	}
+}
+
 /* What is captured does not run: what runs much later says nothing of how long it takes. */
 TIMED(captured_is_not_measured)
 {
