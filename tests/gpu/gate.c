@@ -766,6 +766,28 @@ TIMED(two_kernels_in_turns)
 	}
 }
 
+#define LONG_CYCLES 100000000 /* some 50 ms: longer than LIMIT */
+
+/* While the owner works, a short one does not wait for long ones, which nobody bounds: another stream may always have one. */
+TIMED(a_short_one_beside_a_long_one)
+{
+	be_borrower_for(10000, timed_open_gpu);
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	CUstream stream = gpu_new_stream();
+	double known = timed_now_s() + 1;
+	unsigned int in_a_row = 0;
+
+	timed_until (in_a_row == 10) {
+		timed_launch_into(NULL, 1, LONG_CYCLES);
+		if (timed_now_s() < known)
+			gpu_check(cuCtxSynchronize());
+		launch_blocks(2, stream);
+		in_a_row = timed_now_s() > known && own_in_flight() == 2 ? in_a_row + 1 : 0;
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
 TIMED(a_lender_without_exact_ends)
 {
 	be_borrower();

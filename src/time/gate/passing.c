@@ -94,6 +94,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
+		.longest_ns = longest,
 		.in_flight_ns = flight_ns(flight, &arrival->seen),
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
