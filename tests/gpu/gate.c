@@ -788,6 +788,26 @@ TIMED(a_short_one_beside_a_long_one)
 	}
 }
 
+/* One never ends for as long as the test lasts, and so nothing can be measured: new ones do not wait for that again and again. */
+TIMED(new_ones_beside_one_that_stays)
+{
+	be_borrower_for(10000, timed_open_gpu);
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	CUstream stream = gpu_new_stream();
+	uint64_t held = timed_look().aside_us;
+	double begin = timed_now_s();
+
+	timed_launch_into(NULL, 1, UINT64_C(4000000000));
+	for (unsigned int i = 0; timed_now_s() < begin + 1.5; i++) {
+		launch_blocks(2 + i % 16, stream);
+		timed_sleep_ms(2);
+	}
+	assert_true(own_in_flight() > 0);
+	timed_sleep_ms(50);
+	assert_in_range(timed_look().aside_us - held, 0, 750000);
+}
+
 TIMED(a_lender_without_exact_ends)
 {
 	be_borrower();

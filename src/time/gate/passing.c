@@ -231,8 +231,8 @@ static void measure_it(struct arrival *arrival, const struct others_on_gpu *othe
 
 	measure_disturb(measure, launch->stream);
 	if (in_flight > 0) {
-		if (launch->is_new && in_flight > arrival->before / 2)
-			lengths_miss(launch->length);
+		if (launch->is_new && in_flight >= arrival->before / 2)
+			lengths_miss();
 	} else if ((others->count > 0 || has_quota) && measure_begin(measure, launch, ended)) {
 		epoch_raise_world();
 		arrival->passage.is_measured = is_alone(arrival->gate, others, ended);
