@@ -199,6 +199,9 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[ "$(contain b "$BOTH" env NVTASKSET_GROUP_FILE="$WORK/cdi/nvtaskset/other" "$play" where)" = 0-15 ]
 	# What the container puts there is not mounted.
 	[ "$(contain c "$BOTH" sh -c 'cp "$0" /opt/nvtaskset/groups/a; NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a exec "$1" where' "$WORK/cdi/nvtaskset/other" "$play")" = 0-15 ]
+	# A volume of the image's is, and is no file.
+	volume='.mounts += [{destination: "/opt/nvtaskset/groups/a", source: "tmpfs", type: "tmpfs", options: []}]'
+	[ "$(EDIT=$volume contain v "$BOTH" env NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a "$play" where)" = 0-15 ]
 	[ "$(contain d "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 0-3 "$play" where)" = 0-3 ]
 	run ! contain e "$BOTH" $bare "$BUILD/nvtaskset" --mps off -t 40 "$play" where
 	# Of two devices, the environment may choose.

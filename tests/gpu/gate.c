@@ -800,6 +800,69 @@ TIMED(a_deep_queue)
 	}
 }
 
+/* While the owner works, what was measured in the own part goes at once: it is tried in more where that is open. */
+TIMED(two_kernels_in_turns)
+{
+	CUevent ends[PIPELINE];
+	uint64_t cycles = PIPELINE_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	be_pipeline(ends);
+	for (int i = 0; i < PIPELINE; i++)
+		gpu_check(cuEventRecord(ends[i], NULL));
+	unsigned int i = 0;
+	double later = timed_now_s() + 1; /* it is not tried where it came just now */
+
+	timed_until (timed_now_s() > later && own_in_flight() > PIPELINE / 2) {
+		gpu_check(cuEventSynchronize(ends[i]));
+		gpu_check(cuLaunchKernel(gpu.where, 1 + i % 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuEventRecord(ends[i], NULL));
+		i = (i + 1) % PIPELINE;
+	}
+}
+
+#define LONG_CYCLES 100000000 /* some 50 ms: longer than LIMIT */
+
+/* While the owner works, a short one does not wait for long ones, which nobody bounds: another stream may always have one. */
+TIMED(a_short_one_beside_a_long_one)
+{
+	be_borrower_for(10000, timed_open_gpu);
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	CUstream stream = gpu_new_stream();
+	double known = timed_now_s() + 1;
+	unsigned int in_a_row = 0;
+
+	timed_until (in_a_row == 10) {
+		timed_launch_into(NULL, 1, LONG_CYCLES);
+		if (timed_now_s() < known)
+			gpu_check(cuCtxSynchronize());
+		launch_blocks(2, stream);
+		in_a_row = timed_now_s() > known && own_in_flight() == 2 ? in_a_row + 1 : 0;
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+/* One never ends for as long as the test lasts, and so nothing can be measured: new ones do not wait for that again and again. */
+TIMED(new_ones_beside_one_that_stays)
+{
+	be_borrower_for(10000, timed_open_gpu);
+	want(gpu_range(4, 11));
+	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	CUstream stream = gpu_new_stream();
+	uint64_t held = timed_look().aside_us;
+	double begin = timed_now_s();
+
+	timed_launch_into(NULL, 1, UINT64_C(4000000000));
+	for (unsigned int i = 0; timed_now_s() < begin + 1.5; i++) {
+		launch_blocks(2 + i % 16, stream);
+		timed_sleep_ms(2);
+	}
+	assert_true(own_in_flight() > 0);
+	timed_sleep_ms(50);
+	assert_in_range(timed_look().aside_us - held, 0, 750000);
+}
+
 TIMED(a_lender_without_exact_ends)
 {
 	be_borrower();
@@ -873,6 +936,38 @@ TIMED(behind_an_event)
 		wait_for(stream, other, event);
 		gpu_assert_runs_in(&gpu, stream, &narrow);
 		gpu_where(&gpu, other);
+	}
+}
+
+/* Behind a kernel of another GPU, which nobody counts here, it runs in the own part. */
+TIMED(behind_another_gpu)
+{
+	struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
+	struct gpu_under_test second;
+	uint64_t cycles = 100000000;
+	CUevent event;
+
+	be_borrower();
+	if (gpu_initialise() < 2)
+		timed_leave_out("there is one GPU only");
+	gpu_open(&second, 1);
+	gpu_check(cuCtxSetCurrent(second.context));
+	gpu_check(cuEventCreate(&event, 0));
+	void *parameters[] = {&second.output, &cycles};
+
+	for (int i = 0; i < 3; i++) {
+		gpu_check(cuCtxSetCurrent(gpu.context));
+		timed_until (tpcset_equal(&ran, &all))
+			ran = gpu_where(&gpu, NULL);
+		gpu_check(cuCtxSetCurrent(second.context));
+		gpu_check(cuLaunchKernel(second.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuEventRecord(event, NULL));
+		gpu_check(cuCtxSetCurrent(gpu.context));
+		gpu_check(cuStreamWaitEvent(NULL, event, 0));
+		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		gpu_check(cuCtxSetCurrent(second.context));
+		gpu_check(cuCtxSynchronize());
+		ran = narrow;
 	}
 }
 

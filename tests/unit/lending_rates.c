@@ -143,12 +143,14 @@ static void look(void)
 		.has_more = left == 0,
 		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
+		.longest_ns = flight_longest(&neighbour.flight),
 		.in_flight_ns = flight_ns(&neighbour.flight, &seen),
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};
 
 	view.length_ns = lengths_of(length, 33, left == 0 ? 66 : 33, LIMIT, &view.is_new);
+	view.is_new = view.is_new && (view.has_more || view.part_ns == 0);
 	enum lending_verdict verdict = neighbour.unseen > 0 ? LENDING_PART : lending_ask(&view);
 
 	if (neighbour.unseen > 0)

@@ -19,9 +19,9 @@ uint64_t __wrap_process_clock_ns(void)
 
 FIXTURE(begin)
 {
+	atomic_store(&lengths_turn, 0);
 	lengths_forget();
 	memset(&measure, 0, sizeof measure);
-	atomic_store(&lengths_turn, 0);
 }
 
 static struct length *find(unsigned int grid)
@@ -206,8 +206,13 @@ TEST(measured_again)
 	measure_drop(&measure);
 	atomic_fetch_add(&lengths_turn, 1);
 	assert_true(wants_to_be_alone(length));
-	lengths_miss(length);
+	lengths_miss();
 	assert_false(wants_to_be_alone(length));
+	assert_false(wants_to_be_alone(find(2)));
+	atomic_fetch_add(&lengths_turn, 7);
+	assert_false(wants_to_be_alone(length));
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_true(wants_to_be_alone(length));
 	run(length, LENGTH_PART, MS, false);
 	run(length, LENGTH_PART, MS, true);
 	assert_false(begins(length, LENGTH_PART, false));

@@ -7,7 +7,7 @@
 
 #define LENGTHS 1024
 #define NEAR 4 /* places where a key may be */
-#define TURNS 8 /* until what was too long when it was tried is tried again */
+#define TURNS 8 /* until what was too long when it was tried is tried again; and until launches wait again after a miss */
 
 /* It was seen in time when it went and ended if it was within this, or this part of the length; and a measurement is given up after
  * so long. */
@@ -17,6 +17,7 @@
 
 static struct length lengths[LENGTHS];
 _Atomic uint32_t lengths_turn;
+static _Atomic uint32_t missed_until; /* a turn */
 
 /* --- the table -------------------------------------------------------------------------------------------------------- */
 
@@ -79,6 +80,7 @@ struct length *lengths_find(const struct launched_work *work)
 void lengths_forget(void)
 {
 	memset(lengths, 0, sizeof lengths);
+	atomic_store(&missed_until, atomic_load(&lengths_turn));
 }
 
 /* --- a length --------------------------------------------------------------------------------------------------------- */
@@ -122,14 +124,15 @@ uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int
 
 	if (is_tried)
 		ns = shortest(length, LENGTH_PART) * (part > 0 ? part : more) / more;
-	*is_new = !is_known && (ns == 0 ? in_part == 0 && age(length, LENGTH_PART) > 0 : is_tried && ns <= limit);
+	bool may_wait = (int32_t)(atomic_load(&lengths_turn) - atomic_load_explicit(&missed_until, memory_order_relaxed)) >= 0;
+
+	*is_new = !is_known && may_wait && (ns == 0 ? in_part == 0 && age(length, LENGTH_PART) > 0 : is_tried && ns <= limit);
 	return is_known ? LENGTH_NONE : ns;
 }
 
-void lengths_miss(struct length *length)
+void lengths_miss(void)
 {
-	for (int place = LENGTH_PART; place <= LENGTH_MORE; place++)
-		atomic_store(&length->places[place].turn, atomic_load(&lengths_turn));
+	atomic_store(&missed_until, atomic_load(&lengths_turn) + TURNS);
 }
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */

@@ -44,10 +44,11 @@ struct length *lengths_find(const struct launched_work *work);
 uint64_t lengths_longest(const struct length *length, enum length_place place);
 
 /* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is tried
- * again after a while. Says whether it should run alone, to be measured. It did not, and does not ask for it again in this turn. */
+ * again after a while. Says whether it should run alone, to be measured. One could not, since something in flight does not end:
+ * none asks for it again for some turns. */
 #define LENGTH_NONE UINT64_MAX
 uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new);
-void lengths_miss(struct length *length);
+void lengths_miss(void);
 
 /* In the child of a fork, whose functions are others. */
 void lengths_forget(void);

@@ -30,10 +30,12 @@ static bool are_on_one_mount(int file, int directory)
 	return !known || a.stx_mnt_id == b.stx_mnt_id;
 }
 
+/* An image can have directories of its own mounted there, as volumes. */
 static bool is_mounted(int directory, const char *name)
 {
+	struct stat status;
 	int file = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	bool is_mounted = file >= 0 && !are_on_one_mount(file, directory);
+	bool is_mounted = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !are_on_one_mount(file, directory);
 
 	if (file >= 0)
 		close(file);

@@ -63,7 +63,7 @@ static void make_stream_wait(const struct call *call)
 	bool matters = true;
 
 	if (calls_wait_for_event(call->id))
-		matters = streams_wait_for_event(stream, call->context, atomic_load(&gate_state.is_spread));
+		matters = streams_wait_for_event(stream, call->context, atomic_load(&gate_state.has_gpus));
 	else
 		streams_wait(stream, call->context);
 	if (matters)

@@ -21,7 +21,8 @@ struct gate_state {
 	atomic_bool listens;    /* calls are announced to us: since there was somebody with a higher claim, or a quota; for ever */
 	atomic_bool is_open;    /* launches are decided about */
 	atomic_bool takes_any;  /* there is no window */
-	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked */
+	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked; */
+	atomic_bool has_gpus;   /* and has contexts on several */
 	struct lending_episode episode;
 	atomic_uint waiting;    /* so many threads wait */
 	_Atomic uint32_t news;  /* what those sleep on that wait for the quota */

@@ -109,6 +109,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
+		.longest_ns = longest,
 		.in_flight_ns = ns,
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
@@ -162,6 +163,8 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	view->length_ns = lengths_of(arrival->length, part, more, others->limit_ns, &view->is_new);
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : view->length_ns;
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
+	/* What is known in the part is tried in more only where that is open. */
+	view->is_new = view->is_new && (view->has_more || view->part_ns == 0);
 	view->is_patient = view->is_patient || (view->is_new && !has_waited(arrival, LENDING_EPISODE_NS));
 	enum lending_verdict verdict = lending_ask(view);
 
@@ -244,8 +247,8 @@ static void measure_it(struct arrival *arrival, const struct others_on_gpu *othe
 
 	measure_disturb(measure, launch->stream);
 	if (in_flight > 0) {
-		if (launch->is_new && in_flight > arrival->before / 2)
-			lengths_miss(launch->length);
+		if (launch->is_new && in_flight >= arrival->before / 2)
+			lengths_miss();
 	} else if ((others->count > 0 || has_quota) && measure_begin(measure, launch, ended)) {
 		epoch_raise_world();
 		arrival->passage.is_measured = is_alone(arrival->gate, others, ended);
