@@ -203,7 +203,7 @@ TEST(without_a_part)
 	struct lending_view view = usual, closed = usual;
 
 	view.has_part = closed.has_part = closed.has_more = false;
-	assert_verdict(closed, MS, LENDING_CLOSED);
+	assert_verdict(closed, MS, LENDING_ROOM);
 	assert_verdict(view, 0, LENDING_MORE);
 	assert_verdict(view, LENDING_NEVER, LENDING_MORE);
 	assert_verdict(flying(view, 1, MS / 100), MS, LENDING_ROOM);
@@ -211,31 +211,9 @@ TEST(without_a_part)
 	assert_verdict(flying(view, 1, MS / 100), MS / 100, LENDING_MORE);
 	view.takes_any = closed.takes_any = true;
 	assert_verdict(flying(view, 1, MS / 100), MS, LENDING_MORE);
-	assert_verdict(closed, MS, LENDING_CLOSED);
+	assert_verdict(closed, MS, LENDING_ROOM);
 	closed.has_part = true;
 	assert_verdict(closed, MS, LENDING_PART);
-}
-
-/* --- episode ---------------------------------------------------------------------------------------------------------- */
-
-TEST(nobody_waits_for_ever)
-{
-	struct lending_episode episode = {.since = 0};
-
-	assert_false(lending_waits(&episode, NOW));
-	assert_false(lending_waits(&episode, NOW + 99 * MS));
-	/* A launch that went in between begins it anew. */
-	lending_goes(&episode);
-	assert_false(lending_waits(&episode, NOW + 100 * MS));
-	assert_false(lending_waits(&episode, NOW + 199 * MS));
-	assert_true(lending_waits(&episode, NOW + 200 * MS));
-	assert_true(lending_is_free(&episode, NOW + 201 * MS, false));
-	assert_true(lending_is_free(&episode, NOW + 209 * MS, false));
-	assert_false(lending_is_free(&episode, NOW + 210 * MS, false));
-	assert_false(lending_waits(&episode, NOW + 211 * MS));
-	assert_true(lending_waits(&episode, NOW + 311 * MS));
-	assert_false(lending_is_free(&episode, NOW + 312 * MS, true));
-	assert_false(lending_is_free(&episode, NOW + 313 * MS, false));
 }
 
 RUN_TESTS(begin, NULL)

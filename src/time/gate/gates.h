@@ -23,7 +23,7 @@ struct gate_state {
 	atomic_bool takes_any;  /* there is no window */
 	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked; */
 	atomic_bool has_gpus;   /* and has contexts on several */
-	struct lending_episode episode;
+	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: they do not */
 	atomic_uint waiting;    /* so many threads wait */
 	_Atomic uint32_t news;  /* what those sleep on that wait for the quota */
 	_Atomic uint64_t left_ns;        /* of the quota in this period; UINT64_MAX: there is none */

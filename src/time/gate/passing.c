@@ -179,24 +179,24 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 /* After an episode, one follows the other, unless it may have to be there for the other to end. */
 static bool is_free(struct arrival *arrival, const struct others_on_gpu *others)
 {
+	uint64_t until = atomic_load(&gate_state.free_until);
 	bool is_spread = atomic_load(&gate_state.is_spread), is_idle = arrival->view.in_flight == 0 && !is_spread;
-	struct lending_episode *episode = &gate_state.episode;
+	bool is_free = until != 0 && !is_idle && now_of(arrival) < until;
 
-	return atomic_load(&episode->until) != 0 && lending_is_free(episode, now_of(arrival), is_idle) &&
-	       (is_spread || has_waited(arrival, others->limit_ns));
+	if (until != 0 && !is_free)
+		atomic_compare_exchange_strong(&gate_state.free_until, &until, 0);
+	return is_free && (is_spread || has_waited(arrival, others->limit_ns));
 }
 
 /* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
 static bool ends_episode(struct arrival *arrival)
 {
-	bool waits = arrival->since != 0, is_long = waits && lending_waits(&gate_state.episode, now_of(arrival));
-	bool is_over = is_long || has_waited(arrival, LENDING_EPISODE_NS);
+	bool is_over = has_waited(arrival, LENDING_EPISODE_NS);
 
-	if (is_over)
+	if (is_over) {
 		atomic_fetch_add(&gate_state.bounded, 1);
-	/* Others of the process have launched: so it was not the process's episode, but its next launches go as well. */
-	if (is_over && !is_long)
-		atomic_store(&gate_state.episode.until, now_of(arrival) + LENDING_FREE_NS);
+		atomic_store(&gate_state.free_until, now_of(arrival) + LENDING_FREE_NS);
+	}
 	return is_over;
 }
 
@@ -270,8 +270,6 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 
 	arrival->passage.is_entering = true;
 	arrival->passage.is_graph = arrival->work.is_graph;
-	if (arrival->view.is_patient)
-		lending_goes(&gate_state.episode);
 	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, stream);
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);

@@ -63,31 +63,5 @@ enum lending_verdict lending_ask(const struct lending_view *view)
 		verdict = LENDING_MORE;
 	else if (view->has_part && (!wants_room || !view->is_patient || has_room(view, view->part_ns, within_ns)))
 		verdict = LENDING_PART;
-	else if (!view->has_part && !view->has_more)
-		verdict = LENDING_CLOSED;
 	return verdict;
-}
-
-/* --- episode ---------------------------------------------------------------------------------------------------------- */
-
-bool lending_waits(struct lending_episode *episode, uint64_t now)
-{
-	uint64_t since = 0;
-	bool is_first = atomic_compare_exchange_strong(&episode->since, &since, now);
-	bool is_over = !is_first && now > since && now - since >= LENDING_EPISODE_NS;
-
-	if (is_over) {
-		atomic_store(&episode->since, 0);
-		atomic_store(&episode->until, now + LENDING_FREE_NS);
-	}
-	return is_over;
-}
-
-bool lending_is_free(struct lending_episode *episode, uint64_t now, bool is_idle)
-{
-	bool is_free = now < atomic_load(&episode->until) && !is_idle;
-
-	if (!is_free)
-		atomic_store(&episode->until, 0);
-	return is_free;
 }

@@ -14,7 +14,7 @@
  *            most LIMIT, so that it would not be there for long when the TPCs open, or one of these takes longer. One that is
  *            new waits to run alone, to be measured. In the while after the owner, what goes there has ended when the TPCs open:
  *            only where nothing is in flight, one launch goes all the same.
- *   episode  Nobody waits for ever: after LENDING_EPISODE_NS without any launch, all go, until nothing is in flight, for
+ *   episode  Nobody waits for ever: once one has waited for LENDING_EPISODE_NS, all go until nothing is in flight, for
  *            LENDING_FREE_NS at most.
  */
 #ifndef NVTASKSET_TIME_RULES_LENDING_H
@@ -83,8 +83,7 @@ struct lending_view {
 enum lending_verdict {
 	LENDING_PART,  /* it goes, in its own part */
 	LENDING_MORE,  /* in all that is open */
-	LENDING_ROOM,  /* it waits until less of its own is in flight, */
-	LENDING_CLOSED /* or until anything is open */
+	LENDING_ROOM   /* it waits until less of its own is in flight, or anything is open */
 };
 
 /* How many launches of this length end within so much time; 0 where it is not known. */
@@ -99,26 +98,6 @@ enum lending_verdict lending_ask(const struct lending_view *view);
 static inline uint64_t lending_unseen(const struct lending_view *view)
 {
 	return min_u64(LENDING_UNSEEN, lending_fit(view->part_ns, view->batch_ns));
-}
-
-/* --- episode ---------------------------------------------------------------------------------------------------------- */
-
-/* All zero: nothing waits. */
-struct lending_episode {
-	_Atomic uint64_t since; /* when something began to wait after the last launch that went */
-	_Atomic uint64_t until; /* launches go until then; 0: they do not */
-};
-
-/* A launch waits: whether it has been too long. Then all go. */
-bool lending_waits(struct lending_episode *episode, uint64_t now);
-
-/* Whether they do, still. `is_idle`: nothing of the process is in flight. */
-bool lending_is_free(struct lending_episode *episode, uint64_t now, bool is_idle);
-
-/* A launch goes. */
-static inline void lending_goes(struct lending_episode *episode)
-{
-	atomic_store_explicit(&episode->since, 0, memory_order_relaxed);
 }
 
 #endif
