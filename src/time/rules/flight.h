@@ -15,7 +15,7 @@
  * Some launches are not added: those that go like the one before (gate.h), which are few, and those outside of a call. They take
  * as long as the longest one that is left, or as the last one. The same holds for one that another thread has not yet added. Such a
  * launch may go into another stream, and end before the first one's: then a part is left out too early, and the sum is too small by
- * what is left of it.
+ * what is left of it. What goes like the one before while another thread launches a graph is covered by that, and not in the sum.
  */
 #ifndef NVTASKSET_TIME_RULES_FLIGHT_H
 #define NVTASKSET_TIME_RULES_FLIGHT_H
