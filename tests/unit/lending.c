@@ -94,7 +94,7 @@ static const struct lending_view usual = {
 static struct lending_view flying(struct lending_view view, uint64_t launches, uint64_t longest_ns)
 {
 	view.in_flight = launches;
-	view.longest_ns = longest_ns;
+	view.is_behind = true;
 	view.in_flight_ns = longest_ns == LENDING_NEVER ? longest_ns : launches * longest_ns;
 	return view;
 }
@@ -168,7 +168,11 @@ TEST(own_part)
 	view.has_more = false;
 	assert_verdict(flying(view, 2, MS), MS, LENDING_PART);
 	assert_verdict(flying(view, 2, MS + 1), MS, LENDING_ROOM);
-	assert_verdict(flying(view, 1, 9 * MS), 2 * MS, LENDING_PART); /* its stream may always have one */
+	assert_verdict(flying(view, 1, 9 * MS), 2 * MS, LENDING_ROOM);
+	struct lending_view beside = flying(view, 1, 9 * MS);
+
+	beside.is_behind = false; /* another stream may always have one */
+	assert_verdict(beside, 2 * MS, LENDING_PART);
 	assert_verdict(flying(view, 100, LENDING_NEVER), MS, LENDING_PART);
 	/* What cannot borrow, or behind an owner that is never known to be idle. */
 	assert_verdict(flying(view, 100, 9 * MS), 3 * MS, LENDING_PART);

@@ -143,7 +143,7 @@ static void look(void)
 		.has_more = left == 0,
 		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
-		.longest_ns = flight_longest(&neighbour.flight),
+		.is_behind = true,
 		.in_flight_ns = flight_ns(&neighbour.flight, &seen),
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,

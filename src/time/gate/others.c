@@ -16,7 +16,6 @@ struct claims {
 	struct tpcset own;
 	struct tpcset higher; /* TPCs of those of a higher priority, */
 	struct tpcset kept;   /* and of others who do not lend */
-	uint64_t borrowers;   /* of any TPCs, at work, with this process */
 };
 
 static bool is_higher(const struct claims *claims, const struct peer *peer, const struct others_rules *rules)
@@ -36,7 +35,7 @@ static bool may_borrow(const struct peer *peer)
 
 static struct claims see_claims(struct pci_address pci, const struct others_rules *rules)
 {
-	struct claims claims = {.own = peers_own(pci), .borrowers = rules->borrows};
+	struct claims claims = {.own = peers_own(pci)};
 	const struct peer *peer;
 
 	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++) {
@@ -46,7 +45,6 @@ static struct claims see_claims(struct pci_address pci, const struct others_rule
 			claims.higher = tpcset_or(&claims.higher, &claim->tpcs);
 		else if (claim->is_client && claim->lend_us == 0)
 			claims.kept = tpcset_or(&claims.kept, &claim->tpcs);
-		claims.borrowers += may_borrow(peer);
 	}
 	return claims;
 }
@@ -95,10 +93,21 @@ static void add(struct others_on_gpu *made, const struct peer *peer, const struc
 	made->may_open = made->may_open || !other->is_unknown;
 }
 
-/* What those that borrow from it have in flight there takes no longer all together. */
-static void allow(struct others_on_gpu *made, const struct peer *peer, const struct claims *claims)
+/* With this process. Nobody borrows what it has itself. */
+static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
 {
-	uint64_t lend_us = peer->is.claim.lend_us, borrowers = max_u64(claims->borrowers - may_borrow(peer), 1);
+	uint64_t count = 1;
+	const struct peer *peer;
+
+	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++)
+		count += may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
+	return count;
+}
+
+/* What those that borrow from it have in flight there takes no longer all together. */
+static void allow(struct others_on_gpu *made, const struct peer *peer, struct pci_address pci)
+{
+	uint64_t lend_us = peer->is.claim.lend_us, borrowers = borrowers_from(peer, pci);
 	uint64_t limit = lend_us > 0 ? lend_us * 1000 / borrowers : SEGMENT_LEND_USUAL_US * UINT64_C(1000);
 
 	made->limit_ns = min_u64(made->limit_ns, limit);
@@ -122,7 +131,7 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
 		} else {
 			add(made, peer, &gives, limit, is_higher(claims, peer, rules));
-			allow(made, peer, claims);
+			allow(made, peer, pci);
 		}
 	}
 	for (unsigned int i = 0; i < made->count; i++)

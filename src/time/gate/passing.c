@@ -32,6 +32,7 @@ struct arrival {
 	const struct call *call;
 	struct launched_work work;
 	struct length *length;
+	uintptr_t stream;        /* a number */
 	struct passage passage;
 	uint64_t since, before;  /* it waits, with so many in flight then; 0: it does not */
 	uint64_t asks_since;     /* and no more for the quota */
@@ -109,8 +110,8 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.longest_ns = longest,
 		.in_flight_ns = ns,
+		.is_behind = flight_is_in(flight, arrival->stream),
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
@@ -264,13 +265,12 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	struct gate *gate = arrival->gate;
 	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
 	uint64_t longest = lengths_longest(arrival->length, place);
-	uintptr_t stream = streams_number(arrival->work.stream, arrival->call->context);
 	uint64_t open = (uint64_t)others->generation << 32 | where_open(arrival->how);
-	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : stream, arrival->view.is_new, open};
+	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : arrival->stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
 	arrival->passage.is_graph = arrival->work.is_graph;
-	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, stream);
+	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, arrival->stream);
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);
@@ -411,6 +411,7 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 	if (!arrival.work.what)
 		return arrival.passage;
 	arrival.length = lengths_find(&arrival.work);
+	arrival.stream = streams_number(arrival.work.stream, call->context);
 	if (!try(&arrival, last)) {
 		arrival.is_captured = driver_captures(arrival.work.stream);
 		arrival.must_go = arrival.is_captured || hook_is_in_other();

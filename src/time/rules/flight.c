@@ -37,16 +37,15 @@ static void begin_part(struct flight *flight, uint64_t last)
 	atomic_store(&flight->last, last);
 }
 
-static bool is_one_stream(const struct flight *flight)
+/* All of these went into it; FLIGHT_STREAMS: into several. */
+static uintptr_t one_stream(const struct flight *flight, uintptr_t one)
 {
-	uintptr_t one = 0;
-
 	for (uint64_t i = atomic_load(&flight->first); i <= atomic_load(&flight->last) && one != FLIGHT_STREAMS; i++) {
 		uintptr_t stream = atomic_load(&part_at(flight, i)->stream);
 
 		one = one == 0 || stream == 0 || stream == one ? one | stream : FLIGHT_STREAMS;
 	}
-	return one != FLIGHT_STREAMS;
+	return one;
 }
 
 static void leave_out(struct flight *flight, const struct flight_seen *seen)
@@ -72,7 +71,9 @@ static void move(struct flight *flight, const struct flight_seen *seen)
 
 	if (has_room && atomic_load(&part->ns) > 0 && atomic_load(&part->from) != FLIGHT_NEVER)
 		begin_part(flight, last + 1);
-	if (seen->entering == 0 && atomic_load(&flight->notes) == seen->notes && (seen->in_flight == 0 || is_one_stream(flight)))
+	bool is_in_order = seen->in_flight == 0 || one_stream(flight, 0) != FLIGHT_STREAMS;
+
+	if (seen->entering == 0 && atomic_load(&flight->notes) == seen->notes && is_in_order)
 		leave_out(flight, seen);
 }
 
@@ -130,6 +131,11 @@ void flight_cover(struct flight *flight, uint64_t launched)
 }
 
 /* --- asking ----------------------------------------------------------------------------------------------------------- */
+
+bool flight_is_in(const struct flight *flight, uintptr_t stream)
+{
+	return one_stream(flight, stream) == stream;
+}
 
 uint64_t flight_longest(const struct flight *flight)
 {

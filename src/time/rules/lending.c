@@ -41,13 +41,11 @@ static bool has_room(const struct lending_view *view, uint64_t length_ns, uint64
 }
 
 /* Whether what is in flight in the own part would still be there when TPCs open that an owner uses now. One launch may wait for another
- * one, so that the GPU always has work; but none for longer ones, which do not wait themselves: another stream may always have one. */
+ * one, so that the GPU always has work; but none for those of other streams, which may always have some. */
 static bool is_ahead(const struct lending_view *view)
 {
-	uint64_t most = max_u64(view->limit_ns, view->part_ns);
-
-	return !view->has_more && view->may_open && view->opens_in_ns == LENDING_NEVER && view->longest_ns <= most &&
-	       view->in_flight > 0 && view->in_flight_ns > most;
+	return !view->has_more && view->may_open && view->opens_in_ns == LENDING_NEVER && view->in_flight_ns != LENDING_NEVER &&
+	       view->in_flight > 0 && view->is_behind && view->in_flight_ns > max_u64(view->limit_ns, view->part_ns);
 }
 
 enum lending_verdict lending_ask(const struct lending_view *view)

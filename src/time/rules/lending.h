@@ -10,10 +10,10 @@
  *            together take at most a batch. All that the process has in flight counts, since it may be before the launch in
  *            its stream. What is not known to take so long, or may not start at once, runs in the own part; who has none has
  *            one launch there, whatever it takes.
- *   part     While an owner is at work, launches go inside the own part: at once, as long as all that is in flight there takes at
- *            most LIMIT, so that it would not be there for long when the TPCs open, or one of these takes longer. One that is
- *            new waits to run alone, to be measured. In the while after the owner, what goes there has ended when the TPCs open:
- *            only where nothing is in flight, one launch goes all the same.
+ *   part     While an owner is at work, launches go inside the own part: at once, as long as all that is before it in its stream
+ *            takes at most LIMIT, so that it would not be there for long when the TPCs open. One that is new waits to run alone,
+ *            to be measured. In the while after the owner, what goes there has ended when the TPCs open: only where nothing is
+ *            in flight, one launch goes all the same.
  *   episode  Nobody waits for ever: once one has waited for LENDING_EPISODE_NS, all go until nothing is in flight, for
  *            LENDING_FREE_NS at most.
  */
@@ -75,8 +75,8 @@ struct lending_view {
 	uint64_t opens_in_ns;  /* or others will be in so long; LENDING_NEVER: not soon */
 	bool takes_any;        /* there is no window */
 	uint64_t in_flight;    /* kernels of this process, */
-	uint64_t longest_ns;   /* of which none takes longer, */
-	uint64_t in_flight_ns; /* and which take so long together; LENDING_NEVER: not known */
+	uint64_t in_flight_ns; /* which take so long together; LENDING_NEVER: not known; */
+	bool is_behind;        /* all of them are before it in its stream */
 	uint64_t limit_ns, batch_ns;
 };
 
