@@ -7,19 +7,19 @@
 
 /* --- the search ------------------------------------------------------------------------------------------------------------ */
 
-static struct plan_set set_of(unsigned int bits)
+static struct tpcset set_of(unsigned int bits)
 {
-	return (struct plan_set){{bits}};
+	return (struct tpcset){{bits}};
 }
 
 /* The size of a partition with these tasks; NEVER_FITS: there is none. */
 static uint16_t size_of(const struct plan_problem *problem, unsigned int bits)
 {
-	struct plan_set set = set_of(bits);
+	struct tpcset set = set_of(bits);
 	bool may_be = true;
 
 	for (uint32_t i = 0; i < problem->count; i++)
-		may_be = may_be && !(problem->tasks[i].is_alone && plan_set_has(&set, i) && (bits & (bits - 1)) != 0);
+		may_be = may_be && !(problem->tasks[i].is_alone && tpcset_has(&set, i) && (bits & (bits - 1)) != 0);
 	unsigned int tpcs = may_be ? plan_size(problem, &set, 1, problem->tpcs) : 0;
 
 	return (uint16_t)(tpcs > 0 ? tpcs : NEVER_FITS);

@@ -151,7 +151,7 @@ static void place_by_quota(struct planning *planning, struct task *task)
 
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
 		const struct plan_partition *partition = &planning->plan.partitions[i];
-		const struct task *other = planning->of[plan_set_next(&partition->tasks, 0)];
+		const struct task *other = planning->of[tpcset_next(&partition->tasks, 0)];
 		uint64_t quota = other->is_critical ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
 
 		if (quota > task->quota_us) {
