@@ -106,6 +106,19 @@ has_neighbour() {
 	kill -0 "$PROGRAM"
 }
 
+# It stops where the lock has been taken (F_OFD_SETLK is 37, F_WRLCK 1) for the second size.
+@test "killed while it holds the lock, it leaves the partition as it was" {
+	needs gdb
+	[ "$(uname -m)" = x86_64 ] || skip "registers of x86-64"
+	start_jobs -t 0-39
+	gdb -batch -ex 'catch syscall fcntl' -ex 'condition 1 $rsi == 37 && *(short *)$rdx == 1' -ex 'ignore 1 5' -ex run \
+		-ex "shell nvtaskset -tp '$PROGRAM'" -ex kill --args "$BUILD/nvtaskset" curve --mps off --kernels 3 "$PROGRAM" \
+		3>&- >"$WORK/gdb" 2>&1
+	grep -q 'returned from syscall fcntl' "$WORK/gdb"
+	not grep -q 'TPC list: 0-39' "$WORK/gdb"
+	wait_until has_partition 0-39
+}
+
 @test "a program that ends meanwhile" {
 	start_jobs -t 0-39
 	nvtaskset curve --kernels 3 --json "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &

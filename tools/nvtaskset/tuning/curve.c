@@ -200,10 +200,8 @@ static int measure(struct study *study, struct error *error)
 		if (room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error) < 0)
 			return -1;
 	}
-	int result = largest == 0 ? -1 : keeper_start(&study->keeper, error);
+	int result = largest == 0 ? -1 : measure_sizes(study, largest, &measured->curve, error);
 
-	if (result == 0)
-		result = measure_sizes(study, largest, &measured->curve, error);
 	if (result == 0 && measured->neighbour_tpcs > 0) {
 		measured->why_ended = NULL;
 		result = neighbour_start(&neighbour, study->options, study->room.gpu,
@@ -212,8 +210,6 @@ static int measure(struct study *study, struct error *error)
 			result = measure_sizes(study, largest, &measured->beside, error);
 		start_kill(neighbour, SIGKILL);
 	}
-	if (keeper_end(&study->keeper, true) < 0 && result == 0)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)measured->pid);
 	return result;
 }
 
@@ -277,10 +273,14 @@ static int report(struct study *study, struct error *error)
 static int act(struct study *study, bool is_new, struct error *error)
 {
 	double begin = clock_ms();
-	int result = prepare(study, is_new, error);
+	int result = keeper_start(&study->keeper, error);
 
 	if (result == 0)
+		result = prepare(study, is_new, error);
+	if (result == 0)
 		result = measure(study, error);
+	if (keeper_end(&study->keeper, true) < 0 && result == 0)
+		result = error_set(error, "pid %d: its partition could not be given back", (int)study->measured.pid);
 	study->measured.seconds = (clock_ms() - begin) / 1000;
 	if (result == 0)
 		result = report(study, error);

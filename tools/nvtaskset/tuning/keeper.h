@@ -19,7 +19,7 @@ struct keeper {
 	struct keeper_memory *memory; /* shared with the child */
 };
 
-/* -1 with the reason. */
+/* Before any editor is opened: the child would hold the lock with which this process is killed. -1 with the reason. */
 int keeper_start(struct keeper *keeper, struct error *error);
 
 /* Changes a program, as often as wanted. `whole` has all TPCs of the GPU: a program without a partition gets these back. -1 with the
