@@ -1,16 +1,13 @@
 #include "curve.h"
 
+#include <math.h>
+
 #define PART 0.667          /* of a size is the next smaller one */
 #define RANGE 24            /* smaller sizes than this part of the largest take too long */
 #define BUSY_LITTLE 0.5     /* of a job's time: the GPU waits for the program for the rest */
 #define GAINS_ALL 0.8       /* of what TPCs could bring */
 #define GAINS_NOTHING 0.3
 #define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
-
-static double distance(double a, double b)
-{
-	return a > b ? a - b : b - a;
-}
 
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 {
@@ -93,7 +90,7 @@ struct curve_fit curve_fit(const struct curve *curve)
 	solve(&fit, curve);
 	for (unsigned int i = 0; i < curve->count; i++) {
 		const struct curve_point *point = &curve->points[i];
-		double error = distance(fit.a_ns / point->tpcs + fit.b_ns, point->job_ns) / point->job_ns;
+		double error = fabs(fit.a_ns / point->tpcs + fit.b_ns - point->job_ns) / point->job_ns;
 
 		fit.mean_error += error / curve->count;
 		if (error > fit.worst_error) {

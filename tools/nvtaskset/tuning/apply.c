@@ -87,17 +87,14 @@ static int apply_task(struct keeper *keeper, struct task *task, const struct roo
 int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error)
 {
 	struct keeper keeper;
-	bool runs[TASKS_MAX];
 	int result = keeper_start(&keeper, error);
 
-	for (size_t i = 0; i < tasks->count; i++)
-		runs[i] = tasks->list[i].pid > 0;
 	/* First those that run, then those that are started. */
 	for (size_t i = 0; i < 2 * tasks->count && result == 0; i++) {
-		size_t place = i % tasks->count;
+		struct task *task = &tasks->list[i % tasks->count];
 
-		if (runs[place] == (i < tasks->count))
-			result = apply_task(&keeper, &tasks->list[place], room, error);
+		if ((task->pid > 0) == (i < tasks->count))
+			result = apply_task(&keeper, task, room, error);
 	}
 	if (keeper_end(&keeper, result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
@@ -107,45 +104,30 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 
 /* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
-int tasks_check(struct tasks *tasks, double seconds, struct error *error)
+int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error)
 {
 	static struct sampled programs[TASKS_MAX];
 	struct sampler sampler = {.programs = programs};
-	size_t number = 0;
 	int result = 0;
 
-	for (size_t i = 0; i < tasks->count && result == 0; i++) {
-		const struct task *task = &tasks->list[i];
-		struct sampled *program = &programs[sampler.count];
-
-		if (task->is_best_effort)
-			continue;
-		result = start_await(&program->editor, task->pid, true, error);
-		if (result == 0) {
-			sampler.count++;
-			result = sampled_open(program, task->place.pci, error);
-		}
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = start_await(&programs[i].editor, tasks[i]->pid, true, error);
+		if (result == 0)
+			result = sampled_open(&programs[sampler.count++], tasks[i]->place.pci, error);
 	}
-	if (result == 0 && sampler.count > 0)
+	if (result == 0 && count > 0)
 		result = sampler_start(&sampler, error);
-	if (result == 0 && sampler.count > 0) {
+	if (result == 0 && count > 0) {
 		for (double end = clock_ms() + seconds * 1000; clock_ms() < end;)
 			clock_pause_us(20000);
 		sampler_stop(&sampler);
 	}
-	for (struct task *task = tasks->list; number < sampler.count; task++) {
-		struct sampled *program = &programs[number];
+	for (size_t i = 0; i < sampler.count; i++) {
+		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count);
+		size_t jobs = jobs_split(programs[i].bursts, programs[i].count, &rule);
 
-		if (task->is_best_effort)
-			continue;
-		if (result == 0) {
-			struct jobs_rule rule = jobs_rule(program->bursts, program->count);
-			size_t jobs = jobs_split(program->bursts, program->count, &rule);
-
-			task->seen = jobs_times(program->bursts, jobs, task->deadline_ns);
-		}
-		sampled_close(program);
-		number++;
+		tasks[i]->seen = jobs_times(programs[i].bursts, jobs, tasks[i]->needs.deadline_ns);
+		sampled_close(&programs[i]);
 	}
 	return result;
 }

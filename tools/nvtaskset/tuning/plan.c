@@ -18,8 +18,8 @@ struct planning {
 	struct room room;
 	struct tasks tasks;
 	unsigned int tpcs, free;     /* that nobody else has; and that the deadlines leave */
-	struct plan_task problem_tasks[TASKS_MAX];
-	struct task *of[TASKS_MAX];  /* the problem's tasks in the file */
+	struct plan_task needs[TASKS_MAX];
+	struct task *of[TASKS_MAX];  /* whose they are */
 	struct plan_problem problem;
 	struct plan plan, best;      /* `best`: of the search */
 	bool was_searched;
@@ -39,28 +39,17 @@ static double predicted_ms(const struct task *task)
 	return curve_ns(&task->curve, task->tpcs, CURVE_JOB) / 1e6;
 }
 
-/* In one partition, jobs run one after the other, so those of a kind do not disturb each other there. The memory is one for the whole
- * GPU: a task that was also measured beside a neighbour takes as long as that where it is not the only one. */
 static void pose(struct planning *planning)
 {
 	struct plan_problem *problem = &planning->problem;
 
-	*problem = (struct plan_problem){.tpcs = planning->tpcs, .tasks = planning->problem_tasks};
-	for (size_t i = 0; i < planning->tasks.count; i++) {
-		struct task *task = &planning->tasks.list[i];
-		const uint64_t *times = planning->tasks.count > 1 ? task->beside_ns : task->longest_ns;
-
-		if (task->is_best_effort)
-			continue;
-		planning->of[problem->count] = task;
-		planning->problem_tasks[problem->count++] = (struct plan_task){
-			.period_ns = task->period_ns,
-			.deadline_ns = task->deadline_ns,
-			.is_alone = task->is_critical,
-			.alone_ns = times,
-			.beside_ns = times,
-			.launch_ns = task->launch_ns,
-		};
+	*problem = (struct plan_problem){.tpcs = planning->tpcs, .tasks = planning->needs};
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
+		if (!task->is_best_effort) {
+			task_fill_times(task, &planning->tasks);
+			planning->of[problem->count] = task;
+			planning->needs[problem->count++] = task->needs;
+		}
 	}
 }
 
@@ -73,11 +62,11 @@ static int explain_failure(const struct planning *planning, struct error *error)
 
 	if (plan->impossible != PLAN_NONE) {
 		const struct task *task = planning->of[plan->impossible];
-		uint64_t ns = planning->problem_tasks[plan->impossible].alone_ns[tpcs];
+		uint64_t ns = planning->needs[plan->impossible].alone_ns[tpcs];
 
 		return ns >= SCHEDULE_NEVER ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are free", task->name, tpcs)
 		                            : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms more than its deadline",
-		                                        task->name, ms(ns), tpcs, ms(ns - task->deadline_ns));
+		                                        task->name, ms(ns), tpcs, ms(ns - task->needs.deadline_ns));
 	}
 	struct plan_relief relief = plan_relieve(&planning->problem);
 	const struct task *task = relief.task != PLAN_NONE ? planning->of[relief.task] : NULL;
@@ -86,7 +75,7 @@ static int explain_failure(const struct planning *planning, struct error *error)
 		snprintf(change, sizeof change, "without task %.60s they would fit", task->name);
 	else if (task)
 		snprintf(change, sizeof change, "they would fit if task %.60s had %.3f ms instead of %.3f ms", task->name, ms(relief.deadline_ns),
-		         ms(task->deadline_ns));
+		         ms(task->needs.deadline_ns));
 	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, change);
 }
 
@@ -114,8 +103,8 @@ static bool has_best_effort(const struct planning *planning)
 /* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
 static uint64_t lend_us(const struct planning *planning, const struct task *task)
 {
-	uint64_t us = (task->deadline_ns - task->response_ns) / 2000;
-	bool lends = has_best_effort(planning) && !task->is_critical && planning->options->mps.mode != MPS_OFF && us >= SEGMENT_LEND_MIN_US;
+	uint64_t us = (task->needs.deadline_ns - task->response_ns) / 2000;
+	bool lends = has_best_effort(planning) && !task->needs.is_alone && planning->options->mps.mode != MPS_OFF && us >= SEGMENT_LEND_MIN_US;
 
 	return !lends ? 0 : us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
 }
@@ -152,7 +141,7 @@ static void place_by_quota(struct planning *planning, struct task *task)
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
 		const struct plan_partition *partition = &planning->plan.partitions[i];
 		const struct task *other = planning->of[tpcset_next(&partition->tasks, 0)];
-		uint64_t quota = other->is_critical ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
+		uint64_t quota = other->needs.is_alone ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
 
 		if (quota > task->quota_us) {
 			task->quota_us = quota;
@@ -251,8 +240,8 @@ static void print_tasks(const struct planning *planning)
 			printf(" %9s %9s %9s %9s", "-", "-", "-", "-");
 		else
 			printf(" %9.3f %9.3f %9.3f %9.3f", predicted_ms(task), ms(task->longest_ns[task->tpcs]), ms(task->response_ns),
-			       ms(task->deadline_ns));
-		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->is_critical ? ", critical" : "");
+			       ms(task->needs.deadline_ns));
+		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->needs.is_alone ? ", critical" : "");
 		if (task->others > 0)
 			printf(", shared with %u", task->others);
 		putchar('\n');
@@ -311,11 +300,11 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 
 	return json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
 	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
-	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->is_critical, "others",
+	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->needs.is_alone, "others",
 	                 (int)task->others, "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
 	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", real_if(has_deadline, predicted_ms(task)),
 	                 "longest_ms", real_if(has_deadline, ms(task->longest_ns[task->tpcs])), "response_ms",
-	                 real_if(has_deadline, ms(task->response_ns)), "deadline_ms", real_if(has_deadline, ms(task->deadline_ns)), "check", check);
+	                 real_if(has_deadline, ms(task->response_ns)), "deadline_ms", real_if(has_deadline, ms(task->needs.deadline_ns)), "check", check);
 }
 
 static json_t *document_of(const struct planning *planning)
@@ -388,7 +377,7 @@ static int act(struct planning *planning, struct error *error)
 		print(planning);
 	fflush(stdout);
 	if (result == 0 && options->check_seconds > 0) {
-		result = tasks_check(&planning->tasks, options->check_seconds, error);
+		result = tasks_check(planning->of, planning->problem.count, options->check_seconds, error);
 		if (result < 0 && options->apply)
 			result = EXIT_CHANGED;
 	}

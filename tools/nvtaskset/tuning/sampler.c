@@ -9,8 +9,7 @@
 
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	program->pci = pci;
-	program->bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts);
+	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts)};
 	if (!program->bursts)
 		return error_set(error, "no memory");
 	/* The editor's mapping is the view's. */

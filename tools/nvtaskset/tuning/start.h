@@ -34,7 +34,7 @@ char *start_mps(const struct options *options);
 #define START_SECONDS 120 /* it may take so long */
 int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program that was started here, if there is one, and waits for its end. */
+/* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. */
 void start_kill(pid_t pid, int signal);
 
 #endif
