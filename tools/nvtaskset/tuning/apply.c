@@ -3,12 +3,15 @@
 
 #include "api/time_given.h"
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "sampler.h"
 #include "select/targets.h"
 #include "start.h"
 
 #include <stdio.h>
 #include <unistd.h>
+
+#define WRONG 0.1 /* a prediction by more than this part of it */
 
 /* --- the command of a task ------------------------------------------------------------------------------------------------- */
 
@@ -30,14 +33,16 @@ void task_words(const struct task *task, const struct room *room, char text[TASK
 		WORD("--priority");
 		WORD("%u", task->priority);
 	}
-	if (task->quota_us > 0) {
+	if (task->quota_us > 0 || task->had_quota) {
 		WORD("--quota");
-		WORD("%llums/10ms", (unsigned long long)task->quota_us / 1000);
+		WORD("%llums/10ms", task->quota_us > 0 ? (unsigned long long)task->quota_us / 1000 : 10);
 	}
 	if (task->lend_us > 0)
 		WORD("--lend=%lluus", (unsigned long long)task->lend_us);
-	if (task->borrows)
-		WORD("--borrow");
+	else if (task->has_lent)
+		WORD("--lend=off");
+	if (task->borrows || task->has_borrowed)
+		WORD(task->borrows ? "--borrow" : "--borrow=off");
 	WORD(task->pid > 0 ? "-tp" : "-t");
 	WORD("%s", tpcset_format_list(&task->place.set, list));
 	if (task->pid > 0)
@@ -53,12 +58,12 @@ static int change(struct keeper *keeper, struct editor *editor, const struct tas
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
-	char *line[START_WORDS];
+	char *line[START_WORDS], *no_command = NULL;
 	const char *obstacle = target_obstacle(editor);
 
 	if (obstacle)
 		return error_set(error, "pid %d: %s", (int)task->pid, obstacle);
-	if (start_parse(&options, line, words, task->command, error) < 0 || editor_read(editor, &before, error) < 0 ||
+	if (start_parse(&options, line, words, &no_command, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &options.time);
@@ -130,4 +135,23 @@ int tasks_check(struct task *const tasks[], size_t count, double seconds, struct
 		sampled_close(&programs[i]);
 	}
 	return result;
+}
+
+/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. Other sizes follow in
+ * proportion. In a partition that it shares, a task also waits for others, and its curve is of what it does itself. */
+bool task_learn(struct task *task)
+{
+	double job = task->seen.median_ns / curve_ns(&task->curve, task->tpcs, CURVE_JOB);
+	double longest = max_double(job, task->seen.longest_ns / curve_ns(&task->curve, task->tpcs, CURVE_LONGEST));
+	bool is_wrong = task->seen.count > 0 && task->others == 0 && (task->seen.late > 0 || job > 1 + WRONG || job < 1 - WRONG);
+
+	for (unsigned int i = 0; i < task->curve.count && is_wrong; i++) {
+		struct curve_point *point = &task->curve.points[i];
+
+		point->job_ns *= job;
+		point->worst_ns *= longest;
+		point->launch_ns *= longest;
+	}
+	task->beside.count = is_wrong ? 0 : task->beside.count;
+	return is_wrong;
 }

@@ -10,6 +10,7 @@
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
+#define ROUNDS 4 /* plans are made with what was seen of the one before */
 
 #define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
 
@@ -24,6 +25,8 @@ struct planning {
 	struct plan plan, best;      /* `best`: of the search */
 	bool was_searched;
 	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
+	unsigned int rounds;         /* so many plans were applied and checked before this one */
+	struct error why_ended;      /* no other one was made although this one is not right; "": it is, or was not checked */
 };
 
 /* --- the problem --------------------------------------------------------------------------------------------------------------- */
@@ -162,13 +165,15 @@ static int place_best_effort(struct planning *planning, struct error *error)
 
 		if (!task->is_best_effort)
 			continue;
+		task->tpcs = 0;
+		task->quota_us = 0;
+		task->borrows = planning->free > 0 && planning->options->mps.mode != MPS_OFF;
 		if (planning->free == 0) {
 			place_by_quota(planning, task);
 		} else {
 			task->place = rest;
 			task->tpcs = planning->free;
 			task->others = (unsigned int)planning->tasks.count - planning->problem.count - 1;
-			task->borrows = planning->options->mps.mode != MPS_OFF;
 		}
 		if (task->tpcs == 0)
 			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
@@ -182,6 +187,7 @@ static int make(struct planning *planning, struct error *error)
 	struct plan goes_on;
 	int result = 0;
 
+	planning->room.taken = (struct segment_revision){.count = 0};
 	planning->tpcs = room_count(&planning->room, error);
 	if (planning->tpcs == 0)
 		return -1;
@@ -310,15 +316,16 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 static json_t *document_of(const struct planning *planning)
 {
 	const struct plan *plan = &planning->plan;
+	const char *why = planning->why_ended.reason;
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.gpu,
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:s?, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.gpu,
 	                 "free_tpcs", (int)planning->tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)planning->free, "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
 	                 json_reading(reading_if(planning->was_searched, planning->best.tpcs), true), "test", TEST, "applied", planning->options->apply,
-	                 "tasks", array);
+	                 "rounds", (int)planning->rounds, "why_ended", why[0] ? why : NULL, "tasks", array);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
@@ -364,25 +371,63 @@ static int prepare(struct planning *planning, struct error *error)
 	return result;
 }
 
-static int act(struct planning *planning, struct error *error)
+/* Makes another plan with the times that were seen; false: they are those of this one, or it stays for another reason. */
+static bool plan_again(struct planning *planning)
+{
+	static struct planning before; /* large */
+	bool is_wrong = false;
+	int result = 0;
+
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
+		result = pids_add(&planning->room.pids, task->pid, &planning->why_ended);
+		task->had_quota = task->had_quota || task->quota_us > 0;
+		task->has_lent = task->has_lent || task->lend_us > 0;
+		task->has_borrowed = task->has_borrowed || task->borrows;
+	}
+	before = *planning;
+	for (unsigned int i = 0; i < planning->problem.count; i++)
+		is_wrong = task_learn(planning->of[i]) || is_wrong;
+	if (is_wrong && result == 0)
+		result = ++planning->rounds < ROUNDS ? make(planning, &before.why_ended) : error_set(&before.why_ended, "%d plans are enough", ROUNDS);
+	if (result < 0)
+		*planning = before;
+	return is_wrong && result == 0;
+}
+
+/* Does and checks it, as far as that is wanted. */
+static int carry_out(struct planning *planning, struct error *error)
 {
 	const struct options *options = planning->options;
-	int result = prepare(planning, error);
+	int result = options->apply ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
+	bool is_changed = options->apply && (result == 0 || planning->rounds > 0);
 
-	if (result == 0)
-		result = make(planning, error);
-	if (result == 0 && options->apply)
-		result = tasks_apply(&planning->tasks, &planning->room, error);
 	if (result == 0 && !options->json)
 		print(planning);
 	fflush(stdout);
 	if (result == 0 && options->check_seconds > 0) {
 		result = tasks_check(planning->of, planning->problem.count, options->check_seconds, error);
-		if (result < 0 && options->apply)
-			result = EXIT_CHANGED;
+		if (result == 0 && !options->json)
+			print_checks(planning);
 	}
-	if (result == 0 && options->check_seconds > 0 && !options->json)
-		print_checks(planning);
+	return result < 0 && is_changed ? EXIT_CHANGED : result;
+}
+
+static int act(struct planning *planning, struct error *error)
+{
+	const struct options *options = planning->options;
+	int result = prepare(planning, error);
+	bool goes_on = true;
+
+	if (result == 0)
+		result = make(planning, error);
+	while (result == 0 && goes_on) {
+		result = carry_out(planning, error);
+		goes_on = result == 0 && options->apply && options->check_seconds > 0 && plan_again(planning);
+		if (goes_on && !options->json)
+			printf("\nPlanned anew, with the times that were measured:\n\n");
+	}
+	if (result == 0 && planning->why_ended.reason[0] && !options->json)
+		printf("\nThis plan stays: %s.\n", planning->why_ended.reason);
 	return result == 0 && options->json ? json_write(document_of(planning), false, stdout, error) : result;
 }
 

@@ -34,6 +34,7 @@ struct task {
 	unsigned int priority;     /* among these tasks; 0: not given */
 	uint64_t lend_us, quota_us; /* 0: not given */
 	bool borrows;
+	bool had_quota, has_lent, has_borrowed; /* by an earlier plan: it is taken back where this one does not give it */
 	struct jobs_times seen;    /* by tasks_check */
 };
 
@@ -62,5 +63,8 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 
 /* Looks at tasks with deadlines, which run, for so long. -1 with the reason. */
 int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error);
+
+/* A task that misses its deadline, or takes 10 % more or less than predicted, gets a curve that is right where it is; and true. */
+bool task_learn(struct task *task);
 
 #endif
