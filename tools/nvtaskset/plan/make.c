@@ -7,15 +7,10 @@
 
 /* --- the search ------------------------------------------------------------------------------------------------------------ */
 
-static struct tpcset set_of(unsigned int bits)
-{
-	return (struct tpcset){{bits}};
-}
-
 /* The size of a partition with these tasks; NEVER_FITS: there is none. */
 static uint16_t size_of(const struct plan_problem *problem, unsigned int bits)
 {
-	struct tpcset set = set_of(bits);
+	struct tpcset set = {{bits}};
 	bool may_be = true;
 
 	for (uint32_t i = 0; i < problem->count; i++)
@@ -49,7 +44,7 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 	}
 	*plan = (struct plan){.way = "all ways searched", .impossible = PLAN_NONE, .tpcs = best[all]};
 	for (unsigned int left = all; left != 0 && best[all] != UINT32_MAX; left ^= first[left])
-		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = set_of(first[left])};
+		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = {{first[left]}}};
 	for (uint32_t i = problem->count; i-- > 0 && all != 0;)
 		plan->impossible = sizes[1u << i] == NEVER_FITS ? i : plan->impossible;
 	plan->fits = plan->tpcs <= problem->tpcs;

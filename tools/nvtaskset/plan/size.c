@@ -65,48 +65,30 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const
 
 /* --- the partition -------------------------------------------------------------------------------------------------------- */
 
-/* How many tasks of each kind there are: two or more of one disturb each other. */
-struct kinds {
-	unsigned int count[2];
-};
-
-static struct kinds count_kinds(const struct plan_problem *problem, const struct tpcset *set)
-{
-	struct kinds kinds = {{0, 0}};
-
-	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1))
-		kinds.count[problem->tasks[i].is_memory]++;
-	return kinds;
-}
-
-static struct schedule_task in_partition(const struct plan_task *task, struct kinds kinds, unsigned int tpcs)
-{
-	uint64_t time = kinds.count[task->is_memory] > 1 ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
-
-	return (struct schedule_task){
-		.period_ns = task->period_ns,
-		.deadline_ns = task->deadline_ns,
-		.time_ns = time,
-		.launch_ns = task->launch_ns && task->launch_ns[tpcs] < time ? task->launch_ns[tpcs] : time,
-	};
-}
-
-/* The shorter deadline goes first, which is optimal without blocking (Leung and Whitehead 1982). */
+/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
+ * Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
 {
-	struct kinds kinds = count_kinds(problem, set);
-	unsigned int count = 0;
+	unsigned int count = 0, kinds[2] = {0};
 
+	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1))
+		kinds[problem->tasks[i].is_memory]++;
 	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
+		const struct plan_task *task = &problem->tasks[i];
+		uint64_t time = (kinds[task->is_memory] > 1 ? task->beside_ns : task->alone_ns)[tpcs];
 		unsigned int place = count++;
 
-		for (; place > 0 && tasks[place - 1].deadline_ns > task.deadline_ns; place--) {
+		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--) {
 			tasks[place] = tasks[place - 1];
 			places[place] = places[place - 1];
 		}
-		tasks[place] = task;
+		tasks[place] = (struct schedule_task){
+			.period_ns = task->period_ns,
+			.deadline_ns = task->deadline_ns,
+			.time_ns = time,
+			.launch_ns = task->launch_ns ? min_u64(task->launch_ns[tpcs], time) : time,
+		};
 		places[place] = i;
 	}
 	return count;
@@ -114,14 +96,13 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 
 double plan_share(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
 {
-	struct kinds kinds = count_kinds(problem, set);
+	struct schedule_task tasks[PLAN_TASKS];
+	uint32_t places[PLAN_TASKS];
+	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
 	double share = 0;
 
-	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
-
-		share += (double)task.time_ns / (double)task.period_ns;
-	}
+	for (unsigned int i = 0; i < count; i++)
+		share += (double)tasks[i].time_ns / (double)tasks[i].period_ns;
 	return share;
 }
 

@@ -336,19 +336,16 @@ static int check_gpu(const struct room *room, const struct task *task, struct er
 	char gpu[PCI_ADDRESS_TEXT];
 	struct editor editor;
 	struct counts counts = {.count = 0};
-	bool is_there = false;
 
 	if (editor_open(&editor, task->pid, NULL) != SEGMENT_FOUND)
 		return 0;
-	if (counts_read(&editor.segment, task->pid, &counts, NULL) < 0)
-		counts.count = 0;
+	bool is_there = counts_read(&editor.segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
+
 	editor_close(&editor);
-	for (unsigned int i = 0; i < counts.count; i++)
-		is_there = is_there || pci_address_equal(counts.gpus[i].pci, room->whole.partitions[0].pci);
-	return is_there || counts.count == 0
-	               ? 0
-	               : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
-	                           (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->gpu);
+	for (unsigned int i = 0; i < counts.count && !is_there; i++)
+		is_there = pci_address_equal(counts.gpus[i].pci, room->whole.partitions[0].pci);
+	return is_there ? 0 : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+	                                (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->gpu);
 }
 
 static int prepare(struct planning *planning, struct error *error)
