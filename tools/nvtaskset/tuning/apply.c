@@ -58,12 +58,11 @@ static int change(struct keeper *keeper, struct editor *editor, const struct tas
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
-	char *line[START_WORDS], *no_command = NULL;
 	const char *obstacle = target_obstacle(editor);
 
 	if (obstacle)
 		return error_set(error, "pid %d: %s", (int)task->pid, obstacle);
-	if (start_parse(&options, line, words, &no_command, error) < 0 || editor_read(editor, &before, error) < 0 ||
+	if (start_parse(&options, words, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &options.time);
@@ -95,11 +94,11 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 	int result = keeper_start(&keeper, error);
 
 	/* First those that run, then those that are started. */
-	for (size_t i = 0; i < 2 * tasks->count && result == 0; i++) {
-		struct task *task = &tasks->list[i % tasks->count];
-
-		if ((task->pid > 0) == (i < tasks->count))
-			result = apply_task(&keeper, task, room, error);
+	for (int is_new = 0; is_new < 2; is_new++) {
+		for (size_t i = 0; i < tasks->count && result == 0; i++) {
+			if ((tasks->list[i].pid == 0) == is_new)
+				result = apply_task(&keeper, &tasks->list[i], room, error);
+		}
 	}
 	if (keeper_end(&keeper, result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)

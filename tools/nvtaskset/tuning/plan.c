@@ -1,5 +1,6 @@
 /* plan: sizes and places for the tasks in a file. */
 #include "cli/actions.h"
+#include "curve.h"
 #include "room.h"
 #include "show/json.h"
 #include "start.h"
@@ -36,10 +37,10 @@ static double ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* A job of the task where it is. */
-static double predicted_ms(const struct task *task)
+/* A job of the task where it is; 0: it has no deadline. */
+static double predicted_ns(const struct task *task)
 {
-	return curve_ns(&task->curve, task->tpcs, CURVE_JOB) / 1e6;
+	return curve_ns(&task->curve, task->tpcs, CURVE_JOB);
 }
 
 static void pose(struct planning *planning)
@@ -242,11 +243,10 @@ static void print_tasks(const struct planning *planning)
 		const struct task *task = &planning->tasks.list[i];
 
 		printf("%-16.16s %4u", task->name, task->tpcs);
-		if (task->is_best_effort)
-			printf(" %9s %9s %9s %9s", "-", "-", "-", "-");
-		else
-			printf(" %9.3f %9.3f %9.3f %9.3f", predicted_ms(task), ms(task->longest_ns[task->tpcs]), ms(task->response_ns),
-			       ms(task->needs.deadline_ns));
+		print_ms(predicted_ns(task));
+		print_ms((double)task->longest_ns[task->tpcs]);
+		print_ms((double)task->response_ns);
+		print_ms((double)task->needs.deadline_ns);
 		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->needs.is_alone ? ", critical" : "");
 		if (task->others > 0)
 			printf(", shared with %u", task->others);
@@ -283,34 +283,28 @@ static void print_checks(const struct planning *planning)
 		const struct task *task = planning->of[i];
 		const struct jobs_times *seen = &task->seen;
 
-		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, seen->count, seen->late, seen->median_ns / 1e6, predicted_ms(task),
-		       seen->count > 0 ? (seen->median_ns / 1e6 / predicted_ms(task) - 1) * 100 : 0, seen->longest_ns / 1e6);
+		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, seen->count, seen->late, seen->median_ns / 1e6, predicted_ns(task) / 1e6,
+		       seen->count > 0 ? (seen->median_ns / predicted_ns(task) - 1) * 100 : 0, seen->longest_ns / 1e6);
 	}
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------------ */
 
-static json_t *real_if(bool is_known, double number)
-{
-	return json_reading(reading_if(is_known, number), false);
-}
-
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
 	const struct jobs_times *seen = &task->seen;
-	bool has_deadline = !task->is_best_effort, was_seen = seen->count > 0;
 	char list[TPCSET_TEXT];
-	json_t *check = !has_deadline || planning->options->check_seconds <= 0 ? json_null() :
+	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
 	                json_pack("{s:I, s:I, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
-	                          real_if(was_seen, seen->median_ns / 1e6), "longest_ms", real_if(was_seen, seen->longest_ns / 1e6));
+	                          json_ms(seen->median_ns), "longest_ms", json_ms(seen->longest_ns));
 
 	return json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
 	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
 	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->needs.is_alone, "others",
 	                 (int)task->others, "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
-	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", real_if(has_deadline, predicted_ms(task)),
-	                 "longest_ms", real_if(has_deadline, ms(task->longest_ns[task->tpcs])), "response_ms",
-	                 real_if(has_deadline, ms(task->response_ns)), "deadline_ms", real_if(has_deadline, ms(task->needs.deadline_ns)), "check", check);
+	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", json_ms(predicted_ns(task)), "longest_ms",
+	                 json_ms((double)task->longest_ns[task->tpcs]), "response_ms", json_ms((double)task->response_ns), "deadline_ms",
+	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
 static json_t *document_of(const struct planning *planning)

@@ -89,9 +89,7 @@ int sampler_start(struct sampler *sampler, struct error *error)
 	for (size_t i = 0; i < sampler->count; i++) {
 		struct sampled *program = &sampler->programs[i];
 
-		program->count = 0;
-		program->busy_ns = program->kernels = 0;
-		program->is_busy = program->was_seen = false;
+		*program = (struct sampled){.editor = program->editor, .pci = program->pci, .view = program->view, .bursts = program->bursts};
 	}
 	atomic_store(&sampler->ends, false);
 	atomic_store(&sampler->bursts, 0);
