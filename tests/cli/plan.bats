@@ -81,7 +81,7 @@ list_of() { # PID
 	task='{"name": "decode", "command": ["./decode"], "period_ms": 40, "curve": "@"}'
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 1}'
 	run -0 nvtaskset plan "$WORK/tasks.json"
-	grep -qE '^decode +3 ' <<<"$output"
+	grep -qE '^decode +3 .*  63-65, shared with 1$' <<<"$output"
 	grep -qE '^train +3 .*  63-65, shared with 1$' <<<"$output"
 	grep -qE "^  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t [0-9,-]+ \./train$" <<<"$output"
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'

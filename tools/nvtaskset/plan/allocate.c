@@ -64,9 +64,17 @@ static void merge(struct state *state, unsigned int first, unsigned int second, 
 
 /* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
 
-static double work_of(const struct state *state, const struct tpcset *tasks, unsigned int tpcs)
+/* In TPCs. */
+static double work_of(const struct state *state, const struct tpcset *set, unsigned int tpcs)
 {
-	return plan_share(state->problem, tasks, tpcs) * tpcs;
+	struct schedule_task tasks[PLAN_TASKS];
+	uint32_t places[PLAN_TASKS];
+	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks, places);
+	double share = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		share += (double)tasks[i].time_ns / (double)tasks[i].period_ns;
+	return share * tpcs;
 }
 
 /* What it costs to make one of two; less is better. By work: what is to be done, in TPCs. By size: the TPCs; of as many, with the

@@ -114,9 +114,6 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS]);
 
-/* The part of the time that they take there together: more than 1 is too much. */
-double plan_share(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs);
-
 /* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. */
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns);
 

@@ -94,18 +94,6 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 	return count;
 }
 
-double plan_share(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
-{
-	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
-	double share = 0;
-
-	for (unsigned int i = 0; i < count; i++)
-		share += (double)tasks[i].time_ns / (double)tasks[i].period_ns;
-	return share;
-}
-
 static bool is_schedulable(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];

@@ -129,7 +129,6 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 
 		task->place = place;
 		task->tpcs = partition->tpcs;
-		task->others = count - 1;
 		task->response_ns = responses[i];
 		task->priority = count > 1 ? PRIORITY_MOST - i : 0;
 		task->lend_us = lend_us(planning, task);
@@ -151,7 +150,6 @@ static void place_by_quota(struct planning *planning, struct task *task)
 			task->quota_us = quota;
 			task->place = other->place;
 			task->tpcs = partition->tpcs;
-			task->others = other->others + 1;
 		}
 	}
 }
@@ -174,13 +172,23 @@ static int place_best_effort(struct planning *planning, struct error *error)
 		} else {
 			task->place = rest;
 			task->tpcs = planning->free;
-			task->others = (unsigned int)planning->tasks.count - planning->problem.count - 1;
 		}
 		if (task->tpcs == 0)
 			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
 			                   task->launch_ms > 0 ? "" : "; its longest launch is not known (launch_ms)");
 	}
 	return result;
+}
+
+static void count_others(struct tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->count; i++) {
+		struct task *task = &tasks->list[i];
+
+		task->others = 0;
+		for (size_t j = 0; j < tasks->count; j++)
+			task->others += j != i && tpcset_equal(&task->place.set, &tasks->list[j].place.set);
+	}
 }
 
 static int make(struct planning *planning, struct error *error)
@@ -204,7 +212,10 @@ static int make(struct planning *planning, struct error *error)
 	planning->free = planning->tpcs - planning->plan.tpcs;
 	for (unsigned int i = 0; i < planning->plan.count && result == 0; i++)
 		result = place_partition(planning, &planning->plan.partitions[i], error);
-	return result == 0 ? place_best_effort(planning, error) : -1;
+	if (result == 0)
+		result = place_best_effort(planning, error);
+	count_others(&planning->tasks);
+	return result;
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------------------ */
