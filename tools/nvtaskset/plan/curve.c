@@ -1,5 +1,7 @@
 #include "curve.h"
 
+#include "base/extremes.h"
+
 #include <math.h>
 
 #define PART 0.667          /* of a size is the next smaller one */
@@ -50,6 +52,20 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 		below = least;
 	}
 	return least;
+}
+
+bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen)
+{
+	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB);
+	double longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
+	bool is_wrong = seen->count > 0 && (seen->late > 0 || fabs(job - 1) > CURVE_WRONG);
+
+	for (unsigned int i = 0; i < curve->count && is_wrong; i++) {
+		curve->points[i].job_ns *= job;
+		curve->points[i].worst_ns *= longest;
+		curve->points[i].launch_ns *= longest;
+	}
+	return is_wrong;
 }
 
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */

@@ -3,15 +3,12 @@
 
 #include "api/time_given.h"
 #include "base/clock.h"
-#include "base/extremes.h"
 #include "sampler.h"
 #include "select/targets.h"
 #include "start.h"
 
 #include <stdio.h>
 #include <unistd.h>
-
-#define WRONG 0.1 /* a prediction by more than this part of it */
 
 /* --- the command of a task ------------------------------------------------------------------------------------------------- */
 
@@ -134,23 +131,4 @@ int tasks_check(struct task *const tasks[], size_t count, double seconds, struct
 		sampled_close(&programs[i]);
 	}
 	return result;
-}
-
-/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. Other sizes follow in
- * proportion. In a partition that it shares, a task also waits for others, and its curve is of what it does itself. */
-bool task_learn(struct task *task)
-{
-	double job = task->seen.median_ns / curve_ns(&task->curve, task->tpcs, CURVE_JOB);
-	double longest = max_double(job, task->seen.longest_ns / curve_ns(&task->curve, task->tpcs, CURVE_LONGEST));
-	bool is_wrong = task->seen.count > 0 && task->others == 0 && (task->seen.late > 0 || job > 1 + WRONG || job < 1 - WRONG);
-
-	for (unsigned int i = 0; i < task->curve.count && is_wrong; i++) {
-		struct curve_point *point = &task->curve.points[i];
-
-		point->job_ns *= job;
-		point->worst_ns *= longest;
-		point->launch_ns *= longest;
-	}
-	task->beside.count = is_wrong ? 0 : task->beside.count;
-	return is_wrong;
 }

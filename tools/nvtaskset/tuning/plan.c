@@ -373,6 +373,16 @@ static int prepare(struct planning *planning, struct error *error)
 	return result;
 }
 
+/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
+ * a task also waits for others, and its curve is of what it does itself. */
+static bool learn(struct task *task)
+{
+	bool was_wrong = task->others == 0 && curve_learn(&task->curve, task->tpcs, &task->seen);
+
+	task->beside.count = was_wrong ? 0 : task->beside.count;
+	return was_wrong;
+}
+
 /* Makes another plan with the times that were seen; false: they are those of this one, or it stays for another reason. */
 static bool plan_again(struct planning *planning)
 {
@@ -388,7 +398,7 @@ static bool plan_again(struct planning *planning)
 	}
 	before = *planning;
 	for (unsigned int i = 0; i < planning->problem.count; i++)
-		is_wrong = task_learn(planning->of[i]) || is_wrong;
+		is_wrong = learn(planning->of[i]) || is_wrong;
 	if (is_wrong && result == 0)
 		result = ++planning->rounds < ROUNDS ? make(planning, &before.why_ended) : error_set(&before.why_ended, "%d plans are enough", ROUNDS);
 	if (result < 0)

@@ -64,7 +64,4 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 /* Looks at tasks with deadlines, which run, for so long. -1 with the reason. */
 int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error);
 
-/* A task that misses its deadline, or takes 10 % more or less than predicted, gets a curve that is right where it is; and true. */
-bool task_learn(struct task *task);
-
 #endif
