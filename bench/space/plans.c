@@ -15,6 +15,7 @@
  *   partitions    of the sets that this way schedules
  *   us            for one set
  */
+#include "base/extremes.h"
 #include "bench.h"
 #include "plan/plan.h"
 
@@ -36,16 +37,6 @@ static uint64_t rounded_up(uint64_t a, uint64_t b)
 	return a / b + (a % b != 0);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* All jobs that come and must end within any stretch of this length. */
 static uint64_t demand(const struct schedule_task *tasks, unsigned int count, uint64_t length)
 {
@@ -65,7 +56,7 @@ static uint64_t deadline_before(const struct schedule_task *tasks, unsigned int 
 
 	for (unsigned int i = 0; i < count; i++) {
 		if (tasks[i].deadline_ns < end)
-			last = most(last, (end - 1 - tasks[i].deadline_ns) / tasks[i].period_ns * tasks[i].period_ns + tasks[i].deadline_ns);
+			last = max_u64(last, (end - 1 - tasks[i].deadline_ns) / tasks[i].period_ns * tasks[i].period_ns + tasks[i].deadline_ns);
 	}
 	return last;
 }
@@ -81,7 +72,7 @@ static uint64_t busy_period(const struct schedule_task *tasks, unsigned int coun
 		for (unsigned int i = 0; i < count; i++)
 			next += rounded_up(length, tasks[i].period_ns) * tasks[i].time_ns;
 	}
-	return least(next, limit);
+	return min_u64(next, limit);
 }
 
 static bool demand_is_met(const struct schedule_task *tasks, unsigned int count, uint64_t limit)
@@ -90,7 +81,7 @@ static bool demand_is_met(const struct schedule_task *tasks, unsigned int count,
 	bool is_met = true;
 
 	for (unsigned int i = 0; i < count; i++)
-		first = least(first, tasks[i].deadline_ns);
+		first = min_u64(first, tasks[i].deadline_ns);
 	while (is_met && at >= first) {
 		uint64_t wanted = demand(tasks, count, at);
 
@@ -111,10 +102,10 @@ static bool edf(const struct schedule_task *tasks, unsigned int count)
 		share += part;
 		density += (double)tasks[i].time_ns / (double)tasks[i].deadline_ns;
 		slack += part * (double)(tasks[i].period_ns - tasks[i].deadline_ns);
-		longest = most(longest, tasks[i].deadline_ns);
+		longest = max_u64(longest, tasks[i].deadline_ns);
 	}
 	return density <= FULL ||
-	       (share <= FULL && demand_is_met(tasks, count, busy_period(tasks, count, most(longest, (uint64_t)(slack / (1 - share)) + 1))));
+	       (share <= FULL && demand_is_met(tasks, count, busy_period(tasks, count, max_u64(longest, (uint64_t)(slack / (1 - share)) + 1))));
 }
 
 /* --- sets of tasks ------------------------------------------------------------------------------------------------------------- */
@@ -204,9 +195,19 @@ static bool allocate_whole(struct plan *plan, const struct plan_problem *problem
 {
 	*plan = (struct plan){.count = 1};
 	for (uint32_t i = 0; i < problem->count; i++)
-		plan_set_add(&plan->partitions[0].tasks, i);
+		tpcset_add(&plan->partitions[0].tasks, i);
 	plan->fits = plan_size(problem, &plan->partitions[0].tasks, SMS, SMS) == SMS;
 	return plan->fits;
+}
+
+/* Whether another task of its kind is in the set. */
+static bool has_conflict(const struct plan_problem *problem, const struct tpcset *tasks, uint32_t task)
+{
+	unsigned int alike = 0;
+
+	for (uint32_t i = 0; i < problem->count; i++)
+		alike += tpcset_has(tasks, i) && problem->tasks[i].is_memory == problem->tasks[task].is_memory;
+	return alike > 1;
 }
 
 static double work_of(const struct plan *plan, const struct plan_problem *problem)
@@ -215,11 +216,30 @@ static double work_of(const struct plan *plan, const struct plan_problem *proble
 
 	for (unsigned int part = 0; part < plan->count; part++) {
 		for (uint32_t i = 0; i < problem->count; i++) {
-			if (plan_set_has(&plan->partitions[part].tasks, i))
-				work += set.shares[i] * (plan_has_conflict(problem, &plan->partitions[part].tasks, i) ? factor_of(set.tasks[i].is_memory) : 1);
+			if (tpcset_has(&plan->partitions[part].tasks, i))
+				work += set.shares[i] * (has_conflict(problem, &plan->partitions[part].tasks, i) ? factor_of(set.tasks[i].is_memory) : 1);
 		}
 	}
 	return work;
+}
+
+/* Whether the tasks cannot fit (lemma 1): even if none had to wait for another, there would be too much to do. */
+static bool is_hopeless(const struct plan_problem *problem)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < problem->count; i++) {
+		const struct plan_task *task = &problem->tasks[i];
+		double least = -1;
+
+		for (unsigned int tpcs = 1; tpcs <= problem->tpcs; tpcs++) {
+			double part = (double)task->alone_ns[tpcs] / (double)task->period_ns * tpcs;
+
+			least = least < 0 || part < least ? part : least;
+		}
+		sum += least;
+	}
+	return sum > problem->tpcs;
 }
 
 struct sums {
@@ -230,7 +250,7 @@ static void add(struct sums *sums, const struct way *way, const struct plan_prob
 {
 	static struct plan plan;
 	int64_t begin = bench_now();
-	bool fits = !plan_is_hopeless(problem) && (way->is_whole ? allocate_whole(&plan, problem) : plan_allocate(&plan, problem, way->rules));
+	bool fits = !is_hopeless(problem) && (way->is_whole ? allocate_whole(&plan, problem) : plan_allocate(&plan, problem, way->rules));
 
 	sums->us += (double)(bench_now() - begin) / 1e3;
 	sums->schedulable += fits;

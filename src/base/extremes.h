@@ -24,4 +24,9 @@ static inline int64_t max_i64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static inline double max_double(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 #endif

@@ -93,11 +93,15 @@ struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b)
 
 unsigned int tpcset_next(const struct tpcset *set, unsigned int from)
 {
-	unsigned int tpc = from;
+	unsigned int found = TPCSET_MAX;
 
-	while (tpc < TPCSET_MAX && !tpcset_has(set, tpc))
-		tpc++;
-	return tpc < TPCSET_MAX ? tpc : TPCSET_MAX;
+	for (unsigned int word = from / 64; word < TPCSET_WORDS && found == TPCSET_MAX; word++) {
+		uint64_t bits = set->words[word] & (word == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);
+
+		if (bits != 0)
+			found = word * 64 + (unsigned int)__builtin_ctzll(bits);
+	}
+	return found;
 }
 
 /* --- the list notation ------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ list_of() { # PID
 	task='{"name": "decode", "command": ["./decode"], "period_ms": 40, "curve": "@"}'
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 1}'
 	run -0 nvtaskset plan "$WORK/tasks.json"
-	grep -qE '^decode +3 ' <<<"$output"
+	grep -qE '^decode +3 .*  63-65, shared with 1$' <<<"$output"
 	grep -qE '^train +3 .*  63-65, shared with 1$' <<<"$output"
 	grep -qE "^  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t [0-9,-]+ \./train$" <<<"$output"
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'
@@ -202,6 +202,32 @@ list_of() { # PID
 	wait_until is_late
 	tasks '{"name": "jobs", "command": ["./jobs"], "period_ms": 40, "curve": "@"}'
 	refuses "task jobs: does not run; --apply starts it" nvtaskset plan --check 1 "$WORK/tasks.json"
+}
+
+# The curve says half of what a job takes: with 3 TPCs, 11 ms instead of 22.
+@test "--apply --check plans anew with what was measured" {
+	nvtaskset --mps off all "$BUILD/$play" jobs 40000,60000,2000,1 3>&- &
+	PROGRAM=$!
+	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
+	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 15, "curve":
+		{"points": [{"tpcs": 2, "job_ms": 16}, {"tpcs": 10, "job_ms": 4}, {"tpcs": 66, "job_ms": 1.5}]}}' \
+		'{"name": "rest", "command": ["'"$BUILD/$play"'", "where", "wait"], "best_effort": true}'
+	[ "$(nvtaskset plan --mps off --json "$WORK/tasks.json" | jq '.tasks[0].tpcs, .rounds')" = $'3\n0' ]
+	learns() {
+		nvtaskset plan --mps off --apply --check 1 --json "$WORK/tasks.json" >"$WORK/plan.json"
+		kill "$(jq '.tasks[1].pid' "$WORK/plan.json")"
+		jq -e '.rounds > 0 and (.tasks[0] | .tpcs >= 5 and .job_ms > 4 and .response_ms <= 15 and .check.missed < .check.jobs / 2)' "$WORK/plan.json"
+	}
+	wait_until learns
+	[ "$(list_of "$PROGRAM")" = "$(jq -r '.tasks[0].tpc_list' "$WORK/plan.json")" ]
+	# What cannot be met stays as it was planned.
+	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 2, "curve":
+		{"points": [{"tpcs": 2, "job_ms": 1}, {"tpcs": 66, "job_ms": 0.5}]}}'
+	stays() {
+		nvtaskset plan --mps off --apply --check 1 "$WORK/tasks.json" >"$WORK/output"
+		grep -qE '^This plan stays: task jobs: takes [0-9.]+ ms with all 66 TPCs that are free, [0-9.]+ ms more than its deadline.$' "$WORK/output"
+	}
+	wait_until stays
 }
 
 @test "files that are wrong" {

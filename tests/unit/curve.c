@@ -112,6 +112,30 @@ TEST(neither_part_is_negative)
 	assert_true(curve_fit(&curve).b_ns > 0);
 }
 
+TEST(what_was_seen_takes_the_place_of_what_is_wrong)
+{
+	static const struct {
+		double job, longest; /* of what the curve says */
+		size_t late;
+		bool is_wrong;
+	} rows[] = {{1.05, 1.05, 0, false}, {0.95, 1.3, 0, false}, {1.2, 1.1, 0, true}, {0.8, 0.9, 0, true}, {1.05, 1.5, 1, true}};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct curve curve = made(100, 2, 1000);
+		double job = curve_ns(&curve, 13, CURVE_JOB), other = curve_ns(&curve, 40, CURVE_JOB), longest = curve_ns(&curve, 13, CURVE_LONGEST);
+		struct jobs_times seen = {.count = 9, .late = rows[i].late, .median_ns = rows[i].job * job, .longest_ns = rows[i].longest * longest};
+		double factor = rows[i].is_wrong ? rows[i].job : 1, most = rows[i].longest > rows[i].job ? rows[i].longest : rows[i].job;
+
+		ROW("row %zu", i);
+		assert_true(curve_learn(&curve, 13, &seen) == rows[i].is_wrong);
+		assert_true(is_near(curve_ns(&curve, 13, CURVE_JOB), factor * job, 1e-9));
+		assert_true(is_near(curve_ns(&curve, 40, CURVE_JOB), factor * other, 1e-9));
+		assert_true(is_near(curve_ns(&curve, 13, CURVE_LONGEST), (rows[i].is_wrong ? most : 1) * longest, 1e-9));
+		seen.count = 0;
+		assert_false(curve_learn(&curve, 13, &seen));
+	}
+}
+
 /* --- what it says ------------------------------------------------------------------------------------------------------------ */
 
 TEST(enough_is_where_nothing_is_gained)

@@ -136,18 +136,18 @@ static void make_random(unsigned int count, unsigned int load_percent)
 /* Each task is in one partition, which is large enough, and not larger than it must be; the sum is right. */
 static void check_plan(const struct plan *plan, const struct plan_problem *problem)
 {
-	struct plan_set seen = {{0}};
+	struct tpcset seen = {{0}};
 	unsigned int sum = 0, tasks = 0;
 
 	for (unsigned int i = 0; i < plan->count; i++) {
 		const struct plan_partition *partition = &plan->partitions[i];
 
-		assert_false(plan_sets_meet(&seen, &partition->tasks));
-		seen = plan_set_or(&seen, &partition->tasks);
+		assert_false(tpcset_overlap(&seen, &partition->tasks));
+		seen = tpcset_or(&seen, &partition->tasks);
 		assert_int_equal(plan_size(problem, &partition->tasks, 1, problem->tpcs), partition->tpcs);
 		sum += partition->tpcs;
 	}
-	for (uint32_t i = plan_set_next(&seen, 0); i < PLAN_TASKS; i = plan_set_next(&seen, i + 1))
+	for (uint32_t i = tpcset_next(&seen, 0); i < PLAN_TASKS; i = tpcset_next(&seen, i + 1))
 		tasks++;
 	assert_int_equal(tasks, problem->count);
 	assert_int_equal(plan->tpcs, sum);
@@ -207,9 +207,9 @@ TEST(who_does_not_fit_shares_and_not_with_its_kind)
 		assert_true(plan_allocate(&plan, &problem, ways[i]));
 		assert_int_equal(plan.count, 2);
 		for (unsigned int part = 0; part < 2; part++) {
-			const struct plan_set *tasks = &plan.partitions[part].tasks;
+			const struct tpcset *tasks = &plan.partitions[part].tasks;
 
-			assert_true(plan_set_has(tasks, 0) != plan_set_has(tasks, 1) && plan_set_has(tasks, 2) != plan_set_has(tasks, 3));
+			assert_true(tpcset_has(tasks, 0) != tpcset_has(tasks, 1) && tpcset_has(tasks, 2) != tpcset_has(tasks, 3));
 		}
 	}
 }
@@ -231,7 +231,7 @@ TEST(who_must_be_alone_is)
 	}
 	assert_true(plan_search(&plan, &problem) && plan.fits);
 	for (unsigned int i = 0; i < plan.count; i++)
-		assert_true(!plan_set_has(&plan.partitions[i].tasks, 2) || plan_set_next(&plan.partitions[i].tasks, 3) == PLAN_TASKS);
+		assert_true(!tpcset_has(&plan.partitions[i].tasks, 2) || tpcset_next(&plan.partitions[i].tasks, 3) == PLAN_TASKS);
 }
 
 TEST(each_way_makes_a_whole_plan)
@@ -261,7 +261,7 @@ TEST(each_way_makes_a_whole_plan)
 /* --- the search -------------------------------------------------------------------------------------------------------------- */
 
 /* All ways to put the tasks from `next` on into the first `count` partitions, or into a new one. */
-static unsigned int fewest(const struct plan_problem *problem, struct plan_set sets[], unsigned int count, uint32_t next)
+static unsigned int fewest(const struct plan_problem *problem, struct tpcset sets[], unsigned int count, uint32_t next)
 {
 	unsigned int best = UINT32_MAX, sum = 0;
 
@@ -274,9 +274,9 @@ static unsigned int fewest(const struct plan_problem *problem, struct plan_set s
 		return sum;
 	}
 	for (unsigned int i = 0; i <= count; i++) {
-		struct plan_set kept = sets[i];
+		struct tpcset kept = sets[i];
 
-		plan_set_add(&sets[i], next);
+		tpcset_add(&sets[i], next);
 		unsigned int found = fewest(problem, sets, i == count ? count + 1 : count, next + 1);
 
 		best = found < best ? found : best;
@@ -292,7 +292,7 @@ TEST(the_search_finds_the_best_of_all_ways)
 
 	random_state = 3;
 	for (int round = 0; round < 60; round++) {
-		struct plan_set sets[8] = {{{0}}};
+		struct tpcset sets[8] = {{{0}}};
 
 		make_random(6, 60);
 		const struct plan_problem problem = problem_of(6, TPCS);
@@ -317,15 +317,6 @@ TEST(the_search_finds_the_best_of_all_ways)
 }
 
 /* --- the rest ---------------------------------------------------------------------------------------------------------------- */
-
-TEST(too_much_work_is_hopeless)
-{
-	make_task(0, 40, 0, 1, 10, 10);
-	const struct plan_problem few = problem_of(1, 3), enough = problem_of(1, 4);
-
-	assert_true(plan_is_hopeless(&few));
-	assert_false(plan_is_hopeless(&enough));
-}
 
 TEST(a_quota_is_what_the_deadlines_leave)
 {

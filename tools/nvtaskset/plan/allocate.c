@@ -8,34 +8,34 @@ struct state {
 	const struct plan_problem *problem;
 	struct plan_rules rules;
 	struct plan *plan;
-	struct plan_set forbidden[PLAN_TASKS]; /* for each task, those with which it may not share a partition */
+	struct tpcset forbidden[PLAN_TASKS]; /* for each task, those with which it may not share a partition */
 };
 
 /* --- forbidden pairs ---------------------------------------------------------------------------------------------------- */
 
 static void forbid(struct state *state, uint32_t a, uint32_t b)
 {
-	state->plan->forbidden += !plan_set_has(&state->forbidden[a], b);
-	plan_set_add(&state->forbidden[a], b);
-	plan_set_add(&state->forbidden[b], a);
+	state->plan->forbidden += !tpcset_has(&state->forbidden[a], b);
+	tpcset_add(&state->forbidden[a], b);
+	tpcset_add(&state->forbidden[b], a);
 }
 
 /* What fails together fails with more. */
-static void forbid_sets(struct state *state, const struct plan_set *a, const struct plan_set *b)
+static void forbid_sets(struct state *state, const struct tpcset *a, const struct tpcset *b)
 {
-	for (uint32_t i = plan_set_next(a, 0); i < PLAN_TASKS; i = plan_set_next(a, i + 1)) {
-		for (uint32_t j = plan_set_next(b, 0); j < PLAN_TASKS; j = plan_set_next(b, j + 1))
+	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1)) {
+		for (uint32_t j = tpcset_next(b, 0); j < PLAN_TASKS; j = tpcset_next(b, j + 1))
 			forbid(state, i, j);
 	}
 }
 
-static bool is_forbidden(const struct state *state, const struct plan_set *a, const struct plan_set *b)
+static bool is_forbidden(const struct state *state, const struct tpcset *a, const struct tpcset *b)
 {
-	struct plan_set all = {{0}};
+	struct tpcset all = {{0}};
 
-	for (uint32_t i = plan_set_next(a, 0); i < PLAN_TASKS; i = plan_set_next(a, i + 1))
-		all = plan_set_or(&all, &state->forbidden[i]);
-	return plan_sets_meet(&all, b);
+	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1))
+		all = tpcset_or(&all, &state->forbidden[i]);
+	return tpcset_overlap(&all, b);
 }
 
 /* --- merging (algorithm 2, definition 2) ----------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static bool is_forbidden(const struct state *state, const struct plan_set *a, co
 /* The size that two partitions would have as one; 0: that saves nothing, or there is no such size. */
 static unsigned int size_of_both(const struct state *state, const struct plan_partition *a, const struct plan_partition *b)
 {
-	struct plan_set both = plan_set_or(&a->tasks, &b->tasks);
+	struct tpcset both = tpcset_or(&a->tasks, &b->tasks);
 	unsigned int low = a->tpcs > b->tpcs ? a->tpcs : b->tpcs, high = a->tpcs + b->tpcs - 1;
 
 	return plan_size(state->problem, &both, low, high < state->problem->tpcs ? high : state->problem->tpcs);
@@ -56,7 +56,7 @@ static void merge(struct state *state, unsigned int first, unsigned int second, 
 	struct plan_partition *partition = &plan->partitions[first];
 
 	plan->tpcs = plan->tpcs - partition->tpcs - plan->partitions[second].tpcs + tpcs;
-	partition->tasks = plan_set_or(&partition->tasks, &plan->partitions[second].tasks);
+	partition->tasks = tpcset_or(&partition->tasks, &plan->partitions[second].tasks);
 	partition->tpcs = tpcs;
 	plan->partitions[second] = plan->partitions[--plan->count];
 	plan->merges++;
@@ -64,9 +64,17 @@ static void merge(struct state *state, unsigned int first, unsigned int second, 
 
 /* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
 
-static double work_of(const struct state *state, const struct plan_set *tasks, unsigned int tpcs)
+/* In TPCs. */
+static double work_of(const struct state *state, const struct tpcset *set, unsigned int tpcs)
 {
-	return plan_share(state->problem, tasks, tpcs) * tpcs;
+	struct schedule_task tasks[PLAN_TASKS];
+	uint32_t places[PLAN_TASKS];
+	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks, places);
+	double share = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		share += (double)tasks[i].time_ns / (double)tasks[i].period_ns;
+	return share * tpcs;
 }
 
 /* What it costs to make one of two; less is better. By work: what is to be done, in TPCs. By size: the TPCs; of as many, with the
@@ -74,7 +82,7 @@ static double work_of(const struct state *state, const struct plan_set *tasks, u
 static double cost_of_both(const struct state *state, const struct plan_partition *a, const struct plan_partition *b)
 {
 	unsigned int sum = a->tpcs + b->tpcs, tpcs = sum < state->problem->tpcs ? sum : state->problem->tpcs;
-	struct plan_set both = plan_set_or(&a->tasks, &b->tasks);
+	struct tpcset both = tpcset_or(&a->tasks, &b->tasks);
 
 	if (state->rules.order == PLAN_WORK)
 		return work_of(state, &both, tpcs) - work_of(state, &b->tasks, b->tpcs);
@@ -149,24 +157,6 @@ static bool merge_some(struct state *state)
 
 /* --- the whole (algorithm 1) ------------------------------------------------------------------------------------------------ */
 
-bool plan_is_hopeless(const struct plan_problem *problem)
-{
-	double sum = 0;
-
-	for (unsigned int i = 0; i < problem->count; i++) {
-		const struct plan_task *task = &problem->tasks[i];
-		double least = -1;
-
-		for (unsigned int tpcs = 1; tpcs <= problem->tpcs; tpcs++) {
-			double part = (double)task->alone_ns[tpcs] / (double)task->period_ns * tpcs;
-
-			least = least < 0 || part < least ? part : least;
-		}
-		sum += least;
-	}
-	return sum > problem->tpcs;
-}
-
 /* A partition for each task, of the smallest size (lemma 2). */
 static void begin(struct state *state)
 {
@@ -177,7 +167,7 @@ static void begin(struct state *state)
 	for (uint32_t i = 0; i < problem->count; i++) {
 		struct plan_partition *partition = &plan->partitions[i];
 
-		plan_set_add(&partition->tasks, i);
+		tpcset_add(&partition->tasks, i);
 		partition->tpcs = plan_size(problem, &partition->tasks, 1, problem->tpcs);
 		plan->tpcs += partition->tpcs;
 		if (partition->tpcs == 0 && plan->impossible == PLAN_NONE)

@@ -1,16 +1,15 @@
 #include "curve.h"
 
+#include "base/extremes.h"
+
+#include <math.h>
+
 #define PART 0.667          /* of a size is the next smaller one */
 #define RANGE 24            /* smaller sizes than this part of the largest take too long */
 #define BUSY_LITTLE 0.5     /* of a job's time: the GPU waits for the program for the rest */
 #define GAINS_ALL 0.8       /* of what TPCs could bring */
 #define GAINS_NOTHING 0.3
 #define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
-
-static double distance(double a, double b)
-{
-	return a > b ? a - b : b - a;
-}
 
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 {
@@ -55,6 +54,20 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 	return least;
 }
 
+bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen)
+{
+	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB);
+	double longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
+	bool is_wrong = seen->count > 0 && (seen->late > 0 || fabs(job - 1) > CURVE_WRONG);
+
+	for (unsigned int i = 0; i < curve->count && is_wrong; i++) {
+		curve->points[i].job_ns *= job;
+		curve->points[i].worst_ns *= longest;
+		curve->points[i].launch_ns *= longest;
+	}
+	return is_wrong;
+}
+
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */
 
 /* With x = 1 / (m C) and y = 1 / C, the relative errors are 1 - a x - b y. */
@@ -93,7 +106,7 @@ struct curve_fit curve_fit(const struct curve *curve)
 	solve(&fit, curve);
 	for (unsigned int i = 0; i < curve->count; i++) {
 		const struct curve_point *point = &curve->points[i];
-		double error = distance(fit.a_ns / point->tpcs + fit.b_ns, point->job_ns) / point->job_ns;
+		double error = fabs(fit.a_ns / point->tpcs + fit.b_ns - point->job_ns) / point->job_ns;
 
 		fit.mean_error += error / curve->count;
 		if (error > fit.worst_error) {

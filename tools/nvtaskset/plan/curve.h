@@ -4,9 +4,7 @@
 #ifndef NVTASKSET_PLAN_CURVE_H
 #define NVTASKSET_PLAN_CURVE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "jobs.h"
 
 #define CURVE_POINTS 16
 #define CURVE_SIZES 10 /* so many are measured */
@@ -40,6 +38,11 @@ enum curve_time {
 	CURVE_LAUNCH
 };
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
+
+/* What was seen of jobs at a size: where some were late, or they took more than CURVE_WRONG of the predicted time more or less, that takes
+ * the place of the curve's times, and other sizes follow in proportion; and true. */
+#define CURVE_WRONG 0.1
+bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen);
 
 /* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */
 struct curve_fit {

@@ -7,19 +7,14 @@
 
 /* --- the search ------------------------------------------------------------------------------------------------------------ */
 
-static struct plan_set set_of(unsigned int bits)
-{
-	return (struct plan_set){{bits}};
-}
-
 /* The size of a partition with these tasks; NEVER_FITS: there is none. */
 static uint16_t size_of(const struct plan_problem *problem, unsigned int bits)
 {
-	struct plan_set set = set_of(bits);
+	struct tpcset set = {{bits}};
 	bool may_be = true;
 
 	for (uint32_t i = 0; i < problem->count; i++)
-		may_be = may_be && !(problem->tasks[i].is_alone && plan_set_has(&set, i) && (bits & (bits - 1)) != 0);
+		may_be = may_be && !(problem->tasks[i].is_alone && tpcset_has(&set, i) && (bits & (bits - 1)) != 0);
 	unsigned int tpcs = may_be ? plan_size(problem, &set, 1, problem->tpcs) : 0;
 
 	return (uint16_t)(tpcs > 0 ? tpcs : NEVER_FITS);
@@ -49,7 +44,7 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 	}
 	*plan = (struct plan){.way = "all ways searched", .impossible = PLAN_NONE, .tpcs = best[all]};
 	for (unsigned int left = all; left != 0 && best[all] != UINT32_MAX; left ^= first[left])
-		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = set_of(first[left])};
+		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = {{first[left]}}};
 	for (uint32_t i = problem->count; i-- > 0 && all != 0;)
 		plan->impossible = sizes[1u << i] == NEVER_FITS ? i : plan->impossible;
 	plan->fits = plan->tpcs <= problem->tpcs;

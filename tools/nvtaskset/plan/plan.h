@@ -7,9 +7,7 @@
 #ifndef NVTASKSET_PLAN_PLAN_H
 #define NVTASKSET_PLAN_PLAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gpu/tpcset.h"
 
 /* --- a test of schedulability, for tasks that share one partition, on which one job runs at a time ----------------------- */
 
@@ -37,15 +35,11 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const
 
 /* --- the plan ------------------------------------------------------------------------------------------------------------- */
 
-#define PLAN_TASKS 256
+/* A set of tasks has their places in the list as members: a tpcset holds any such numbers. */
+#define PLAN_TASKS TPCSET_MAX
 #define PLAN_TPCS 256 /* partitions have fewer */
 
 #define PLAN_NONE UINT32_MAX
-
-/* A set of tasks, by their place in the list. */
-struct plan_set {
-	uint64_t words[PLAN_TASKS / 64];
-};
 
 struct plan_task {
 	uint64_t period_ns, deadline_ns;
@@ -85,7 +79,7 @@ static inline struct plan_rules plan_way(unsigned int number, bool goes_on)
 
 struct plan_partition {
 	unsigned int tpcs;
-	struct plan_set tasks;
+	struct tpcset tasks;
 	double work; /* in TPCs, while the heuristic looks at it */
 };
 
@@ -110,24 +104,15 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem);
  * the search's; if that does not fit either, the one that needs the fewest TPCs. */
 bool plan_make(struct plan *plan, const struct plan_problem *problem);
 
-/* Whether the tasks cannot fit (lemma 1): even if none had to wait for another, there would be too much to do. */
-bool plan_is_hopeless(const struct plan_problem *problem);
-
 /* --- parts of a plan ---------------------------------------------------------------------------------------------------- */
 
 /* The fewest TPCs with which these tasks meet their deadlines in one partition, from `low` to `high`; 0: it has no such size. */
-unsigned int plan_size(const struct plan_problem *problem, const struct plan_set *set, unsigned int low, unsigned int high);
+unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high);
 
 /* The set's tasks as they are in a partition of this size, in the order of their priorities; `places` gets which they are.
  * Returns how many. */
-unsigned int plan_schedule(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs,
+unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS]);
-
-/* The part of the time that they take there together: more than 1 is too much. */
-double plan_share(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs);
-
-/* Whether another task of its kind is in the set. */
-bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task);
 
 /* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. */
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns);
@@ -143,49 +128,5 @@ struct plan_relief {
 /* The change of one task that makes the plan fit: the smallest lengthening of a deadline, in proportion, if one does, otherwise
  * the task that must do without one. */
 struct plan_relief plan_relieve(const struct plan_problem *problem);
-
-/* --- sets ----------------------------------------------------------------------------------------------------------------- */
-
-static inline void plan_set_add(struct plan_set *set, uint32_t task)
-{
-	set->words[task / 64] |= UINT64_C(1) << task % 64;
-}
-
-static inline bool plan_set_has(const struct plan_set *set, uint32_t task)
-{
-	return set->words[task / 64] >> task % 64 & 1;
-}
-
-static inline struct plan_set plan_set_or(const struct plan_set *a, const struct plan_set *b)
-{
-	struct plan_set both;
-
-	for (unsigned int i = 0; i < PLAN_TASKS / 64; i++)
-		both.words[i] = a->words[i] | b->words[i];
-	return both;
-}
-
-static inline bool plan_sets_meet(const struct plan_set *a, const struct plan_set *b)
-{
-	uint64_t common = 0;
-
-	for (unsigned int i = 0; i < PLAN_TASKS / 64; i++)
-		common |= a->words[i] & b->words[i];
-	return common != 0;
-}
-
-/* The first member from `from` on; PLAN_TASKS: there is none. */
-static inline uint32_t plan_set_next(const struct plan_set *set, uint32_t from)
-{
-	uint32_t found = PLAN_TASKS;
-
-	for (uint32_t word = from / 64; word < PLAN_TASKS / 64 && found == PLAN_TASKS; word++) {
-		uint64_t bits = set->words[word] & (word == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);
-
-		if (bits != 0)
-			found = word * 64 + (uint32_t)__builtin_ctzll(bits);
-	}
-	return found;
-}
 
 #endif

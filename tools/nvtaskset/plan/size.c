@@ -1,19 +1,11 @@
 /* Whether tasks meet their deadlines in one partition, and how many TPCs it needs for that. */
 #include "plan.h"
 
+#include "base/extremes.h"
+
 #define MS UINT64_C(1000000)
 
 /* --- the test ------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static uint64_t times(uint64_t number, uint64_t ns)
 {
@@ -33,7 +25,7 @@ static uint64_t interference(const struct schedule_task *tasks, unsigned int cou
 		sum += times(rounded_up(length, tasks[i].period_ns), tasks[i].time_ns);
 	/* It may use the end of one period and the beginning of the next. */
 	if (server->run_ns > 0)
-		sum += times(rounded_up(length + server->period_ns - least(server->period_ns, server->run_ns), server->period_ns),
+		sum += times(rounded_up(length + server->period_ns - min_u64(server->period_ns, server->run_ns), server->period_ns),
 		             server->run_ns) + server->launch_ns;
 	return sum;
 }
@@ -45,14 +37,14 @@ static uint64_t response(const struct schedule_task *tasks, unsigned int above, 
 	uint64_t blocking = 0, own, length = 0, next;
 
 	for (unsigned int i = above + 1; i < count; i++)
-		blocking = most(blocking, tasks[i].launch_ns);
+		blocking = max_u64(blocking, tasks[i].launch_ns);
 	own = task->time_ns + blocking;
 	next = own;
 	while (next > length && next <= task->deadline_ns) {
 		length = next;
 		next = own + interference(tasks, above, server, length);
 	}
-	return next <= least(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
+	return next <= min_u64(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
 }
 
 bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server,
@@ -73,72 +65,36 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const
 
 /* --- the partition -------------------------------------------------------------------------------------------------------- */
 
-/* How many tasks of each kind there are: two or more of one disturb each other. */
-struct kinds {
-	unsigned int count[2];
-};
-
-static struct kinds count_kinds(const struct plan_problem *problem, const struct plan_set *set)
-{
-	struct kinds kinds = {{0, 0}};
-
-	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1))
-		kinds.count[problem->tasks[i].is_memory]++;
-	return kinds;
-}
-
-bool plan_has_conflict(const struct plan_problem *problem, const struct plan_set *set, uint32_t task)
-{
-	return count_kinds(problem, set).count[problem->tasks[task].is_memory] > 1;
-}
-
-static struct schedule_task in_partition(const struct plan_task *task, struct kinds kinds, unsigned int tpcs)
-{
-	uint64_t time = kinds.count[task->is_memory] > 1 ? task->beside_ns[tpcs] : task->alone_ns[tpcs];
-
-	return (struct schedule_task){
-		.period_ns = task->period_ns,
-		.deadline_ns = task->deadline_ns,
-		.time_ns = time,
-		.launch_ns = task->launch_ns && task->launch_ns[tpcs] < time ? task->launch_ns[tpcs] : time,
-	};
-}
-
-/* The shorter deadline goes first, which is optimal without blocking (Leung and Whitehead 1982). */
-unsigned int plan_schedule(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs,
+/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
+ * Whitehead 1982). */
+unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
 {
-	struct kinds kinds = count_kinds(problem, set);
-	unsigned int count = 0;
+	unsigned int count = 0, kinds[2] = {0};
 
-	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
+	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1))
+		kinds[problem->tasks[i].is_memory]++;
+	for (uint32_t i = tpcset_next(set, 0); i < PLAN_TASKS; i = tpcset_next(set, i + 1)) {
+		const struct plan_task *task = &problem->tasks[i];
+		uint64_t time = (kinds[task->is_memory] > 1 ? task->beside_ns : task->alone_ns)[tpcs];
 		unsigned int place = count++;
 
-		for (; place > 0 && tasks[place - 1].deadline_ns > task.deadline_ns; place--) {
+		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--) {
 			tasks[place] = tasks[place - 1];
 			places[place] = places[place - 1];
 		}
-		tasks[place] = task;
+		tasks[place] = (struct schedule_task){
+			.period_ns = task->period_ns,
+			.deadline_ns = task->deadline_ns,
+			.time_ns = time,
+			.launch_ns = task->launch_ns ? min_u64(task->launch_ns[tpcs], time) : time,
+		};
 		places[place] = i;
 	}
 	return count;
 }
 
-double plan_share(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs)
-{
-	struct kinds kinds = count_kinds(problem, set);
-	double share = 0;
-
-	for (uint32_t i = plan_set_next(set, 0); i < PLAN_TASKS; i = plan_set_next(set, i + 1)) {
-		struct schedule_task task = in_partition(&problem->tasks[i], kinds, tpcs);
-
-		share += (double)task.time_ns / (double)task.period_ns;
-	}
-	return share;
-}
-
-static bool is_schedulable(const struct plan_problem *problem, const struct plan_set *set, unsigned int tpcs)
+static bool is_schedulable(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];
 	uint32_t places[PLAN_TASKS];
@@ -148,7 +104,7 @@ static bool is_schedulable(const struct plan_problem *problem, const struct plan
 }
 
 /* More TPCs make no task later, so the sizes that do are all above those that do not. */
-unsigned int plan_size(const struct plan_problem *problem, const struct plan_set *set, unsigned int low, unsigned int high)
+unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high)
 {
 	unsigned int found = low <= high && is_schedulable(problem, set, high) ? high : 0;
 

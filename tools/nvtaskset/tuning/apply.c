@@ -30,14 +30,16 @@ void task_words(const struct task *task, const struct room *room, char text[TASK
 		WORD("--priority");
 		WORD("%u", task->priority);
 	}
-	if (task->quota_us > 0) {
+	if (task->quota_us > 0 || task->had_quota) {
 		WORD("--quota");
-		WORD("%llums/10ms", (unsigned long long)task->quota_us / 1000);
+		WORD("%llums/10ms", task->quota_us > 0 ? (unsigned long long)task->quota_us / 1000 : 10);
 	}
 	if (task->lend_us > 0)
 		WORD("--lend=%lluus", (unsigned long long)task->lend_us);
-	if (task->borrows)
-		WORD("--borrow");
+	else if (task->has_lent)
+		WORD("--lend=off");
+	if (task->borrows || task->has_borrowed)
+		WORD(task->borrows ? "--borrow" : "--borrow=off");
 	WORD(task->pid > 0 ? "-tp" : "-t");
 	WORD("%s", tpcset_format_list(&task->place.set, list));
 	if (task->pid > 0)
@@ -53,12 +55,11 @@ static int change(struct keeper *keeper, struct editor *editor, const struct tas
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
-	char *line[START_WORDS];
 	const char *obstacle = target_obstacle(editor);
 
 	if (obstacle)
 		return error_set(error, "pid %d: %s", (int)task->pid, obstacle);
-	if (start_parse(&options, line, words, task->command, error) < 0 || editor_read(editor, &before, error) < 0 ||
+	if (start_parse(&options, words, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &options.time);
@@ -87,17 +88,14 @@ static int apply_task(struct keeper *keeper, struct task *task, const struct roo
 int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error)
 {
 	struct keeper keeper;
-	bool runs[TASKS_MAX];
 	int result = keeper_start(&keeper, error);
 
-	for (size_t i = 0; i < tasks->count; i++)
-		runs[i] = tasks->list[i].pid > 0;
 	/* First those that run, then those that are started. */
-	for (size_t i = 0; i < 2 * tasks->count && result == 0; i++) {
-		size_t place = i % tasks->count;
-
-		if (runs[place] == (i < tasks->count))
-			result = apply_task(&keeper, &tasks->list[place], room, error);
+	for (int is_new = 0; is_new < 2; is_new++) {
+		for (size_t i = 0; i < tasks->count && result == 0; i++) {
+			if ((tasks->list[i].pid == 0) == is_new)
+				result = apply_task(&keeper, &tasks->list[i], room, error);
+		}
 	}
 	if (keeper_end(&keeper, result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
@@ -107,45 +105,30 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 
 /* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
-int tasks_check(struct tasks *tasks, double seconds, struct error *error)
+int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error)
 {
 	static struct sampled programs[TASKS_MAX];
 	struct sampler sampler = {.programs = programs};
-	size_t number = 0;
 	int result = 0;
 
-	for (size_t i = 0; i < tasks->count && result == 0; i++) {
-		const struct task *task = &tasks->list[i];
-		struct sampled *program = &programs[sampler.count];
-
-		if (task->is_best_effort)
-			continue;
-		result = start_await(&program->editor, task->pid, true, error);
-		if (result == 0) {
-			sampler.count++;
-			result = sampled_open(program, task->place.pci, error);
-		}
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = start_await(&programs[i].editor, tasks[i]->pid, true, error);
+		if (result == 0)
+			result = sampled_open(&programs[sampler.count++], tasks[i]->place.pci, error);
 	}
-	if (result == 0 && sampler.count > 0)
+	if (result == 0 && count > 0)
 		result = sampler_start(&sampler, error);
-	if (result == 0 && sampler.count > 0) {
+	if (result == 0 && count > 0) {
 		for (double end = clock_ms() + seconds * 1000; clock_ms() < end;)
 			clock_pause_us(20000);
 		sampler_stop(&sampler);
 	}
-	for (struct task *task = tasks->list; number < sampler.count; task++) {
-		struct sampled *program = &programs[number];
+	for (size_t i = 0; i < sampler.count; i++) {
+		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count);
+		size_t jobs = jobs_split(programs[i].bursts, programs[i].count, &rule);
 
-		if (task->is_best_effort)
-			continue;
-		if (result == 0) {
-			struct jobs_rule rule = jobs_rule(program->bursts, program->count);
-			size_t jobs = jobs_split(program->bursts, program->count, &rule);
-
-			task->seen = jobs_times(program->bursts, jobs, task->deadline_ns);
-		}
-		sampled_close(program);
-		number++;
+		tasks[i]->seen = jobs_times(programs[i].bursts, jobs, tasks[i]->needs.deadline_ns);
+		sampled_close(&programs[i]);
 	}
 	return result;
 }

@@ -2,6 +2,7 @@
 #include "curve.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "cli/actions.h"
 #include "cli/tables.h"
 #include "keeper.h"
@@ -16,7 +17,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WINDOW_NS 300e6    /* a size is measured for so long at least, */
@@ -46,11 +46,6 @@ struct study {
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
 
-static double most(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static void take_times(struct study *study)
 {
 	struct monitor_times times;
@@ -69,7 +64,7 @@ static void take_times(struct study *study)
 		}
 	}
 	for (unsigned int i = 0; i < times.function_count; i++)
-		study->kernels.launch_ns = most(study->kernels.launch_ns, (double)times.functions[i].durations.max_ns);
+		study->kernels.launch_ns = max_double(study->kernels.launch_ns, (double)times.functions[i].durations.max_ns);
 }
 
 /* Whether it was looked at for long enough, by what is known of its jobs. */
@@ -80,7 +75,7 @@ static bool is_enough(struct study *study, double so_far_ns)
 
 	if (kernels > 0)
 		has_jobs = study->program.kernels > kernels * WINDOW_JOBS;
-	return so_far_ns >= (has_jobs ? WINDOW_NS : most(WINDOW_MOST_NS, JOBS_LEAST * 1.6 * study->last_ns));
+	return so_far_ns >= (has_jobs ? WINDOW_NS : max_double(WINDOW_MOST_NS, JOBS_LEAST * 1.6 * study->last_ns));
 }
 
 static int watch_window(struct study *study, struct error *error)
@@ -316,9 +311,7 @@ int action_curve(const struct options *options, struct error *error)
 	study.measured.pid = pid;
 	if (result == 0)
 		result = act(&study, is_new, error);
-	if (is_new && result < 0 && pid > 0)
-		kill(pid, SIGTERM);
-	if (is_new && pid > 0)
-		waitpid(pid, NULL, 0);
+	if (is_new)
+		start_kill(pid, result < 0 ? SIGTERM : 0);
 	return result;
 }

@@ -29,6 +29,10 @@ void curve_print(const struct measured_curve *measured);
 json_t *curve_json(const struct measured_curve *measured);
 void curve_draw(const struct measured_curve *measured, FILE *file);
 
+/* A time in ms, in a column of text and for JSON; 0: it is not known. */
+void print_ms(double ns);
+json_t *json_ms(double ns);
+
 /* Takes the points of such a document, and of a shorter one that people write: an object with `points`, of which each has `tpcs`
  * and `job_ms`. -1 with the reason. */
 int curve_read(struct curve *curve, struct curve *beside, json_t *document, struct error *error);

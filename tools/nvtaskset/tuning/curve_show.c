@@ -26,10 +26,10 @@ static struct curve_bound bound_of(const struct measured_curve *measured)
 
 /* --- text ------------------------------------------------------------------------------------------------------------------- */
 
-static void print_number(double number)
+void print_ms(double ns)
 {
-	if (number > 0)
-		printf(" %9.3f", number);
+	if (ns > 0)
+		printf(" %9.3f", ms(ns));
 	else
 		printf(" %9s", "-");
 }
@@ -45,12 +45,12 @@ static void print_points(const struct measured_curve *measured)
 		int length = (int)(point->job_ns / curve->points[0].job_ns * BAR + 0.5);
 
 		printf("%5u", point->tpcs);
-		print_number(ms(point->job_ns));
-		print_number(ms(point->worst_ns));
-		print_number(ms(point->kernels_ns));
-		print_number(point->jobs_per_s);
+		print_ms(point->job_ns);
+		print_ms(point->worst_ns);
+		print_ms(point->kernels_ns);
+		printf(" %9.3f", point->jobs_per_s);
 		if (beside->count > 0)
-			print_number(i <= beside->count ? ms(beside->points[beside->count - i].job_ns) : 0);
+			print_ms(i <= beside->count ? beside->points[beside->count - i].job_ns : 0);
 		printf("  %.*s\n", length < 1 ? 1 : length, "########################");
 	}
 }
@@ -92,6 +92,11 @@ void curve_print(const struct measured_curve *measured)
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------- */
 
+json_t *json_ms(double ns)
+{
+	return json_reading(reading_if(ns > 0, ms(ns)), false);
+}
+
 static json_t *points_of(const struct curve *curve)
 {
 	json_t *array = json_array();
@@ -99,11 +104,9 @@ static json_t *points_of(const struct curve *curve)
 	for (unsigned int i = 0; i < curve->count; i++) {
 		const struct curve_point *point = &curve->points[i];
 
-		array = json_with(array, json_pack("{s:i, s:i, s:f, s:f, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs,
-		                                   "job_ms", ms(point->job_ns), "longest_ms", ms(point->worst_ns),
-		                                   "kernels_ms", json_reading(reading_if(point->kernels_ns > 0, ms(point->kernels_ns)), false), "launch_ms",
-		                                   json_reading(reading_if(point->launch_ns > 0, ms(point->launch_ns)), false), "jobs_per_second",
-		                                   point->jobs_per_s));
+		array = json_with(array, json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs, "job_ms",
+		                                   json_ms(point->job_ns), "longest_ms", json_ms(point->worst_ns), "kernels_ms", json_ms(point->kernels_ns),
+		                                   "launch_ms", json_ms(point->launch_ns), "jobs_per_second", point->jobs_per_s));
 	}
 	return array;
 }

@@ -1,5 +1,6 @@
 /* plan: sizes and places for the tasks in a file. */
 #include "cli/actions.h"
+#include "curve.h"
 #include "room.h"
 #include "show/json.h"
 #include "start.h"
@@ -10,6 +11,7 @@
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
+#define ROUNDS 4 /* plans are made with what was seen of the one before */
 
 #define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
 
@@ -18,12 +20,14 @@ struct planning {
 	struct room room;
 	struct tasks tasks;
 	unsigned int tpcs, free;     /* that nobody else has; and that the deadlines leave */
-	struct plan_task problem_tasks[TASKS_MAX];
-	struct task *of[TASKS_MAX];  /* the problem's tasks in the file */
+	struct plan_task needs[TASKS_MAX];
+	struct task *of[TASKS_MAX];  /* whose they are */
 	struct plan_problem problem;
 	struct plan plan, best;      /* `best`: of the search */
 	bool was_searched;
 	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
+	unsigned int rounds;         /* so many plans were applied and checked before this one */
+	struct error why_ended;      /* no other one was made although this one is not right; "": it is, or was not checked */
 };
 
 /* --- the problem --------------------------------------------------------------------------------------------------------------- */
@@ -33,34 +37,23 @@ static double ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* A job of the task where it is. */
-static double predicted_ms(const struct task *task)
+/* A job of the task where it is; 0: it has no deadline. */
+static double predicted_ns(const struct task *task)
 {
-	return curve_ns(&task->curve, task->tpcs, CURVE_JOB) / 1e6;
+	return curve_ns(&task->curve, task->tpcs, CURVE_JOB);
 }
 
-/* In one partition, jobs run one after the other, so those of a kind do not disturb each other there. The memory is one for the whole
- * GPU: a task that was also measured beside a neighbour takes as long as that where it is not the only one. */
 static void pose(struct planning *planning)
 {
 	struct plan_problem *problem = &planning->problem;
 
-	*problem = (struct plan_problem){.tpcs = planning->tpcs, .tasks = planning->problem_tasks};
-	for (size_t i = 0; i < planning->tasks.count; i++) {
-		struct task *task = &planning->tasks.list[i];
-		const uint64_t *times = planning->tasks.count > 1 ? task->beside_ns : task->longest_ns;
-
-		if (task->is_best_effort)
-			continue;
-		planning->of[problem->count] = task;
-		planning->problem_tasks[problem->count++] = (struct plan_task){
-			.period_ns = task->period_ns,
-			.deadline_ns = task->deadline_ns,
-			.is_alone = task->is_critical,
-			.alone_ns = times,
-			.beside_ns = times,
-			.launch_ns = task->launch_ns,
-		};
+	*problem = (struct plan_problem){.tpcs = planning->tpcs, .tasks = planning->needs};
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
+		if (!task->is_best_effort) {
+			task_fill_times(task, &planning->tasks);
+			planning->of[problem->count] = task;
+			planning->needs[problem->count++] = task->needs;
+		}
 	}
 }
 
@@ -73,11 +66,11 @@ static int explain_failure(const struct planning *planning, struct error *error)
 
 	if (plan->impossible != PLAN_NONE) {
 		const struct task *task = planning->of[plan->impossible];
-		uint64_t ns = planning->problem_tasks[plan->impossible].alone_ns[tpcs];
+		uint64_t ns = planning->needs[plan->impossible].alone_ns[tpcs];
 
 		return ns >= SCHEDULE_NEVER ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are free", task->name, tpcs)
 		                            : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms more than its deadline",
-		                                        task->name, ms(ns), tpcs, ms(ns - task->deadline_ns));
+		                                        task->name, ms(ns), tpcs, ms(ns - task->needs.deadline_ns));
 	}
 	struct plan_relief relief = plan_relieve(&planning->problem);
 	const struct task *task = relief.task != PLAN_NONE ? planning->of[relief.task] : NULL;
@@ -86,7 +79,7 @@ static int explain_failure(const struct planning *planning, struct error *error)
 		snprintf(change, sizeof change, "without task %.60s they would fit", task->name);
 	else if (task)
 		snprintf(change, sizeof change, "they would fit if task %.60s had %.3f ms instead of %.3f ms", task->name, ms(relief.deadline_ns),
-		         ms(task->deadline_ns));
+		         ms(task->needs.deadline_ns));
 	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, change);
 }
 
@@ -114,8 +107,8 @@ static bool has_best_effort(const struct planning *planning)
 /* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
 static uint64_t lend_us(const struct planning *planning, const struct task *task)
 {
-	uint64_t us = (task->deadline_ns - task->response_ns) / 2000;
-	bool lends = has_best_effort(planning) && !task->is_critical && planning->options->mps.mode != MPS_OFF && us >= SEGMENT_LEND_MIN_US;
+	uint64_t us = (task->needs.deadline_ns - task->response_ns) / 2000;
+	bool lends = has_best_effort(planning) && !task->needs.is_alone && planning->options->mps.mode != MPS_OFF && us >= SEGMENT_LEND_MIN_US;
 
 	return !lends ? 0 : us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
 }
@@ -136,7 +129,6 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 
 		task->place = place;
 		task->tpcs = partition->tpcs;
-		task->others = count - 1;
 		task->response_ns = responses[i];
 		task->priority = count > 1 ? PRIORITY_MOST - i : 0;
 		task->lend_us = lend_us(planning, task);
@@ -151,14 +143,13 @@ static void place_by_quota(struct planning *planning, struct task *task)
 
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
 		const struct plan_partition *partition = &planning->plan.partitions[i];
-		const struct task *other = planning->of[plan_set_next(&partition->tasks, 0)];
-		uint64_t quota = other->is_critical ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
+		const struct task *other = planning->of[tpcset_next(&partition->tasks, 0)];
+		uint64_t quota = other->needs.is_alone ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
 
 		if (quota > task->quota_us) {
 			task->quota_us = quota;
 			task->place = other->place;
 			task->tpcs = partition->tpcs;
-			task->others = other->others + 1;
 		}
 	}
 }
@@ -173,13 +164,14 @@ static int place_best_effort(struct planning *planning, struct error *error)
 
 		if (!task->is_best_effort)
 			continue;
+		task->tpcs = 0;
+		task->quota_us = 0;
+		task->borrows = planning->free > 0 && planning->options->mps.mode != MPS_OFF;
 		if (planning->free == 0) {
 			place_by_quota(planning, task);
 		} else {
 			task->place = rest;
 			task->tpcs = planning->free;
-			task->others = (unsigned int)planning->tasks.count - planning->problem.count - 1;
-			task->borrows = planning->options->mps.mode != MPS_OFF;
 		}
 		if (task->tpcs == 0)
 			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
@@ -188,11 +180,23 @@ static int place_best_effort(struct planning *planning, struct error *error)
 	return result;
 }
 
+static void count_others(struct tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->count; i++) {
+		struct task *task = &tasks->list[i];
+
+		task->others = 0;
+		for (size_t j = 0; j < tasks->count; j++)
+			task->others += j != i && tpcset_equal(&task->place.set, &tasks->list[j].place.set);
+	}
+}
+
 static int make(struct planning *planning, struct error *error)
 {
 	struct plan goes_on;
 	int result = 0;
 
+	planning->room.taken = (struct segment_revision){.count = 0};
 	planning->tpcs = room_count(&planning->room, error);
 	if (planning->tpcs == 0)
 		return -1;
@@ -208,7 +212,10 @@ static int make(struct planning *planning, struct error *error)
 	planning->free = planning->tpcs - planning->plan.tpcs;
 	for (unsigned int i = 0; i < planning->plan.count && result == 0; i++)
 		result = place_partition(planning, &planning->plan.partitions[i], error);
-	return result == 0 ? place_best_effort(planning, error) : -1;
+	if (result == 0)
+		result = place_best_effort(planning, error);
+	count_others(&planning->tasks);
+	return result;
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------------------ */
@@ -247,12 +254,11 @@ static void print_tasks(const struct planning *planning)
 		const struct task *task = &planning->tasks.list[i];
 
 		printf("%-16.16s %4u", task->name, task->tpcs);
-		if (task->is_best_effort)
-			printf(" %9s %9s %9s %9s", "-", "-", "-", "-");
-		else
-			printf(" %9.3f %9.3f %9.3f %9.3f", predicted_ms(task), ms(task->longest_ns[task->tpcs]), ms(task->response_ns),
-			       ms(task->deadline_ns));
-		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->is_critical ? ", critical" : "");
+		print_ms(predicted_ns(task));
+		print_ms((double)task->longest_ns[task->tpcs]);
+		print_ms((double)task->response_ns);
+		print_ms((double)task->needs.deadline_ns);
+		printf("  %s%s", tpcset_format_list(&task->place.set, list), task->needs.is_alone ? ", critical" : "");
 		if (task->others > 0)
 			printf(", shared with %u", task->others);
 		putchar('\n');
@@ -288,48 +294,43 @@ static void print_checks(const struct planning *planning)
 		const struct task *task = planning->of[i];
 		const struct jobs_times *seen = &task->seen;
 
-		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, seen->count, seen->late, seen->median_ns / 1e6, predicted_ms(task),
-		       seen->count > 0 ? (seen->median_ns / 1e6 / predicted_ms(task) - 1) * 100 : 0, seen->longest_ns / 1e6);
+		printf("%-16.16s %7zu %7zu %9.3f %9.3f %8.1f%% %9.3f\n", task->name, seen->count, seen->late, seen->median_ns / 1e6, predicted_ns(task) / 1e6,
+		       seen->count > 0 ? (seen->median_ns / predicted_ns(task) - 1) * 100 : 0, seen->longest_ns / 1e6);
 	}
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------------------ */
 
-static json_t *real_if(bool is_known, double number)
-{
-	return json_reading(reading_if(is_known, number), false);
-}
-
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
 	const struct jobs_times *seen = &task->seen;
-	bool has_deadline = !task->is_best_effort, was_seen = seen->count > 0;
 	char list[TPCSET_TEXT];
-	json_t *check = !has_deadline || planning->options->check_seconds <= 0 ? json_null() :
+	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
 	                json_pack("{s:I, s:I, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
-	                          real_if(was_seen, seen->median_ns / 1e6), "longest_ms", real_if(was_seen, seen->longest_ns / 1e6));
+	                          json_ms(seen->median_ns), "longest_ms", json_ms(seen->longest_ns));
 
 	return json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
 	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
-	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->is_critical, "others",
+	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->needs.is_alone, "others",
 	                 (int)task->others, "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
-	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", real_if(has_deadline, predicted_ms(task)),
-	                 "longest_ms", real_if(has_deadline, ms(task->longest_ns[task->tpcs])), "response_ms",
-	                 real_if(has_deadline, ms(task->response_ns)), "deadline_ms", real_if(has_deadline, ms(task->deadline_ns)), "check", check);
+	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", json_ms(predicted_ns(task)), "longest_ms",
+	                 json_ms((double)task->longest_ns[task->tpcs]), "response_ms", json_ms((double)task->response_ns), "deadline_ms",
+	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
 static json_t *document_of(const struct planning *planning)
 {
 	const struct plan *plan = &planning->plan;
+	const char *why = planning->why_ended.reason;
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.gpu,
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:s?, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.gpu,
 	                 "free_tpcs", (int)planning->tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)planning->free, "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
 	                 json_reading(reading_if(planning->was_searched, planning->best.tpcs), true), "test", TEST, "applied", planning->options->apply,
-	                 "tasks", array);
+	                 "rounds", (int)planning->rounds, "why_ended", why[0] ? why : NULL, "tasks", array);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
@@ -340,19 +341,16 @@ static int check_gpu(const struct room *room, const struct task *task, struct er
 	char gpu[PCI_ADDRESS_TEXT];
 	struct editor editor;
 	struct counts counts = {.count = 0};
-	bool is_there = false;
 
 	if (editor_open(&editor, task->pid, NULL) != SEGMENT_FOUND)
 		return 0;
-	if (counts_read(&editor.segment, task->pid, &counts, NULL) < 0)
-		counts.count = 0;
+	bool is_there = counts_read(&editor.segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
+
 	editor_close(&editor);
-	for (unsigned int i = 0; i < counts.count; i++)
-		is_there = is_there || pci_address_equal(counts.gpus[i].pci, room->whole.partitions[0].pci);
-	return is_there || counts.count == 0
-	               ? 0
-	               : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
-	                           (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->gpu);
+	for (unsigned int i = 0; i < counts.count && !is_there; i++)
+		is_there = pci_address_equal(counts.gpus[i].pci, room->whole.partitions[0].pci);
+	return is_there ? 0 : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+	                                (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->gpu);
 }
 
 static int prepare(struct planning *planning, struct error *error)
@@ -375,25 +373,73 @@ static int prepare(struct planning *planning, struct error *error)
 	return result;
 }
 
-static int act(struct planning *planning, struct error *error)
+/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
+ * a task also waits for others, and its curve is of what it does itself. */
+static bool learn(struct task *task)
+{
+	bool was_wrong = task->others == 0 && curve_learn(&task->curve, task->tpcs, &task->seen);
+
+	task->beside.count = was_wrong ? 0 : task->beside.count;
+	return was_wrong;
+}
+
+/* Makes another plan with the times that were seen; false: they are those of this one, or it stays for another reason. */
+static bool plan_again(struct planning *planning)
+{
+	static struct planning before; /* large */
+	bool is_wrong = false;
+	int result = 0;
+
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
+		result = pids_add(&planning->room.pids, task->pid, &planning->why_ended);
+		task->had_quota = task->had_quota || task->quota_us > 0;
+		task->has_lent = task->has_lent || task->lend_us > 0;
+		task->has_borrowed = task->has_borrowed || task->borrows;
+	}
+	before = *planning;
+	for (unsigned int i = 0; i < planning->problem.count; i++)
+		is_wrong = learn(planning->of[i]) || is_wrong;
+	if (is_wrong && result == 0)
+		result = ++planning->rounds < ROUNDS ? make(planning, &before.why_ended) : error_set(&before.why_ended, "%d plans are enough", ROUNDS);
+	if (result < 0)
+		*planning = before;
+	return is_wrong && result == 0;
+}
+
+/* Does and checks it, as far as that is wanted. */
+static int carry_out(struct planning *planning, struct error *error)
 {
 	const struct options *options = planning->options;
-	int result = prepare(planning, error);
+	int result = options->apply ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
+	bool is_changed = options->apply && (result == 0 || planning->rounds > 0);
 
-	if (result == 0)
-		result = make(planning, error);
-	if (result == 0 && options->apply)
-		result = tasks_apply(&planning->tasks, &planning->room, error);
 	if (result == 0 && !options->json)
 		print(planning);
 	fflush(stdout);
 	if (result == 0 && options->check_seconds > 0) {
-		result = tasks_check(&planning->tasks, options->check_seconds, error);
-		if (result < 0 && options->apply)
-			result = EXIT_CHANGED;
+		result = tasks_check(planning->of, planning->problem.count, options->check_seconds, error);
+		if (result == 0 && !options->json)
+			print_checks(planning);
 	}
-	if (result == 0 && options->check_seconds > 0 && !options->json)
-		print_checks(planning);
+	return result < 0 && is_changed ? EXIT_CHANGED : result;
+}
+
+static int act(struct planning *planning, struct error *error)
+{
+	const struct options *options = planning->options;
+	int result = prepare(planning, error);
+	bool goes_on = true;
+
+	if (result == 0)
+		result = make(planning, error);
+	while (result == 0 && goes_on) {
+		result = carry_out(planning, error);
+		goes_on = result == 0 && options->apply && options->check_seconds > 0 && plan_again(planning);
+		if (goes_on && !options->json)
+			printf("\nPlanned anew, with the times that were measured:\n\n");
+	}
+	if (result == 0 && planning->why_ended.reason[0] && !options->json)
+		printf("\nThis plan stays: %s.\n", planning->why_ended.reason);
 	return result == 0 && options->json ? json_write(document_of(planning), false, stdout, error) : result;
 }
 

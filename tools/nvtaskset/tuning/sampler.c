@@ -9,8 +9,7 @@
 
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	program->pci = pci;
-	program->bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts);
+	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts)};
 	if (!program->bursts)
 		return error_set(error, "no memory");
 	/* The editor's mapping is the view's. */
@@ -90,9 +89,7 @@ int sampler_start(struct sampler *sampler, struct error *error)
 	for (size_t i = 0; i < sampler->count; i++) {
 		struct sampled *program = &sampler->programs[i];
 
-		program->count = 0;
-		program->busy_ns = program->kernels = 0;
-		program->is_busy = program->was_seen = false;
+		*program = (struct sampled){.editor = program->editor, .pci = program->pci, .view = program->view, .bursts = program->bursts};
 	}
 	atomic_store(&sampler->ends, false);
 	atomic_store(&sampler->bursts, 0);

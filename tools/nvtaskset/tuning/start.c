@@ -14,33 +14,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int start_parse(struct options *options, char *line[START_WORDS], char *const words[], char *const command[], struct error *error)
+#define WORDS_MAX 20
+
+/* The parser sees a word in the place of COMMAND: it is not to look at that. */
+int start_parse(struct options *options, char *const words[], char *command[], struct error *error)
 {
+	char *line[WORDS_MAX];
 	int count = 0;
 
-	while (words[count]) {
+	for (; words[count]; count++)
 		line[count] = words[count];
-		count++;
-	}
-	while (*command && count < START_WORDS)
-		line[count++] = *command++;
-	if (count == START_WORDS)
-		return error_set(error, "COMMAND: more than %d arguments", START_WORDS / 2);
+	if (command)
+		line[count++] = "COMMAND";
 	line[count] = NULL;
 	optind = 0;
-	return parse_options(options, count, line, error);
+	int result = parse_options(options, count, line, error);
+
+	options->command = command;
+	return result;
 }
 
 /* The pipe is closed by the exec of COMMAND, or has the reason. */
-int start_program(pid_t *pid, char *const words[], char *const command[], int output, struct keeper *keeper, struct error *error)
+int start_program(pid_t *pid, char *const words[], char *command[], int output, struct keeper *keeper, struct error *error)
 {
 	struct error why = {.reason = ""};
 	struct options options;
-	char *line[START_WORDS];
 	ssize_t got;
 	int ends[2];
 
-	if (start_parse(&options, line, words, command, error) < 0)
+	if (start_parse(&options, words, command, error) < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0 || (*pid = fork()) < 0)
 		return error_set_errno(error, "no process can be started");

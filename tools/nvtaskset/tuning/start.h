@@ -10,15 +10,14 @@
 
 #include <sys/types.h>
 
-/* Reads a command line: its words, of which the first is the command's own name, and those of a COMMAND. NULL ends both, and all of
- * them in `line`. -1 with the reason. */
-#define START_WORDS 280
-int start_parse(struct options *options, char *line[START_WORDS], char *const words[], char *const command[], struct error *error);
+/* Reads the words of a command line, ended by NULL, of which the first is the command's own name; COMMAND, which may be NULL, is to
+ * follow. -1 with the reason. */
+int start_parse(struct options *options, char *const words[], char *command[], struct error *error);
 
 /* Starts a COMMAND so. What it prints goes to `output`. `keeper`, which may be NULL, knows of it from the beginning. -1 with the reason
  * where `nvtaskset` would refuse it, or it cannot be executed: then nothing is left of it, and the pid is 0. */
 struct keeper;
-int start_program(pid_t *pid, char *const words[], char *const command[], int output, struct keeper *keeper, struct error *error);
+int start_program(pid_t *pid, char *const words[], char *command[], int output, struct keeper *keeper, struct error *error);
 
 /* The command's first argument, by which it is a neighbour, and what it does then: until it is killed, or its parent ends. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
@@ -34,7 +33,7 @@ char *start_mps(const struct options *options);
 #define START_SECONDS 120 /* it may take so long */
 int start_await(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program that was started here, if there is one, and waits for its end. */
+/* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. */
 void start_kill(pid_t pid, int signal);
 
 #endif

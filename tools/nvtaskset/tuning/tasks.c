@@ -1,5 +1,6 @@
 #include "tasks.h"
 
+#include "base/extremes.h"
 #include "curve.h"
 
 #include <limits.h>
@@ -28,18 +29,20 @@ static uint64_t ns_or_never(double ns)
 	return ns > 0 && ns < (double)SCHEDULE_NEVER ? (uint64_t)ns : SCHEDULE_NEVER;
 }
 
-/* More TPCs make no task later: curve_ns sees to that. */
-static void fill_times(struct task *task, double margin)
+/* More TPCs make no task later: curve_ns sees to that. In one partition, jobs run one after the other, so those of a kind do not disturb
+ * each other there. The memory is one for the whole GPU: a task that was also measured beside a neighbour takes as long as that where
+ * it is not the only one. */
+void task_fill_times(struct task *task, const struct tasks *tasks)
 {
 	for (unsigned int tpcs = 1; tpcs < PLAN_TPCS; tpcs++) {
-		double longest = curve_ns(&task->curve, tpcs, CURVE_LONGEST) * (1 + margin);
-		double beside = curve_ns(&task->beside, tpcs, CURVE_LONGEST) * (1 + margin);
+		double beside = tasks->count > 1 ? curve_ns(&task->beside, tpcs, CURVE_LONGEST) : 0;
 		double launch = task->launch_ms > 0 ? task->launch_ms * NS_OF_MS : curve_ns(&task->curve, tpcs, CURVE_LAUNCH);
 
-		task->longest_ns[tpcs] = ns_or_never(longest);
-		task->beside_ns[tpcs] = ns_or_never(beside > longest ? beside : longest);
+		task->longest_ns[tpcs] = ns_or_never(max_double(curve_ns(&task->curve, tpcs, CURVE_LONGEST), beside) * (1 + tasks->margin));
 		task->launch_ns[tpcs] = ns_or_never(launch);
 	}
+	task->needs.alone_ns = task->needs.beside_ns = task->longest_ns;
+	task->needs.launch_ns = task->launch_ns;
 }
 
 /* The curve itself, or the path of its file. */
@@ -107,12 +110,12 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 		return 0;
 	if (!(period <= DAY_MS && deadline <= period))
 		return error_set(error, "task %.60s: its deadline must not be later than its next period", task->name);
-	task->period_ns = (uint64_t)(period * NS_OF_MS);
-	task->deadline_ns = (uint64_t)(deadline * NS_OF_MS);
-	return task->deadline_ns > 0 ? 0 : error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
+	task->needs.period_ns = (uint64_t)(period * NS_OF_MS);
+	task->needs.deadline_ns = (uint64_t)(deadline * NS_OF_MS);
+	return task->needs.deadline_ns > 0 ? 0 : error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
 }
 
-static int read_task(struct task *task, json_t *value, double margin, const char *directory, struct error *error)
+static int read_task(struct task *task, json_t *value, const char *directory, struct error *error)
 {
 	json_error_t why;
 	json_t *command = NULL, *curve = NULL;
@@ -129,12 +132,10 @@ static int read_task(struct task *task, json_t *value, double margin, const char
 		return error_set(error, "task %.60s: pid must be a number of a process", task->name);
 	task->pid = (pid_t)pid;
 	task->is_best_effort = best_effort;
-	task->is_critical = critical;
-	if (read_command(task, command, error) < 0 || take_numbers(task, numbers, error) < 0 ||
-	    (!best_effort && read_curve(task, curve, directory, error) < 0))
+	task->needs.is_alone = critical;
+	if (read_command(task, command, error) < 0 || take_numbers(task, numbers, error) < 0)
 		return -1;
-	fill_times(task, margin);
-	return 0;
+	return best_effort ? 0 : read_curve(task, curve, directory, error);
 }
 
 /* Two tasks of one program would each change its partition. */
@@ -153,22 +154,22 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 	char directory[PATH_MAX];
-	double margin = MARGIN;
 	json_t *list = NULL;
 	json_error_t why;
 	int result = 0;
 
 	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
 	tasks->count = 0;
+	tasks->margin = MARGIN;
 	tasks->document = load(path, error);
 	if (!tasks->document)
 		return -1;
-	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &margin, "tasks", &list) < 0)
+	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &tasks->margin, "tasks", &list) < 0)
 		return error_set(error, "%.150s: %.100s", path, why.text);
-	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(margin >= 0))
+	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(tasks->margin >= 0))
 		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
 	for (size_t i = 0; i < json_array_size(list) && result == 0; i++) {
-		result = read_task(&tasks->list[tasks->count++], json_array_get(list, i), margin, directory, error);
+		result = read_task(&tasks->list[tasks->count++], json_array_get(list, i), directory, error);
 		if (result == 0)
 			result = check_pid(tasks, error);
 	}

@@ -21,11 +21,11 @@ struct task {
 	const char *name;
 	char *command[TASK_WORDS]; /* ended by NULL; empty where there is a pid */
 	pid_t pid;                 /* 0: it is to be started */
-	bool is_best_effort, is_critical;
-	uint64_t period_ns, deadline_ns;
+	bool is_best_effort;
+	struct plan_task needs;    /* if it is not; its times are these */
+	uint64_t longest_ns[PLAN_TPCS], launch_ns[PLAN_TPCS];
 	double launch_ms;          /* its longest launch, if the file says so; 0: it does not */
 	struct curve curve, beside;
-	uint64_t longest_ns[PLAN_TPCS], beside_ns[PLAN_TPCS], launch_ns[PLAN_TPCS]; /* with the margin */
 	/* What the plan says. */
 	struct segment_partition place;
 	unsigned int tpcs;         /* 0: it has no place */
@@ -34,18 +34,23 @@ struct task {
 	unsigned int priority;     /* among these tasks; 0: not given */
 	uint64_t lend_us, quota_us; /* 0: not given */
 	bool borrows;
+	bool had_quota, has_lent, has_borrowed; /* by an earlier plan: it is taken back where this one does not give it */
 	struct jobs_times seen;    /* by tasks_check */
 };
 
 struct tasks {
 	json_t *document;
+	double margin; /* is added to all times */
 	size_t count;
 	struct task list[TASKS_MAX];
 };
 
-/* Reads FILE, and the curves that it names; their paths are relative to its directory. `margin` is added to all times. -1 with
- * the reason. The caller lets go of the document, in which the names are. */
+/* Reads FILE, and the curves that it names; their paths are relative to its directory. -1 with the reason. The caller lets go of the
+ * document, in which the names are. */
 int tasks_read(struct tasks *tasks, const char *path, struct error *error);
+
+/* The times that a task needs, by its curve. */
+void task_fill_times(struct task *task, const struct tasks *tasks);
 
 /* The words of the command that does what the plan says of a task, in `text`, ended by NULL: starts it, or changes it. The task's
  * command is to follow. */
@@ -56,7 +61,7 @@ void task_words(const struct task *task, const struct room *room, char text[TASK
 /* Does it for all. Afterwards each has its pid. -1 with the reason, and all is as before. */
 int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error);
 
-/* Looks at the tasks with deadlines, which run, for so long. -1 with the reason. */
-int tasks_check(struct tasks *tasks, double seconds, struct error *error);
+/* Looks at tasks with deadlines, which run, for so long. -1 with the reason. */
+int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error);
 
 #endif
