@@ -72,6 +72,20 @@ TEST(what_has_ended_is_left_out)
 	assert_int_equal(all(), 3 * US);
 }
 
+/* What is in flight in another stream is not before a launch. */
+TEST(in_one_stream)
+{
+	assert_true(flight_is_in(&flight, 7));
+	launch(90 * US);
+	launch(5 * US);
+	assert_each(flight_is_in(&flight, 7), true, flight_is_in(&flight, 8), false);
+	launch_into(8, 5 * US);
+	assert_each(flight_is_in(&flight, 7), false, flight_is_in(&flight, 8), false);
+	end(3);
+	launch_into(8, 5 * US);
+	assert_each(flight_is_in(&flight, 7), false, flight_is_in(&flight, 8), true);
+}
+
 /* The one who looks decides anew what goes as the longest did. */
 TEST(the_longest_has_ended)
 {

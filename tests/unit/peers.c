@@ -426,6 +426,11 @@ TEST(lenders)
 	/* Each has its part of the time. */
 	claim(&three, borrower);
 	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
+	/* But not one that has these TPCs itself. */
+	borrower.tpcs = range(8, 14);
+	claim(&three, borrower);
+	assert_int_equal(see(NOW + MS)->limit_ns, 300000);
+	borrower.tpcs = range(6, 7);
 	/* What it lends itself, it does not borrow. */
 	borrower.lend_us = 200;
 	claim(&three, borrower);
