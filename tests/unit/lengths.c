@@ -239,6 +239,18 @@ TEST(first_ones)
 	}
 }
 
+/* Not again and again where its end is seen late. */
+TEST(second_once)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, MS, true);
+	assert_true(begins(length, LENGTH_PART, false));
+	now += MS;
+	measure_look(&measure, 4, 0, OPEN);
+	assert_false(begins(length, LENGTH_PART, false));
+}
+
 /* Nobody knows when in its call it went: if that was long, only what came after it counts, where that is more than is known. */
 TEST(long_calls)
 {

@@ -137,12 +137,14 @@ void lengths_miss(void)
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-/* What was tried again is as it is now. So is the second one where it is shorter than the first. */
+/* What was tried again is as it is now. So is the second one where it is shorter than the first, which is due in the same turn. */
 static void note(const struct measured *launch, uint64_t ns)
 {
 	struct length_there *there = &launch->length->places[launch->place];
-	bool is_second = atomic_load(&there->ns[1]) == 0;
+	bool is_first = atomic_load(&there->ns[0]) == 0, is_second = atomic_load(&there->ns[1]) == 0;
 
+	if (is_first)
+		atomic_store(&there->turn, atomic_load(&lengths_turn) - 1);
 	if (launch->is_new)
 		forget(there);
 	else if (is_second && ns < atomic_load(&there->ns[0]))
@@ -156,8 +158,7 @@ bool measure_begin(struct measure *measure, const struct measured *launch, uint6
 {
 	struct length *length = launch->length;
 	uint32_t turn = atomic_load(&lengths_turn), before = atomic_exchange(&length->places[launch->place].turn, turn);
-	bool is_second = atomic_load(&length->places[launch->place].ns[1]) == 0;
-	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || is_second);
+	bool is_due = !atomic_load(&length->waits_for_others) && (before != turn || lengths_longest(length, launch->place) == 0);
 
 	if (!is_due || atomic_load(&measure->is_on) || atomic_flag_test_and_set(&measure->is_looked_at))
 		return false;
