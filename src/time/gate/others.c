@@ -230,7 +230,8 @@ struct others_now others_look(struct others_on_gpu *others, uint64_t length_ns)
 		uint64_t settles_in = stays_open(others, i, launches) ? 0 : look(others, i, launches), hold = others->list[i].hold_ns;
 		uint64_t opens_in = lending_opens_early(settles_in, hold, length_ns);
 
-		now.idle_ns = opens_in == settles_in ? now.idle_ns : min_u64(now.idle_ns, opens_in == 0 ? hold - settles_in : LENDING_NEVER);
+		if (opens_in == 0 && settles_in != 0)
+			now.idle_ns = min_u64(now.idle_ns, hold - settles_in);
 		now.open |= (uint32_t)(opens_in == 0) << i;
 		now.opens_in_ns = opens_in == 0 ? now.opens_in_ns : min_u64(now.opens_in_ns, opens_in);
 	}

@@ -296,7 +296,8 @@ static bool remember_window(const struct arrival *arrival, const struct others_o
 static void remember(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t world, struct gate_last *last)
 {
 	static const _Atomic uint64_t zero;
-	bool is_settled = others->count == 0 || (account_own.slot && arrival->others.opens_in_ns == LENDING_NEVER && arrival->others.idle_ns == LENDING_NEVER);
+	const struct others_now *now = &arrival->others;
+	bool is_settled = others->count == 0 || (account_own.slot && now->opens_in_ns == LENDING_NEVER && now->idle_ns == LENDING_NEVER);
 	bool is_usual = arrival->is_by_law && arrival->since == 0 && !arrival->work.is_graph && !arrival->work.waits_for_others &&
 	                is_settled;
 	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&
@@ -449,9 +450,9 @@ static void watch(struct gate *gate)
 
 void passed(struct gate *gate, const struct call *call, const struct passage *passage)
 {
-	bool has_gone = *call->result == CUDA_SUCCESS && !driver_captures(calls_read_work(call).stream);
+	bool has_gone = passage->is_measured && *call->result == CUDA_SUCCESS && !driver_captures(calls_read_work(call).stream);
 
-	if (passage->is_measured && has_gone)
+	if (has_gone)
 		measure_called(&gate->measure);
 	else if (passage->is_measured)
 		measure_drop(&gate->measure);
@@ -464,6 +465,6 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 
 		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
 	}
-	if (passage->is_measured)
+	if (has_gone)
 		watch(gate);
 }

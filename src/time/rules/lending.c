@@ -25,9 +25,9 @@ uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool w
 uint64_t lending_opens_early(uint64_t opens_in_ns, uint64_t hold_ns, uint64_t length_ns)
 {
 	bool may = opens_in_ns <= hold_ns && length_ns != 0 && length_ns < hold_ns / LENDING_EARLY_PART;
-	uint64_t idle_ns = may ? hold_ns - opens_in_ns : 0, needs_ns = may ? max_u64(LENDING_EARLY_NS, length_ns * LENDING_EARLY_PART) : hold_ns;
+	uint64_t needs_ns = max_u64(LENDING_EARLY_NS, may ? length_ns * LENDING_EARLY_PART : 0);
 
-	return may ? min_u64(opens_in_ns, needs_ns - min_u64(idle_ns, needs_ns)) : opens_in_ns;
+	return may ? min_u64(opens_in_ns, needs_ns - min_u64(hold_ns - opens_in_ns, needs_ns)) : opens_in_ns;
 }
 
 /* --- window ----------------------------------------------------------------------------------------------------------- */
