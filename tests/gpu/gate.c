@@ -406,10 +406,12 @@ TIMED(behind_one_that_may_go)
 	step_aside();
 	CUdeviceptr output = gpu_new_output(&gpu);
 	CUstream stream = gpu_new_stream();
+	struct gpu_under_test elsewhere = gpu; /* those in flight write to the other output */
 
+	elsewhere.output = gpu_new_output(&gpu);
 	for (int i = 0; i < 3; i++) {
 		timed_launch(200);
-		gpu_check(gpu_launch_cooperative(&gpu, room_on(8)));
+		gpu_check(gpu_launch_cooperative(&elsewhere, room_on(8)));
 		struct tpcset ran = gpu_where_into(&gpu, stream, output);
 
 		gpu_assert_equal(&ran, &left);
