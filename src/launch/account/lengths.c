@@ -138,7 +138,7 @@ void lengths_miss(void)
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
 /* What was tried again is as it is now. So is the second one where it is shorter than the first, which is due in the same turn. */
-static void note(const struct measured *launch, uint64_t ns)
+static void note(const struct measured *launch, uint64_t ns, bool is_certain)
 {
 	struct length_there *there = &launch->length->places[launch->place];
 	bool is_first = atomic_load(&there->ns[0]) == 0, is_second = atomic_load(&there->ns[1]) == 0;
@@ -147,7 +147,7 @@ static void note(const struct measured *launch, uint64_t ns)
 		atomic_store(&there->turn, atomic_load(&lengths_turn) - 1);
 	if (launch->is_new)
 		forget(there);
-	else if (is_second && ns < atomic_load(&there->ns[0]))
+	else if (is_second && is_certain && ns < atomic_load(&there->ns[0]))
 		atomic_store(&there->ns[0], ns);
 	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
 		atomic_store(&there->ns[i], atomic_load(&there->ns[i - 1]));
@@ -210,7 +210,7 @@ uint64_t measure_look(struct measure *measure, uint64_t ended, uint64_t in_fligh
 
 		least = launch->place == LENGTH_MORE ? ns - late : 0;
 		if (is_close || ns - late > known)
-			note(launch, is_close ? ns : ns - late);
+			note(launch, is_close ? ns : ns - late, in_flight == 0);
 	}
 	if (has_ended || is_shared || ns > PATIENCE_NS)
 		measure_drop(measure);

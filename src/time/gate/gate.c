@@ -93,12 +93,15 @@ bool gate_call_ended(const struct call *call)
 	if (!is_other && gate_own.calls >= GATE_NESTED) {
 		gate_own.calls -= GATE_NESTED;
 	} else if (!is_other && !gate_went_as_before()) {
-		gate_own.calls = 0;
-		passed(own.gate, call, &own.passage);
+		const struct decided ended = own;
+
+		/* A signal's handler may launch from here on. */
 		own.passage = (struct passage){.where = own.passage.where};
-		if (own.is_cancellable)
-			pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 		own.is_cancellable = false;
+		gate_own.calls = 0;
+		passed(ended.gate, call, &ended.passage);
+		if (ended.is_cancellable)
+			pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	}
 	return gate_own.calls == 0;
 }

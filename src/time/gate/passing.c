@@ -35,7 +35,8 @@ struct arrival {
 	uintptr_t stream;        /* a number */
 	struct passage passage;
 	uint64_t since, before;  /* it waits, with so many in flight then; 0: it does not */
-	uint64_t asks_since;     /* and no more for the quota */
+	uint64_t asks_since;     /* and no more for the quota; */
+	uint64_t asked_ns;       /* before it did again, for so long */
 	bool must_go;            /* it must not wait, */
 	bool is_captured;        /* as it will not run now */
 	uint64_t in_part;        /* where it would go there */
@@ -66,7 +67,7 @@ static bool has_passed(struct arrival *arrival, uint64_t since, uint64_t ns)
 /* For others. */
 static bool has_waited(struct arrival *arrival, uint64_t ns)
 {
-	return has_passed(arrival, arrival->asks_since, ns);
+	return arrival->asks_since != 0 && now_of(arrival) - arrival->asks_since + arrival->asked_ns >= ns;
 }
 
 /* Both numbers at one time: their sum is how many have been launched. */
@@ -81,13 +82,13 @@ static void see_own(struct flight_seen *seen, const struct others_on_gpu *others
 /* For so long what is in flight has run, at least. One that runs for longer than it is known to is counted no more; the others are. */
 static uint64_t has_run(struct arrival *arrival, uint64_t longest)
 {
-	bool is_same = arrival->ended_at != 0 && arrival->ended == arrival->seen.ended;
-
-	if (arrival->since != 0 && !is_same) {
+	if (arrival->since == 0 || arrival->seen.in_flight == 0) {
+		arrival->ended_at = 0;
+	} else if (arrival->ended_at == 0 || arrival->ended != arrival->seen.ended) {
 		arrival->ended = arrival->seen.ended;
-		arrival->ended_at = now_of(arrival);
+		arrival->ended_at = arrival->seen.entering == 0 ? now_of(arrival) : 0;
 	}
-	return arrival->since != 0 ? min_u64(now_of(arrival) - arrival->ended_at, longest) : 0;
+	return arrival->ended_at != 0 ? min_u64(now_of(arrival) - arrival->ended_at, longest) : 0;
 }
 
 static void see(struct arrival *arrival, const struct others_on_gpu *others)
@@ -101,7 +102,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 	uint64_t longest = flight_longest(flight), ns = flight_ns(flight, &arrival->seen);
 
 	arrival->now = 0;
-	ns -= ns != FLIGHT_NEVER ? min_u64(ns, has_run(arrival, longest)) : 0;
+	ns -= ns != FLIGHT_NEVER ? min_u64(ns, has_run(arrival, flight_oldest(flight))) : 0;
 	arrival->others = (struct others_now){.open = 0};
 	arrival->how = 0;
 	arrival->is_by_law = others->count == 0;
@@ -206,9 +207,11 @@ static bool waits_for_quota(struct arrival *arrival)
 {
 	bool is_held = is_held_by_quota(arrival);
 
-	if (is_held)
+	if (is_held && arrival->asks_since != 0) {
+		arrival->asked_ns += now_of(arrival) - arrival->asks_since;
 		arrival->asks_since = 0;
-	else if (arrival->since != 0 && arrival->asks_since == 0)
+	}
+	if (!is_held && arrival->since != 0 && arrival->asks_since == 0)
 		arrival->asks_since = now_of(arrival);
 	return is_held;
 }

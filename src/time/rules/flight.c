@@ -137,6 +137,11 @@ bool flight_is_in(const struct flight *flight, uintptr_t stream)
 	return one_stream(flight, stream) == stream;
 }
 
+uint64_t flight_oldest(const struct flight *flight)
+{
+	return atomic_load(&part_at(flight, atomic_load(&flight->first))->longest_ns);
+}
+
 uint64_t flight_longest(const struct flight *flight)
 {
 	uint64_t longest = 0;

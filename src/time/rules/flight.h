@@ -59,6 +59,7 @@ void flight_cover(struct flight *flight, uint64_t launched);
 
 /* The longest launch in flight; and how long all of these take together, one after the other. FLIGHT_NEVER: not known. */
 uint64_t flight_longest(const struct flight *flight);
+uint64_t flight_oldest(const struct flight *flight); /* the longest of the oldest part: 0: not known */
 bool flight_is_in(const struct flight *flight, uintptr_t stream); /* whether all of these went into it */
 uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen);
 
