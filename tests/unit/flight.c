@@ -72,6 +72,16 @@ TEST(what_has_ended_is_left_out)
 	assert_int_equal(all(), 3 * US);
 }
 
+/* The longest of those that may run now, and not of those behind them. */
+TEST(oldest)
+{
+	launch(5 * US);
+	launch(90 * US);
+	assert_each(flight_oldest(&flight), 5 * US, flight_longest(&flight), 90 * US);
+	end(1);
+	assert_int_equal(flight_oldest(&flight), 90 * US);
+}
+
 /* What is in flight in another stream is not before a launch. */
 TEST(in_one_stream)
 {

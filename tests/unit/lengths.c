@@ -239,6 +239,19 @@ TEST(first_ones)
 	}
 }
 
+/* An end that may be another kernel's, since something is still in flight, makes no length shorter. */
+TEST(stray_end)
+{
+	struct length *length = find(1);
+
+	run(length, LENGTH_PART, 5 * MS, true);
+	assert_true(begins(length, LENGTH_PART, false));
+	now += MS / 100;
+	measure_look(&measure, 4, 1, OPEN);
+	assert_false(atomic_load(&measure.is_on));
+	assert_int_equal(in_part(length), 5 * MS);
+}
+
 /* Not again and again where its end is seen late. */
 TEST(second_once)
 {
