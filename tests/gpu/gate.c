@@ -671,30 +671,6 @@ static uint64_t own_in_flight(void)
 	return gpu_kernels(&gpu, &gaps).in_flight;
 }
 
-/* Of some 30 ms, where 45 may be in flight there: the next one need not wait for the end of the one before. */
-static bool goes_before_the_end(void)
-{
-	struct tpcset all = gpu_range(0, 11);
-
-	launch_blocks_for(BLOCKS, NULL, 60000000);
-	launch_blocks_for(BLOCKS, NULL, 60000000);
-	bool is_before = own_in_flight() == 2;
-
-	gpu_check(cuCtxSynchronize());
-	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS);
-
-	return is_before && tpcset_equal(&ran, &all);
-}
-
-TIMED(almost_ended)
-{
-	if (SANITIZED)
-		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
-	be_borrower_for(90000, timed_open_gpu);
-	timed_until (goes_before_the_end())
-		;
-}
-
 TIMED(too_long)
 {
 	be_borrower_for(1000, timed_open_gpu);

@@ -132,7 +132,7 @@ static void look(void)
 	uint64_t left = opens_in();
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
 	const struct flight_seen seen = {
-		.notes = atomic_load(&neighbour.flight.notes), .ended = neighbour.ended, .in_flight = neighbour.count};
+		.state = atomic_load(&neighbour.flight.state), .ended = neighbour.ended, .in_flight = neighbour.count};
 
 	flight_look(&neighbour.flight, &seen);
 	struct lending_view view = {

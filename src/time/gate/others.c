@@ -138,19 +138,6 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 		made->list[i].gives = tpcset_without(&made->list[i].gives, &left_out);
 }
 
-/* How they were seen before goes on. */
-static void copy_owners(struct others_on_gpu *made, const struct others_on_gpu *before)
-{
-	for (unsigned int i = 0; i < made->count * before->count; i++) {
-		unsigned int to = i / before->count, from = i % before->count;
-
-		if (made->list[to].pid == before->list[from].pid) {
-			atomic_store(&made->owners[to].launches, atomic_load(&before->owners[from].launches));
-			atomic_store(&made->owners[to].since, atomic_load(&before->owners[from].since));
-		}
-	}
-}
-
 static void see_own(struct others_on_gpu *made, struct pci_address pci, const struct others_rules *rules)
 {
 	unsigned int count = releases_places(pci, made->own, OTHERS_PLACES);
@@ -178,7 +165,6 @@ bool others_see(struct others_on_gpu *made, const struct others_on_gpu *before, 
 	bool is_new = memcmp(made, before, offsetof(struct others_on_gpu, owners)) != 0;
 
 	made->generation += is_new;
-	copy_owners(made, before);
 	return is_new;
 }
 

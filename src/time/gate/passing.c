@@ -43,7 +43,6 @@ struct arrival {
 	struct lending_view view; /* at the last look; */
 	struct others_now others;
 	struct flight_seen seen;  /* of its own; */
-	uint64_t ended, ended_at; /* while it waits: so many had ended when it saw that first */
 	uint64_t now;             /* 0: the clock was not read */
 	uint32_t how;            /* it goes; */
 	bool is_by_law;          /* and nothing else lets it */
@@ -79,18 +78,6 @@ static void see_own(struct flight_seen *seen, const struct others_on_gpu *others
 	} while (others_own_ended(others) != seen->ended);
 }
 
-/* For so long what is in flight has run, at least. One that runs for longer than it is known to is counted no more; the others are. */
-static uint64_t has_run(struct arrival *arrival, uint64_t longest)
-{
-	if (arrival->since == 0 || arrival->seen.in_flight == 0) {
-		arrival->ended_at = 0;
-	} else if (arrival->ended_at == 0 || arrival->ended != arrival->seen.ended) {
-		arrival->ended = arrival->seen.ended;
-		arrival->ended_at = arrival->seen.entering == 0 ? now_of(arrival) : 0;
-	}
-	return arrival->ended_at != 0 ? min_u64(now_of(arrival) - arrival->ended_at, longest) : 0;
-}
-
 static void see(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct flight *flight = &arrival->gate->flight;
@@ -99,10 +86,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
 	if (flight_look(flight, &arrival->seen))
 		epoch_raise_world();
-	uint64_t longest = flight_longest(flight), ns = flight_ns(flight, &arrival->seen);
-
 	arrival->now = 0;
-	ns -= ns != FLIGHT_NEVER ? min_u64(ns, has_run(arrival, flight_oldest(flight))) : 0;
 	arrival->others = (struct others_now){.open = 0};
 	arrival->how = 0;
 	arrival->is_by_law = others->count == 0;
@@ -111,9 +95,9 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.in_flight_ns = ns,
+		.in_flight_ns = flight_ns(flight, &arrival->seen),
 		.is_behind = flight_is_in(flight, arrival->stream),
-		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(longest, LENDING_EPISODE_NS / 2)),
+		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
 	};
@@ -334,7 +318,7 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	struct others_on_gpu *others = gate_enter(gate);
 	uint64_t generation = (uint64_t)others->generation << 32;
 
-	arrival->seen.notes = atomic_load(&gate->flight.notes);
+	arrival->seen.state = atomic_load(&gate->flight.state);
 	arrival->seen.entering = atomic_fetch_add(&gate->entering, 1);
 	gate_measure(gate, others);
 	see_own(&arrival->seen, others);

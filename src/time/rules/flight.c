@@ -2,6 +2,8 @@
 
 #include "base/extremes.h"
 
+#define ADDED 2 /* to the state */
+
 /* A length that is not known makes the sum unknown. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
@@ -13,9 +15,9 @@ static uint64_t times(uint64_t count, uint64_t ns)
 	return ns != 0 && count > FLIGHT_NEVER / ns ? FLIGHT_NEVER : count * ns;
 }
 
-static struct flight_part *part_at(const struct flight *flight, uint64_t number)
+static const struct flight_row *row_of(const struct flight *flight)
 {
-	return (struct flight_part *)&flight->parts[number % FLIGHT_PARTS];
+	return &flight->rows[atomic_load(&flight->state) & 1];
 }
 
 /* So many of those launched by now has nobody added. */
@@ -24,67 +26,21 @@ static uint64_t missed_of(const struct flight *flight, uint64_t launched)
 	return launched - min_u64(launched, atomic_load(&flight->covered));
 }
 
-/* --- parts ------------------------------------------------------------------------------------------------------------ */
+/* --- looking ---------------------------------------------------------------------------------------------------------- */
 
-static void begin_part(struct flight *flight, uint64_t last)
-{
-	struct flight_part *part = part_at(flight, last);
-
-	atomic_store(&part->from, FLIGHT_NEVER);
-	atomic_store(&part->ns, 0);
-	atomic_store(&part->longest_ns, 0);
-	atomic_store(&part->stream, 0);
-	atomic_store(&flight->last, last);
-}
-
-/* All of these went into it; FLIGHT_STREAMS: into several. */
-static uintptr_t one_stream(const struct flight *flight, uintptr_t one)
-{
-	for (uint64_t i = atomic_load(&flight->first); i <= atomic_load(&flight->last) && one != FLIGHT_STREAMS; i++) {
-		uintptr_t stream = atomic_load(&part_at(flight, i)->stream);
-
-		one = one == 0 || stream == 0 || stream == one ? one | stream : FLIGHT_STREAMS;
-	}
-	return one;
-}
-
-static void leave_out(struct flight *flight, const struct flight_seen *seen)
-{
-	uint64_t first = atomic_load(&flight->first), last = atomic_load(&flight->last);
-	_Atomic uint64_t *from = &part_at(flight, last)->from;
-
-	if (atomic_load(from) == FLIGHT_NEVER)
-		atomic_store(from, seen->ended + seen->in_flight);
-	while (first < last && seen->ended >= atomic_load(&part_at(flight, first + 1)->from))
-		first++;
-	atomic_store(&flight->first, first);
-	if (seen->in_flight == 0)
-		atomic_store(&flight->covered, seen->ended); /* also what was refused, or captured */
-}
-
-/* What comes next gets a new part where there is room. */
-static void move(struct flight *flight, const struct flight_seen *seen)
-{
-	uint64_t last = atomic_load(&flight->last);
-	const struct flight_part *part = part_at(flight, last);
-	bool has_room = last - atomic_load(&flight->first) + 1 < FLIGHT_PARTS;
-
-	if (has_room && atomic_load(&part->ns) > 0 && atomic_load(&part->from) != FLIGHT_NEVER)
-		begin_part(flight, last + 1);
-	bool is_in_order = seen->in_flight == 0 || one_stream(flight, 0) != FLIGHT_STREAMS;
-
-	if (seen->entering == 0 && atomic_load(&flight->notes) == seen->notes && is_in_order)
-		leave_out(flight, seen);
-}
-
+/* The row is empty before it can be found. */
 bool flight_look(struct flight *flight, const struct flight_seen *seen)
 {
-	uint64_t before = flight_longest(flight);
+	struct flight_row *next = &flight->rows[~seen->state & 1];
+	uint64_t state = seen->state, before = flight_longest(flight);
 
-	if (!atomic_flag_test_and_set(&flight->is_moved)) {
-		move(flight, seen);
-		atomic_flag_clear(&flight->is_moved);
-	}
+	if (seen->entering != 0 || seen->in_flight != 0)
+		return false;
+	atomic_store(&next->ns, 0);
+	atomic_store(&next->longest_ns, 0);
+	atomic_store(&next->stream, 0);
+	if (atomic_compare_exchange_strong(&flight->state, &state, (state + ADDED) ^ 1))
+		atomic_store(&flight->covered, seen->ended); /* also what was refused, or captured */
 	return flight_longest(flight) < before;
 }
 
@@ -98,29 +54,25 @@ static void raise(_Atomic uint64_t *least, uint64_t to)
 		continue;
 }
 
-static void add_to(struct flight_part *part, uint64_t ns, uint64_t longest, uintptr_t stream)
+static void note_stream(struct flight_row *row, uintptr_t stream)
 {
-	uint64_t before = atomic_load(&part->ns);
 	uintptr_t others = 0;
 
-	if (!atomic_compare_exchange_strong(&part->stream, &others, stream) && others != stream)
-		atomic_store(&part->stream, FLIGHT_STREAMS);
-	while (!atomic_compare_exchange_weak(&part->ns, &before, add(before, ns)))
-		continue;
-	raise(&part->longest_ns, longest);
+	if (!atomic_compare_exchange_strong(&row->stream, &others, stream) && others != stream)
+		atomic_store(&row->stream, FLIGHT_STREAMS);
 }
 
 /* With those that nobody has added since the last one. */
 void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
-	uint64_t launched = seen->ended + seen->in_flight, missed = missed_of(flight, launched);
-	uint64_t theirs = missed > 0 ? flight_longest(flight) : 0, last;
+	struct flight_row *row = &flight->rows[atomic_fetch_add(&flight->state, ADDED) & 1];
+	uint64_t launched = seen->ended + seen->in_flight, missed = missed_of(flight, launched), before = atomic_load(&row->ns);
+	uint64_t theirs = missed > 0 ? flight_longest(flight) : 0, all = add(ns, times(missed, theirs));
 
-	atomic_fetch_add(&flight->notes, 1);
-	do {
-		last = atomic_load(&flight->last);
-		add_to(part_at(flight, last), add(ns, times(missed, theirs)), max_u64(ns, theirs), stream);
-	} while (atomic_load(&flight->last) != last);
+	note_stream(row, stream);
+	while (!atomic_compare_exchange_weak(&row->ns, &before, add(before, all)))
+		continue;
+	raise(&row->longest_ns, max_u64(ns, theirs));
 	atomic_store(&flight->last_ns, ns);
 	raise(&flight->covered, launched + 1);
 }
@@ -134,29 +86,22 @@ void flight_cover(struct flight *flight, uint64_t launched)
 
 bool flight_is_in(const struct flight *flight, uintptr_t stream)
 {
-	return one_stream(flight, stream) == stream;
-}
+	uintptr_t theirs = atomic_load(&row_of(flight)->stream);
 
-uint64_t flight_oldest(const struct flight *flight)
-{
-	return atomic_load(&part_at(flight, atomic_load(&flight->first))->longest_ns);
+	return theirs == 0 || theirs == stream;
 }
 
 uint64_t flight_longest(const struct flight *flight)
 {
-	uint64_t longest = 0;
+	uint64_t longest = atomic_load(&row_of(flight)->longest_ns);
 
-	for (uint64_t part = atomic_load(&flight->first); part <= atomic_load(&flight->last); part++)
-		longest = max_u64(longest, atomic_load(&part_at(flight, part)->longest_ns));
 	return longest != 0 ? longest : atomic_load(&flight->last_ns);
 }
 
 uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen)
 {
-	uint64_t in_flight = seen->in_flight + seen->entering;
-	uint64_t longest = flight_longest(flight), sum = times(missed_of(flight, seen->ended + in_flight), longest);
+	uint64_t in_flight = seen->in_flight + seen->entering, longest = flight_longest(flight);
+	uint64_t all = add(atomic_load(&row_of(flight)->ns), times(missed_of(flight, seen->ended + in_flight), longest));
 
-	for (uint64_t part = atomic_load(&flight->first); part <= atomic_load(&flight->last); part++)
-		sum = add(sum, atomic_load(&part_at(flight, part)->ns));
-	return min_u64(sum, times(in_flight, longest));
+	return min_u64(all, times(in_flight, longest));
 }
