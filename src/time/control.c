@@ -71,7 +71,7 @@ void control_module_loaded(const void *cubin, size_t size)
 
 void control_context_created(void)
 {
-	channels_have_changed();
+	channels_are_made();
 	control_check(segment_revision_number(&segment));
 	time_thread_ring();
 }

@@ -207,10 +207,11 @@ TIMED(a_context_ends_as_it_is_stopped)
 	assert_is_suspended(&little);
 }
 
-/* Without a context, with a gap in its counts: there is nothing to stop. */
+/* Without a context, with a gap in its counts: there is nothing to stop; nor while another one is being made. */
 TIMED(no_context_for_a_while)
 {
-	alarm(2 * PATIENCE_S); /* a driver whose channels stay suspended waits for ever */
+	setenv("SIM_FAULTS", "slow-contexts", 1);
+	alarm(PATIENCE_S); /* a driver whose channels stay suspended waits for ever */
 	timed_open_gpu();
 	timed_give_and_wait(&quarter);
 	launch_each(1);

@@ -75,6 +75,7 @@ static uint32_t count, room;
 static int file = -1;
 static uint32_t client;
 static _Atomic(CUcontext) creating; /* whose objects are being made */
+static atomic_bool is_broken;       /* since these were suspended meanwhile, as on the hardware */
 
 /* --- objects ------------------------------------------------------------------------------------------------ */
 
@@ -196,6 +197,8 @@ static uint32_t disable_channels(uint32_t subdevice, const struct disable_channe
 	for (uint32_t i = 0; i < list->count && status == STATUS_OK; i++) {
 		uint32_t group = group_of(list->channels[i]);
 
+		if (list->disable && find(group)->context == atomic_load(&creating))
+			atomic_store(&is_broken, true);
 		if (!list->only_scheduling && is_compute(group) && !fault(FAULT_INERT_ASIDE))
 			engine_put_aside(find(group)->context, list->disable);
 	}
@@ -371,6 +374,10 @@ void rm_context_created(CUcontext context)
 	make_group(context, 8, CLASS_COMPUTE);
 	for (unsigned int i = 0; i < 3; i++)
 		make_group(context, 4, CLASS_COPY);
+	if (fault(FAULT_SLOW_CONTEXTS))
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	while (fault(FAULT_SLOW_CONTEXTS) && atomic_load(&is_broken))
+		pause();
 	atomic_store(&creating, NULL);
 	pthread_mutex_unlock(&making);
 }

@@ -1,5 +1,6 @@
 #include "channels.h"
 
+#include "base/clock.h"
 #include "gpu/topology/rm_abi.h"
 #include "kernel_client.h"
 
@@ -52,6 +53,24 @@ bool channels_are_current(void)
 	return changes_seen == atomic_load(&changes);
 }
 
+/* While a context is being made, the driver waits for its channels. Once these have been suspended meanwhile, it waits for ever, also
+ * after they were resumed (hardware.md, "Time slices"). It is there when we are told so; other channels, by then. */
+#define MAKING_NS UINT64_C(500000000)
+static _Atomic uint64_t made; /* when the last channel was; 0: no context is being made */
+
+static bool are_being_made(void)
+{
+	uint64_t then = atomic_load(&made);
+
+	return then != 0 && process_clock_ns() - then < MAKING_NS;
+}
+
+void channels_are_made(void)
+{
+	atomic_store(&made, 0);
+	channels_have_changed();
+}
+
 /* While they are suspended, channels that come count as changes only when they are resumed: a context that is being made needs its
  * own. */
 static void set_suspended(bool wanted)
@@ -63,6 +82,7 @@ static void set_suspended(bool wanted)
 
 static void note_new_channel(void)
 {
+	atomic_store(&made, process_clock_ns());
 	if (atomic_load_explicit(&are_suspended, memory_order_relaxed))
 		atomic_store_explicit(&some_are_new, true, memory_order_relaxed);
 	else
@@ -327,14 +347,22 @@ static uint32_t suspend(const struct kernel_client *client)
 	return status;
 }
 
+/* None while a context is being made, also one that has begun while we looked. */
+static enum channels_result list_for_suspension(const struct kernel_client *client, bool is_current, struct error *error)
+{
+	enum channels_result result = is_current || are_being_made() ? CHANNELS_DONE : make_list(client, error);
+
+	return result == CHANNELS_DONE && are_being_made() ? CHANNELS_NONE : result;
+}
+
 /* A list that is out of date is brought up to date once. */
 static enum channels_result suspend_listed(const struct kernel_client *client, struct error *error)
 {
-	enum channels_result result = channels_are_current() ? CHANNELS_DONE : make_list(client, error);
+	enum channels_result result = list_for_suspension(client, channels_are_current(), error);
 	uint32_t status = result == CHANNELS_DONE ? suspend(client) : STATUS_OK;
 
 	if (status == STATUS_NO_CHANNEL) {
-		result = make_list(client, error);
+		result = list_for_suspension(client, false, error);
 		status = result == CHANNELS_DONE ? suspend(client) : STATUS_OK;
 	}
 	if (status != STATUS_OK) {
@@ -441,6 +469,7 @@ void channels_after_fork(void)
 	atomic_store(&highest, 0);
 	atomic_store(&saw_all, false);
 	atomic_store(&are_suspended, false);
+	atomic_store(&made, 0);
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
 	asked = FIRST_HANDLE;
 	channels_have_changed();

@@ -23,12 +23,14 @@
 int channels_watch(struct error *error);
 void channels_unwatch(void);
 
-/* A context has been made or destroyed: the channels are looked for again before they are suspended. From any thread. */
+/* A context has been made; or has been made or destroyed: the channels are looked for again before they are suspended. From any
+ * thread. */
+void channels_are_made(void);
 void channels_have_changed(void);
 
 enum channels_result {
 	CHANNELS_DONE,
-	CHANNELS_NONE,   /* there are none, since there is no context: nothing had to be done */
+	CHANNELS_NONE,   /* there are none, since there is no context, or one is being made: nothing was done */
 	CHANNELS_REFUSED /* with the reason */
 };
 
