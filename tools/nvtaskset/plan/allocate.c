@@ -1,6 +1,8 @@
 /* The heuristic. */
 #include "plan.h"
 
+#include "base/extremes.h"
+
 #include <math.h>
 
 /* At work. */
@@ -13,29 +15,24 @@ struct state {
 
 /* --- forbidden pairs ---------------------------------------------------------------------------------------------------- */
 
-static void forbid(struct state *state, uint32_t a, uint32_t b)
-{
-	state->plan->forbidden += !tpcset_has(&state->forbidden[a], b);
-	tpcset_add(&state->forbidden[a], b);
-	tpcset_add(&state->forbidden[b], a);
-}
-
 /* What fails together fails with more. */
-static void forbid_sets(struct state *state, const struct tpcset *a, const struct tpcset *b)
+static void forbid(struct state *state, const struct tpcset *a, const struct tpcset *b)
 {
-	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1)) {
-		for (uint32_t j = tpcset_next(b, 0); j < PLAN_TASKS; j = tpcset_next(b, j + 1))
-			forbid(state, i, j);
+	for (uint32_t i = 0; i < state->problem->count; i++) {
+		if (tpcset_has(a, i))
+			state->forbidden[i] = tpcset_or(&state->forbidden[i], b);
+		if (tpcset_has(b, i))
+			state->forbidden[i] = tpcset_or(&state->forbidden[i], a);
 	}
 }
 
 static bool is_forbidden(const struct state *state, const struct tpcset *a, const struct tpcset *b)
 {
-	struct tpcset all = {{0}};
+	bool is_one = false;
 
-	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1))
-		all = tpcset_or(&all, &state->forbidden[i]);
-	return tpcset_overlap(&all, b);
+	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS && !is_one; i = tpcset_next(a, i + 1))
+		is_one = tpcset_overlap(&state->forbidden[i], b);
+	return is_one;
 }
 
 /* --- merging (algorithm 2, definition 2) ----------------------------------------------------------------------------------- */
@@ -50,15 +47,12 @@ static unsigned int size_of_both(const struct state *state, const struct plan_pa
 }
 
 /* The second one becomes part of the first; the last takes its place. */
-static void merge(struct state *state, unsigned int first, unsigned int second, unsigned int tpcs)
+static void merge(struct plan *plan, struct plan_partition *first, struct plan_partition *second, unsigned int tpcs)
 {
-	struct plan *plan = state->plan;
-	struct plan_partition *partition = &plan->partitions[first];
-
-	plan->tpcs = plan->tpcs - partition->tpcs - plan->partitions[second].tpcs + tpcs;
-	partition->tasks = tpcset_or(&partition->tasks, &plan->partitions[second].tasks);
-	partition->tpcs = tpcs;
-	plan->partitions[second] = plan->partitions[--plan->count];
+	plan->tpcs = plan->tpcs - first->tpcs - second->tpcs + tpcs;
+	first->tasks = tpcset_or(&first->tasks, &second->tasks);
+	first->tpcs = tpcs;
+	*second = plan->partitions[--plan->count];
 	plan->merges++;
 }
 
@@ -90,22 +84,19 @@ static double cost_of_both(const struct state *state, const struct plan_partitio
 	return tpcs > 0 ? tpcs - (sum - tpcs) / (2.0 * PLAN_TPCS) : INFINITY;
 }
 
-/* The eligible partition that costs least together with this one; PLAN_TASKS: there is none. */
-static unsigned int find_best(struct state *state, unsigned int first)
+/* The eligible partition that costs least together with this one; NULL: there is none. */
+static struct plan_partition *find_best(struct state *state, const struct plan_partition *first)
 {
-	struct plan *plan = state->plan;
-	unsigned int best = PLAN_TASKS;
+	struct plan_partition *best = NULL, *end = state->plan->partitions + state->plan->count;
 	double least = INFINITY;
 
-	for (unsigned int other = 0; other < plan->count; other++) {
-		const struct plan_partition *a = &plan->partitions[first], *b = &plan->partitions[other];
-
-		if (other == first || is_forbidden(state, &a->tasks, &b->tasks))
+	for (struct plan_partition *other = state->plan->partitions; other < end; other++) {
+		if (other == first || is_forbidden(state, &first->tasks, &other->tasks))
 			continue;
-		double cost = cost_of_both(state, a, b);
+		double cost = cost_of_both(state, first, other);
 
 		if (cost == INFINITY)
-			forbid_sets(state, &a->tasks, &b->tasks);
+			forbid(state, &first->tasks, &other->tasks);
 		best = cost < least ? other : best;
 		least = cost < least ? cost : least;
 	}
@@ -113,25 +104,26 @@ static unsigned int find_best(struct state *state, unsigned int first)
 }
 
 /* Merges a partition with the best one with which it can be. */
-static bool merge_with_best(struct state *state, unsigned int first)
+static bool merge_with_best(struct state *state, struct plan_partition *first)
 {
-	struct plan_partition *partitions = state->plan->partitions;
-	unsigned int best, tpcs = 0;
+	struct plan_partition *best = find_best(state, first);
+	unsigned int tpcs = 0;
 
-	while (tpcs == 0 && (best = find_best(state, first)) < PLAN_TASKS) {
-		tpcs = size_of_both(state, &partitions[first], &partitions[best]);
+	for (; best && tpcs == 0; best = tpcs == 0 ? find_best(state, first) : best) {
+		tpcs = size_of_both(state, first, best);
 		if (tpcs > 0)
-			merge(state, first, best, tpcs);
+			merge(state->plan, first, best, tpcs);
 		else
-			forbid_sets(state, &partitions[first].tasks, &partitions[best].tasks);
+			forbid(state, &first->tasks, &best->tasks);
 	}
 	return tpcs > 0;
 }
 
-/* Partitions by falling work: what is large finds a place while there are places. */
-static void sort_by_work(struct state *state)
+/* Merges two, if two can be merged. What is large is the first of them: it finds a place while there are places. */
+static bool merge_some(struct state *state)
 {
 	struct plan_partition *partitions = state->plan->partitions;
+	bool has_merged = false;
 
 	for (unsigned int i = 0; i < state->plan->count; i++) {
 		struct plan_partition moved = partitions[i];
@@ -142,50 +134,37 @@ static void sort_by_work(struct state *state)
 			partitions[place] = partitions[place - 1];
 		partitions[place] = moved;
 	}
-}
-
-/* Merges two; false if no two can be merged. */
-static bool merge_some(struct state *state)
-{
-	bool has_merged = false;
-
-	sort_by_work(state);
 	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++)
-		has_merged = merge_with_best(state, first);
+		has_merged = merge_with_best(state, &partitions[first]);
 	return has_merged;
 }
 
 /* --- the whole (algorithm 1) ------------------------------------------------------------------------------------------------ */
 
 /* A partition for each task, of the smallest size (lemma 2). */
-static void begin(struct state *state)
+static void begin(struct plan *plan, const struct plan_problem *problem)
 {
-	struct plan *plan = state->plan;
-	const struct plan_problem *problem = state->problem;
-
 	*plan = (struct plan){.impossible = PLAN_NONE, .count = problem->count};
-	for (uint32_t i = 0; i < problem->count; i++) {
+	for (uint32_t i = problem->count; i-- > 0;) {
 		struct plan_partition *partition = &plan->partitions[i];
 
 		tpcset_add(&partition->tasks, i);
 		partition->tpcs = plan_size(problem, &partition->tasks, 1, problem->tpcs);
 		plan->tpcs += partition->tpcs;
-		if (partition->tpcs == 0 && plan->impossible == PLAN_NONE)
-			plan->impossible = i;
+		plan->impossible = partition->tpcs == 0 ? i : plan->impossible;
 	}
 }
 
 /* Those that must be alone; and all pairs that cannot share, if these are tested first. */
 static void forbid_pairs(struct state *state)
 {
-	const struct plan_problem *problem = state->problem;
+	const struct plan_task *tasks = state->problem->tasks;
 	const struct plan_partition *single = state->plan->partitions;
 
-	for (uint32_t i = 0; i < problem->count; i++) {
-		for (uint32_t j = i + 1; j < problem->count; j++) {
-			if (problem->tasks[i].is_alone || problem->tasks[j].is_alone ||
-			    (state->rules.tests_pairs && size_of_both(state, &single[i], &single[j]) == 0))
-				forbid(state, i, j);
+	for (uint32_t i = 0; i < state->problem->count; i++) {
+		for (uint32_t j = i + 1; j < state->problem->count; j++) {
+			if (tasks[i].is_alone || tasks[j].is_alone || (state->rules.tests_pairs && size_of_both(state, &single[i], &single[j]) == 0))
+				forbid(state, &single[i].tasks, &single[j].tasks);
 		}
 	}
 }
@@ -194,15 +173,37 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 {
 	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
 	struct state state = {.problem = problem, .rules = rules, .plan = plan};
-	bool can = true;
 
-	begin(&state);
+	begin(plan, problem);
 	plan->way = ways[rules.order][rules.tests_pairs];
 	if (plan->impossible == PLAN_NONE) {
 		forbid_pairs(&state);
-		while (can && (rules.goes_on || plan->tpcs > problem->tpcs))
-			can = merge_some(&state);
+		while ((rules.goes_on || plan->tpcs > problem->tpcs) && merge_some(&state))
+			;
 	}
+	for (uint32_t i = 0; i < problem->count; i++)
+		plan->forbidden += tpcset_count(&state.forbidden[i]);
+	plan->forbidden /= 2;
 	plan->fits = plan->impossible == PLAN_NONE && plan->tpcs <= problem->tpcs;
+	return plan->fits;
+}
+
+/* Where both fit, the one whose tasks are more apart; else the smaller one. */
+static bool is_better(const struct plan *plan, const struct plan *than, bool goes_on)
+{
+	bool is_apart = plan->fits && than->fits && !goes_on && plan->count != than->count;
+
+	return is_apart ? plan->count > than->count : plan->tpcs < than->tpcs;
+}
+
+bool plan_heuristic(struct plan *plan, const struct plan_problem *problem, bool goes_on)
+{
+	struct plan other;
+
+	for (unsigned int way = 0; way < 4; way++) {
+		plan_allocate(&other, problem, (struct plan_rules){way < 2 ? PLAN_SIZE : PLAN_WORK, way % 2, goes_on});
+		if (way == 0 || is_better(&other, plan, goes_on))
+			*plan = other;
+	}
 	return plan->fits;
 }

@@ -58,14 +58,14 @@ bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times
 {
 	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB);
 	double longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
-	bool is_wrong = seen->count > 0 && (seen->late > 0 || fabs(job - 1) > CURVE_WRONG);
+	bool is_late = seen->count > 0 && (seen->late > 0 || job > 1 + CURVE_LATE);
 
-	for (unsigned int i = 0; i < curve->count && is_wrong; i++) {
+	for (unsigned int i = 0; i < curve->count && is_late; i++) {
 		curve->points[i].job_ns *= job;
 		curve->points[i].worst_ns *= longest;
 		curve->points[i].launch_ns *= longest;
 	}
-	return is_wrong;
+	return is_late;
 }
 
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */

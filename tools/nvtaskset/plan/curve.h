@@ -39,9 +39,9 @@ enum curve_time {
 };
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
 
-/* What was seen of jobs at a size: where some were late, or they took more than CURVE_WRONG of the predicted time more or less, that takes
- * the place of the curve's times, and other sizes follow in proportion; and true. */
-#define CURVE_WRONG 0.1
+/* What was seen of jobs at a size: where some were late, or they took longer than predicted by more than CURVE_LATE, that takes the place
+ * of the curve's times, and other sizes follow in proportion; and true. */
+#define CURVE_LATE 0.1
 bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen);
 
 /* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */

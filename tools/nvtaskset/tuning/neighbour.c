@@ -1,17 +1,12 @@
 /* A program that disturbs others: it copies memory, or computes, all the time. */
-#include "start.h"
-
-#include <stdbool.h>
+#include "programs.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define BYTES (UINT64_C(128) << 20) /* more than any cache has */
@@ -72,30 +67,23 @@ int neighbour_main(const char *kind, const char *gpu)
 
 	memcpy(&launch, &address, sizeof launch);
 	/* One is in flight, and one waits. */
-	for (unsigned int i = 0; !failed; i++) {
-		failed = launch(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL);
-		if (!failed && i % 2 == 1)
-			failed = call(library, "cuCtxSynchronize", NULL, NULL, NULL);
-		if (!failed && i == 1)
-			failed = write(STDOUT_FILENO, "", 1) != 1;
-	}
+	for (unsigned int i = 0; !failed; i++)
+		failed = launch(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL) ||
+		         (i % 2 == 1 && call(library, "cuCtxSynchronize", NULL, NULL, NULL));
 	return EXIT_FAILURE;
 }
 
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error)
 {
-	char *words[] = {"nvtaskset", "--mps", start_mps(options), "-G", (char *)gpu, "-t", (char *)tpcs, NULL};
+	char line[PROGRAM_LINE];
 	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, options->beside == BESIDE_MEMORY ? "memory" : "compute", (char *)gpu, NULL};
-	char byte;
-	int ends[2];
+	struct editor editor;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_set_errno(error, "pipe");
-	int result = start_program(pid, words, command, ends[1], NULL, error);
-
-	close(ends[1]);
-	if (result == 0 && read(ends[0], &byte, 1) != 1)
-		result = error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", tpcs);
-	close(ends[0]);
-	return result;
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(options), gpu, tpcs);
+	if (program_start(pid, line, command, false, error) < 0)
+		return -1;
+	if (program_open(&editor, *pid, true, NULL) < 0)
+		return error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", tpcs);
+	editor_close(&editor);
+	return 0;
 }

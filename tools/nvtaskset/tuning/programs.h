@@ -1,0 +1,56 @@
+/*
+ * Programs that are started beside this one, and partitions that are changed for a while, or all together.
+ *
+ * A child of this process, the keeper, gives the partitions back and ends the programs: when it is told to, and also when this
+ * process ends in any way, by SIGKILL too. It is in a session of its own, so signals to our terminal's programs do not reach it;
+ * only if it is killed itself, with all of a container say, all stays as it is then. A partition that somebody else has changed
+ * meanwhile stays, too.
+ */
+#ifndef NVTASKSET_TUNING_PROGRAMS_H
+#define NVTASKSET_TUNING_PROGRAMS_H
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "state/segment/edit.h"
+
+#include <sys/types.h>
+
+#define PROGRAMS_MAX 64 /* no more than these are kept */
+
+/* Before any editor is opened: the keeper would hold the lock with which this process is killed. -1 with the reason. */
+int keeper_start(struct error *error);
+
+/* Changes a program, as often as wanted. -1 with the reason; also if somebody else has changed it since. */
+int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
+
+/* Gives all back, or leaves it as it is; and waits for that. Does nothing without a keeper. -1: some could not be given back. */
+int keeper_end(bool gives_back);
+
+/* Reads a command line, words with a space between two: `nvtaskset -G 0 …`. COMMAND, which may be NULL, is to follow. The options'
+ * texts are in the line. -1 with the reason. */
+#define PROGRAM_LINE (TPCSET_TEXT + 256)
+int program_parse(struct options *options, char *line, char *command[], struct error *error);
+
+/* Starts a COMMAND so, without a terminal. What it prints goes to standard error. If it `is_kept`, the keeper knows of it from the
+ * beginning. -1 with the reason where `nvtaskset` would refuse it, or it cannot be executed: then the pid is 0. */
+int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
+
+/* The value of --mps. */
+const char *program_mps(const struct options *options);
+
+/* Opens a program whose partition is in force; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
+#define PROGRAM_SECONDS 120 /* it may take so long */
+int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
+
+/* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. Its pid stays its own. */
+void program_end(pid_t pid, int signal);
+
+/* The command's first argument, by which it is a neighbour that disturbs, and what it does then: until it is killed, or its parent
+ * ends. */
+#define NEIGHBOUR_ARGUMENT "--neighbour"
+int neighbour_main(const char *kind, const char *gpu);
+
+/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason; the caller ends it in any case. */
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error);
+
+#endif
