@@ -2,6 +2,7 @@
 #include "tasks.h"
 
 #include "api/time_given.h"
+#include "cli/gpus.h"
 #include "sampler.h"
 
 #include <stdio.h>
@@ -33,12 +34,20 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 
 /* --- all or nothing ---------------------------------------------------------------------------------------------------------- */
 
-/* As -p would change it. */
-static int change(struct editor *editor, const struct task *task, char *line, struct error *error)
+/* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
+static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
+	struct counts counts = {.count = 0};
+	char gpu[PCI_ADDRESS_TEXT];
+	bool is_there = counts_read(&editor->segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
 
+	for (unsigned int i = 0; i < counts.count && !is_there; i++)
+		is_there = pci_address_equal(counts.gpus[i].pci, room->gpu->pci);
+	if (!is_there)
+		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
 	if (program_parse(&options, line, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
@@ -56,7 +65,7 @@ static int apply_task(struct task *task, const struct room *room, struct error *
 		return program_start(&task->pid, line, task->command, true, error);
 	if (program_open(&editor, task->pid, false, error) < 0)
 		return -1;
-	int result = change(&editor, task, line, error);
+	int result = change(&editor, task, room, line, error);
 
 	editor_close(&editor);
 	return result;
@@ -72,6 +81,11 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 			if ((tasks->list[i].pid == 0) == is_new)
 				result = apply_task(&tasks->list[i], room, error);
 		}
+	}
+	for (struct task *task = tasks->list; task < tasks->list + tasks->count; task++) {
+		task->had_quota = task->had_quota || task->quota_us > 0;
+		task->has_lent = task->has_lent || task->lend_us > 0;
+		task->has_borrowed = task->has_borrowed || task->borrows;
 	}
 	if (keeper_end(result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)

@@ -7,7 +7,6 @@
 #include "base/extremes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
@@ -26,7 +25,6 @@ struct planning {
 	bool was_searched;
 	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
 	unsigned int rounds;         /* so many plans were applied and checked before this one */
-	struct error why_ended;      /* no other one was made although this one is not right; "": it is, or was not checked */
 };
 
 /* --- the problem --------------------------------------------------------------------------------------------------------------- */
@@ -181,7 +179,7 @@ static int make(struct planning *planning, struct error *error)
 	return result == 0 ? place_best_effort(planning, error) : result;
 }
 
-/* --- as JSON ------------------------------------------------------------------------------------------------------------------- */
+/* --- as it is shown ------------------------------------------------------------------------------------------------------------ */
 
 /* Tasks in its partition. */
 static int others_of(const struct planning *planning, const struct task *task)
@@ -193,143 +191,89 @@ static int others_of(const struct planning *planning, const struct task *task)
 	return others;
 }
 
-/* A job of the task where it is; 0: it has no deadline. */
-static double predicted_ns(const struct task *task)
-{
-	return curve_ns(&task->curve, task->tpcs, CURVE_JOB);
-}
-
-static json_t *json_check(const struct task *task)
-{
-	const struct jobs_times *seen = &task->seen;
-
-	return json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms", json_ms(seen->median_ns),
-	                 "off", json_reading(reading_if(seen->count > 0, seen->median_ns / predicted_ns(task) - 1), false), "longest_ms",
-	                 json_ms(seen->longest_ns));
-}
-
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
-	char list[TPCSET_TEXT];
-	bool is_checked = !task->is_best_effort && planning->options->check_seconds > 0;
+	double predicted = curve_ns(&task->curve, task->tpcs, CURVE_JOB); /* 0: it has no deadline */
+	const struct jobs_times *seen = &task->seen;
+	char list[TPCSET_TEXT], line[PROGRAM_LINE];
+	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
+	                json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
+	                          json_ms(seen->median_ns), "off", json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
+	                          "longest_ms", json_ms(seen->longest_ns));
 
-	return json_pack("{s:s, s:o, s:i, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
+	task_line(task, &planning->room, line);
+	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
 	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
-	                 tpcset_format_list(&task->place.set, list), "best_effort", task->is_best_effort, "critical", task->needs.is_alone, "others",
-	                 others_of(planning, task), "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
-	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", json_ms(predicted_ns(task)), "longest_ms",
+	                 tpcset_format_list(&task->place.set, list), "line", line, "best_effort", task->is_best_effort, "critical", task->needs.is_alone,
+	                 "others", others_of(planning, task), "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
+	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", json_ms(predicted), "longest_ms",
 	                 json_ms((double)task->longest_ns[task->tpcs]), "response_ms", json_ms((double)task->response_ns), "deadline_ms",
-	                 json_ms((double)task->needs.deadline_ns), "check", is_checked ? json_check(task) : json_null());
+	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
 static json_t *document_of(const struct planning *planning)
 {
 	const struct plan *plan = &planning->plan;
-	const char *why = planning->why_ended.reason;
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:s?, s:o}", "schema", "nvtaskset-plan/1", "gpu", planning->room.name,
-	                 "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)(planning->problem.tpcs - plan->tpcs),
-	                 "found", plan->way, "merges", (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest,
-	                 "searched_tpcs", json_reading(reading_if(planning->was_searched, planning->searched.tpcs), true), "test", TEST, "applied",
-	                 planning->options->apply, "rounds", (int)planning->rounds, "why_ended", why[0] ? why : NULL, "tasks", array);
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema", "nvtaskset-plan/1", "gpu",
+	                 planning->room.name, "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs",
+	                 (int)(planning->problem.tpcs - plan->tpcs), "deadlines", (int)planning->problem.count, "found", plan->way, "merges",
+	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
+	                 json_reading(reading_if(planning->was_searched, planning->searched.tpcs), true), "test", TEST, "applied",
+	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------------------- */
-
-/* As a shell reads it. */
-static void print_word(const char *word)
+static void print_checks(const json_t *tasks, double seconds)
 {
-	bool is_plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%@")] == '\0';
-
-	fputs(is_plain ? " " : " '", stdout);
-	for (; *word; word++)
-		printf(*word == '\'' ? "'\\''" : "%c", *word);
-	if (!is_plain)
-		putchar('\'');
-}
-
-static void print_commands(const struct planning *planning)
-{
-	char line[PROGRAM_LINE];
-
-	printf("\nAs commands (--apply does it):\n");
-	for (size_t i = 0; i < planning->tasks.count; i++) {
-		task_line(&planning->tasks.list[i], &planning->room, line);
-		printf("  %s", line);
-		for (char *const *word = planning->tasks.list[i].command; *word; word++)
-			print_word(*word);
-		putchar('\n');
-	}
-}
-
-/* Once, when all is done. */
-static void print(const struct planning *planning, const json_t *document)
-{
-	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
-	static const char *const seen[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL}, *const name[] = {"name", NULL};
-	const struct options *options = planning->options;
-	const struct plan *plan = &planning->plan;
-	const json_t *tasks = json_object_get(document, "tasks"), *task;
+	static const char *const members[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL}, *const name[] = {"name", NULL};
+	const json_t *task;
 	size_t i;
 
-	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n", planning->room.name, plan->tpcs, planning->problem.tpcs, planning->problem.count,
-	       planning->problem.tpcs - plan->tpcs);
-	printf("\n%-16s %9s %9s %9s %9s %9s  %s\n", "TASK", "TPCS", "JOB ms", "LONGEST", "RESPONSE", "DEADLINE", "WHERE");
-	json_array_foreach(tasks, i, task) {
-		int others = others_of(planning, &planning->tasks.list[i]);
-
-		print_members(task, members);
-		printf("  %s%s", json_string_value(json_object_get(task, "tpc_list")), planning->tasks.list[i].needs.is_alone ? ", critical" : "");
-		printf(others > 0 ? ", shared with %d\n" : "\n", others);
-	}
-	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
-	       planning->fewest);
-	if (planning->was_searched)
-		printf(", %u by a search of all ways.\n", planning->searched.tpcs);
-	else
-		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
-	printf("Tested: " TEST ".\n");
-	if (!options->apply)
-		print_commands(planning);
-	if (options->check_seconds > 0)
-		printf("\nChecked for %g s:\n%-16s %9s %9s %9s %9s %9s\n", options->check_seconds, "TASK", "JOBS", "MISSED", "JOB ms", "OFF", "LONGEST");
+	printf("\nChecked for %g s:\n%-16s %9s %9s %9s %9s %9s\n", seconds, "TASK", "JOBS", "MISSED", "JOB ms", "OFF", "LONGEST");
 	json_array_foreach(tasks, i, task) {
 		const json_t *check = json_object_get(task, "check");
 
 		if (!json_is_null(check)) {
 			print_members(task, name);
-			print_members(check, seen);
+			print_members(check, members);
 			putchar('\n');
 		}
 	}
-	if (planning->rounds > 0)
-		printf("\nPlanned anew with the times that were measured, %u times.\n", planning->rounds);
-	if (planning->why_ended.reason[0])
-		printf("\nThis plan stays: %s.\n", planning->why_ended.reason);
+}
+
+static void print(json_t *document, const struct options *options)
+{
+	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
+	const char *gpu, *found;
+	int tpcs, used, left, deadlines, merges, forbidden, fewest, rounds;
+	json_t *tasks, *task, *searched;
+	size_t i;
+
+	json_unpack(document, "{s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:i, s:o}", "gpu", &gpu, "free_tpcs", &tpcs, "used_tpcs", &used,
+	            "left_tpcs", &left, "deadlines", &deadlines, "found", &found, "merges", &merges, "forbidden_pairs", &forbidden, "fewest_tpcs",
+	            &fewest, "searched_tpcs", &searched, "rounds", &rounds, "tasks", &tasks);
+	printf("GPU %s: %d of %d TPCs for %d deadlines, %d left\n\n%-16s %9s %9s %9s %9s %9s  AS\n", gpu, used, tpcs, deadlines, left, "TASK", "TPCS",
+	       "JOB ms", "LONGEST", "RESPONSE", "DEADLINE");
+	json_array_foreach(tasks, i, task) {
+		print_members(task, members);
+		printf("  %s%s\n", json_string_value(json_object_get(task, "line")), options->apply ? "" : " COMMAND");
+	}
+	printf("\nFound: %s; %d merges, %d pairs forbidden. The fewest TPCs: %d by the heuristic", found, merges, forbidden, fewest);
+	if (json_is_null(searched))
+		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
+	else
+		printf(", %d by a search of all ways.\n", (int)json_integer_value(searched));
+	printf("Tested: " TEST ".\n");
+	if (options->check_seconds > 0)
+		print_checks(tasks, options->check_seconds);
+	if (rounds > 0)
+		printf("\nPlanned anew with the times that were measured: %d times.\n", rounds);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
-
-/* A plan is for one GPU: nothing that works on others only is part of it. */
-static int check_gpu(const struct room *room, const struct task *task, struct error *error)
-{
-	char gpu[PCI_ADDRESS_TEXT];
-	struct editor editor;
-	struct counts counts = {.count = 0};
-
-	if (editor_open(&editor, task->pid, NULL) != SEGMENT_FOUND)
-		return 0;
-	bool is_there = counts_read(&editor.segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
-
-	editor_close(&editor);
-	for (unsigned int i = 0; i < counts.count && !is_there; i++)
-		is_there = pci_address_equal(counts.gpus[i].pci, room->gpu->pci);
-	return is_there ? 0 : error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
-	                                (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
-}
 
 static int prepare(struct planning *planning, struct error *error)
 {
@@ -340,9 +284,7 @@ static int prepare(struct planning *planning, struct error *error)
 	if (result == 0)
 		result = room_open(&planning->room, options, &none, error);
 	for (const struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
-		if (task->pid > 0)
-			result = check_gpu(&planning->room, task, error);
-		else if (options->check_seconds > 0 && !options->apply && !task->is_best_effort)
+		if (task->pid == 0 && options->check_seconds > 0 && !options->apply && !task->is_best_effort)
 			result = error_set(error, "task %.60s: does not run; --apply starts it", task->name);
 	}
 	return result;
@@ -360,7 +302,7 @@ static int carry_out(struct planning *planning, struct error *error)
 }
 
 /* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
- * a task also waits for others, and its curve is of what it does itself. */
+ * a task also waits for others, and its curve is of what it does itself. Returns whether a task was late, or slower than predicted. */
 static bool learn(struct planning *planning)
 {
 	bool is_wrong = false;
@@ -370,47 +312,35 @@ static bool learn(struct planning *planning)
 
 		task->beside.count = was_wrong ? 0 : task->beside.count;
 		is_wrong = is_wrong || was_wrong;
-		task->had_quota = task->had_quota || task->quota_us > 0;
-		task->has_lent = task->has_lent || task->lend_us > 0;
-		task->has_borrowed = task->has_borrowed || task->borrows;
 	}
 	return is_wrong;
 }
 
-/* Makes another plan with the times that were seen; false: they are those of this one, or it stays for another reason. */
-static bool plan_again(struct planning *planning)
-{
-	static struct planning before; /* large */
-
-	before = *planning;
-	if (!learn(planning))
-		return false;
-	int result = ++planning->rounds < ROUNDS ? make(planning, &before.why_ended) : error_set(&before.why_ended, "%d plans are enough", ROUNDS);
-
-	if (result < 0)
-		*planning = before;
-	return result == 0;
-}
-
+/* With what was seen, another plan is made; where that is impossible, the last one stays, and is shown. */
 int action_plan(const struct options *options, struct error *error)
 {
 	static struct planning planning; /* large */
 	bool learns = options->apply && options->check_seconds > 0;
-	int result;
+	json_t *document = NULL;
 
 	planning = (struct planning){.options = options};
-	result = prepare(&planning, error);
-	if (result == 0)
-		result = make(&planning, error);
-	do
-		result = result == 0 ? carry_out(&planning, error) : result;
-	while (result == 0 && learns && plan_again(&planning));
-	json_t *document = result == 0 ? document_of(&planning) : NULL;
+	int result = prepare(&planning, error) < 0 ? -1 : make(&planning, error);
 
-	if (result == 0 && options->json)
-		return json_write(document, false, stdout, error);
-	if (result == 0)
-		print(&planning, document);
-	json_decref(document);
+	while (result == 0) {
+		result = carry_out(&planning, error);
+		if (result != 0)
+			break;
+		json_decref(document);
+		document = document_of(&planning);
+		if (!learns || !learn(&planning) || ++planning.rounds == ROUNDS)
+			break;
+		result = make(&planning, error) < 0 ? EXIT_CHANGED : 0;
+	}
+	if (!document)
+		return result;
+	if (options->json && json_write(document, false, stdout, error) < 0)
+		return learns ? EXIT_CHANGED : -1;
+	if (!options->json)
+		print(document, options);
 	return result;
 }
