@@ -10,29 +10,14 @@ struct state {
 	const struct plan_problem *problem;
 	struct plan_rules rules;
 	struct plan *plan;
-	struct tpcset forbidden[PLAN_TASKS]; /* for each task, those with which it may not share a partition */
 };
 
-/* --- forbidden pairs ---------------------------------------------------------------------------------------------------- */
-
 /* What fails together fails with more. */
-static void forbid(struct state *state, const struct tpcset *a, const struct tpcset *b)
+static void forbid(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
-	for (uint32_t i = 0; i < state->problem->count; i++) {
-		if (tpcset_has(a, i))
-			state->forbidden[i] = tpcset_or(&state->forbidden[i], b);
-		if (tpcset_has(b, i))
-			state->forbidden[i] = tpcset_or(&state->forbidden[i], a);
-	}
-}
-
-static bool is_forbidden(const struct state *state, const struct tpcset *a, const struct tpcset *b)
-{
-	bool is_one = false;
-
-	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS && !is_one; i = tpcset_next(a, i + 1))
-		is_one = tpcset_overlap(&state->forbidden[i], b);
-	return is_one;
+	a->forbidden = tpcset_or(&a->forbidden, &b->tasks);
+	b->forbidden = tpcset_or(&b->forbidden, &a->tasks);
+	plan->forbidden += tpcset_count(&a->tasks) * tpcset_count(&b->tasks);
 }
 
 /* --- merging (algorithm 2, definition 2) ----------------------------------------------------------------------------------- */
@@ -46,14 +31,21 @@ static unsigned int size_of_both(const struct state *state, const struct plan_pa
 	return plan_size(state->problem, &both, low, high < state->problem->tpcs ? high : state->problem->tpcs);
 }
 
-/* The second one becomes part of the first; the last takes its place. */
-static void merge(struct plan *plan, struct plan_partition *first, struct plan_partition *second, unsigned int tpcs)
+/* The second one becomes part of the first, if that saves something; the last takes its place. */
+static bool merge(struct state *state, struct plan_partition *first, struct plan_partition *second)
 {
+	struct plan *plan = state->plan;
+	unsigned int tpcs = size_of_both(state, first, second);
+
+	if (tpcs == 0) {
+		forbid(plan, first, second);
+		return false;
+	}
 	plan->tpcs = plan->tpcs - first->tpcs - second->tpcs + tpcs;
-	first->tasks = tpcset_or(&first->tasks, &second->tasks);
-	first->tpcs = tpcs;
+	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks), tpcset_or(&first->forbidden, &second->forbidden), 0};
 	*second = plan->partitions[--plan->count];
 	plan->merges++;
+	return true;
 }
 
 /* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
@@ -85,38 +77,22 @@ static double cost_of_both(const struct state *state, const struct plan_partitio
 }
 
 /* The eligible partition that costs least together with this one; NULL: there is none. */
-static struct plan_partition *find_best(struct state *state, const struct plan_partition *first)
+static struct plan_partition *find_best(struct state *state, struct plan_partition *first)
 {
 	struct plan_partition *best = NULL, *end = state->plan->partitions + state->plan->count;
 	double least = INFINITY;
 
 	for (struct plan_partition *other = state->plan->partitions; other < end; other++) {
-		if (other == first || is_forbidden(state, &first->tasks, &other->tasks))
+		if (other == first || tpcset_overlap(&first->forbidden, &other->tasks))
 			continue;
 		double cost = cost_of_both(state, first, other);
 
 		if (cost == INFINITY)
-			forbid(state, &first->tasks, &other->tasks);
+			forbid(state->plan, first, other);
 		best = cost < least ? other : best;
-		least = cost < least ? cost : least;
+		least = min_double(cost, least);
 	}
 	return best;
-}
-
-/* Merges a partition with the best one with which it can be. */
-static bool merge_with_best(struct state *state, struct plan_partition *first)
-{
-	struct plan_partition *best = find_best(state, first);
-	unsigned int tpcs = 0;
-
-	for (; best && tpcs == 0; best = tpcs == 0 ? find_best(state, first) : best) {
-		tpcs = size_of_both(state, first, best);
-		if (tpcs > 0)
-			merge(state->plan, first, best, tpcs);
-		else
-			forbid(state, &first->tasks, &best->tasks);
-	}
-	return tpcs > 0;
 }
 
 /* Merges two, if two can be merged. What is large is the first of them: it finds a place while there are places. */
@@ -134,8 +110,12 @@ static bool merge_some(struct state *state)
 			partitions[place] = partitions[place - 1];
 		partitions[place] = moved;
 	}
-	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++)
-		has_merged = merge_with_best(state, &partitions[first]);
+	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++) {
+		struct plan_partition *best;
+
+		while (!has_merged && (best = find_best(state, &partitions[first])) != NULL)
+			has_merged = merge(state, &partitions[first], best);
+	}
 	return has_merged;
 }
 
@@ -159,12 +139,12 @@ static void begin(struct plan *plan, const struct plan_problem *problem)
 static void forbid_pairs(struct state *state)
 {
 	const struct plan_task *tasks = state->problem->tasks;
-	const struct plan_partition *single = state->plan->partitions;
+	struct plan_partition *single = state->plan->partitions;
 
 	for (uint32_t i = 0; i < state->problem->count; i++) {
 		for (uint32_t j = i + 1; j < state->problem->count; j++) {
 			if (tasks[i].is_alone || tasks[j].is_alone || (state->rules.tests_pairs && size_of_both(state, &single[i], &single[j]) == 0))
-				forbid(state, &single[i].tasks, &single[j].tasks);
+				forbid(state->plan, &single[i], &single[j]);
 		}
 	}
 }
@@ -181,9 +161,6 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 		while ((rules.goes_on || plan->tpcs > problem->tpcs) && merge_some(&state))
 			;
 	}
-	for (uint32_t i = 0; i < problem->count; i++)
-		plan->forbidden += tpcset_count(&state.forbidden[i]);
-	plan->forbidden /= 2;
 	plan->fits = plan->impossible == PLAN_NONE && plan->tpcs <= problem->tpcs;
 	return plan->fits;
 }

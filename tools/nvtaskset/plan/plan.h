@@ -68,7 +68,8 @@ struct plan_rules {
 struct plan_partition {
 	unsigned int tpcs;
 	struct tpcset tasks;
-	double work; /* in TPCs, while the heuristic looks at it */
+	struct tpcset forbidden; /* tasks with which they may not share it */
+	double work;             /* in TPCs, while the heuristic looks at it */
 };
 
 struct plan {

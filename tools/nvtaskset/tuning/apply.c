@@ -3,7 +3,6 @@
 
 #include "api/time_given.h"
 #include "cli/gpus.h"
-#include "sampler.h"
 
 #include <stdio.h>
 

@@ -7,12 +7,9 @@
 #include "cli/tables.h"
 #include "monitor/monitor.h"
 #include "programs.h"
-#include "room.h"
-#include "sampler.h"
 #include "select/targets.h"
 #include "show/json.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,45 +26,14 @@
 
 struct study {
 	const struct options *options;
-	FILE *picture; /* NULL: none is wanted */
 	struct room room;
 	struct sampled program;
 	struct monitor *monitor;
 	struct measured_curve measured;
 	double window_ns; /* for the next size */
-	struct {
-		double busy_ns, launch_ns;
-		uint64_t count;
-		bool is_known;
-	} kernels; /* as the monitor saw them */
 };
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
-
-/* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
-static void measure_kernels(struct study *study, double ns)
-{
-	struct monitor_times times;
-	double end = (double)process_clock_ns() + ns;
-
-	memset(&study->kernels, 0, sizeof study->kernels);
-	study->kernels.is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
-	while (study->kernels.is_known && (double)process_clock_ns() < end) {
-		clock_pause_us(MONITOR_TAKE_MS * 1000);
-		study->kernels.is_known = monitor_take(study->monitor, &times, NULL) == 0;
-		for (unsigned int i = 0; i < times.gpu_count && study->kernels.is_known; i++) {
-			const struct monitor_gpu *gpu = &times.gpus[i];
-
-			if (pci_address_equal(gpu->pci, study->program.pci)) {
-				study->kernels.busy_ns += (double)gpu->busy_ns;
-				study->kernels.count += gpu->kernels;
-				study->kernels.is_known = gpu->is_time_known && gpu->lost == 0;
-			}
-		}
-		for (unsigned int i = 0; i < times.function_count && study->kernels.is_known; i++)
-			study->kernels.launch_ns = max_double(study->kernels.launch_ns, (double)times.functions[i].durations.max_ns);
-	}
-}
 
 static bool is_uniform(const struct jobs_rule *rule)
 {
@@ -79,9 +45,10 @@ static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
 	struct jobs_rule *first = &study->measured.rule;
-	double jobs = 0, span = (double)program->span_ns;
+	bool is_given = study->options->kernels > 0;
+	double span = (double)program->span_ns;
 
-	if (study->options->kernels == 0) {
+	if (!is_given) {
 		struct jobs_rule rule = jobs_rule(program->bursts, program->count, is_uniform(first) ? first->kernels : 0);
 
 		*first = study->measured.curve.count == 0 ? rule : *first;
@@ -90,23 +57,40 @@ static bool evaluate(struct study *study, struct curve_point *point)
 
 		*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
 	}
-	jobs = is_uniform(first) ? (double)program->kernels / (double)first->kernels : point->jobs;
+	double jobs = is_uniform(first) ? (double)program->kernels / (double)first->kernels : point->jobs;
+
 	/* A program that is busy all the time: so many kernels are a job. */
-	if (point->jobs < 2 && is_uniform(first) && (study->options->kernels > 0 || (double)program->busy_ns > BUSY_ALL * span)) {
+	if (point->jobs < 2 && is_uniform(first) && (is_given || (double)program->busy_ns > BUSY_ALL * span)) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
 	}
-	if (point->jobs < 2)
-		return false;
 	point->jobs_per_s = jobs / span * 1e9;
-	if (study->kernels.is_known && study->kernels.count > 0) {
-		point->kernels_ns = study->kernels.busy_ns / (double)study->kernels.count * (double)program->kernels / jobs;
-		point->launch_ns = study->kernels.launch_ns;
-	}
-	double next = SLOWER * point->job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next), wanted = WINDOW_JOBS * max_double(span / jobs, next);
+	return point->jobs >= 2;
+}
 
-	study->window_ns = max_double(WINDOW_NS, wanted < most ? wanted : most);
-	return true;
+/* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
+static void measure_kernels(struct study *study, struct curve_point *point)
+{
+	double kernels = (double)study->program.kernels / ((double)study->program.span_ns * point->jobs_per_s / 1e9); /* of a job */
+	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 2), busy_ns = 0, count = 0;
+	struct monitor_times times;
+	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
+
+	while (is_known && (double)process_clock_ns() < end) {
+		clock_pause_us(MONITOR_TAKE_MS * 1000);
+		is_known = monitor_take(study->monitor, &times, NULL) == 0;
+		for (unsigned int i = 0; i < times.gpu_count && is_known; i++) {
+			if (pci_address_equal(times.gpus[i].pci, study->program.pci)) {
+				busy_ns += (double)times.gpus[i].busy_ns;
+				count += (double)times.gpus[i].kernels;
+				is_known = times.gpus[i].is_time_known && times.gpus[i].lost == 0;
+			}
+		}
+		for (unsigned int i = 0; i < times.function_count && is_known; i++)
+			point->launch_ns = max_double(point->launch_ns, (double)times.functions[i].durations.max_ns);
+	}
+	point->kernels_ns = is_known && count > 0 ? busy_ns / count * kernels : 0;
+	point->launch_ns = point->kernels_ns > 0 ? point->launch_ns : 0;
 }
 
 static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
@@ -117,14 +101,20 @@ static int measure_size(struct study *study, unsigned int tpcs, struct curve *cu
 	if (room_choose(&study->room, tpcs, &wanted.partitions[0], error) < 0 || keeper_change(&study->program.editor, &wanted, error) < 0)
 		return -1;
 	sampler_watch(&study->program, 1, study->window_ns);
-	measure_kernels(study, max_double(KERNELS_NS, study->window_ns / 2));
+	bool has_jobs = evaluate(study, &point);
+
+	if (has_jobs)
+		measure_kernels(study, &point);
 	if (editor_has_ended(&study->program.editor))
 		return error_set(error, "pid %d: has ended", (int)study->measured.pid);
-	if (!evaluate(study, &point)) {
+	if (!has_jobs) {
 		study->measured.why_ended = "with fewer TPCs, too few jobs came to an end";
 		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
 		                                        (int)study->measured.pid);
 	}
+	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
+
+	study->window_ns = max_double(WINDOW_NS, min_double(most, WINDOW_JOBS * max_double(1e9 / point.jobs_per_s, next)));
 	memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
 	curve->points[0] = point;
 	return 0;
@@ -203,6 +193,17 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	return 0;
 }
 
+static int draw(const struct measured_curve *measured, const char *path, struct error *error)
+{
+	FILE *file = fopen(path, "we");
+
+	if (file)
+		curve_draw(measured, file);
+	bool is_written = file && !ferror(file);
+
+	return file && fclose(file) == 0 && is_written ? 0 : error_set_errno(error, "%.200s", path);
+}
+
 static int report(struct study *study, struct error *error)
 {
 	int result = 0;
@@ -212,16 +213,7 @@ static int report(struct study *study, struct error *error)
 	else
 		curve_print(&study->measured);
 	fflush(stdout);
-	if (study->picture) {
-		/* What was there before is kept until now. */
-		bool is_written = ftruncate(fileno(study->picture), 0) == 0 || errno == EINVAL;
-
-		curve_draw(&study->measured, study->picture);
-		is_written = fflush(study->picture) == 0 && !ferror(study->picture) && is_written;
-		if (!is_written && result == 0)
-			result = error_set_errno(error, "%.200s", study->options->svg);
-	}
-	return result;
+	return study->options->svg && result == 0 ? draw(&study->measured, study->options->svg, error) : result;
 }
 
 static int act(struct study *study, bool is_new, struct error *error)
@@ -253,7 +245,9 @@ int action_curve(const struct options *options, struct error *error)
 	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS, .measured = {.options = options, .gpu = study.room.name}};
 	if (options->kernels > 0)
 		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
-	if (options->svg && !(study.picture = fopen(options->svg, "ae")))
+	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
+
+	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options), options->gpu_count > 0 ? options->gpus[0] : "0");
 	int result = is_new ? program_start(pid, line, options->command, false, error) : parse_pid(pid, options->pid, error);

@@ -32,7 +32,7 @@ json_t *json_ms(double ns)
 	return json_reading(reading_if(ns > 0, ms(ns)), false);
 }
 
-static json_t *point_of(const struct curve_point *point)
+static json_t *json_of(const struct curve_point *point)
 {
 	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs, "job_ms", json_ms(point->job_ns),
 	                 "longest_ms", json_ms(point->worst_ns), "kernels_ms", json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns),
@@ -44,7 +44,7 @@ static json_t *points_of(const struct curve *curve)
 	json_t *array = json_array();
 
 	for (unsigned int i = 0; i < curve->count; i++)
-		array = json_with(array, point_of(&curve->points[i]));
+		array = json_with(array, json_of(&curve->points[i]));
 	return array;
 }
 
@@ -116,25 +116,18 @@ void print_members(const json_t *object, const char *const names[])
 	}
 }
 
-static void print_points(const struct measured_curve *measured)
+static void print_points(const struct curve *curve)
 {
 	static const char *const members[] = {"tpcs", "job_ms", "longest_ms", "kernels_ms", "jobs_per_second", NULL};
-	const struct curve *curve = &measured->curve, *beside = &measured->beside;
 
-	printf("\n %9s %9s %9s %9s %9s%s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s", beside->count > 0 ? "    BESIDE" : "");
-	/* From the largest size on, both have the same ones. */
-	for (unsigned int i = 1; i <= curve->count; i++) {
-		const struct curve_point *point = &curve->points[curve->count - i];
+	printf("\n %9s %9s %9s %9s %9s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s");
+	for (const struct curve_point *point = last_of(curve); point >= curve->points; point--) {
 		int length = (int)(point->job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
-		json_t *object = point_of(point);
+		json_t *object = json_of(point);
 
 		print_members(object, members);
-		json_decref(object);
-		if (i <= beside->count)
-			printf(" %9.3f", ms(beside->points[beside->count - i].job_ns));
-		else if (beside->count > 0)
-			printf(" %9s", "-");
 		printf("  %.*s\n", length < 1 ? 1 : length, BAR);
+		json_decref(object);
 	}
 }
 
@@ -157,12 +150,14 @@ void curve_print(const struct measured_curve *measured)
 
 	printf("pid %d on GPU %s, measured for %.1f s\n", (int)measured->pid, measured->gpu, measured->seconds);
 	print_rule(measured);
-	print_points(measured);
+	print_points(&measured->curve);
+	if (measured->beside.count > 0) {
+		printf("\nBeside a neighbour on %u TPCs that %s:\n", measured->neighbour_tpcs, measured->options->beside == BESIDE_MEMORY ? "copies" : "computes");
+		print_points(&measured->beside);
+	}
 	putchar('\n');
 	if (measured->why_ended)
 		printf("Not all sizes: %s.\n", measured->why_ended);
-	if (measured->beside.count > 0)
-		printf("BESIDE: a neighbour on %u TPCs that %s.\n", measured->neighbour_tpcs, measured->options->beside == BESIDE_MEMORY ? "copies" : "computes");
 	if (fit.is_known)
 		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
 		       fit.mean_error * 100, fit.worst_error * 100, fit.worst_tpcs);

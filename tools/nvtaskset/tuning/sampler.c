@@ -1,4 +1,4 @@
-#include "sampler.h"
+#include "programs.h"
 
 #include "base/clock.h"
 

@@ -2,11 +2,9 @@
 #ifndef NVTASKSET_TUNING_TASKS_H
 #define NVTASKSET_TUNING_TASKS_H
 
-#include "base/error.h"
 #include "plan/curve.h"
 #include "plan/plan.h"
 #include "programs.h"
-#include "room.h"
 
 #include <jansson.h>
 #include <stdbool.h>
