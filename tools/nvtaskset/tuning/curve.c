@@ -19,7 +19,7 @@
 #define WINDOW_MOST_NS 1e9 /* but no longer than this, */
 #define JOBS_LEAST 4       /* or than so many jobs take; */
 #define SLOWER 1.6         /* so much longer than with the size before */
-#define KERNELS_NS 200e6   /* and its kernels for so long, or half as long as it */
+#define KERNELS_NS 100e6   /* and its kernels for so long, or a quarter of that */
 #define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
 #define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
 #define NEIGHBOUR_PART 4   /* of the TPCs */
@@ -72,7 +72,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 static void measure_kernels(struct study *study, struct curve_point *point)
 {
 	double kernels = (double)study->program.kernels / ((double)study->program.span_ns * point->jobs_per_s / 1e9); /* of a job */
-	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 2), busy_ns = 0, count = 0;
+	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0;
 	struct monitor_times times;
 	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
 

@@ -226,40 +226,29 @@ static json_t *document_of(const struct planning *planning)
 	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
-static void print_checks(const json_t *tasks, double seconds)
-{
-	static const char *const members[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL}, *const name[] = {"name", NULL};
-	const json_t *task;
-	size_t i;
-
-	printf("\nChecked for %g s:\n%-16s %9s %9s %9s %9s %9s\n", seconds, "TASK", "JOBS", "MISSED", "JOB ms", "OFF", "LONGEST");
-	json_array_foreach(tasks, i, task) {
-		const json_t *check = json_object_get(task, "check");
-
-		if (!json_is_null(check)) {
-			print_members(task, name);
-			print_members(check, members);
-			putchar('\n');
-		}
-	}
-}
-
+/* A check takes the place of the words that would do it. */
 static void print(json_t *document, const struct options *options)
 {
 	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
+	static const char *const checks[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL};
 	const char *gpu, *found;
 	int tpcs, used, left, deadlines, merges, forbidden, fewest, rounds;
+	bool is_checked = options->check_seconds > 0;
 	json_t *tasks, *task, *searched;
 	size_t i;
 
 	json_unpack(document, "{s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:i, s:o}", "gpu", &gpu, "free_tpcs", &tpcs, "used_tpcs", &used,
 	            "left_tpcs", &left, "deadlines", &deadlines, "found", &found, "merges", &merges, "forbidden_pairs", &forbidden, "fewest_tpcs",
 	            &fewest, "searched_tpcs", &searched, "rounds", &rounds, "tasks", &tasks);
-	printf("GPU %s: %d of %d TPCs for %d deadlines, %d left\n\n%-16s %9s %9s %9s %9s %9s  AS\n", gpu, used, tpcs, deadlines, left, "TASK", "TPCS",
-	       "JOB ms", "LONGEST", "RESPONSE", "DEADLINE");
+	printf("GPU %s: %d of %d TPCs for %d deadlines, %d left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  DEADLINE  %s\n", gpu, used, tpcs,
+	       deadlines, left, "TASK", is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
 	json_array_foreach(tasks, i, task) {
 		print_members(task, members);
-		printf("  %s%s\n", json_string_value(json_object_get(task, "line")), options->apply ? "" : " COMMAND");
+		if (is_checked)
+			print_members(json_object_get(task, "check"), checks);
+		else
+			printf("  %s%s", json_string_value(json_object_get(task, "line")), options->apply ? "" : " COMMAND");
+		putchar('\n');
 	}
 	printf("\nFound: %s; %d merges, %d pairs forbidden. The fewest TPCs: %d by the heuristic", found, merges, forbidden, fewest);
 	if (json_is_null(searched))
@@ -267,10 +256,8 @@ static void print(json_t *document, const struct options *options)
 	else
 		printf(", %d by a search of all ways.\n", (int)json_integer_value(searched));
 	printf("Tested: " TEST ".\n");
-	if (options->check_seconds > 0)
-		print_checks(tasks, options->check_seconds);
-	if (rounds > 0)
-		printf("\nPlanned anew with the times that were measured: %d times.\n", rounds);
+	if (is_checked)
+		printf("Checked for %g s, after %d plans that did not hold.\n", options->check_seconds, rounds);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
