@@ -1,11 +1,10 @@
 /* curve: moves a running program through sizes, and measures its jobs. */
-#include "curve.h"
-
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "cli/actions.h"
 #include "cli/tables.h"
 #include "monitor/monitor.h"
+#include "plan/curve.h"
 #include "programs.h"
 #include "select/targets.h"
 #include "show/json.h"
@@ -23,14 +22,21 @@
 #define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
 #define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
 #define NEIGHBOUR_PART 4   /* of the TPCs */
+#define BAR "########################"
 
 struct study {
 	const struct options *options;
 	struct room room;
 	struct sampled program;
 	struct monitor *monitor;
-	struct measured_curve measured;
 	double window_ns; /* for the next size */
+	/* What was measured. */
+	pid_t pid;
+	double seconds;        /* it took so long */
+	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
+	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
+	unsigned int neighbour_tpcs;
+	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
 };
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
@@ -44,14 +50,14 @@ static bool is_uniform(const struct jobs_rule *rule)
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
-	struct jobs_rule *first = &study->measured.rule;
+	struct jobs_rule *first = &study->rule;
 	bool is_given = study->options->kernels > 0;
 	double span = (double)program->span_ns;
 
 	if (!is_given) {
 		struct jobs_rule rule = jobs_rule(program->bursts, program->count, is_uniform(first) ? first->kernels : 0);
 
-		*first = study->measured.curve.count == 0 ? rule : *first;
+		*first = study->curve.count == 0 ? rule : *first;
 		program->count = jobs_split(program->bursts, program->count, &rule);
 		struct jobs_times times = jobs_times(program->bursts, program->count, is_uniform(first) ? first->kernels : 0, 0);
 
@@ -106,11 +112,11 @@ static int measure_size(struct study *study, unsigned int tpcs, struct curve *cu
 	if (has_jobs)
 		measure_kernels(study, &point);
 	if (editor_has_ended(&study->program.editor))
-		return error_set(error, "pid %d: has ended", (int)study->measured.pid);
+		return error_set(error, "pid %d: has ended", (int)study->pid);
 	if (!has_jobs) {
-		study->measured.why_ended = "with fewer TPCs, too few jobs came to an end";
+		study->why_ended = "with fewer TPCs, too few jobs came to an end";
 		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
-		                                        (int)study->measured.pid);
+		                                        (int)study->pid);
 	}
 	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
 
@@ -126,40 +132,39 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 	double begin = (double)process_clock_ns();
 	int result = count > 0 ? 0 : error_set(error, "no TPC is free");
 
-	study->measured.why_ended = NULL;
-	for (unsigned int i = 0; i < count && result == 0 && !study->measured.why_ended; i++) {
+	study->why_ended = NULL;
+	for (unsigned int i = 0; i < count && result == 0 && !study->why_ended; i++) {
 		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
-			study->measured.why_ended = "smaller sizes would have taken too long";
+			study->why_ended = "smaller sizes would have taken too long";
 		else
 			result = measure_size(study, sizes[i], curve, error);
 	}
 	return result;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all sizes ------------------------------------------------------------------------------------------------------------------------ */
 
 /* The neighbour's TPCs are no one else's from the beginning: both curves are of the same sizes. */
 static int measure(struct study *study, struct error *error)
 {
-	struct measured_curve *measured = &study->measured;
 	struct segment_partition neighbours;
 	pid_t neighbour = 0;
 	char tpcs[TPCSET_TEXT];
 
 	if (study->options->beside == BESIDE_NOTHING)
-		return measure_sizes(study, &measured->curve, error);
-	measured->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
-	if (measured->neighbour_tpcs == 0)
+		return measure_sizes(study, &study->curve, error);
+	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
+	if (study->neighbour_tpcs == 0)
 		return error_set(error, "--beside: too few TPCs are free for a neighbour");
-	if (room_choose(&study->room, measured->neighbour_tpcs, &neighbours, error) < 0)
+	if (room_choose(&study->room, study->neighbour_tpcs, &neighbours, error) < 0)
 		return -1;
 	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
-	int result = measure_sizes(study, &measured->curve, error);
+	int result = measure_sizes(study, &study->curve, error);
 
 	if (result == 0)
 		result = neighbour_start(&neighbour, study->options, study->room.name, tpcset_format_list(&neighbours.set, tpcs), error);
 	if (result == 0)
-		result = measure_sizes(study, &measured->beside, error);
+		result = measure_sizes(study, &study->beside, error);
 	program_end(neighbour, SIGKILL);
 	return result;
 }
@@ -180,7 +185,7 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 {
 	struct editor *editor = &study->program.editor;
 	struct segment_revision in_force;
-	pid_t pid = study->measured.pid;
+	pid_t pid = study->pid;
 	const struct pids ours = {1, &pid};
 	struct error why;
 
@@ -193,12 +198,156 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	return 0;
 }
 
-static int draw(const struct measured_curve *measured, const char *path, struct error *error)
+/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+
+static double ms(double ns)
+{
+	return ns / 1e6;
+}
+
+static const struct curve_point *last_of(const struct curve *curve)
+{
+	return &curve->points[curve->count - 1];
+}
+
+static struct curve_bound bound_of(const struct study *study)
+{
+	bool is_known = study->options->beside == BESIDE_MEMORY && study->beside.count > 0;
+
+	return curve_bound(&study->curve, is_known ? last_of(&study->beside)->job_ns / last_of(&study->curve)->job_ns - 1 : -1);
+}
+
+static json_t *json_of(const struct curve_point *point)
+{
+	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs, "job_ms", json_ms(point->job_ns),
+	                 "longest_ms", json_ms(point->worst_ns), "kernels_ms", json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns),
+	                 "jobs_per_second", point->jobs_per_s);
+}
+
+static json_t *points_of(const struct curve *curve)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < curve->count; i++)
+		array = json_with(array, json_of(&curve->points[i]));
+	return array;
+}
+
+static json_t *document_of(const struct study *study)
+{
+	static const char *const neighbours[] = {[BESIDE_NOTHING] = NULL, [BESIDE_MEMORY] = "memory", [BESIDE_COMPUTE] = "compute"};
+	const struct options *options = study->options;
+	const struct jobs_rule *rule = &study->rule;
+	struct curve_fit fit = curve_fit(&study->curve);
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", ms(fit.a_ns), "b_ms", ms(fit.b_ns), "mean_error", fit.mean_error,
+	                                          "worst_error", fit.worst_error) : json_null();
+
+	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}", "schema", "nvtaskset-curve/1",
+	                 "pid", (int)study->pid, "gpu", study->room.name, "seconds", study->seconds, "why_ended", study->why_ended, "beside",
+	                 neighbours[options->beside], "jobs", "apart", options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
+	                 "same", rule->same, "idle_ms", ms((double)rule->idle_ns), "within_ms", ms((double)rule->within_ns), "points",
+	                 points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs", (int)curve_enough(&study->curve),
+	                 "bound", bound_of(study).word, "fit", fitted);
+}
+
+/* --- as text --------------------------------------------------------------------------------------------------------------------- */
+
+static void print_points(const struct curve *curve)
+{
+	static const char *const members[] = {"tpcs", "job_ms", "longest_ms", "kernels_ms", "jobs_per_second", NULL};
+
+	printf("\n %9s %9s %9s %9s %9s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s");
+	for (const struct curve_point *point = last_of(curve); point >= curve->points; point--) {
+		int length = (int)(point->job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
+		json_t *object = json_of(point);
+
+		json_print_row(object, members);
+		printf("  %.*s\n", length < 1 ? 1 : length, BAR);
+		json_decref(object);
+	}
+}
+
+static void print_rule(const struct study *study)
+{
+	const struct jobs_rule *rule = &study->rule;
+
+	if (study->options->kernels > 0)
+		printf("A job: %u kernels, as --kernels says.\n", study->options->kernels);
+	else if (rule->same >= JOBS_SAME)
+		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
+		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, ms((double)rule->idle_ns), ms((double)rule->within_ns));
+	else
+		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
+}
+
+static void print(const struct study *study)
+{
+	struct curve_fit fit = curve_fit(&study->curve);
+
+	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->room.name, study->seconds);
+	print_rule(study);
+	print_points(&study->curve);
+	if (study->beside.count > 0) {
+		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs, study->options->beside == BESIDE_MEMORY ? "copies" : "computes");
+		print_points(&study->beside);
+	}
+	putchar('\n');
+	if (study->why_ended)
+		printf("Not all sizes: %s.\n", study->why_ended);
+	if (fit.is_known)
+		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
+		       fit.mean_error * 100, fit.worst_error * 100, fit.worst_tpcs);
+	printf("Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&study->curve), CURVE_NOTHING * 100);
+	printf("Bound by: %s.\n", bound_of(study).text);
+}
+
+/* --- a picture -------------------------------------------------------------------------------------------------------------- */
+
+#define WIDTH 640
+#define HEIGHT 400
+#define EDGE 60
+
+struct scale {
+	double tpcs, ns; /* at the right, and at the top */
+};
+
+static void draw_point(FILE *file, const struct scale *scale, const char *format, unsigned int tpcs, double ns)
+{
+	fprintf(file, format, EDGE + (WIDTH - 2.0 * EDGE) * tpcs / scale->tpcs, HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * ns / scale->ns, tpcs);
+}
+
+static void draw_points(FILE *file, const struct scale *scale, const char *format, const struct curve *curve)
+{
+	for (unsigned int i = 0; i < curve->count; i++)
+		draw_point(file, scale, format, curve->points[i].tpcs, curve->points[i].job_ns);
+}
+
+static void draw_all(const struct study *study, FILE *file)
+{
+	const struct curve *curve = &study->curve, *beside = &study->beside;
+	struct curve_fit fit = curve_fit(curve);
+	struct scale scale = {last_of(curve)->tpcs, max_double(curve->points[0].job_ns, beside->count > 0 ? beside->points[0].job_ns : 0)};
+
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+	              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"black\"/>\n"
+	              "<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job</text>\n<polyline fill=\"none\" stroke=\"gray\" points=\"",
+	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, EDGE - 20, EDGE - 15, ms(scale.ns));
+	for (unsigned int tpcs = curve->points[0].tpcs; fit.is_known && tpcs <= last_of(curve)->tpcs; tpcs++)
+		draw_point(file, &scale, "%.1f,%.1f ", tpcs, fit.a_ns / tpcs + fit.b_ns);
+	fputs("\"/>\n", file);
+	draw_points(file, &scale, "<circle cx=\"%1$.1f\" cy=\"%2$.1f\" r=\"4\"/><text x=\"%1$.1f\" y=\"358\" text-anchor=\"middle\">%3$u</text>\n", curve);
+	draw_points(file, &scale, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"firebrick\"/>\n", beside);
+	fputs("</svg>\n", file);
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+
+static int draw(const struct study *study, const char *path, struct error *error)
 {
 	FILE *file = fopen(path, "we");
 
 	if (file)
-		curve_draw(measured, file);
+		draw_all(study, file);
 	bool is_written = file && !ferror(file);
 
 	return file && fclose(file) == 0 && is_written ? 0 : error_set_errno(error, "%.200s", path);
@@ -209,11 +358,11 @@ static int report(struct study *study, struct error *error)
 	int result = 0;
 
 	if (study->options->json)
-		result = json_write(curve_json(&study->measured), false, stdout, error);
+		result = json_write(document_of(study), false, stdout, error);
 	else
-		curve_print(&study->measured);
+		print(study);
 	fflush(stdout);
-	return study->options->svg && result == 0 ? draw(&study->measured, study->options->svg, error) : result;
+	return study->options->svg && result == 0 ? draw(study, study->options->svg, error) : result;
 }
 
 static int act(struct study *study, bool is_new, struct error *error)
@@ -226,8 +375,8 @@ static int act(struct study *study, bool is_new, struct error *error)
 	if (result == 0)
 		result = measure(study, error);
 	if (keeper_end(true) < 0 && result == 0)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)study->measured.pid);
-	study->measured.seconds = (clock_ms() - begin) / 1000;
+		result = error_set(error, "pid %d: its partition could not be given back", (int)study->pid);
+	study->seconds = (clock_ms() - begin) / 1000;
 	if (result == 0)
 		result = report(study, error);
 	monitor_end(study->monitor);
@@ -240,11 +389,11 @@ int action_curve(const struct options *options, struct error *error)
 	static struct study study; /* large */
 	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL;
-	pid_t *pid = &study.measured.pid;
+	pid_t *pid = &study.pid;
 
-	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS, .measured = {.options = options, .gpu = study.room.name}};
+	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS};
 	if (options->kernels > 0)
-		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
+		study.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
 
 	if (options->svg && (!picture || fclose(picture) != 0))

@@ -1,6 +1,5 @@
 /* plan: sizes and places for the tasks in a file. */
 #include "cli/actions.h"
-#include "curve.h"
 #include "show/json.h"
 #include "tasks.h"
 
@@ -243,9 +242,9 @@ static void print(json_t *document, const struct options *options)
 	printf("GPU %s: %d of %d TPCs for %d deadlines, %d left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  DEADLINE  %s\n", gpu, used, tpcs,
 	       deadlines, left, "TASK", is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
 	json_array_foreach(tasks, i, task) {
-		print_members(task, members);
+		json_print_row(task, members);
 		if (is_checked)
-			print_members(json_object_get(task, "check"), checks);
+			json_print_row(json_object_get(task, "check"), checks);
 		else
 			printf("  %s%s", json_string_value(json_object_get(task, "line")), options->apply ? "" : " COMMAND");
 		putchar('\n');

@@ -1,8 +1,6 @@
 #include "tasks.h"
 
 #include "base/extremes.h"
-#include "curve.h"
-
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -45,6 +43,41 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 	task->needs.launch_ns = task->launch_ns;
 }
 
+static double number(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+static int read_points(struct curve *curve, json_t *array, struct error *error)
+{
+	size_t index;
+	json_t *value;
+
+	curve->count = 0;
+	json_array_foreach(array, index, value) {
+		struct curve_point point = {
+			.tpcs = (unsigned int)json_integer_value(json_object_get(value, "tpcs")),
+			.job_ns = number(value, "job_ms") * 1e6,
+			.worst_ns = max_double(number(value, "longest_ms"), number(value, "job_ms")) * 1e6,
+			.launch_ns = number(value, "launch_ms") * 1e6,
+		};
+
+		if (point.tpcs <= (curve->count > 0 ? curve->points[curve->count - 1].tpcs : 0) || !(point.job_ns > 0) || curve->count == CURVE_POINTS)
+			return error_set(error, "curve: point %zu: needs tpcs, more than the one before, and job_ms; there are at most %d", index, CURVE_POINTS);
+		curve->points[curve->count++] = point;
+	}
+	return 0;
+}
+
+static int read_document(struct curve *curve, struct curve *beside, json_t *document, struct error *error)
+{
+	json_t *points = json_object_get(document, "points");
+
+	if (json_array_size(points) == 0)
+		return error_set(error, "curve: has no points");
+	return read_points(curve, points, error) < 0 ? -1 : read_points(beside, json_object_get(document, "points_beside"), error);
+}
+
 /* The curve itself, or the path of its file. */
 static int read_curve(struct task *task, json_t *curve, const char *directory, struct error *error)
 {
@@ -56,7 +89,7 @@ static int read_curve(struct task *task, json_t *curve, const char *directory, s
 	if (name)
 		snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : directory, name);
 	json_t *document = name ? load(path, error) : json_incref(curve);
-	int result = document ? curve_read(&task->curve, &task->beside, document, error) : -1;
+	int result = document ? read_document(&task->curve, &task->beside, document, error) : -1;
 
 	json_decref(document);
 	return result;
