@@ -1,10 +1,9 @@
 /*
- * The time of a job by the size of its partition (tools/nvtaskset/plan/curve.h), and which kernels are a job (plan/jobs.h).
+ * The time of a job by the size of its partition and which kernels are a job (tools/nvtaskset/plan/curve.h).
  */
 #include "../cases.h"
 
 #include "plan/curve.h"
-#include "plan/jobs.h"
 
 #define MS 1e6
 
@@ -203,11 +202,14 @@ TEST(jobs_are_what_is_between_long_idle_times)
 		ROW("row %zu", i);
 		assert_int_equal(rule.kernels, rows[i].kernels);
 		assert_true(rule.same > 0.99);
-		assert_int_equal(jobs_split(bursts, count, &rule), 38);
-		for (size_t job = 0; job < 38; job++) {
-			assert_int_equal(bursts[job].kernels, rows[i].kernels);
-			assert_int_equal(bursts[job].end_ns - bursts[job].begin_ns,
-			                 rows[i].parts * 100000 + (rows[i].parts - 1) * rows[i].within * 1000);
+		uint64_t length = rows[i].parts * 100000 + (rows[i].parts - 1) * rows[i].within * 1000;
+
+		for (int all = 0; all < 2; all++) {
+			struct jobs_times times = jobs_times(bursts, count, &rule, all ? 0 : rows[i].kernels, length - 1 + (uint64_t)all);
+
+			assert_int_equal(times.count, 38);
+			assert_int_equal(times.late, all ? 0 : 38);
+			assert_true(times.median_ns == (double)length && times.longest_ns == (double)length);
 		}
 	}
 }
@@ -226,7 +228,7 @@ TEST(idle_times_that_make_no_equal_jobs_are_no_border)
 	struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 	assert_int_equal(rule.kernels, 5);
-	assert_int_equal(jobs_split(bursts, count, &rule), 58);
+	assert_int_equal(jobs_times(bursts, count, &rule, 0, 0).count, 58);
 }
 
 /* With fewer TPCs a job is longer, and what is left until the next one is shorter. */
@@ -240,9 +242,9 @@ TEST(a_rule_is_found_again_with_other_idle_times)
 		count = make_bursts(40, 3, 20, between);
 		struct jobs_rule again = jobs_rule(bursts, count, rule.kernels);
 
-		assert_int_equal(jobs_times(bursts, jobs_split(bursts, count, &again), rule.kernels, 0).count, 38);
+		assert_int_equal(jobs_times(bursts, count, &again, rule.kernels, 0).count, 38);
+		assert_int_equal(jobs_times(bursts, count, &again, rule.kernels + 1, 0).count, 0);
 	}
-	assert_int_equal(jobs_times(bursts, 38, rule.kernels + 1, 0).count, 0);
 }
 
 TEST(a_few_bursts_are_no_jobs)
@@ -252,7 +254,7 @@ TEST(a_few_bursts_are_no_jobs)
 		struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 		assert_int_equal(rule.kernels, 0);
-		assert_int_equal(jobs_split(bursts, count, &rule), 0);
+		assert_int_equal(jobs_times(bursts, count, &rule, 0, 0).count, 0);
 	}
 }
 

@@ -135,16 +135,15 @@ static void begin(struct plan *plan, const struct plan_problem *problem)
 	}
 }
 
-/* Those that must be alone; and all pairs that cannot share, if these are tested first. */
-static void forbid_pairs(struct state *state)
+/* All pairs that cannot share. */
+static void test_pairs(const struct state *state)
 {
-	const struct plan_task *tasks = state->problem->tasks;
-	struct plan_partition *single = state->plan->partitions;
+	struct plan_partition *first = state->plan->partitions, *end = first + state->plan->count;
 
-	for (uint32_t i = 0; i < state->problem->count; i++) {
-		for (uint32_t j = i + 1; j < state->problem->count; j++) {
-			if (tasks[i].is_alone || tasks[j].is_alone || (state->rules.tests_pairs && size_of_both(state, &single[i], &single[j]) == 0))
-				forbid(state->plan, &single[i], &single[j]);
+	for (struct plan_partition *a = first; a < end; a++) {
+		for (struct plan_partition *b = a + 1; b < end; b++) {
+			if (size_of_both(state, a, b) == 0)
+				forbid(state->plan, a, b);
 		}
 	}
 }
@@ -157,7 +156,8 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 	begin(plan, problem);
 	plan->way = ways[rules.order][rules.tests_pairs];
 	if (plan->impossible == PLAN_NONE) {
-		forbid_pairs(&state);
+		if (rules.tests_pairs)
+			test_pairs(&state);
 		while ((rules.goes_on || plan->tpcs > problem->tpcs) && merge_some(&state))
 			;
 	}

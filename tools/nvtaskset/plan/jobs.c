@@ -1,4 +1,4 @@
-#include "jobs.h"
+#include "curve.h"
 
 #include "base/extremes.h"
 
@@ -71,31 +71,22 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 	return rule;
 }
 
-size_t jobs_split(struct burst *bursts, size_t count, const struct jobs_rule *rule)
-{
-	size_t jobs = 0;
-
-	for (size_t i = 1; i < count; i++) {
-		if (idle_before(&bursts[i]) >= rule->idle_ns) {
-			bursts[jobs++] = bursts[i];
-		} else if (jobs > 0) {
-			bursts[jobs - 1].end_ns = bursts[i].end_ns;
-			bursts[jobs - 1].kernels += bursts[i].kernels;
-		}
-	}
-	return jobs > 0 ? jobs - 1 : 0;
-}
-
-struct jobs_times jobs_times(const struct burst *jobs, size_t count, uint64_t kernels, uint64_t limit_ns)
+struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns)
 {
 	uint64_t *lengths = calloc(count + 1, sizeof *lengths);
 	struct jobs_times times = {.count = 0};
+	struct burst job = {.begin_ns = 0};
 
-	for (size_t i = 0; i < count && lengths; i++) {
-		if (kernels == 0 || jobs[i].kernels == kernels) {
-			lengths[times.count] = jobs[i].end_ns - jobs[i].begin_ns;
-			times.late += lengths[times.count++] > limit_ns;
+	for (size_t i = 1; i < count && lengths; i++) {
+		if (idle_before(&bursts[i]) >= rule->idle_ns) {
+			if (job.begin_ns > 0 && (kernels == 0 || job.kernels == kernels)) {
+				lengths[times.count] = job.end_ns - job.begin_ns;
+				times.late += lengths[times.count++] > limit_ns;
+			}
+			job = (struct burst){.begin_ns = bursts[i].begin_ns};
 		}
+		job.end_ns = bursts[i].end_ns;
+		job.kernels += bursts[i].kernels;
 	}
 	if (times.count > 0) {
 		qsort(lengths, times.count, sizeof *lengths, compare);

@@ -86,6 +86,10 @@ static bool is_schedulable(const struct plan_problem *problem, const struct tpcs
 	uint32_t places[PLAN_TASKS];
 	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
 
+	for (unsigned int i = 0; i < count && count > 1; i++) {
+		if (problem->tasks[places[i]].is_alone)
+			return false;
+	}
 	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL);
 }
 

@@ -12,12 +12,7 @@
 /* The size of a partition with these tasks; NEVER_FITS: there is none. */
 static uint32_t size_of(const struct plan_problem *problem, unsigned int bits)
 {
-	struct tpcset set = {{bits}};
-	bool is_single = (bits & (bits - 1)) == 0, may_be = true;
-
-	for (uint32_t i = 0; i < problem->count; i++)
-		may_be = may_be && (is_single || !problem->tasks[i].is_alone || !tpcset_has(&set, i));
-	unsigned int tpcs = may_be ? plan_size(problem, &set, 1, problem->tpcs) : 0;
+	unsigned int tpcs = plan_size(problem, &(struct tpcset){{bits}}, 1, problem->tpcs);
 
 	return tpcs > 0 ? tpcs : NEVER_FITS;
 }

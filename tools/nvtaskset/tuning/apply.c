@@ -114,7 +114,7 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 	for (size_t i = 0; i < count; i++) {
 		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count, 0);
 
-		of[i]->seen = jobs_times(programs[i].bursts, jobs_split(programs[i].bursts, programs[i].count, &rule), 0, of[i]->needs.deadline_ns);
+		of[i]->seen = jobs_times(programs[i].bursts, programs[i].count, &rule, 0, of[i]->needs.deadline_ns);
 		sampled_close(&programs[i]);
 	}
 	return result;

@@ -58,8 +58,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 		struct jobs_rule rule = jobs_rule(program->bursts, program->count, is_uniform(first) ? first->kernels : 0);
 
 		*first = study->curve.count == 0 ? rule : *first;
-		program->count = jobs_split(program->bursts, program->count, &rule);
-		struct jobs_times times = jobs_times(program->bursts, program->count, is_uniform(first) ? first->kernels : 0, 0);
+		struct jobs_times times = jobs_times(program->bursts, program->count, &rule, is_uniform(first) ? first->kernels : 0, 0);
 
 		*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
 	}

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/pids.h"
 #include "cli/options.h"
-#include "plan/jobs.h"
+#include "plan/curve.h"
 #include "state/kernels/counts_read.h"
 #include "state/segment/edit.h"
 
