@@ -54,8 +54,7 @@ static bool merge(struct state *state, struct plan_partition *first, struct plan
 static double work_of(const struct state *state, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks, places);
+	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks);
 	double share = 0;
 
 	for (unsigned int i = 0; i < count; i++)

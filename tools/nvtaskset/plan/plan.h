@@ -19,6 +19,7 @@ struct schedule_task {
 	uint64_t launch_ns;   /* of that, its longest launch, which a higher task has to wait for */
 	uint64_t jitter_ns;   /* a job may come so much later than in other periods */
 	uint64_t overrun_ns;  /* once, it takes so much more */
+	uint32_t number;      /* in the list of all tasks */
 };
 
 #define SCHEDULE_NEVER (UINT64_MAX / 4) /* some of them can be added up */
@@ -108,10 +109,9 @@ struct plan_relief plan_relieve(const struct plan_problem *problem);
 /* The fewest TPCs with which these tasks meet their deadlines in one partition, from `low` to `high`; 0: it has no such size. */
 unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high);
 
-/* The set's tasks as they are in a partition of this size, in the order of their priorities; `places` gets which they are.
- * Returns how many. */
+/* The set's tasks as they are in a partition of this size, in the order of their priorities. Returns how many. */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
-                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS]);
+                           struct schedule_task tasks[PLAN_TASKS]);
 
 /* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. A quota is overrun
  * by a launch. */

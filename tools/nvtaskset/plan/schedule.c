@@ -54,7 +54,7 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, uint6
 /* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
  * Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
-                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
+                           struct schedule_task tasks[PLAN_TASKS])
 {
 	unsigned int count = 0, kinds[2] = {0};
 
@@ -65,17 +65,15 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 		uint64_t time = (kinds[task->is_memory] > 1 ? task->beside_ns : task->alone_ns)[tpcs];
 		unsigned int place = count++;
 
-		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--) {
+		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--)
 			tasks[place] = tasks[place - 1];
-			places[place] = places[place - 1];
-		}
 		tasks[place] = (struct schedule_task){
 			.period_ns = task->period_ns,
 			.deadline_ns = task->deadline_ns,
 			.time_ns = time,
 			.launch_ns = task->launch_ns ? min_u64(task->launch_ns[tpcs], time) : time,
+			.number = i,
 		};
-		places[place] = i;
 	}
 	return count;
 }
@@ -83,11 +81,10 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 static bool is_schedulable(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
+	unsigned int count = plan_schedule(problem, set, tpcs, tasks);
 
 	for (unsigned int i = 0; i < count && count > 1; i++) {
-		if (problem->tasks[places[i]].is_alone)
+		if (problem->tasks[tasks[i].number].is_alone)
 			return false;
 	}
 	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL);
@@ -114,8 +111,7 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns)
 {
 	struct schedule_task tasks[1 + PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = 1 + plan_schedule(problem, &partition->tasks, partition->tpcs, tasks + 1, places);
+	unsigned int count = 1 + plan_schedule(problem, &partition->tasks, partition->tpcs, tasks + 1);
 	uint64_t run = period_ns / MS * MS;
 
 	for (bool fits = false; run > 0 && !fits; run -= fits ? 0 : MS) {

@@ -99,16 +99,15 @@ static uint64_t lend_us(const struct planning *planning, const struct task *task
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t order[PLAN_TASKS];
 	uint64_t responses[PLAN_TASKS];
 	struct segment_partition place;
-	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks, order);
+	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
 
 	schedule_fixed(tasks, count, responses);
 	if (take_place(planning, partition->tpcs, &place, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < count; i++) {
-		struct task *task = planning->of[order[i]];
+		struct task *task = planning->of[tasks[i].number];
 
 		task->place = place;
 		task->tpcs = partition->tpcs;

@@ -1,6 +1,7 @@
 #include "tasks.h"
 
 #include "base/extremes.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -69,15 +70,6 @@ static int read_points(struct curve *curve, json_t *array, struct error *error)
 	return 0;
 }
 
-static int read_document(struct curve *curve, struct curve *beside, json_t *document, struct error *error)
-{
-	json_t *points = json_object_get(document, "points");
-
-	if (json_array_size(points) == 0)
-		return error_set(error, "curve: has no points");
-	return read_points(curve, points, error) < 0 ? -1 : read_points(beside, json_object_get(document, "points_beside"), error);
-}
-
 /* The curve itself, or the path of its file. */
 static int read_curve(struct task *task, json_t *curve, const char *directory, struct error *error)
 {
@@ -88,9 +80,13 @@ static int read_curve(struct task *task, json_t *curve, const char *directory, s
 		return error_set(error, "task %.60s: has no curve; 'nvtaskset curve --json PID' measures one", task->name);
 	if (name)
 		snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : directory, name);
-	json_t *document = name ? load(path, error) : json_incref(curve);
-	int result = document ? read_document(&task->curve, &task->beside, document, error) : -1;
+	json_t *document = name ? load(path, error) : json_incref(curve), *points = json_object_get(document, "points");
+	int result = document && json_array_size(points) == 0 ? error_set(error, "curve: has no points") : document ? 0 : -1;
 
+	if (result == 0)
+		result = read_points(&task->curve, points, error);
+	if (result == 0)
+		result = read_points(&task->beside, json_object_get(document, "points_beside"), error);
 	json_decref(document);
 	return result;
 }
