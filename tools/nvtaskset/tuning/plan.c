@@ -321,11 +321,11 @@ int action_plan(const struct options *options, struct error *error)
 			break;
 		result = make(&planning, error) < 0 ? EXIT_CHANGED : 0;
 	}
-	if (!document)
-		return result;
-	if (options->json && json_write(document, false, stdout, error) < 0)
-		return learns ? EXIT_CHANGED : -1;
-	if (!options->json)
+	if (document && options->json && json_write(json_incref(document), false, stdout, error) < 0)
+		result = options->apply ? EXIT_CHANGED : -1;
+	else if (document && !options->json)
 		print(document, options);
+	json_decref(document);
+	json_decref(planning.tasks.document);
 	return result;
 }
