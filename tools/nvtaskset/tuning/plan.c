@@ -216,46 +216,44 @@ static json_t *document_of(const struct planning *planning)
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema", "nvtaskset-plan/1", "gpu",
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema", "nvtaskset-plan/1", "gpu",
 	                 planning->room.name, "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs",
-	                 (int)(planning->problem.tpcs - plan->tpcs), "deadlines", (int)planning->problem.count, "found", plan->way, "merges",
+	                 (int)(planning->problem.tpcs - plan->tpcs), "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
 	                 json_reading(reading_if(planning->was_searched, planning->searched.tpcs), true), "test", TEST, "applied",
 	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
 /* A check takes the place of the words that would do it. */
-static void print(json_t *document, const struct options *options)
+static void print(const struct planning *planning, const json_t *document)
 {
 	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
 	static const char *const checks[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL};
-	const char *gpu, *found;
-	int tpcs, used, left, deadlines, merges, forbidden, fewest, rounds;
-	bool is_checked = options->check_seconds > 0;
-	json_t *tasks, *task, *searched;
+	const struct plan *plan = &planning->plan;
+	bool is_checked = planning->options->check_seconds > 0;
+	json_t *task;
 	size_t i;
 
-	json_unpack(document, "{s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:i, s:o}", "gpu", &gpu, "free_tpcs", &tpcs, "used_tpcs", &used,
-	            "left_tpcs", &left, "deadlines", &deadlines, "found", &found, "merges", &merges, "forbidden_pairs", &forbidden, "fewest_tpcs",
-	            &fewest, "searched_tpcs", &searched, "rounds", &rounds, "tasks", &tasks);
-	printf("GPU %s: %d of %d TPCs for %d deadlines, %d left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  DEADLINE  %s\n", gpu, used, tpcs,
-	       deadlines, left, "TASK", is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
-	json_array_foreach(tasks, i, task) {
+	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  DEADLINE  %s\n", planning->room.name,
+	       plan->tpcs, planning->problem.tpcs, planning->problem.count, planning->problem.tpcs - plan->tpcs, "TASK",
+	       is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
+	json_array_foreach(json_object_get(document, "tasks"), i, task) {
 		json_print_row(task, members);
 		if (is_checked)
 			json_print_row(json_object_get(task, "check"), checks);
 		else
-			printf("  %s%s", json_string_value(json_object_get(task, "line")), options->apply ? "" : " COMMAND");
+			printf("  %s%s", json_string_value(json_object_get(task, "line")), planning->options->apply ? "" : " COMMAND");
 		putchar('\n');
 	}
-	printf("\nFound: %s; %d merges, %d pairs forbidden. The fewest TPCs: %d by the heuristic", found, merges, forbidden, fewest);
-	if (json_is_null(searched))
-		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
+	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
+	       planning->fewest);
+	if (planning->was_searched)
+		printf(", %u by a search of all ways.\n", planning->searched.tpcs);
 	else
-		printf(", %d by a search of all ways.\n", (int)json_integer_value(searched));
+		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
 	printf("Tested: " TEST ".\n");
 	if (is_checked)
-		printf("Checked for %g s, after %d plans that did not hold.\n", options->check_seconds, rounds);
+		printf("Checked for %g s.\n", planning->options->check_seconds);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
@@ -275,7 +273,8 @@ static int prepare(struct planning *planning, struct error *error)
 	return result;
 }
 
-static int carry_out(struct planning *planning, struct error *error)
+/* Does and checks it, as far as that is wanted, and shows it. */
+static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
 	const struct options *options = planning->options;
 	int result = options->apply ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
@@ -283,7 +282,14 @@ static int carry_out(struct planning *planning, struct error *error)
 
 	if (result == 0 && options->check_seconds > 0)
 		result = tasks_check(&planning->tasks, options->check_seconds, error);
-	return result < 0 && is_changed ? EXIT_CHANGED : result;
+	if (result < 0)
+		return is_changed ? EXIT_CHANGED : -1;
+	json_decref(*document);
+	*document = document_of(planning);
+	if (!options->json)
+		print(planning, *document);
+	fflush(stdout);
+	return 0;
 }
 
 /* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
@@ -301,7 +307,7 @@ static bool learn(struct planning *planning)
 	return is_wrong;
 }
 
-/* With what was seen, another plan is made; where that is impossible, the last one stays, and is shown. */
+/* With what was seen, another plan is made; where that is impossible, the last one stays. */
 int action_plan(const struct options *options, struct error *error)
 {
 	static struct planning planning; /* large */
@@ -309,22 +315,15 @@ int action_plan(const struct options *options, struct error *error)
 	json_t *document = NULL;
 
 	planning = (struct planning){.options = options};
-	int result = prepare(&planning, error) < 0 ? -1 : make(&planning, error);
+	int result = prepare(&planning, error) < 0 || make(&planning, error) < 0 ? -1 : carry_out(&planning, &document, error);
 
-	while (result == 0) {
-		result = carry_out(&planning, error);
-		if (result != 0)
-			break;
-		json_decref(document);
-		document = document_of(&planning);
-		if (!learns || !learn(&planning) || ++planning.rounds == ROUNDS)
-			break;
-		result = make(&planning, error) < 0 ? EXIT_CHANGED : 0;
+	while (result == 0 && learns && learn(&planning) && ++planning.rounds < ROUNDS) {
+		if (!options->json)
+			printf("\nPlanned anew, with the times that were measured:\n\n");
+		result = make(&planning, error) < 0 ? EXIT_CHANGED : carry_out(&planning, &document, error);
 	}
 	if (document && options->json && json_write(json_incref(document), false, stdout, error) < 0)
 		result = options->apply ? EXIT_CHANGED : -1;
-	else if (document && !options->json)
-		print(document, options);
 	json_decref(document);
 	json_decref(planning.tasks.document);
 	return result;
