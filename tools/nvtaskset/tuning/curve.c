@@ -300,57 +300,44 @@ static void print(const struct study *study)
 	printf("Bound by: %s.\n", bound_of(study).text);
 }
 
-/* --- a picture -------------------------------------------------------------------------------------------------------------- */
+/* --- a picture ------------------------------------------------------------------------------------------------------------------- */
 
 #define WIDTH 640
 #define HEIGHT 400
 #define EDGE 60
 
-struct scale {
-	double tpcs, ns; /* at the right, and at the top */
-};
-
-static void draw_point(FILE *file, const struct scale *scale, const char *format, unsigned int tpcs, double ns)
+/* All curves are of the same sizes. */
+static void draw_points(FILE *file, const struct curve *curve, const char *colour, unsigned int most_tpcs, double most_ns)
 {
-	fprintf(file, format, EDGE + (WIDTH - 2.0 * EDGE) * tpcs / scale->tpcs, HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * ns / scale->ns, tpcs);
+	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++) {
+		double x = EDGE + (WIDTH - 2.0 * EDGE) * point->tpcs / most_tpcs, y = HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * point->job_ns / most_ns;
+
+		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%d\">%u</text>\n", x, y, colour, x, HEIGHT - EDGE + 18,
+		        point->tpcs);
+	}
 }
 
-static void draw_points(FILE *file, const struct scale *scale, const char *format, const struct curve *curve)
-{
-	for (unsigned int i = 0; i < curve->count; i++)
-		draw_point(file, scale, format, curve->points[i].tpcs, curve->points[i].job_ns);
-}
-
-static void draw_all(const struct study *study, FILE *file)
+static void draw(const struct study *study, FILE *file)
 {
 	const struct curve *curve = &study->curve, *beside = &study->beside;
 	struct curve_fit fit = curve_fit(curve);
-	struct scale scale = {last_of(curve)->tpcs, max_double(curve->points[0].job_ns, beside->count > 0 ? beside->points[0].job_ns : 0)};
+	struct curve fitted = {.count = fit.is_known ? curve->count : 0};
+	double most = max_double(curve->points[0].job_ns, beside->count > 0 ? beside->points[0].job_ns : 0);
 
-	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n"
-	              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"black\"/>\n"
-	              "<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job</text>\n<polyline fill=\"none\" stroke=\"gray\" points=\"",
-	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, EDGE - 20, EDGE - 15, ms(scale.ns));
-	for (unsigned int tpcs = curve->points[0].tpcs; fit.is_known && tpcs <= last_of(curve)->tpcs; tpcs++)
-		draw_point(file, &scale, "%.1f,%.1f ", tpcs, fit.a_ns / tpcs + fit.b_ns);
-	fputs("\"/>\n", file);
-	draw_points(file, &scale, "<circle cx=\"%1$.1f\" cy=\"%2$.1f\" r=\"4\"/><text x=\"%1$.1f\" y=\"358\" text-anchor=\"middle\">%3$u</text>\n", curve);
-	draw_points(file, &scale, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"firebrick\"/>\n", beside);
+	for (unsigned int i = 0; i < fitted.count; i++)
+		fitted.points[i] = (struct curve_point){curve->points[i].tpcs, .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\" "
+	              "text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" "
+	              "stroke=\"black\"/>\n<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job (black); gray: the fit%s</text>\n",
+	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, WIDTH / 2, EDGE - 15, ms(most),
+	        beside->count > 0 ? "; red: beside the neighbour" : "");
+	draw_points(file, &fitted, "silver", last_of(curve)->tpcs, most);
+	draw_points(file, beside, "firebrick", last_of(curve)->tpcs, most);
+	draw_points(file, curve, "black", last_of(curve)->tpcs, most);
 	fputs("</svg>\n", file);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------ */
-
-static int draw(const struct study *study, const char *path, struct error *error)
-{
-	FILE *file = fopen(path, "we");
-
-	if (file)
-		draw_all(study, file);
-	bool is_written = file && !ferror(file);
-
-	return file && fclose(file) == 0 && is_written ? 0 : error_set_errno(error, "%.200s", path);
-}
 
 static int report(struct study *study, struct error *error)
 {
@@ -361,7 +348,13 @@ static int report(struct study *study, struct error *error)
 	else
 		print(study);
 	fflush(stdout);
-	return study->options->svg && result == 0 ? draw(study, study->options->svg, error) : result;
+	FILE *file = study->options->svg && result == 0 ? fopen(study->options->svg, "we") : NULL;
+
+	if (file)
+		draw(study, file);
+	if (study->options->svg && result == 0 && (!file || ferror(file) || fclose(file) != 0))
+		result = error_set_errno(error, "%.200s", study->options->svg);
+	return result;
 }
 
 static int act(struct study *study, bool is_new, struct error *error)
