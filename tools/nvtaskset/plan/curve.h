@@ -25,7 +25,8 @@ struct jobs_rule {
 };
 
 /* The longest idle times that stand out, by a gap of JOBS_JUMP between them and the shorter ones, where that makes jobs with the
- * same number of kernels; otherwise each burst is a job. Where `kernels` is not 0, jobs have so many: a smaller gap will do. */
+ * same number of kernels; otherwise each burst is a job. Where `kernels` is not 0, those that make most jobs with so many: a smaller gap
+ * will do. */
 #define JOBS_JUMP 3.0
 #define JOBS_JUMP_KNOWN 1.2
 #define JOBS_SAME 0.8

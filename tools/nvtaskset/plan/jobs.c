@@ -62,9 +62,9 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 		if (ratio < jump)
 			continue;
 		count_kernels(&tried, bursts, count, idle + count);
-		if (tried.same >= JOBS_SAME && (kernels == 0 || tried.kernels == kernels)) {
+		if (kernels > 0 ? tried.kernels == kernels && (rule.kernels != kernels || tried.same > rule.same) : tried.same >= JOBS_SAME) {
 			rule = tried;
-			jump = ratio;
+			jump = kernels > 0 ? jump : ratio;
 		}
 	}
 	free(idle);
