@@ -81,6 +81,10 @@ list_of() { # PID
 	run -0 nvtaskset plan "$WORK/tasks.json"
 	grep -qE '^decode +3 .*  nvtaskset --mps auto -G 0 --lend=5533us -t 63-65 COMMAND$' <<<"$output"
 	grep -qE '^train +3 .*  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t 63-65 COMMAND$' <<<"$output"
+	# Two of them have it together.
+	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 0.5}' \
+		'{"name": "index", "command": ["./index"], "best_effort": true, "launch_ms": 0.5}'
+	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -c '[.tasks[].quota_us]')" = '[0,1000,1000]' ]
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'
 	refuses "task train: no TPC is left for it, and no deadline leaves time for a quota; its longest launch is not known (launch_ms)" \
 		nvtaskset plan "$WORK/tasks.json"

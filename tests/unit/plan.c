@@ -333,9 +333,12 @@ TEST(a_quota_is_what_the_deadlines_leave)
 
 	assert_true(plan_allocate(&plan, &problem, ways[0]));
 	/* Ten periods, and one more at the border, in 40 ms. */
-	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 10 * MS, 0), 3 * MS);
-	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 10 * MS, 8 * MS), 2 * MS);
-	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 10 * MS, 41 * MS), 0);
+	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 1, 10 * MS, 0), 3 * MS);
+	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 1, 10 * MS, 8 * MS), 2 * MS);
+	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 1, 10 * MS, 41 * MS), 0);
+	/* Each of two: 2 ms would take 44 ms. */
+	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 2, 10 * MS, 0), 1 * MS);
+	assert_int_equal(plan_quota(&problem, &plan.partitions[0], 3, 10 * MS, 8 * MS), 0);
 }
 
 TEST(the_deadline_that_has_to_give_least_is_named)

@@ -113,8 +113,9 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS]);
 
-/* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. A quota is overrun
- * by a launch. */
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns);
+/* The largest part of each period that each of some programs without deadlines may have in the partition, in whole ms; 0: none. A quota
+ * is overrun by a launch: `launches_ns` is the longest of each, together. */
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
+                    uint64_t launches_ns);
 
 #endif

@@ -106,16 +106,17 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 	return found;
 }
 
-/* The program above all others is a deferrable server (Strosnider et al. 1995): it may use the end of one period and the beginning of the
+/* The programs above all others are deferrable servers (Strosnider et al. 1995): one may use the end of a period and the beginning of the
  * next. */
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns)
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
+                    uint64_t launches_ns)
 {
 	struct schedule_task tasks[1 + PLAN_TASKS];
 	unsigned int count = 1 + plan_schedule(problem, &partition->tasks, partition->tpcs, tasks + 1);
-	uint64_t run = period_ns / MS * MS;
+	uint64_t run = period_ns / programs / MS * MS;
 
 	for (bool fits = false; run > 0 && !fits; run -= fits ? 0 : MS) {
-		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = run, .jitter_ns = period_ns - run, .overrun_ns = launch_ns};
+		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = programs * run, .jitter_ns = period_ns - run, .overrun_ns = launches_ns};
 		fits = schedule_fixed(tasks, count, NULL);
 	}
 	return run;

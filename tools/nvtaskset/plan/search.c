@@ -9,30 +9,20 @@
 #define NEVER_FITS 0xffffu
 #define LONGER_MOST 64.0 /* times a deadline: more is a different task */
 
-/* The size of a partition with these tasks; NEVER_FITS: there is none. */
-static uint32_t size_of(const struct plan_problem *problem, unsigned int bits)
-{
-	unsigned int tpcs = plan_size(problem, &(struct tpcset){{bits}}, 1, problem->tpcs);
-
-	return tpcs > 0 ? tpcs : NEVER_FITS;
-}
-
-/* For each set of tasks the fewest TPCs: those of the partition that has its first task, and of the best for the rest. */
+/* For each set of tasks the fewest TPCs: those of one partition, and of the best for the rest. */
 bool plan_search(struct plan *plan, const struct plan_problem *problem)
 {
 	uint32_t sizes[SETS], first[SETS] = {0}, best[SETS] = {0};
 	unsigned int all = problem->count <= PLAN_EXACT ? (1u << problem->count) - 1 : 0;
 
 	for (unsigned int bits = 1; bits <= all; bits++) {
-		unsigned int lowest = bits & -bits;
+		unsigned int tpcs = plan_size(problem, &(struct tpcset){{bits}}, 1, problem->tpcs);
 
-		sizes[bits] = size_of(problem, bits);
+		sizes[bits] = tpcs > 0 ? tpcs : NEVER_FITS;
 		best[bits] = NEVER_FITS;
 		for (unsigned int part = bits; part > 0; part = (part - 1) & bits) {
-			uint32_t tpcs = sizes[part] + best[bits ^ part];
-
-			if ((part & lowest) && tpcs < best[bits]) {
-				best[bits] = tpcs;
+			if (sizes[part] + best[bits ^ part] < best[bits]) {
+				best[bits] = sizes[part] + best[bits ^ part];
 				first[bits] = part;
 			}
 		}

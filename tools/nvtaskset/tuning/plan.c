@@ -118,42 +118,45 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	return 0;
 }
 
-/* Where no TPC is left, a quota in the partition that can give most. */
-static void place_by_quota(struct planning *planning, struct task *task)
+/* Where no TPC is left: the partition that can give the largest quotas, one for each task of best effort; NULL: none can. */
+static const struct plan_partition *find_quotas(const struct planning *planning, uint64_t *quota_us)
 {
-	uint64_t launch = task->launch_ms > 0 ? (uint64_t)(task->launch_ms * 1e6) : SCHEDULE_NEVER;
+	const struct plan_partition *best = NULL, *end = planning->plan.partitions + planning->plan.count;
+	unsigned int programs = (unsigned int)planning->tasks.count - planning->problem.count;
+	uint64_t launches = 0;
 
-	for (unsigned int i = 0; i < planning->plan.count; i++) {
-		const struct plan_partition *partition = &planning->plan.partitions[i];
-		const struct task *other = planning->of[tpcset_next(&partition->tasks, 0)];
-		uint64_t quota = other->needs.is_alone ? 0 : plan_quota(&planning->problem, partition, QUOTA_PERIOD_NS, launch) / 1000;
+	for (const struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
+		if (task->is_best_effort)
+			launches = min_u64(SCHEDULE_NEVER, launches + (task->launch_ms > 0 ? (uint64_t)(task->launch_ms * 1e6) : SCHEDULE_NEVER));
+	}
+	for (const struct plan_partition *partition = planning->plan.partitions; partition < end && programs > 0; partition++) {
+		bool is_alone = planning->needs[tpcset_next(&partition->tasks, 0)].is_alone;
+		uint64_t quota = is_alone ? 0 : plan_quota(&planning->problem, partition, programs, QUOTA_PERIOD_NS, launches) / 1000;
 
-		if (quota > task->quota_us) {
-			task->quota_us = quota;
-			task->place = other->place;
-			task->tpcs = partition->tpcs;
+		if (quota > *quota_us) {
+			*quota_us = quota;
+			best = partition;
 		}
 	}
+	return best;
 }
 
-/* All of best effort share what is left. */
+/* All of best effort share what is left, or are in one partition by quotas. */
 static int place_best_effort(struct planning *planning, struct error *error)
 {
 	unsigned int left = planning->problem.tpcs - planning->plan.tpcs;
-	struct segment_partition rest;
-	bool has_rest = left > 0 && planning->problem.count < planning->tasks.count;
-	int result = has_rest ? take_place(planning, left, &rest, error) : 0;
+	uint64_t quota_us = 0;
+	const struct plan_partition *lender = left > 0 ? NULL : find_quotas(planning, &quota_us);
+	struct segment_partition place = lender ? planning->of[tpcset_next(&lender->tasks, 0)]->place : (struct segment_partition){.set = {{0}}};
+	int result = left > 0 && planning->problem.count < planning->tasks.count ? take_place(planning, left, &place, error) : 0;
 
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
 		if (!task->is_best_effort)
 			continue;
-		task->tpcs = left;
-		task->quota_us = 0;
-		task->borrows = has_rest && planning->options->mps.mode != MPS_OFF;
-		if (has_rest)
-			task->place = rest;
-		else
-			place_by_quota(planning, task);
+		task->place = place;
+		task->tpcs = lender ? lender->tpcs : left;
+		task->quota_us = quota_us;
+		task->borrows = left > 0 && planning->options->mps.mode != MPS_OFF;
 		if (task->tpcs == 0)
 			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
 			                   task->launch_ms > 0 ? "" : "; its longest launch is not known (launch_ms)");
