@@ -24,6 +24,11 @@ static inline int64_t max_i64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static inline double min_double(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static inline double max_double(double a, double b)
 {
 	return a > b ? a : b;

@@ -52,7 +52,7 @@ tells_jobs_apart() { # COMMAND…
 	run -0 tells_jobs_apart nvtaskset curve --mps off --beside compute "$PROGRAM"
 	[[ "${lines[0]}" == "pid $PROGRAM on GPU 0, measured for "* ]]
 	[[ "${lines[1]}" == "A job: 3 kernels between two idle times, as "* ]]
-	[[ "$output" == *"BESIDE: a neighbour on 16 TPCs that computes."* ]]
+	[[ "$output" == *"Beside a neighbour on 16 TPCs that computes:"* ]]
 	[[ "$output" == *"Fit: "*" ms / TPCs + "*" ms; wrong by "* ]]
 	[[ "$output" == *"Enough: "* && "$output" == *"Bound by: "* ]]
 	[ -z "$(pgrep -P "$PROGRAM")" ]

@@ -31,18 +31,16 @@ list_of() { # PID
 }
 
 @test "sizes, places and commands" {
-	tasks '{"name": "camera", "command": ["./camera", "it'"'"'s"], "period_ms": 20, "deadline_ms": 13, "critical": true, "curve": "@"}' \
+	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "critical": true, "curve": "@"}' \
 		'{"name": "decode", "command": ["./decode"], "per_second": 20, "curve": "@"}' \
 		'{"name": "train", "command": ["./train"], "best_effort": true}'
 	run -0 nvtaskset plan "$WORK/tasks.json"
 	[ "${lines[0]}" = "GPU 0: 10 of 66 TPCs for 2 deadlines, 56 left" ]
-	[[ "${lines[2]}" =~ ^camera\ +8\ +12.000\ +12.600\ +12.600\ +13.000\ \ [0-9,-]+,\ critical$ ]]
-	[[ "${lines[3]}" =~ ^decode\ +2\ +40.000\ +42.000\ +42.000\ +50.000\ \ [0-9,-]+$ ]]
-	[[ "${lines[4]}" =~ ^train\ +56\ +-\ +-\ +-\ +-\ \ [0-9,-]+$ ]]
+	words='  nvtaskset --mps auto -G 0'
+	[[ "${lines[2]}" =~ ^camera\ +8\ +12.000\ +12.600\ +12.600\ +13.000"$words"\ -t\ [0-9,-]+\ COMMAND$ ]]
+	[[ "${lines[3]}" =~ ^decode\ +2\ +40.000\ +42.000\ +42.000\ +50.000"$words"\ --lend=4000us\ -t\ [0-9,-]+\ COMMAND$ ]]
+	[[ "${lines[4]}" =~ ^train\ +56\ +-\ +-\ +-\ +-"$words"\ --borrow\ -t\ [0-9,-]+\ COMMAND$ ]]
 	[[ "$output" == *"10 by the heuristic, 10 by a search of all ways."* ]]
-	grep -qE "^  nvtaskset --mps auto -G 0 -t [0-9,-]+ \./camera 'it'\\\\''s'$" <<<"$output"
-	grep -qE "^  nvtaskset --mps auto -G 0 --lend=4000us -t [0-9,-]+ \./decode$" <<<"$output"
-	grep -qE "^  nvtaskset --mps auto -G 0 --borrow -t [0-9,-]+ \./train$" <<<"$output"
 	# Nobody's TPCs twice.
 	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -r '.tasks[].tpc_list' | tr ',' '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}' | sort | uniq -d)" = "" ]
 }
@@ -81,9 +79,12 @@ list_of() { # PID
 	task='{"name": "decode", "command": ["./decode"], "period_ms": 40, "curve": "@"}'
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 1}'
 	run -0 nvtaskset plan "$WORK/tasks.json"
-	grep -qE '^decode +3 .*  63-65, shared with 1$' <<<"$output"
-	grep -qE '^train +3 .*  63-65, shared with 1$' <<<"$output"
-	grep -qE "^  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t [0-9,-]+ \./train$" <<<"$output"
+	grep -qE '^decode +3 .*  nvtaskset --mps auto -G 0 --lend=5533us -t 63-65 COMMAND$' <<<"$output"
+	grep -qE '^train +3 .*  nvtaskset --mps auto -G 0 --quota 2ms/10ms -t 63-65 COMMAND$' <<<"$output"
+	# Two of them have it together.
+	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 0.5}' \
+		'{"name": "index", "command": ["./index"], "best_effort": true, "launch_ms": 0.5}'
+	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -c '[.tasks[].quota_us]')" = '[0,1000,1000]' ]
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'
 	refuses "task train: no TPC is left for it, and no deadline leaves time for a quota; its longest launch is not known (launch_ms)" \
 		nvtaskset plan "$WORK/tasks.json"
@@ -178,8 +179,9 @@ list_of() { # PID
 	kill "$first"
 }
 
+# It is idle for most of the time: on a busy machine too, that is longer than what is between the kernels of a job.
 @test "--check compares and counts" {
-	nvtaskset --mps off all "$BUILD/$play" jobs 40000,60000,2000,1 3>&- &
+	nvtaskset --mps off all "$BUILD/$play" jobs 100000,60000,2000,1 3>&- &
 	PROGRAM=$!
 	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
 	points='{"points": [{"tpcs": 2, "job_ms": 32}, {"tpcs": 10, "job_ms": 8}, {"tpcs": 66, "job_ms": 3}]}'
@@ -190,7 +192,7 @@ list_of() { # PID
 	}
 	wait_until is_applied
 	run -0 nvtaskset plan --mps off --check 1 "$WORK/tasks.json"
-	[[ "$output" == *"Checked for 1 s:"* ]]
+	[[ "$output" == *"Checked for 1 s."* ]]
 	# With two TPCs it takes 32 ms.
 	nvtaskset -tp 7-8 "$PROGRAM" >/dev/null
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 1000, "deadline_ms": 15, "curve": '"$points"'}'
@@ -220,12 +222,13 @@ list_of() { # PID
 	}
 	wait_until learns
 	[ "$(list_of "$PROGRAM")" = "$(jq -r '.tasks[0].tpc_list' "$WORK/plan.json")" ]
-	# What cannot be met stays as it was planned.
+	# What cannot be met stays as it was planned, and is shown.
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 2, "curve":
 		{"points": [{"tpcs": 2, "job_ms": 1}, {"tpcs": 66, "job_ms": 0.5}]}}'
 	stays() {
-		nvtaskset plan --mps off --apply --check 1 "$WORK/tasks.json" >"$WORK/output"
-		grep -qE '^This plan stays: task jobs: takes [0-9.]+ ms with all 66 TPCs that are free, [0-9.]+ ms more than its deadline.$' "$WORK/output"
+		run --separate-stderr nvtaskset plan --mps off --apply --check 1 "$WORK/tasks.json"
+		[[ "$status" = 3 && "$output" == *"Checked for 1 s."* ]] &&
+			[[ "$stderr" =~ ^"nvtaskset: task jobs: takes "[0-9.]+" ms with all 66 TPCs that are free, "[0-9.]+" ms more than its deadline"$ ]]
 	}
 	wait_until stays
 }

@@ -1,10 +1,9 @@
 /*
- * The time of a job by the size of its partition (tools/nvtaskset/plan/curve.h), and which kernels are a job (plan/jobs.h).
+ * The time of a job by the size of its partition and which kernels are a job (tools/nvtaskset/plan/curve.h).
  */
 #include "../cases.h"
 
 #include "plan/curve.h"
-#include "plan/jobs.h"
 
 #define MS 1e6
 
@@ -86,7 +85,7 @@ TEST(the_fit_finds_what_is_there)
 	}
 }
 
-TEST(the_fit_says_where_it_is_wrong)
+TEST(the_fit_says_where_it_is_late)
 {
 	struct curve curve = made(100, 1, 1000);
 
@@ -112,25 +111,25 @@ TEST(neither_part_is_negative)
 	assert_true(curve_fit(&curve).b_ns > 0);
 }
 
-TEST(what_was_seen_takes_the_place_of_what_is_wrong)
+TEST(what_was_seen_takes_the_place_of_what_is_too_short)
 {
 	static const struct {
 		double job, longest; /* of what the curve says */
 		size_t late;
-		bool is_wrong;
-	} rows[] = {{1.05, 1.05, 0, false}, {0.95, 1.3, 0, false}, {1.2, 1.1, 0, true}, {0.8, 0.9, 0, true}, {1.05, 1.5, 1, true}};
+		bool is_late;
+	} rows[] = {{1.05, 1.05, 0, false}, {0.95, 1.3, 0, false}, {1.2, 1.1, 0, true}, {0.8, 0.9, 0, false}, {1.05, 1.5, 1, true}};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct curve curve = made(100, 2, 1000);
 		double job = curve_ns(&curve, 13, CURVE_JOB), other = curve_ns(&curve, 40, CURVE_JOB), longest = curve_ns(&curve, 13, CURVE_LONGEST);
 		struct jobs_times seen = {.count = 9, .late = rows[i].late, .median_ns = rows[i].job * job, .longest_ns = rows[i].longest * longest};
-		double factor = rows[i].is_wrong ? rows[i].job : 1, most = rows[i].longest > rows[i].job ? rows[i].longest : rows[i].job;
+		double factor = rows[i].is_late ? rows[i].job : 1, most = rows[i].longest > rows[i].job ? rows[i].longest : rows[i].job;
 
 		ROW("row %zu", i);
-		assert_true(curve_learn(&curve, 13, &seen) == rows[i].is_wrong);
+		assert_true(curve_learn(&curve, 13, &seen) == rows[i].is_late);
 		assert_true(is_near(curve_ns(&curve, 13, CURVE_JOB), factor * job, 1e-9));
 		assert_true(is_near(curve_ns(&curve, 40, CURVE_JOB), factor * other, 1e-9));
-		assert_true(is_near(curve_ns(&curve, 13, CURVE_LONGEST), (rows[i].is_wrong ? most : 1) * longest, 1e-9));
+		assert_true(is_near(curve_ns(&curve, 13, CURVE_LONGEST), (rows[i].is_late ? most : 1) * longest, 1e-9));
 		seen.count = 0;
 		assert_false(curve_learn(&curve, 13, &seen));
 	}
@@ -198,16 +197,19 @@ TEST(jobs_are_what_is_between_long_idle_times)
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		size_t count = make_bursts(40, rows[i].parts, rows[i].within, rows[i].between);
-		struct jobs_rule rule = jobs_rule(bursts, count);
+		struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 		ROW("row %zu", i);
 		assert_int_equal(rule.kernels, rows[i].kernels);
 		assert_true(rule.same > 0.99);
-		assert_int_equal(jobs_split(bursts, count, &rule), 38);
-		for (size_t job = 0; job < 38; job++) {
-			assert_int_equal(bursts[job].kernels, rows[i].kernels);
-			assert_int_equal(bursts[job].end_ns - bursts[job].begin_ns,
-			                 rows[i].parts * 100000 + (rows[i].parts - 1) * rows[i].within * 1000);
+		uint64_t length = rows[i].parts * 100000 + (rows[i].parts - 1) * rows[i].within * 1000;
+
+		for (int all = 0; all < 2; all++) {
+			struct jobs_times times = jobs_times(bursts, count, &rule, all ? 0 : rows[i].kernels, length - 1 + (uint64_t)all);
+
+			assert_int_equal(times.count, 38);
+			assert_int_equal(times.late, all ? 0 : 38);
+			assert_true(times.median_ns == (double)length && times.longest_ns == (double)length);
 		}
 	}
 }
@@ -223,36 +225,36 @@ TEST(idle_times_that_make_no_equal_jobs_are_no_border)
 		bursts[i].begin_ns += late;
 		bursts[i].end_ns += late;
 	}
-	struct jobs_rule rule = jobs_rule(bursts, count);
+	struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 	assert_int_equal(rule.kernels, 5);
-	assert_int_equal(jobs_split(bursts, count, &rule), 58);
+	assert_int_equal(jobs_times(bursts, count, &rule, 0, 0).count, 58);
 }
 
 /* With fewer TPCs a job is longer, and what is left until the next one is shorter. */
 TEST(a_rule_is_found_again_with_other_idle_times)
 {
 	size_t count = make_bursts(40, 3, 20, 5000);
-	struct jobs_rule rule = jobs_rule(bursts, count);
+	struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 	for (uint64_t between = 5000; between > 60; between /= 3) {
 		ROW("idle for %u us", (unsigned int)between);
 		count = make_bursts(40, 3, 20, between);
-		struct jobs_rule again = jobs_rule_like(&rule, bursts, count);
+		struct jobs_rule again = jobs_rule(bursts, count, rule.kernels);
 
-		assert_int_equal(jobs_keep(bursts, jobs_split(bursts, count, &again), rule.kernels), 38);
+		assert_int_equal(jobs_times(bursts, count, &again, rule.kernels, 0).count, 38);
+		assert_int_equal(jobs_times(bursts, count, &again, rule.kernels + 1, 0).count, 0);
 	}
-	assert_int_equal(jobs_keep(bursts, 38, rule.kernels + 1), 0);
 }
 
 TEST(a_few_bursts_are_no_jobs)
 {
 	for (size_t count = 0; count < 3; count++) {
 		make_bursts(3, 1, 0, 100);
-		struct jobs_rule rule = jobs_rule(bursts, count);
+		struct jobs_rule rule = jobs_rule(bursts, count, 0);
 
 		assert_int_equal(rule.kernels, 0);
-		assert_int_equal(jobs_split(bursts, count, &rule), 0);
+		assert_int_equal(jobs_times(bursts, count, &rule, 0, 0).count, 0);
 	}
 }
 

@@ -6,7 +6,7 @@
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"
-#include "tuning/start.h"
+#include "tuning/programs.h"
 #include "version.h"
 
 #include <fcntl.h>

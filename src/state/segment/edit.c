@@ -329,8 +329,7 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 
 /* --- changing -------------------------------------------------------------------------------------------- */
 
-static int change(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo,
-                  struct error *error)
+int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo, struct error *error)
 {
 	struct error why = {.reason = ""};
 	int result = -1;
@@ -408,7 +407,7 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 		/* One who locks all of them makes us wait no longer than for one. */
 		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
 
-		result = change(&editors[changed], wanted, &undos[changed], error);
+		result = editor_change_one(&editors[changed], wanted, &undos[changed], error);
 		if (is_paid)
 			purses_close(&purses, editors[changed].pid);
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))

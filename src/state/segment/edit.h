@@ -63,6 +63,9 @@ int segment_change(struct segment *segment, const struct segment_revision *wante
 /* Restores the revision before an edit, unless another edit has followed. */
 int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error);
 
+/* The same as segment_change, wherever the segment has moved to. */
+int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo, struct error *error);
+
 /* Raises the number, and nothing else changes: the next launch of each thread, and of each graph, is decided anew. -1 as
  * for segment_change. */
 int segment_raise(struct segment *segment, struct error *error);

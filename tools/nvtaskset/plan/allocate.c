@@ -1,6 +1,8 @@
 /* The heuristic. */
 #include "plan.h"
 
+#include "base/extremes.h"
+
 #include <math.h>
 
 /* At work. */
@@ -8,34 +10,14 @@ struct state {
 	const struct plan_problem *problem;
 	struct plan_rules rules;
 	struct plan *plan;
-	struct tpcset forbidden[PLAN_TASKS]; /* for each task, those with which it may not share a partition */
 };
 
-/* --- forbidden pairs ---------------------------------------------------------------------------------------------------- */
-
-static void forbid(struct state *state, uint32_t a, uint32_t b)
-{
-	state->plan->forbidden += !tpcset_has(&state->forbidden[a], b);
-	tpcset_add(&state->forbidden[a], b);
-	tpcset_add(&state->forbidden[b], a);
-}
-
 /* What fails together fails with more. */
-static void forbid_sets(struct state *state, const struct tpcset *a, const struct tpcset *b)
+static void forbid(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
-	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1)) {
-		for (uint32_t j = tpcset_next(b, 0); j < PLAN_TASKS; j = tpcset_next(b, j + 1))
-			forbid(state, i, j);
-	}
-}
-
-static bool is_forbidden(const struct state *state, const struct tpcset *a, const struct tpcset *b)
-{
-	struct tpcset all = {{0}};
-
-	for (uint32_t i = tpcset_next(a, 0); i < PLAN_TASKS; i = tpcset_next(a, i + 1))
-		all = tpcset_or(&all, &state->forbidden[i]);
-	return tpcset_overlap(&all, b);
+	a->forbidden = tpcset_or(&a->forbidden, &b->tasks);
+	b->forbidden = tpcset_or(&b->forbidden, &a->tasks);
+	plan->forbidden += tpcset_count(&a->tasks) * tpcset_count(&b->tasks);
 }
 
 /* --- merging (algorithm 2, definition 2) ----------------------------------------------------------------------------------- */
@@ -49,17 +31,21 @@ static unsigned int size_of_both(const struct state *state, const struct plan_pa
 	return plan_size(state->problem, &both, low, high < state->problem->tpcs ? high : state->problem->tpcs);
 }
 
-/* The second one becomes part of the first; the last takes its place. */
-static void merge(struct state *state, unsigned int first, unsigned int second, unsigned int tpcs)
+/* The second one becomes part of the first, if that saves something; the last takes its place. */
+static bool merge(struct state *state, struct plan_partition *first, struct plan_partition *second)
 {
 	struct plan *plan = state->plan;
-	struct plan_partition *partition = &plan->partitions[first];
+	unsigned int tpcs = size_of_both(state, first, second);
 
-	plan->tpcs = plan->tpcs - partition->tpcs - plan->partitions[second].tpcs + tpcs;
-	partition->tasks = tpcset_or(&partition->tasks, &plan->partitions[second].tasks);
-	partition->tpcs = tpcs;
-	plan->partitions[second] = plan->partitions[--plan->count];
+	if (tpcs == 0) {
+		forbid(plan, first, second);
+		return false;
+	}
+	plan->tpcs = plan->tpcs - first->tpcs - second->tpcs + tpcs;
+	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks), tpcset_or(&first->forbidden, &second->forbidden), 0};
+	*second = plan->partitions[--plan->count];
 	plan->merges++;
+	return true;
 }
 
 /* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
@@ -68,8 +54,7 @@ static void merge(struct state *state, unsigned int first, unsigned int second, 
 static double work_of(const struct state *state, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks, places);
+	unsigned int count = plan_schedule(state->problem, set, tpcs, tasks);
 	double share = 0;
 
 	for (unsigned int i = 0; i < count; i++)
@@ -90,48 +75,30 @@ static double cost_of_both(const struct state *state, const struct plan_partitio
 	return tpcs > 0 ? tpcs - (sum - tpcs) / (2.0 * PLAN_TPCS) : INFINITY;
 }
 
-/* The eligible partition that costs least together with this one; PLAN_TASKS: there is none. */
-static unsigned int find_best(struct state *state, unsigned int first)
+/* The eligible partition that costs least together with this one; NULL: there is none. */
+static struct plan_partition *find_best(struct state *state, struct plan_partition *first)
 {
-	struct plan *plan = state->plan;
-	unsigned int best = PLAN_TASKS;
+	struct plan_partition *best = NULL, *end = state->plan->partitions + state->plan->count;
 	double least = INFINITY;
 
-	for (unsigned int other = 0; other < plan->count; other++) {
-		const struct plan_partition *a = &plan->partitions[first], *b = &plan->partitions[other];
-
-		if (other == first || is_forbidden(state, &a->tasks, &b->tasks))
+	for (struct plan_partition *other = state->plan->partitions; other < end; other++) {
+		if (other == first || tpcset_overlap(&first->forbidden, &other->tasks))
 			continue;
-		double cost = cost_of_both(state, a, b);
+		double cost = cost_of_both(state, first, other);
 
 		if (cost == INFINITY)
-			forbid_sets(state, &a->tasks, &b->tasks);
+			forbid(state->plan, first, other);
 		best = cost < least ? other : best;
-		least = cost < least ? cost : least;
+		least = min_double(cost, least);
 	}
 	return best;
 }
 
-/* Merges a partition with the best one with which it can be. */
-static bool merge_with_best(struct state *state, unsigned int first)
+/* Merges two, if two can be merged. What is large is the first of them: it finds a place while there are places. */
+static bool merge_some(struct state *state)
 {
 	struct plan_partition *partitions = state->plan->partitions;
-	unsigned int best, tpcs = 0;
-
-	while (tpcs == 0 && (best = find_best(state, first)) < PLAN_TASKS) {
-		tpcs = size_of_both(state, &partitions[first], &partitions[best]);
-		if (tpcs > 0)
-			merge(state, first, best, tpcs);
-		else
-			forbid_sets(state, &partitions[first].tasks, &partitions[best].tasks);
-	}
-	return tpcs > 0;
-}
-
-/* Partitions by falling work: what is large finds a place while there are places. */
-static void sort_by_work(struct state *state)
-{
-	struct plan_partition *partitions = state->plan->partitions;
+	bool has_merged = false;
 
 	for (unsigned int i = 0; i < state->plan->count; i++) {
 		struct plan_partition moved = partitions[i];
@@ -142,50 +109,40 @@ static void sort_by_work(struct state *state)
 			partitions[place] = partitions[place - 1];
 		partitions[place] = moved;
 	}
-}
+	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++) {
+		struct plan_partition *best;
 
-/* Merges two; false if no two can be merged. */
-static bool merge_some(struct state *state)
-{
-	bool has_merged = false;
-
-	sort_by_work(state);
-	for (unsigned int first = 0; first < state->plan->count && !has_merged; first++)
-		has_merged = merge_with_best(state, first);
+		while (!has_merged && (best = find_best(state, &partitions[first])) != NULL)
+			has_merged = merge(state, &partitions[first], best);
+	}
 	return has_merged;
 }
 
 /* --- the whole (algorithm 1) ------------------------------------------------------------------------------------------------ */
 
 /* A partition for each task, of the smallest size (lemma 2). */
-static void begin(struct state *state)
+static void begin(struct plan *plan, const struct plan_problem *problem)
 {
-	struct plan *plan = state->plan;
-	const struct plan_problem *problem = state->problem;
-
 	*plan = (struct plan){.impossible = PLAN_NONE, .count = problem->count};
-	for (uint32_t i = 0; i < problem->count; i++) {
+	for (uint32_t i = problem->count; i-- > 0;) {
 		struct plan_partition *partition = &plan->partitions[i];
 
 		tpcset_add(&partition->tasks, i);
 		partition->tpcs = plan_size(problem, &partition->tasks, 1, problem->tpcs);
 		plan->tpcs += partition->tpcs;
-		if (partition->tpcs == 0 && plan->impossible == PLAN_NONE)
-			plan->impossible = i;
+		plan->impossible = partition->tpcs == 0 ? i : plan->impossible;
 	}
 }
 
-/* Those that must be alone; and all pairs that cannot share, if these are tested first. */
-static void forbid_pairs(struct state *state)
+/* All pairs that cannot share. */
+static void test_pairs(const struct state *state)
 {
-	const struct plan_problem *problem = state->problem;
-	const struct plan_partition *single = state->plan->partitions;
+	struct plan_partition *first = state->plan->partitions, *end = first + state->plan->count;
 
-	for (uint32_t i = 0; i < problem->count; i++) {
-		for (uint32_t j = i + 1; j < problem->count; j++) {
-			if (problem->tasks[i].is_alone || problem->tasks[j].is_alone ||
-			    (state->rules.tests_pairs && size_of_both(state, &single[i], &single[j]) == 0))
-				forbid(state, i, j);
+	for (struct plan_partition *a = first; a < end; a++) {
+		for (struct plan_partition *b = a + 1; b < end; b++) {
+			if (size_of_both(state, a, b) == 0)
+				forbid(state->plan, a, b);
 		}
 	}
 }
@@ -194,15 +151,35 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 {
 	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
 	struct state state = {.problem = problem, .rules = rules, .plan = plan};
-	bool can = true;
 
-	begin(&state);
+	begin(plan, problem);
 	plan->way = ways[rules.order][rules.tests_pairs];
 	if (plan->impossible == PLAN_NONE) {
-		forbid_pairs(&state);
-		while (can && (rules.goes_on || plan->tpcs > problem->tpcs))
-			can = merge_some(&state);
+		if (rules.tests_pairs)
+			test_pairs(&state);
+		while ((rules.goes_on || plan->tpcs > problem->tpcs) && merge_some(&state))
+			;
 	}
 	plan->fits = plan->impossible == PLAN_NONE && plan->tpcs <= problem->tpcs;
+	return plan->fits;
+}
+
+/* Where both fit, the one whose tasks are more apart; else the smaller one. */
+static bool is_better(const struct plan *plan, const struct plan *than, bool goes_on)
+{
+	bool is_apart = plan->fits && than->fits && !goes_on && plan->count != than->count;
+
+	return is_apart ? plan->count > than->count : plan->tpcs < than->tpcs;
+}
+
+bool plan_heuristic(struct plan *plan, const struct plan_problem *problem, bool goes_on)
+{
+	struct plan other;
+
+	for (unsigned int way = 0; way < 4; way++) {
+		plan_allocate(&other, problem, (struct plan_rules){way < 2 ? PLAN_SIZE : PLAN_WORK, way % 2, goes_on});
+		if (way == 0 || is_better(&other, plan, goes_on))
+			*plan = other;
+	}
 	return plan->fits;
 }

@@ -9,6 +9,7 @@
 #define BUSY_LITTLE 0.5     /* of a job's time: the GPU waits for the program for the rest */
 #define GAINS_ALL 0.8       /* of what TPCs could bring */
 #define GAINS_NOTHING 0.3
+#define GAINS_NEVER -0.5   /* more TPCs take longer: something else has disturbed it */
 #define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
 
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
@@ -33,46 +34,41 @@ static double time_of(const struct curve_point *point, enum curve_time time)
 
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
-	double below = 0, least = 0;
+	double below = 0, least = INFINITY;
 
 	for (unsigned int i = 0; i < curve->count; i++) {
 		const struct curve_point *point = &curve->points[i];
-		double own = time_of(point, time);
+		double part = 1;
 
-		least = i == 0 || own < least ? own : least;
-		if (point->tpcs == tpcs)
+		least = min_double(least, time_of(point, time));
+		if (point->tpcs > tpcs)
+			part = i > 0 ? (1.0 / point[-1].tpcs - 1.0 / tpcs) / (1.0 / point[-1].tpcs - 1.0 / point->tpcs) : 0;
+		below += (least - below) * part;
+		if (point->tpcs >= tpcs)
 			break;
-		if (point->tpcs > tpcs && i == 0)
-			return 0;
-		if (point->tpcs > tpcs) {
-			double low = 1.0 / point[-1].tpcs, high = 1.0 / point->tpcs, part = (1.0 / tpcs - high) / (low - high);
-
-			return least * (1 - part) + below * part;
-		}
-		below = least;
 	}
-	return least;
+	return below;
 }
 
 bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen)
 {
-	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB);
-	double longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
-	bool is_wrong = seen->count > 0 && (seen->late > 0 || fabs(job - 1) > CURVE_WRONG);
+	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB), longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
+	bool is_late = seen->count > 0 && (seen->late > 0 || job > 1 + CURVE_LATE);
 
-	for (unsigned int i = 0; i < curve->count && is_wrong; i++) {
+	for (unsigned int i = 0; i < curve->count && is_late; i++) {
 		curve->points[i].job_ns *= job;
 		curve->points[i].worst_ns *= longest;
 		curve->points[i].launch_ns *= longest;
 	}
-	return is_wrong;
+	return is_late;
 }
 
 /* --- a / m + b -------------------------------------------------------------------------------------------------------------- */
 
 /* With x = 1 / (m C) and y = 1 / C, the relative errors are 1 - a x - b y. */
-static void solve(struct curve_fit *fit, const struct curve *curve)
+struct curve_fit curve_fit(const struct curve *curve)
 {
+	struct curve_fit fit = {.is_known = curve->count >= 3};
 	double xx = 0, xy = 0, yy = 0, sx = 0, sy = 0;
 
 	for (unsigned int i = 0; i < curve->count; i++) {
@@ -84,29 +80,13 @@ static void solve(struct curve_fit *fit, const struct curve *curve)
 		sx += x;
 		sy += y;
 	}
-	double determinant = xx * yy - xy * xy;
+	double a = sx * yy - sy * xy, b = sy * xx - sx * xy; /* times the determinant, which is positive */
 
-	fit->a_ns = determinant > 0 ? (sx * yy - sy * xy) / determinant : 0;
-	fit->b_ns = determinant > 0 ? (sy * xx - sx * xy) / determinant : sy / yy;
-	if (fit->b_ns < 0) {
-		fit->a_ns = sx / xx;
-		fit->b_ns = 0;
-	} else if (fit->a_ns < 0) {
-		fit->a_ns = 0;
-		fit->b_ns = sy / yy;
-	}
-}
-
-struct curve_fit curve_fit(const struct curve *curve)
-{
-	struct curve_fit fit = {.is_known = curve->count >= 3};
-
-	if (!fit.is_known)
-		return fit;
-	solve(&fit, curve);
-	for (unsigned int i = 0; i < curve->count; i++) {
+	fit.a_ns = b < 0 ? sx / xx : a < 0 ? 0 : a / (xx * yy - xy * xy);
+	fit.b_ns = b < 0 ? 0 : a < 0 ? sy / yy : b / (xx * yy - xy * xy);
+	for (unsigned int i = 0; i < curve->count && fit.is_known; i++) {
 		const struct curve_point *point = &curve->points[i];
-		double error = fabs(fit.a_ns / point->tpcs + fit.b_ns - point->job_ns) / point->job_ns;
+		double error = fabs((fit.a_ns / point->tpcs + fit.b_ns) / point->job_ns - 1);
 
 		fit.mean_error += error / curve->count;
 		if (error > fit.worst_error) {
@@ -121,27 +101,18 @@ struct curve_fit curve_fit(const struct curve *curve)
 
 unsigned int curve_enough(const struct curve *curve)
 {
-	double shortest = 0;
-	unsigned int enough = 0;
+	double shortest = INFINITY;
+	unsigned int i = 0;
 
-	for (unsigned int i = 0; i < curve->count; i++)
-		shortest = i == 0 || curve->points[i].job_ns < shortest ? curve->points[i].job_ns : shortest;
-	for (unsigned int i = curve->count; i-- > 0;)
-		enough = curve->points[i].job_ns <= shortest * (1 + CURVE_NOTHING) ? curve->points[i].tpcs : enough;
-	return enough;
+	for (unsigned int point = 0; point < curve->count; point++)
+		shortest = min_double(shortest, curve->points[point].job_ns);
+	while (curve->points[i].job_ns > shortest * (1 + CURVE_NOTHING))
+		i++;
+	return curve->points[i].tpcs;
 }
 
 /* How much of what TPCs could bring they do bring, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q.
  * 1 is twice as fast with twice as many, 0 is nothing. */
-static double gain(const struct curve *curve)
-{
-	const struct curve_point *large = &curve->points[curve->count - 1], *half = curve->points;
-
-	while (half + 1 < large && half->tpcs * 2 < large->tpcs)
-		half++;
-	return (half->job_ns / large->job_ns - 1) / ((double)large->tpcs / half->tpcs - 1);
-}
-
 struct curve_bound curve_bound(const struct curve *curve, double slowdown)
 {
 	static const struct curve_bound
@@ -153,12 +124,18 @@ struct curve_bound curve_bound(const struct curve *curve, double slowdown)
 		memory = {"memory", "memory: a neighbour that copies slows it down, and more TPCs bring little"},
 		blocks = {"blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down"};
 
-	if (curve->count < 3 || gain(curve) < -0.5)
+	if (curve->count < 3)
 		return unknown;
-	const struct curve_point *last = &curve->points[curve->count - 1];
+	const struct curve_point *last = &curve->points[curve->count - 1], *half = curve->points;
 
-	if (gain(curve) >= GAINS_NOTHING)
-		return gain(curve) >= GAINS_ALL ? all : partly;
+	while (half + 1 < last && half->tpcs * 2 < last->tpcs)
+		half++;
+	double gain = (half->job_ns / last->job_ns - 1) / ((double)last->tpcs / half->tpcs - 1);
+
+	if (gain < GAINS_NEVER)
+		return unknown;
+	if (gain >= GAINS_NOTHING)
+		return gain >= GAINS_ALL ? all : partly;
 	if (last->kernels_ns > 0 && last->kernels_ns < BUSY_LITTLE * last->job_ns)
 		return launches;
 	return slowdown < 0 ? saturated : slowdown > SLOWED ? memory : blocks;

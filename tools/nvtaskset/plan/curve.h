@@ -1,10 +1,46 @@
 /*
- * How long a job takes with so many TPCs, as measured at a few sizes. Pure functions.
+ * Which kernels of a program are one job, and how long a job takes with so many TPCs, as measured at a few sizes. Pure functions.
  */
 #ifndef NVTASKSET_PLAN_CURVE_H
 #define NVTASKSET_PLAN_CURVE_H
 
-#include "jobs.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- jobs: bursts of kernels between two idle times ------------------------------------------------------------------------- */
+
+/* While it lasted, some kernel was launched and had not ended. */
+struct burst {
+	uint64_t begin_ns, end_ns;
+	uint64_t kernels;
+};
+
+/* How jobs are told apart. */
+struct jobs_rule {
+	uint64_t idle_ns;   /* a shorter idle time is within a job */
+	uint64_t within_ns; /* the longest of those */
+	uint64_t kernels;   /* of a job, as most have; 0: there are too few to say */
+	double same;        /* of the jobs have so many */
+};
+
+/* The longest idle times that stand out, by a gap of JOBS_JUMP between them and the shorter ones, where that makes jobs with the
+ * same number of kernels; otherwise each burst is a job. Where `kernels` is not 0, those that make most jobs with so many: a smaller gap
+ * will do. */
+#define JOBS_JUMP 3.0
+#define JOBS_JUMP_KNOWN 1.2
+#define JOBS_SAME 0.8
+struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t kernels);
+
+/* How long jobs of so many kernels took (0: all jobs), and how many of them longer than `limit_ns`. The first and the last job may be cut
+ * off, and do not count. */
+struct jobs_times {
+	size_t count, late;
+	double median_ns, longest_ns;
+};
+struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns);
+
+/* --- their times, by size ---------------------------------------------------------------------------------------------------- */
 
 #define CURVE_POINTS 16
 #define CURVE_SIZES 10 /* so many are measured */
@@ -39,9 +75,9 @@ enum curve_time {
 };
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
 
-/* What was seen of jobs at a size: where some were late, or they took more than CURVE_WRONG of the predicted time more or less, that takes
- * the place of the curve's times, and other sizes follow in proportion; and true. */
-#define CURVE_WRONG 0.1
+/* What was seen of jobs at a size: where some were late, or they took longer than predicted by more than CURVE_LATE, that takes the place
+ * of the curve's times, and other sizes follow in proportion; and true. */
+#define CURVE_LATE 0.1
 bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen);
 
 /* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */

@@ -13,25 +13,21 @@
 
 /* A task, in its partition. A job comes at most once in each period. */
 struct schedule_task {
-	uint64_t period_ns, deadline_ns; /* neither is 0 */
-	uint64_t time_ns;                /* a job takes this where it is alone; SCHEDULE_NEVER: it does not end */
-	uint64_t launch_ns;              /* of that, its longest launch, which a higher task has to wait for */
+	uint64_t period_ns;
+	uint64_t deadline_ns; /* 0: it has none, and is not tested */
+	uint64_t time_ns;     /* a job takes this where it is alone; SCHEDULE_NEVER: it does not end */
+	uint64_t launch_ns;   /* of that, its longest launch, which a higher task has to wait for */
+	uint64_t jitter_ns;   /* a job may come so much later than in other periods */
+	uint64_t overrun_ns;  /* once, it takes so much more */
+	uint32_t number;      /* in the list of all tasks */
 };
 
 #define SCHEDULE_NEVER (UINT64_MAX / 4) /* some of them can be added up */
 
-/* A program without deadlines that may have so much of each period; run_ns is 0: there is none. */
-struct schedule_server {
-	uint64_t run_ns, period_ns;
-	uint64_t launch_ns; /* its longest launch: a quota is overrun by one */
-};
-
 /* Fixed priorities, the tasks in falling order: response-time analysis (Joseph and Pandya 1986, Audsley et al. 1993). Each task
- * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. The server is taken for a deferrable one
- * above all tasks (Strosnider et al. 1995). `responses_ns`, for each task, may be NULL: of those that are not met they are
- * SCHEDULE_NEVER. */
-bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server,
-                    uint64_t *responses_ns);
+ * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. `responses_ns`, for each task, may be NULL: of
+ * those that are not met they are SCHEDULE_NEVER. */
+bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, uint64_t *responses_ns);
 
 /* --- the plan ------------------------------------------------------------------------------------------------------------- */
 
@@ -70,17 +66,11 @@ struct plan_rules {
 	bool goes_on;     /* as long as there is something to save, also where the plan fits */
 };
 
-/* The heuristic's ways. */
-#define PLAN_WAYS 4
-static inline struct plan_rules plan_way(unsigned int number, bool goes_on)
-{
-	return (struct plan_rules){number < 2 ? PLAN_SIZE : PLAN_WORK, number % 2, goes_on};
-}
-
 struct plan_partition {
 	unsigned int tpcs;
 	struct tpcset tasks;
-	double work; /* in TPCs, while the heuristic looks at it */
+	struct tpcset forbidden; /* tasks with which they may not share it */
+	double work;             /* in TPCs, while the heuristic looks at it */
 };
 
 struct plan {
@@ -96,37 +86,36 @@ struct plan {
 /* Algorithm 1. Returns whether the plan fits. */
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules);
 
+/* Of the heuristic's four ways the plan that fits and puts the fewest together; if none fits, or it `goes_on`, the one that needs the
+ * fewest TPCs. */
+bool plan_heuristic(struct plan *plan, const struct plan_problem *problem, bool goes_on);
+
 /* The fewest TPCs of all ways to put tasks together, up to PLAN_EXACT tasks; false for more. */
 #define PLAN_EXACT 10
 bool plan_search(struct plan *plan, const struct plan_problem *problem);
 
-/* The plan to take: of the heuristic's four ways the one that fits and puts the fewest together; for a few tasks, if none fits,
- * the search's; if that does not fit either, the one that needs the fewest TPCs. */
+/* The plan to take: the heuristic's; for a few tasks, if that does not fit, the search's. */
 bool plan_make(struct plan *plan, const struct plan_problem *problem);
+
+/* The change of one task that makes the plan fit: the smallest lengthening of a deadline, in proportion. */
+struct plan_relief {
+	uint32_t task; /* PLAN_NONE: there is none */
+	uint64_t deadline_ns;
+};
+struct plan_relief plan_relieve(const struct plan_problem *problem);
 
 /* --- parts of a plan ---------------------------------------------------------------------------------------------------- */
 
 /* The fewest TPCs with which these tasks meet their deadlines in one partition, from `low` to `high`; 0: it has no such size. */
 unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high);
 
-/* The set's tasks as they are in a partition of this size, in the order of their priorities; `places` gets which they are.
- * Returns how many. */
+/* The set's tasks as they are in a partition of this size, in the order of their priorities. Returns how many. */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
-                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS]);
+                           struct schedule_task tasks[PLAN_TASKS]);
 
-/* The largest part of each period that a program without deadlines may have in the partition, in whole ms; 0: none. */
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns);
-
-/* --- what would have to give -------------------------------------------------------------------------------------------- */
-
-struct plan_relief {
-	uint32_t task;        /* PLAN_NONE: nothing of one task alone would do */
-	bool is_without;      /* the plan fits without its deadline; else: */
-	uint64_t deadline_ns; /* with this one */
-};
-
-/* The change of one task that makes the plan fit: the smallest lengthening of a deadline, in proportion, if one does, otherwise
- * the task that must do without one. */
-struct plan_relief plan_relieve(const struct plan_problem *problem);
+/* The largest part of each period that each of some programs without deadlines may have in the partition, in whole ms; 0: none. A quota
+ * is overrun by a launch: `launches_ns` is the longest of each, together. */
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
+                    uint64_t launches_ns);
 
 #endif

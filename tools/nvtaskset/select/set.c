@@ -425,6 +425,17 @@ int set_find(struct segment_revision *revision, const struct options *options, c
 	return parse_all(revision, options, chosen, limits, &occupied, error);
 }
 
+int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list, const struct pids *except,
+                   struct error *error)
+{
+	const struct set_limits limits = {.except = except};
+	struct segment_revision occupied;
+	int result = claims_find(&occupied, list, &limits, error);
+
+	*taken = result == 0 ? segment_find(&occupied, gpu->pci)->set : topology_all(gpu);
+	return result;
+}
+
 int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
                       const struct topology_list *list, const struct group *group, const char *path, int *lock,
                       struct error *error)

@@ -26,7 +26,11 @@ struct set_limits {
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
-/* The same for a group, which may have TPCs already. If it has a file at `path`, its directory says what other groups have whose
+/* The TPCs of a GPU that processes have, apart from these. It holds up nobody else who selects TPCs. -1 with the reason. */
+int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list, const struct pids *except,
+                   struct error *error);
+
+/* The same as set_find for a group, which may have TPCs already. If it has a file at `path`, its directory says what other groups have whose
  * processes may not be seen: with -n it stays locked until the caller closes `lock`, which is -1 at first. */
 int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
                       const struct topology_list *list, const struct group *group, const char *path, int *lock,

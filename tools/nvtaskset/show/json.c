@@ -40,6 +40,11 @@ json_t *json_reading(struct reading reading, bool is_integer)
 	return !reading.is_known ? json_null() : is_integer ? json_integer(whole) : json_real(reading.value);
 }
 
+json_t *json_ms(double ns)
+{
+	return json_reading(reading_if(ns > 0, ns / 1e6), false);
+}
+
 json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last)
 {
 	json_t *object = json_object();
@@ -64,6 +69,20 @@ json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number fir
 static json_t *counter(uint64_t value)
 {
 	return json_reading(reading_of((double)value), true);
+}
+
+void json_print_row(const json_t *object, const char *const names[])
+{
+	for (; *names; names++) {
+		const json_t *value = json_object_get(object, *names);
+
+		if (json_is_real(value))
+			printf(" %9.3f", json_real_value(value));
+		else if (json_is_integer(value))
+			printf(" %9" JSON_INTEGER_FORMAT, json_integer_value(value));
+		else
+			printf(json_is_string(value) ? "%-16.16s" : " %9s", json_is_string(value) ? json_string_value(value) : "-");
+	}
 }
 
 json_int_t json_now(void)

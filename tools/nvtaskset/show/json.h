@@ -54,6 +54,9 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 /* A number: what is not known is null. */
 json_t *json_reading(struct reading reading, bool is_integer);
 
+/* A time in ms: null where it is 0, which is not known. */
+json_t *json_ms(double ns);
+
 /* The members of such numbers, from the first to the last; those of a row. */
 struct json_member {
 	const char *name;
@@ -61,6 +64,9 @@ struct json_member {
 };
 json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last);
 json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last);
+
+/* Prints members of an object in columns of nine characters, texts in sixteen: a row of a table. Names end with NULL. */
+void json_print_row(const json_t *object, const char *const names[]);
 
 /* Milliseconds since 1970. */
 json_int_t json_now(void);

@@ -2,102 +2,91 @@
 #include "tasks.h"
 
 #include "api/time_given.h"
-#include "base/clock.h"
-#include "sampler.h"
-#include "select/targets.h"
-#include "start.h"
+#include "cli/gpus.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 /* --- the command of a task ------------------------------------------------------------------------------------------------- */
 
-void task_words(const struct task *task, const struct room *room, char text[TASK_TEXT], char *words[TASK_OWN_WORDS])
+void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE])
 {
-	char *end = text, list[TPCSET_TEXT];
-	int count = 0;
-	/* Each word is put behind the last one in the text. */
-#define WORD(...) (words[count++] = end, end += 1 + sprintf(end, __VA_ARGS__))
+	char list[TPCSET_TEXT];
 
-	WORD("nvtaskset");
-	if (task->pid == 0) {
-		WORD("--mps");
-		WORD("%s", start_mps(room->options));
-	}
-	WORD("-G");
-	WORD("%s", room->gpu);
-	if (task->priority > 0) {
-		WORD("--priority");
-		WORD("%u", task->priority);
-	}
-	if (task->quota_us > 0 || task->had_quota) {
-		WORD("--quota");
-		WORD("%llums/10ms", task->quota_us > 0 ? (unsigned long long)task->quota_us / 1000 : 10);
-	}
+	line += sprintf(line, "nvtaskset");
+	if (task->pid == 0)
+		line += sprintf(line, " --mps %s", program_mps(room->options));
+	line += sprintf(line, " -G %s", room->name);
+	if (task->priority > 0)
+		line += sprintf(line, " --priority %u", task->priority);
+	if (task->quota_us > 0 || task->had_quota)
+		line += sprintf(line, " --quota %ums/10ms", task->quota_us > 0 ? (unsigned int)(task->quota_us / 1000) : 10);
 	if (task->lend_us > 0)
-		WORD("--lend=%lluus", (unsigned long long)task->lend_us);
+		line += sprintf(line, " --lend=%uus", (unsigned int)task->lend_us);
 	else if (task->has_lent)
-		WORD("--lend=off");
+		line += sprintf(line, " --lend=off");
 	if (task->borrows || task->has_borrowed)
-		WORD(task->borrows ? "--borrow" : "--borrow=off");
-	WORD(task->pid > 0 ? "-tp" : "-t");
-	WORD("%s", tpcset_format_list(&task->place.set, list));
+		line += sprintf(line, task->borrows ? " --borrow" : " --borrow=off");
+	line += sprintf(line, " %s %s", task->pid > 0 ? "-tp" : "-t", tpcset_format_list(&task->place.set, list));
 	if (task->pid > 0)
-		WORD("%d", (int)task->pid);
-#undef WORD
-	words[count] = NULL;
+		sprintf(line, " %d", (int)task->pid);
 }
 
 /* --- all or nothing ---------------------------------------------------------------------------------------------------------- */
 
-/* As -p would change it. */
-static int change(struct keeper *keeper, struct editor *editor, const struct task *task, const struct room *room, char *words[], struct error *error)
+/* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
+static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
 	struct options options;
-	const char *obstacle = target_obstacle(editor);
+	struct counts counts = {.count = 0};
+	char gpu[PCI_ADDRESS_TEXT];
+	bool is_there = counts_read(&editor->segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
 
-	if (obstacle)
-		return error_set(error, "pid %d: %s", (int)task->pid, obstacle);
-	if (start_parse(&options, words, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
+	for (unsigned int i = 0; i < counts.count && !is_there; i++)
+		is_there = pci_address_equal(counts.gpus[i].pci, room->gpu->pci);
+	if (!is_there)
+		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
+	if (program_parse(&options, line, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &options.time);
-	return keeper_change(keeper, editor, &room->whole, &wanted, error);
+	return keeper_change(editor, &wanted, error);
 }
 
-static int apply_task(struct keeper *keeper, struct task *task, const struct room *room, struct error *error)
+static int apply_task(struct task *task, const struct room *room, struct error *error)
 {
-	char text[TASK_TEXT], *words[TASK_OWN_WORDS];
+	char line[PROGRAM_LINE];
 	struct editor editor;
-	int result;
 
-	task_words(task, room, text, words);
-	if (task->pid == 0) {
-		result = start_program(&task->pid, words, task->command, STDERR_FILENO, keeper, error);
-	} else {
-		result = start_await(&editor, task->pid, false, error);
-		if (result == 0) {
-			result = change(keeper, &editor, task, room, words, error);
-			editor_close(&editor);
-		}
-	}
+	task_line(task, room, line);
+	if (task->pid == 0)
+		return program_start(&task->pid, line, task->command, true, error);
+	if (program_open(&editor, task->pid, false, error) < 0)
+		return -1;
+	int result = change(&editor, task, room, line, error);
+
+	editor_close(&editor);
 	return result;
 }
 
 int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error)
 {
-	struct keeper keeper;
-	int result = keeper_start(&keeper, error);
+	int result = keeper_start(error);
 
 	/* First those that run, then those that are started. */
 	for (int is_new = 0; is_new < 2; is_new++) {
 		for (size_t i = 0; i < tasks->count && result == 0; i++) {
 			if ((tasks->list[i].pid == 0) == is_new)
-				result = apply_task(&keeper, &tasks->list[i], room, error);
+				result = apply_task(&tasks->list[i], room, error);
 		}
 	}
-	if (keeper_end(&keeper, result < 0) < 0)
+	for (struct task *task = tasks->list; task < tasks->list + tasks->count; task++) {
+		task->had_quota = task->had_quota || task->quota_us > 0;
+		task->has_lent = task->has_lent || task->lend_us > 0;
+		task->has_borrowed = task->has_borrowed || task->borrows;
+	}
+	if (keeper_end(result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
 		                    : error_set(error, "the child that gives partitions back has ended");
 	return result;
@@ -105,29 +94,27 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 
 /* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
-int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error)
+int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {
 	static struct sampled programs[TASKS_MAX];
-	struct sampler sampler = {.programs = programs};
+	struct task *of[TASKS_MAX];
+	size_t count = 0;
 	int result = 0;
 
-	for (size_t i = 0; i < count && result == 0; i++) {
-		result = start_await(&programs[i].editor, tasks[i]->pid, true, error);
+	for (struct task *task = tasks->list; task < tasks->list + tasks->count && result == 0; task++) {
+		if (task->is_best_effort)
+			continue;
+		result = program_open(&programs[count].editor, task->pid, true, error);
+		of[count] = task;
 		if (result == 0)
-			result = sampled_open(&programs[sampler.count++], tasks[i]->place.pci, error);
+			result = sampled_open(&programs[count++], task->place.pci, error);
 	}
-	if (result == 0 && count > 0)
-		result = sampler_start(&sampler, error);
-	if (result == 0 && count > 0) {
-		for (double end = clock_ms() + seconds * 1000; clock_ms() < end;)
-			clock_pause_us(20000);
-		sampler_stop(&sampler);
-	}
-	for (size_t i = 0; i < sampler.count; i++) {
-		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count);
-		size_t jobs = jobs_split(programs[i].bursts, programs[i].count, &rule);
+	if (result == 0)
+		sampler_watch(programs, count, seconds * 1e9);
+	for (size_t i = 0; i < count; i++) {
+		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count, 0);
 
-		tasks[i]->seen = jobs_times(programs[i].bursts, jobs, tasks[i]->needs.deadline_ns);
+		of[i]->seen = jobs_times(programs[i].bursts, programs[i].count, &rule, 0, of[i]->needs.deadline_ns);
 		sampled_close(&programs[i]);
 	}
 	return result;

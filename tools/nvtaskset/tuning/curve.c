@@ -1,317 +1,404 @@
 /* curve: moves a running program through sizes, and measures its jobs. */
-#include "curve.h"
-
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "cli/actions.h"
 #include "cli/tables.h"
-#include "keeper.h"
 #include "monitor/monitor.h"
-#include "room.h"
-#include "sampler.h"
+#include "plan/curve.h"
+#include "programs.h"
 #include "select/targets.h"
 #include "show/json.h"
-#include "start.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define WINDOW_NS 300e6    /* a size is measured for so long at least, */
-#define WINDOW_JOBS 12     /* and until there are so many jobs, */
+#define WINDOW_JOBS 12     /* and until there may be so many jobs, */
 #define WINDOW_MOST_NS 1e9 /* but no longer than this, */
-#define JOBS_LEAST 4       /* or than so many jobs take */
+#define JOBS_LEAST 4       /* or than so many jobs take; */
+#define SLOWER 1.6         /* so much longer than with the size before */
+#define TRIES 3            /* where no jobs can be told apart: on a busy machine, idle times may not be seen */
+#define KERNELS_NS 100e6   /* and its kernels for so long, or a quarter of that */
 #define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
 #define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
 #define NEIGHBOUR_PART 4   /* of the TPCs */
+#define BAR "########################"
 
 struct study {
 	const struct options *options;
-	FILE *picture; /* NULL: none is wanted */
 	struct room room;
-	struct keeper keeper;
 	struct sampled program;
-	struct sampler sampler;
 	struct monitor *monitor;
-	struct measured_curve measured;
-	double last_ns; /* a job at the last size */
-	struct {
-		double busy_ns, launch_ns;
-		uint64_t count;
-		bool is_known;
-	} kernels; /* of the window, as the monitor saw it */
+	double window_ns; /* for the next size */
+	/* What was measured. */
+	pid_t pid;
+	double seconds;        /* it took so long */
+	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
+	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
+	unsigned int neighbour_tpcs;
+	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
 };
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
 
-static void take_times(struct study *study)
+static bool is_uniform(const struct jobs_rule *rule)
 {
-	struct monitor_times times;
-
-	if (!study->monitor || monitor_take(study->monitor, &times, NULL) < 0) {
-		study->kernels.is_known = false;
-		return;
-	}
-	for (unsigned int i = 0; i < times.gpu_count; i++) {
-		const struct monitor_gpu *gpu = &times.gpus[i];
-
-		if (pci_address_equal(gpu->pci, study->program.pci)) {
-			study->kernels.busy_ns += (double)gpu->busy_ns;
-			study->kernels.count += gpu->kernels;
-			study->kernels.is_known = study->kernels.is_known && gpu->is_time_known && gpu->lost == 0;
-		}
-	}
-	for (unsigned int i = 0; i < times.function_count; i++)
-		study->kernels.launch_ns = max_double(study->kernels.launch_ns, (double)times.functions[i].durations.max_ns);
+	return rule->kernels > 0 && rule->same >= JOBS_SAME;
 }
 
-/* Whether it was looked at for long enough, by what is known of its jobs. */
-static bool is_enough(struct study *study, double so_far_ns)
-{
-	bool has_jobs = atomic_load(&study->sampler.bursts) > WINDOW_JOBS;
-	uint64_t kernels = study->measured.rule.kernels;
-
-	if (kernels > 0)
-		has_jobs = study->program.kernels > kernels * WINDOW_JOBS;
-	return so_far_ns >= (has_jobs ? WINDOW_NS : max_double(WINDOW_MOST_NS, JOBS_LEAST * 1.6 * study->last_ns));
-}
-
-static int watch_window(struct study *study, struct error *error)
-{
-	double begin = (double)process_clock_ns();
-
-	take_times(study);
-	memset(&study->kernels, 0, sizeof study->kernels);
-	study->kernels.is_known = study->monitor != NULL;
-	if (sampler_start(&study->sampler, error) < 0)
-		return -1;
-	do {
-		clock_pause_us(MONITOR_TAKE_MS * 1000);
-		take_times(study);
-	} while (!is_enough(study, (double)process_clock_ns() - begin));
-	sampler_stop(&study->sampler);
-	return editor_has_ended(&study->program.editor) ? error_set(error, "pid %d: has ended", (int)study->measured.pid) : 0;
-}
-
-/* The jobs between idle times, if they are like those of the largest size. */
-static void by_idle_times(struct study *study, struct curve_point *point)
-{
-	struct sampled *program = &study->program;
-	struct jobs_rule *first = &study->measured.rule, rule = jobs_rule(program->bursts, program->count);
-
-	if (study->measured.curve.count == 0)
-		*first = rule;
-	else
-		rule = jobs_rule_like(first, program->bursts, program->count);
-	size_t jobs = jobs_split(program->bursts, program->count, &rule);
-
-	if (first->same >= JOBS_SAME)
-		jobs = jobs_keep(program->bursts, jobs, first->kernels);
-	struct jobs_times times = jobs_times(program->bursts, jobs, 0);
-
-	point->jobs = (unsigned int)times.count;
-	point->job_ns = times.median_ns;
-	point->worst_ns = times.longest_ns;
-}
-
-/* False if no job could be told apart. */
+/* The jobs between idle times, which are like those of the largest size. False if no job could be told apart. */
 static bool evaluate(struct study *study, struct curve_point *point)
 {
-	const struct sampled *program = &study->program;
-	const struct jobs_rule *rule = &study->measured.rule;
-	double span = (double)(study->sampler.end_ns - study->sampler.begin_ns);
+	struct sampled *program = &study->program;
+	struct jobs_rule *first = &study->rule;
+	bool is_given = study->options->kernels > 0;
+	double span = (double)program->span_ns;
 
-	if (!study->measured.is_given)
-		by_idle_times(study, point);
-	bool is_uniform = rule->kernels > 0 && rule->same >= JOBS_SAME;
-	double jobs = is_uniform ? (double)program->kernels / (double)rule->kernels : point->jobs;
+	if (!is_given) {
+		struct jobs_rule rule = jobs_rule(program->bursts, program->count, is_uniform(first) ? first->kernels : 0);
+
+		*first = study->curve.count == 0 ? rule : *first;
+		struct jobs_times times = jobs_times(program->bursts, program->count, &rule, is_uniform(first) ? first->kernels : 0, 0);
+
+		*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
+	}
+	double jobs = is_uniform(first) ? (double)program->kernels / (double)first->kernels : point->jobs;
 
 	/* A program that is busy all the time: so many kernels are a job. */
-	if (point->jobs < 2 && is_uniform && (study->measured.is_given || (double)program->busy_ns > BUSY_ALL * span)) {
+	if (point->jobs < 2 && is_uniform(first) && (is_given || (double)program->busy_ns > BUSY_ALL * span)) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
 	}
 	point->jobs_per_s = jobs / span * 1e9;
-	if (study->kernels.is_known && study->kernels.count > 0 && jobs > 0) {
-		point->kernels_ns = study->kernels.busy_ns / (double)study->kernels.count * (double)program->kernels / jobs;
-		point->launch_ns = study->kernels.launch_ns;
+	return point->jobs >= 2;
+}
+
+/* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
+static void measure_kernels(struct study *study, struct curve_point *point)
+{
+	double kernels = (double)study->program.kernels / ((double)study->program.span_ns * point->jobs_per_s / 1e9); /* of a job */
+	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0;
+	struct monitor_times times;
+	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
+
+	while (is_known && (double)process_clock_ns() < end) {
+		clock_pause_us(MONITOR_TAKE_MS * 1000);
+		is_known = monitor_take(study->monitor, &times, NULL) == 0;
+		for (unsigned int i = 0; i < times.gpu_count && is_known; i++) {
+			if (pci_address_equal(times.gpus[i].pci, study->program.pci)) {
+				busy_ns += (double)times.gpus[i].busy_ns;
+				count += (double)times.gpus[i].kernels;
+				is_known = times.gpus[i].is_time_known && times.gpus[i].lost == 0;
+			}
+		}
+		for (unsigned int i = 0; i < times.function_count && is_known; i++)
+			point->launch_ns = max_double(point->launch_ns, (double)times.functions[i].durations.max_ns);
 	}
-	study->last_ns = point->jobs >= 2 ? point->job_ns : 0;
-	return study->last_ns > 0;
+	point->kernels_ns = is_known && count > 0 ? busy_ns / count * kernels : 0;
+	point->launch_ns = point->kernels_ns > 0 ? point->launch_ns : 0;
 }
 
 static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
 {
-	struct segment_revision wanted;
+	struct segment_revision wanted = {.count = 1};
 	struct curve_point point = {.tpcs = tpcs};
 
-	if (room_choose(&study->room, tpcs, &wanted, error) < 0 ||
-	    keeper_change(&study->keeper, &study->program.editor, &study->room.whole, &wanted, error) < 0 || watch_window(study, error) < 0)
+	if (room_choose(&study->room, tpcs, &wanted.partitions[0], error) < 0 || keeper_change(&study->program.editor, &wanted, error) < 0)
 		return -1;
-	if (evaluate(study, &point)) {
-		memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
-		curve->points[0] = point;
-	} else if (curve->count == 0) {
-		return error_set(error, "pid %d: no jobs can be told apart: %s; --kernels N says how many kernels a job has", (int)study->measured.pid,
-		                 study->program.count > 0 ? "its idle times are not between equal numbers of kernels"
-		                                          : "it is never idle, or launches nothing");
-	} else {
-		study->measured.why_ended = "with fewer TPCs, too few jobs came to an end";
+	bool has_jobs = false;
+
+	for (unsigned int i = 0; i < TRIES && !has_jobs; i++) {
+		sampler_watch(&study->program, 1, study->window_ns);
+		has_jobs = evaluate(study, &point);
 	}
+	if (has_jobs)
+		measure_kernels(study, &point);
+	if (editor_has_ended(&study->program.editor))
+		return error_set(error, "pid %d: has ended", (int)study->pid);
+	if (!has_jobs) {
+		study->why_ended = "with fewer TPCs, too few jobs came to an end";
+		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
+		                                        (int)study->pid);
+	}
+	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
+
+	study->window_ns = max_double(WINDOW_NS, min_double(most, WINDOW_JOBS * max_double(1e9 / point.jobs_per_s, next)));
+	memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
+	curve->points[0] = point;
 	return 0;
 }
 
-static int measure_sizes(struct study *study, unsigned int largest, struct curve *curve, struct error *error)
+static int measure_sizes(struct study *study, struct curve *curve, struct error *error)
 {
-	unsigned int sizes[CURVE_SIZES], count = curve_sizes(sizes, largest);
+	unsigned int sizes[CURVE_SIZES], count = curve_sizes(sizes, room_count(&study->room));
 	double begin = (double)process_clock_ns();
-	int result = 0;
+	int result = count > 0 ? 0 : error_set(error, "no TPC is free");
 
-	for (unsigned int i = 0; i < count && result == 0 && !study->measured.why_ended; i++) {
+	study->why_ended = NULL;
+	for (unsigned int i = 0; i < count && result == 0 && !study->why_ended; i++) {
 		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
-			study->measured.why_ended = "smaller sizes would have taken too long";
+			study->why_ended = "smaller sizes would have taken too long";
 		else
 			result = measure_size(study, sizes[i], curve, error);
 	}
 	return result;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all sizes ------------------------------------------------------------------------------------------------------------------------ */
 
+/* The neighbour's TPCs are no one else's from the beginning: both curves are of the same sizes. */
 static int measure(struct study *study, struct error *error)
 {
-	struct measured_curve *measured = &study->measured;
-	unsigned int largest = room_count(&study->room, error);
+	struct segment_partition neighbours;
 	pid_t neighbour = 0;
 	char tpcs[TPCSET_TEXT];
 
-	if (largest > 0 && measured->neighbour != BESIDE_NOTHING) {
-		measured->neighbour_tpcs = largest / NEIGHBOUR_PART;
-		largest -= measured->neighbour_tpcs;
-		if (measured->neighbour_tpcs == 0)
-			return error_set(error, "--beside: too few TPCs are free for a neighbour");
-		if (room_choose(&study->room, measured->neighbour_tpcs, &study->room.taken, error) < 0)
-			return -1;
-	}
-	int result = largest == 0 ? -1 : measure_sizes(study, largest, &measured->curve, error);
+	if (study->options->beside == BESIDE_NOTHING)
+		return measure_sizes(study, &study->curve, error);
+	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
+	if (study->neighbour_tpcs == 0)
+		return error_set(error, "--beside: too few TPCs are free for a neighbour");
+	if (room_choose(&study->room, study->neighbour_tpcs, &neighbours, error) < 0)
+		return -1;
+	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
+	int result = measure_sizes(study, &study->curve, error);
 
-	if (result == 0 && measured->neighbour_tpcs > 0) {
-		measured->why_ended = NULL;
-		result = neighbour_start(&neighbour, study->options, study->room.gpu,
-		                         tpcset_format_list(&study->room.taken.partitions[0].set, tpcs), error);
-		if (result == 0)
-			result = measure_sizes(study, largest, &measured->beside, error);
-		start_kill(neighbour, SIGKILL);
-	}
+	if (result == 0)
+		result = neighbour_start(&neighbour, study->options, study->room.name, tpcset_format_list(&neighbours.set, tpcs), error);
+	if (result == 0)
+		result = measure_sizes(study, &study->beside, error);
+	program_end(neighbour, SIGKILL);
 	return result;
 }
 
 /* Until its jobs look alike: at first, programs prepare their work. */
-static int await_jobs(struct study *study, struct error *error)
+static void await_jobs(struct study *study)
 {
-	double end = clock_ms() + START_SECONDS * 1000;
+	double end = clock_ms() + PROGRAM_SECONDS * 1000;
 	struct jobs_rule rule;
-	int result;
 
 	do {
-		result = watch_window(study, error);
-		rule = jobs_rule(study->program.bursts, study->program.count);
-	} while (result == 0 && (rule.kernels == 0 || rule.same < JOBS_SAME) && !study->measured.is_given && clock_ms() < end);
-	return result;
+		sampler_watch(&study->program, 1, study->window_ns);
+		rule = jobs_rule(study->program.bursts, study->program.count, 0);
+	} while (!is_uniform(&rule) && study->options->kernels == 0 && clock_ms() < end && !editor_has_ended(&study->program.editor));
 }
 
 static int prepare(struct study *study, bool is_new, struct error *error)
 {
 	struct editor *editor = &study->program.editor;
 	struct segment_revision in_force;
-	pid_t pid = study->measured.pid;
+	pid_t pid = study->pid;
+	const struct pids ours = {1, &pid};
 	struct error why;
 
-	if (start_await(editor, pid, is_new, error) < 0)
+	if (program_open(editor, pid, is_new, error) < 0 || editor_read(editor, &in_force, error) < 0 || room_open(&study->room, study->options, &in_force, error) < 0 ||
+	    room_look(&study->room, &ours, error) < 0 || sampled_open(&study->program, study->room.gpu->pci, error) < 0)
 		return -1;
-	const char *obstacle = target_obstacle(editor);
-
-	if (obstacle)
-		return error_set(error, "pid %d: %s", (int)pid, obstacle);
-	if (editor_read(editor, &in_force, error) < 0 || room_open(&study->room, study->options, &in_force, error) < 0 ||
-	    pids_add(&study->room.pids, pid, error) < 0 || sampled_open(&study->program, study->room.chosen.choices[0].gpu->pci, error) < 0)
-		return -1;
-	study->sampler = (struct sampler){.count = 1, .programs = &study->program};
 	study->monitor = monitor_begin(pid, &why);
-	return is_new ? await_jobs(study, error) : 0;
+	if (is_new)
+		await_jobs(study);
+	return 0;
 }
+
+/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+
+static double ms(double ns)
+{
+	return ns / 1e6;
+}
+
+static const struct curve_point *last_of(const struct curve *curve)
+{
+	return &curve->points[curve->count - 1];
+}
+
+static struct curve_bound bound_of(const struct study *study)
+{
+	bool is_known = study->options->beside == BESIDE_MEMORY && study->beside.count > 0;
+
+	return curve_bound(&study->curve, is_known ? last_of(&study->beside)->job_ns / last_of(&study->curve)->job_ns - 1 : -1);
+}
+
+static json_t *json_of(const struct curve_point *point)
+{
+	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs, "job_ms", json_ms(point->job_ns),
+	                 "longest_ms", json_ms(point->worst_ns), "kernels_ms", json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns),
+	                 "jobs_per_second", point->jobs_per_s);
+}
+
+static json_t *points_of(const struct curve *curve)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < curve->count; i++)
+		array = json_with(array, json_of(&curve->points[i]));
+	return array;
+}
+
+static json_t *document_of(const struct study *study)
+{
+	static const char *const neighbours[] = {[BESIDE_NOTHING] = NULL, [BESIDE_MEMORY] = "memory", [BESIDE_COMPUTE] = "compute"};
+	const struct options *options = study->options;
+	const struct jobs_rule *rule = &study->rule;
+	struct curve_fit fit = curve_fit(&study->curve);
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", ms(fit.a_ns), "b_ms", ms(fit.b_ns), "mean_error", fit.mean_error,
+	                                          "worst_error", fit.worst_error) : json_null();
+
+	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}", "schema", "nvtaskset-curve/1",
+	                 "pid", (int)study->pid, "gpu", study->room.name, "seconds", study->seconds, "why_ended", study->why_ended, "beside",
+	                 neighbours[options->beside], "jobs", "apart", options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
+	                 "same", rule->same, "idle_ms", ms((double)rule->idle_ns), "within_ms", ms((double)rule->within_ns), "points",
+	                 points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs", (int)curve_enough(&study->curve),
+	                 "bound", bound_of(study).word, "fit", fitted);
+}
+
+/* --- as text --------------------------------------------------------------------------------------------------------------------- */
+
+static void print_points(const struct curve *curve)
+{
+	static const char *const members[] = {"tpcs", "job_ms", "longest_ms", "kernels_ms", "jobs_per_second", NULL};
+
+	printf("\n %9s %9s %9s %9s %9s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s");
+	for (const struct curve_point *point = last_of(curve); point >= curve->points; point--) {
+		int length = (int)(point->job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
+		json_t *object = json_of(point);
+
+		json_print_row(object, members);
+		printf("  %.*s\n", length < 1 ? 1 : length, BAR);
+		json_decref(object);
+	}
+}
+
+static void print_rule(const struct study *study)
+{
+	const struct jobs_rule *rule = &study->rule;
+
+	if (study->options->kernels > 0)
+		printf("A job: %u kernels, as --kernels says.\n", study->options->kernels);
+	else if (rule->same >= JOBS_SAME)
+		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
+		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, ms((double)rule->idle_ns), ms((double)rule->within_ns));
+	else
+		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
+}
+
+static void print(const struct study *study)
+{
+	struct curve_fit fit = curve_fit(&study->curve);
+
+	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->room.name, study->seconds);
+	print_rule(study);
+	print_points(&study->curve);
+	if (study->beside.count > 0) {
+		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs, study->options->beside == BESIDE_MEMORY ? "copies" : "computes");
+		print_points(&study->beside);
+	}
+	putchar('\n');
+	if (study->why_ended)
+		printf("Not all sizes: %s.\n", study->why_ended);
+	if (fit.is_known)
+		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
+		       fit.mean_error * 100, fit.worst_error * 100, fit.worst_tpcs);
+	printf("Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&study->curve), CURVE_NOTHING * 100);
+	printf("Bound by: %s.\n", bound_of(study).text);
+}
+
+/* --- a picture ------------------------------------------------------------------------------------------------------------------- */
+
+#define WIDTH 640
+#define HEIGHT 400
+#define EDGE 60
+
+/* All curves are of the same sizes. */
+static void draw_points(FILE *file, const struct curve *curve, const char *colour, unsigned int most_tpcs, double most_ns)
+{
+	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++) {
+		double x = EDGE + (WIDTH - 2.0 * EDGE) * point->tpcs / most_tpcs, y = HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * point->job_ns / most_ns;
+
+		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%d\">%u</text>\n", x, y, colour, x, HEIGHT - EDGE + 18,
+		        point->tpcs);
+	}
+}
+
+static void draw(const struct study *study, FILE *file)
+{
+	const struct curve *curve = &study->curve, *beside = &study->beside;
+	struct curve_fit fit = curve_fit(curve);
+	struct curve fitted = {.count = fit.is_known ? curve->count : 0};
+	double most = max_double(curve->points[0].job_ns, beside->count > 0 ? beside->points[0].job_ns : 0);
+
+	for (unsigned int i = 0; i < fitted.count; i++)
+		fitted.points[i] = (struct curve_point){curve->points[i].tpcs, .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\" "
+	              "text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" "
+	              "stroke=\"black\"/>\n<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job (black); gray: the fit%s</text>\n",
+	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, WIDTH / 2, EDGE - 15, ms(most),
+	        beside->count > 0 ? "; red: beside the neighbour" : "");
+	draw_points(file, &fitted, "silver", last_of(curve)->tpcs, most);
+	draw_points(file, beside, "firebrick", last_of(curve)->tpcs, most);
+	draw_points(file, curve, "black", last_of(curve)->tpcs, most);
+	fputs("</svg>\n", file);
+}
+
+/* --- all ------------------------------------------------------------------------------------------------------------------------ */
 
 static int report(struct study *study, struct error *error)
 {
-	const struct options *options = study->options;
 	int result = 0;
 
-	if (options->json)
-		result = json_write(curve_json(&study->measured), false, stdout, error);
+	if (study->options->json)
+		result = json_write(document_of(study), false, stdout, error);
 	else
-		curve_print(&study->measured);
+		print(study);
 	fflush(stdout);
-	if (study->picture) {
-		/* What was there before is kept until now. */
-		bool is_written = ftruncate(fileno(study->picture), 0) == 0 || errno == EINVAL;
+	FILE *file = study->options->svg && result == 0 ? fopen(study->options->svg, "we") : NULL;
 
-		curve_draw(&study->measured, study->picture);
-		is_written = fflush(study->picture) == 0 && !ferror(study->picture) && is_written;
-		if (!is_written && result == 0)
-			result = error_set_errno(error, "%.200s", options->svg);
-	}
+	if (file)
+		draw(study, file);
+	if (study->options->svg && result == 0 && (!file || ferror(file) || fclose(file) != 0))
+		result = error_set_errno(error, "%.200s", study->options->svg);
 	return result;
 }
 
 static int act(struct study *study, bool is_new, struct error *error)
 {
 	double begin = clock_ms();
-	int result = keeper_start(&study->keeper, error);
+	int result = keeper_start(error);
 
 	if (result == 0)
 		result = prepare(study, is_new, error);
 	if (result == 0)
 		result = measure(study, error);
-	if (keeper_end(&study->keeper, true) < 0 && result == 0)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)study->measured.pid);
-	study->measured.seconds = (clock_ms() - begin) / 1000;
+	if (keeper_end(true) < 0 && result == 0)
+		result = error_set(error, "pid %d: its partition could not be given back", (int)study->pid);
+	study->seconds = (clock_ms() - begin) / 1000;
 	if (result == 0)
 		result = report(study, error);
 	monitor_end(study->monitor);
-	if (study->program.editor.pid > 0)
-		sampled_close(&study->program);
-	free(study->room.pids.list);
 	return result;
 }
 
 /* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
-static int start_command(const struct options *options, pid_t *pid, struct error *error)
-{
-	char *gpu = options->gpu_count > 0 ? (char *)options->gpus[0] : "0";
-	char *words[] = {"nvtaskset", "--mps", start_mps(options), "-G", gpu, "all", NULL};
-
-	return start_program(pid, words, options->command, STDERR_FILENO, NULL, error);
-}
-
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
+	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL;
-	pid_t pid = 0;
+	pid_t *pid = &study.pid;
 
-	study = (struct study){.options = options, .measured = {.gpu = study.room.gpu, .neighbour = options->beside, .is_given = options->kernels > 0}};
+	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS};
 	if (options->kernels > 0)
-		study.measured.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
-	if (options->svg && !(study.picture = fopen(options->svg, "ae")))
-		return error_set_errno(error, "%.200s", options->svg);
-	int result = is_new ? start_command(options, &pid, error) : parse_pid(&pid, options->pid, error);
+		study.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
+	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
 
-	study.measured.pid = pid;
+	if (options->svg && (!picture || fclose(picture) != 0))
+		return error_set_errno(error, "%.200s", options->svg);
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options), options->gpu_count > 0 ? options->gpus[0] : "0");
+	int result = is_new ? program_start(pid, line, options->command, false, error) : parse_pid(pid, options->pid, error);
+
 	if (result == 0)
 		result = act(&study, is_new, error);
-	if (is_new)
-		start_kill(pid, result < 0 ? SIGTERM : 0);
+	program_end(is_new ? *pid : 0, result < 0 ? SIGTERM : 0);
 	return result;
 }

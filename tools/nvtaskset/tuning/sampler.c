@@ -1,4 +1,4 @@
-#include "sampler.h"
+#include "programs.h"
 
 #include "base/clock.h"
 
@@ -6,17 +6,18 @@
 #include <sys/prctl.h>
 
 #define PAUSE_US 20
+#define BURSTS 100000 /* more than that are not seen */
 
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(SAMPLER_BURSTS * sizeof *program->bursts)};
-	if (!program->bursts)
-		return error_set(error, "no memory");
 	/* The editor's mapping is the view's. */
-	program->view = (struct counts_view){.pid = program->editor.pid, .segment = program->editor.segment.memory};
+	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(BURSTS * sizeof *program->bursts),
+	                            .view = {.pid = program->editor.pid, .segment = program->editor.segment.memory}};
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, pci);
 
+	if (!program->bursts)
+		return error_set(error, "no memory");
 	return counts_know_launched(counts.gaps) && counts_know_ended(counts.gaps)
 	               ? 0
 	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart", (int)program->editor.pid);
@@ -30,74 +31,46 @@ void sampled_close(struct sampled *program)
 	editor_close(&program->editor);
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------------------- */
-
-static void end_burst(struct sampled *program, uint64_t begin_ns, uint64_t end_ns, uint64_t launched)
-{
-	program->busy_ns += end_ns - begin_ns;
-	if (program->count < SAMPLER_BURSTS)
-		program->bursts[program->count++] = (struct burst){begin_ns, end_ns, launched - program->at_launched};
-	program->at_launched = launched;
-}
-
 /* What is between two looks began with the earlier one, or ended with the later one. */
 static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 {
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, program->pci);
-	bool is_busy = counts.in_flight > 0;
+	bool is_busy = counts.in_flight > 0, was_busy = program->is_busy || counts.launched != program->launched;
+	uint64_t began = program->is_busy ? program->began_ns : is_busy ? now_ns : before_ns;
 
-	if (!program->was_seen) {
+	if (before_ns == now_ns) { /* the first one */
+		program->count = 0;
+		program->busy_ns = 0;
 		program->at_launched = counts.launched;
 		program->at_ended = counts.ended;
-		program->began_ns = now_ns;
-	} else if (program->is_busy && !is_busy) {
-		end_burst(program, program->began_ns, now_ns, counts.launched);
-	} else if (!program->is_busy && is_busy) {
-		program->began_ns = now_ns;
-	} else if (!is_busy && counts.launched != program->launched) {
-		end_burst(program, before_ns, now_ns, counts.launched);
+		began = now_ns;
+	} else if (was_busy && !is_busy) {
+		program->busy_ns += now_ns - began;
+		if (program->count < BURSTS)
+			program->bursts[program->count++] = (struct burst){began, now_ns, counts.launched - program->at_launched};
+		program->at_launched = counts.launched;
 	}
+	program->looked_ns = now_ns;
+	program->began_ns = began;
 	program->is_busy = is_busy;
-	program->was_seen = true;
 	program->launched = counts.launched;
 	program->kernels = counts.ended - program->at_ended;
 }
 
-static void *run(void *argument)
+void sampler_watch(struct sampled *programs, size_t count, double ns)
 {
-	struct sampler *sampler = argument;
-	uint64_t before = process_clock_ns();
+	const uint64_t begin = process_clock_ns();
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
-	for (sampler->begin_ns = before; !atomic_load(&sampler->ends);) {
-		uint64_t now = process_clock_ns();
-
-		for (size_t i = 0; i < sampler->count; i++)
-			look(&sampler->programs[i], before, now);
-		before = sampler->end_ns = now;
-		atomic_store(&sampler->bursts, sampler->programs[0].count);
+	for (uint64_t before = begin, now = begin; count > 0 && (double)(before - begin) < ns; now = process_clock_ns()) {
+		for (size_t i = 0; i < count; i++)
+			look(&programs[i], before, now);
+		before = now;
 		clock_pause_us(PAUSE_US);
 	}
-	for (size_t i = 0; i < sampler->count; i++)
-		sampler->programs[i].busy_ns += sampler->programs[i].is_busy ? before - sampler->programs[i].began_ns : 0;
-	return NULL;
-}
-
-int sampler_start(struct sampler *sampler, struct error *error)
-{
-	for (size_t i = 0; i < sampler->count; i++) {
-		struct sampled *program = &sampler->programs[i];
-
-		*program = (struct sampled){.editor = program->editor, .pci = program->pci, .view = program->view, .bursts = program->bursts};
+	for (size_t i = 0; i < count; i++) {
+		programs[i].span_ns = programs[i].looked_ns - begin;
+		programs[i].busy_ns += programs[i].is_busy ? programs[i].looked_ns - programs[i].began_ns : 0;
 	}
-	atomic_store(&sampler->ends, false);
-	atomic_store(&sampler->bursts, 0);
-	return pthread_create(&sampler->thread, NULL, run, sampler) == 0 ? 0 : error_set(error, "no thread can be made");
-}
-
-void sampler_stop(struct sampler *sampler)
-{
-	atomic_store(&sampler->ends, true);
-	pthread_join(sampler->thread, NULL);
 }

@@ -1,7 +1,6 @@
 #include "tasks.h"
 
 #include "base/extremes.h"
-#include "curve.h"
 
 #include <limits.h>
 #include <math.h>
@@ -45,42 +44,66 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 	task->needs.launch_ns = task->launch_ns;
 }
 
+static double number(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+static int read_points(struct curve *curve, json_t *array, struct error *error)
+{
+	size_t index;
+	json_t *value;
+
+	curve->count = 0;
+	json_array_foreach(array, index, value) {
+		struct curve_point point = {
+			.tpcs = (unsigned int)json_integer_value(json_object_get(value, "tpcs")),
+			.job_ns = number(value, "job_ms") * 1e6,
+			.worst_ns = max_double(number(value, "longest_ms"), number(value, "job_ms")) * 1e6,
+			.launch_ns = number(value, "launch_ms") * 1e6,
+		};
+
+		if (point.tpcs <= (curve->count > 0 ? curve->points[curve->count - 1].tpcs : 0) || !(point.job_ns > 0) || curve->count == CURVE_POINTS)
+			return error_set(error, "curve: point %zu: needs tpcs, more than the one before, and job_ms; there are at most %d", index, CURVE_POINTS);
+		curve->points[curve->count++] = point;
+	}
+	return 0;
+}
+
 /* The curve itself, or the path of its file. */
 static int read_curve(struct task *task, json_t *curve, const char *directory, struct error *error)
 {
+	const char *name = json_string_value(curve);
 	char path[PATH_MAX];
-	json_t *document = NULL;
-	int result = -1;
 
-	if (json_is_string(curve)) {
-		const char *name = json_string_value(curve);
-
+	if (!name && !json_is_object(curve))
+		return error_set(error, "task %.60s: has no curve; 'nvtaskset curve --json PID' measures one", task->name);
+	if (name)
 		snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : directory, name);
-		document = load(path, error);
-	} else if (json_is_object(curve)) {
-		document = json_incref(curve);
-	} else {
-		error_set(error, "task %.60s: has no curve; 'nvtaskset curve --json PID' measures one", task->name);
-	}
-	if (document) {
-		result = curve_read(&task->curve, &task->beside, document, error);
-		json_decref(document);
-	}
+	json_t *document = name ? load(path, error) : json_incref(curve), *points = json_object_get(document, "points");
+	int result = document && json_array_size(points) == 0 ? error_set(error, "curve: has no points") : document ? 0 : -1;
+
+	if (result == 0)
+		result = read_points(&task->curve, points, error);
+	if (result == 0)
+		result = read_points(&task->beside, json_object_get(document, "points_beside"), error);
+	json_decref(document);
 	return result;
 }
 
 /* --- tasks -------------------------------------------------------------------------------------------------------------------- */
 
-static int read_command(struct task *task, json_t *command, struct error *error)
+static int read_command(struct task *task, const json_t *command, struct error *error)
 {
 	size_t count = json_array_size(command);
+	bool is_good = count < TASK_WORDS;
 
-	for (size_t i = 0; i < count && count < TASK_WORDS; i++)
+	for (size_t i = 0; i < count && is_good; i++) {
 		task->command[i] = (char *)json_string_value(json_array_get(command, i));
-	for (size_t i = 0; i < count; i++) {
-		if (count >= TASK_WORDS || !task->command[i])
-			return error_set(error, "task %.60s: command must be an array of at most %d strings", task->name, TASK_WORDS - 1);
+		is_good = task->command[i] != NULL;
 	}
+	if (!is_good)
+		return error_set(error, "task %.60s: command must be an array of at most %d strings", task->name, TASK_WORDS - 1);
 	return (count > 0) != (task->pid > 0) ? 0 : error_set(error, "task %.60s: needs a command or a pid", task->name);
 }
 
@@ -115,8 +138,10 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 	return task->needs.deadline_ns > 0 ? 0 : error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
 }
 
-static int read_task(struct task *task, json_t *value, const char *directory, struct error *error)
+/* Adds one. Two tasks of one program would each change its partition. */
+static int read_task(struct tasks *tasks, json_t *value, const char *directory, struct error *error)
 {
+	struct task *task = &tasks->list[tasks->count++];
 	json_error_t why;
 	json_t *command = NULL, *curve = NULL;
 	double numbers[NUMBERS] = {NAN, NAN, NAN, NAN};
@@ -130,24 +155,16 @@ static int read_task(struct task *task, json_t *value, const char *directory, st
 		return error_set(error, "task %.60s: %.150s", task->name, why.text);
 	if (pid < 0 || pid > INT_MAX)
 		return error_set(error, "task %.60s: pid must be a number of a process", task->name);
+	for (const struct task *other = tasks->list; other < task && pid > 0; other++) {
+		if (other->pid == pid)
+			return error_set(error, "task %.60s: has the pid of task %.60s", task->name, other->name);
+	}
 	task->pid = (pid_t)pid;
 	task->is_best_effort = best_effort;
 	task->needs.is_alone = critical;
 	if (read_command(task, command, error) < 0 || take_numbers(task, numbers, error) < 0)
 		return -1;
 	return best_effort ? 0 : read_curve(task, curve, directory, error);
-}
-
-/* Two tasks of one program would each change its partition. */
-static int check_pid(const struct tasks *tasks, struct error *error)
-{
-	const struct task *last = &tasks->list[tasks->count - 1];
-
-	for (const struct task *task = tasks->list; task < last; task++) {
-		if (task->pid > 0 && task->pid == last->pid)
-			return error_set(error, "task %.60s: has the pid of task %.60s", last->name, task->name);
-	}
-	return 0;
 }
 
 int tasks_read(struct tasks *tasks, const char *path, struct error *error)
@@ -159,19 +176,15 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 	int result = 0;
 
 	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
-	tasks->count = 0;
 	tasks->margin = MARGIN;
 	tasks->document = load(path, error);
 	if (!tasks->document)
 		return -1;
 	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &tasks->margin, "tasks", &list) < 0)
 		return error_set(error, "%.150s: %.100s", path, why.text);
-	if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(tasks->margin >= 0))
+	if (json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(tasks->margin >= 0))
 		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
-	for (size_t i = 0; i < json_array_size(list) && result == 0; i++) {
-		result = read_task(&tasks->list[tasks->count++], json_array_get(list, i), directory, error);
-		if (result == 0)
-			result = check_pid(tasks, error);
-	}
+	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
+		result = read_task(tasks, json_array_get(list, i), directory, error);
 	return result;
 }

@@ -2,19 +2,15 @@
 #ifndef NVTASKSET_TUNING_TASKS_H
 #define NVTASKSET_TUNING_TASKS_H
 
-#include "base/error.h"
-#include "keeper.h"
 #include "plan/curve.h"
-#include "plan/jobs.h"
 #include "plan/plan.h"
-#include "room.h"
-#include "state/segment/segment.h"
+#include "programs.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define TASKS_MAX KEEPER_PROGRAMS
+#define TASKS_MAX PROGRAMS_MAX
 #define TASK_WORDS 256 /* of a command */
 
 struct task {
@@ -29,7 +25,6 @@ struct task {
 	/* What the plan says. */
 	struct segment_partition place;
 	unsigned int tpcs;         /* 0: it has no place */
-	unsigned int others;       /* tasks in its partition */
 	uint64_t response_ns;      /* the longest, by the test; without a deadline 0 */
 	unsigned int priority;     /* among these tasks; 0: not given */
 	uint64_t lend_us, quota_us; /* 0: not given */
@@ -52,16 +47,13 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error);
 /* The times that a task needs, by its curve. */
 void task_fill_times(struct task *task, const struct tasks *tasks);
 
-/* The words of the command that does what the plan says of a task, in `text`, ended by NULL: starts it, or changes it. The task's
- * command is to follow. */
-#define TASK_OWN_WORDS 16
-#define TASK_TEXT (TPCSET_TEXT + 256)
-void task_words(const struct task *task, const struct room *room, char text[TASK_TEXT], char *words[TASK_OWN_WORDS]);
+/* The command that does what the plan says of a task: starts it, or changes it. The task's own command is to follow. */
+void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE]);
 
 /* Does it for all. Afterwards each has its pid. -1 with the reason, and all is as before. */
 int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error);
 
-/* Looks at tasks with deadlines, which run, for so long. -1 with the reason. */
-int tasks_check(struct task *const tasks[], size_t count, double seconds, struct error *error);
+/* Looks at the tasks with deadlines, which run, for so long. -1 with the reason. */
+int tasks_check(struct tasks *tasks, double seconds, struct error *error);
 
 #endif

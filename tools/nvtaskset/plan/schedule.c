@@ -17,44 +17,30 @@ static uint64_t rounded_up(uint64_t a, uint64_t b)
 	return a / b + (a % b != 0);
 }
 
-static uint64_t interference(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server, uint64_t length)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < count; i++)
-		sum += times(rounded_up(length, tasks[i].period_ns), tasks[i].time_ns);
-	/* It may use the end of one period and the beginning of the next. */
-	if (server->run_ns > 0)
-		sum += times(rounded_up(length + server->period_ns - min_u64(server->period_ns, server->run_ns), server->period_ns),
-		             server->run_ns) + server->launch_ns;
-	return sum;
-}
-
 /* Of a task with `above` others above it. */
-static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count, const struct schedule_server *server)
+static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
-	uint64_t blocking = 0, own, length = 0, next;
+	uint64_t blocking = 0, length = 0, next;
 
 	for (unsigned int i = above + 1; i < count; i++)
 		blocking = max_u64(blocking, tasks[i].launch_ns);
-	own = task->time_ns + blocking;
-	next = own;
+	next = task->time_ns + blocking;
 	while (next > length && next <= task->deadline_ns) {
 		length = next;
-		next = own + interference(tasks, above, server, length);
+		next = task->time_ns + blocking;
+		for (unsigned int i = 0; i < above; i++)
+			next += times(rounded_up(length + tasks[i].jitter_ns, tasks[i].period_ns), tasks[i].time_ns) + tasks[i].overrun_ns;
 	}
 	return next <= min_u64(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
 }
 
-bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const struct schedule_server *server,
-                    uint64_t *responses_ns)
+bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, uint64_t *responses_ns)
 {
-	static const struct schedule_server none;
 	bool are_met = true;
 
 	for (unsigned int i = 0; i < count && (are_met || responses_ns); i++) {
-		uint64_t ns = response(tasks, i, count, server ? server : &none);
+		uint64_t ns = tasks[i].deadline_ns > 0 ? response(tasks, i, count) : 0;
 
 		are_met = are_met && ns < SCHEDULE_NEVER;
 		if (responses_ns)
@@ -68,7 +54,7 @@ bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, const
 /* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
  * Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
-                           struct schedule_task tasks[PLAN_TASKS], uint32_t places[PLAN_TASKS])
+                           struct schedule_task tasks[PLAN_TASKS])
 {
 	unsigned int count = 0, kinds[2] = {0};
 
@@ -79,17 +65,15 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 		uint64_t time = (kinds[task->is_memory] > 1 ? task->beside_ns : task->alone_ns)[tpcs];
 		unsigned int place = count++;
 
-		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--) {
+		for (; place > 0 && tasks[place - 1].deadline_ns > task->deadline_ns; place--)
 			tasks[place] = tasks[place - 1];
-			places[place] = places[place - 1];
-		}
 		tasks[place] = (struct schedule_task){
 			.period_ns = task->period_ns,
 			.deadline_ns = task->deadline_ns,
 			.time_ns = time,
 			.launch_ns = task->launch_ns ? min_u64(task->launch_ns[tpcs], time) : time,
+			.number = i,
 		};
-		places[place] = i;
 	}
 	return count;
 }
@@ -97,10 +81,13 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 static bool is_schedulable(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(problem, set, tpcs, tasks, places);
+	unsigned int count = plan_schedule(problem, set, tpcs, tasks);
 
-	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL, NULL);
+	for (unsigned int i = 0; i < count && count > 1; i++) {
+		if (problem->tasks[tasks[i].number].is_alone)
+			return false;
+	}
+	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL);
 }
 
 /* More TPCs make no task later, so the sizes that do are all above those that do not. */
@@ -119,14 +106,18 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 	return found;
 }
 
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, uint64_t period_ns, uint64_t launch_ns)
+/* The programs above all others are deferrable servers (Strosnider et al. 1995): one may use the end of a period and the beginning of the
+ * next. */
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
+                    uint64_t launches_ns)
 {
-	struct schedule_task tasks[PLAN_TASKS];
-	uint32_t places[PLAN_TASKS];
-	unsigned int count = plan_schedule(problem, &partition->tasks, partition->tpcs, tasks, places);
-	struct schedule_server server = {.period_ns = period_ns, .launch_ns = launch_ns};
+	struct schedule_task tasks[1 + PLAN_TASKS];
+	unsigned int count = 1 + plan_schedule(problem, &partition->tasks, partition->tpcs, tasks + 1);
+	uint64_t run = period_ns / programs / MS * MS;
 
-	for (server.run_ns = period_ns / MS * MS; server.run_ns > 0 && !schedule_fixed(tasks, count, &server, NULL);)
-		server.run_ns -= MS;
-	return server.run_ns;
+	for (bool fits = false; run > 0 && !fits; run -= fits ? 0 : MS) {
+		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = programs * run, .jitter_ns = period_ns - run, .overrun_ns = launches_ns};
+		fits = schedule_fixed(tasks, count, NULL);
+	}
+	return run;
 }

@@ -1,0 +1,109 @@
+/*
+ * Programs that are started beside this one, changed, and looked at.
+ */
+#ifndef NVTASKSET_TUNING_PROGRAMS_H
+#define NVTASKSET_TUNING_PROGRAMS_H
+
+#include "base/error.h"
+#include "base/pids.h"
+#include "cli/options.h"
+#include "plan/curve.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/edit.h"
+
+#include <sys/types.h>
+
+/* --- one GPU, and its TPCs that nobody else has ------------------------------------------------------------------------------ */
+
+struct room {
+	const struct options *options;
+	struct topology_list list;
+	const struct topology *gpu;
+	char name[PCI_ADDRESS_TEXT]; /* as -G has it */
+	struct tpcset taken;         /* by others */
+};
+
+/* The GPU that the options name, or the partition, or else CUDA's first. -1 with the reason. */
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error);
+
+/* Finds out what others have: all but these. -1 with the reason. */
+int room_look(struct room *room, const struct pids *ours, struct error *error);
+
+unsigned int room_count(const struct room *room);
+
+/* So many TPCs, as -n would choose them. -1 with the reason. */
+int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
+
+/* --- the keeper ---------------------------------------------------------------------------------------------------------------
+ * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that it knows of: when
+ * it is told to, and also when this process ends in any way, by SIGKILL too. It is in a session of its own, so signals to our terminal's
+ * programs do not reach it; only if it is killed itself, with all of a container say, all stays as it is then. A partition that somebody
+ * else has changed meanwhile stays, too. */
+
+#define PROGRAMS_MAX 64 /* no more than these are kept */
+
+/* Before any editor is opened: the keeper would hold the lock with which this process is killed. -1 with the reason. */
+int keeper_start(struct error *error);
+
+/* Changes a program, as often as wanted. -1 with the reason; also if somebody else has changed it since. */
+int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
+
+/* Gives all back, or leaves it as it is; and waits for that. Does nothing without a keeper. -1: some could not be given back. */
+int keeper_end(bool gives_back);
+
+/* --- starting and opening ----------------------------------------------------------------------------------------------------- */
+
+/* Reads a command line, words with a space between two: `nvtaskset -G 0 …`. COMMAND, which may be NULL, is to follow. The options'
+ * texts are in the line. -1 with the reason. */
+#define PROGRAM_LINE (TPCSET_TEXT + 256)
+int program_parse(struct options *options, char *line, char *command[], struct error *error);
+
+/* Starts a COMMAND so, without a terminal. What it prints goes to standard error. If it `is_kept`, the keeper knows of it from the
+ * beginning. -1 with the reason where `nvtaskset` would refuse it, or it cannot be executed: then the pid is 0. */
+int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
+
+/* The value of --mps. */
+const char *program_mps(const struct options *options);
+
+/* Opens a program whose partition is in force; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
+#define PROGRAM_SECONDS 120 /* it may take so long */
+int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
+
+/* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. Its pid stays its own. */
+void program_end(pid_t pid, int signal);
+
+/* The command's first argument, by which it is a neighbour that disturbs, and what it does then: until it is killed, or its parent
+ * ends. */
+#define NEIGHBOUR_ARGUMENT "--neighbour"
+int neighbour_main(const char *kind, const char *gpu);
+
+/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason; the caller ends it in any case. */
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error);
+
+/* --- looking -------------------------------------------------------------------------------------------------------------------
+ * At running programs' counts (state/kernels/counts_read.h), some 20000 times a second, to note when each is busy. The programs do nothing
+ * for it. */
+
+/* One program, on one GPU. */
+struct sampled {
+	struct editor editor; /* has its partition open; sampled_close closes it */
+	struct pci_address pci;
+	/* As it was seen: */
+	struct burst *bursts; /* those that have ended */
+	size_t count;
+	uint64_t kernels;     /* that have ended */
+	uint64_t busy_ns, span_ns;
+	/* For the sampler. */
+	struct counts_view view;
+	bool is_busy;
+	uint64_t looked_ns, began_ns, launched, at_launched, at_ended;
+};
+
+/* -1 with the reason. The caller closes it also then. */
+int sampled_open(struct sampled *program, struct pci_address pci, struct error *error);
+void sampled_close(struct sampled *program);
+
+/* Looks for so long. */
+void sampler_watch(struct sampled *programs, size_t count, double ns);
+
+#endif
