@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Usage: draw.py [RESULTS [PICTURES]]
+"""Usage: draw.py [RESULTS [PICTURES [NAME…]]]
 
-Draws what the experiments measured as SVG, beside the CSV files or into another directory. Needs matplotlib.
+Draws what the experiments measured as SVG, beside the CSV files or into another directory: all pictures, or those of these names.
+Needs matplotlib.
 """
 
 import itertools
@@ -726,18 +727,6 @@ def timegraph_response(table, save_as):
     save_as(fig, "timegraph_response")
 
 
-def timegraph_rate(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.6)
-    for (program, rule), rows in results.groups(table.rows, "program", "enforcement").items():
-        own = {key: 1e6 / one.mean() for (key,), one in results.measurements(rows, "us", "reserve").items()}
-        style = {"color": COLORS[f"nvtaskset-{rule}"], "linestyle": "-" if program == "game" else "--"}
-        label = f"{program}, widget with {results.name_of(rule)}"
-        axes.plot(sorted(own), [own[key] for key in sorted(own)], marker="o", markersize=3, linewidth=1.2, label=label, **style)
-    axes.set(xlabel="the game's reserve, % (the widget has the rest of 90)", ylabel="frames a second", ylim=(0, None))
-    axes.legend(fontsize=8)
-    save_as(fig, "timegraph_rate")
-
-
 def bursts(table, save_as):
     fig, grid = figure(1, 2, 3.0, sharey=True)
     titles = {"first": "the first kernel after a pause", "next": "the next ones"}
@@ -747,20 +736,6 @@ def bursts(table, save_as):
         axes.set(xlabel="ms", title=title)
     title_of_spreads(fig, "Kernels of 0.5 ms, for 50 of 200 ms")
     save_as(fig, "bursts")
-
-
-def preemption(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.6)
-    rows = [row for row in table.rows if row["mechanism"] != "alone"]
-    at = places(axes, {row["kernel_ms"] for row in rows})
-    for (mechanism,), own in results.groups(rows, "mechanism").items():
-        found = {length: one for (length,), one in results.measurements(own, "us", "kernel_ms").items()}
-        percentiles(axes, found, at, color=COLORS[mechanism], linewidth=1.2, label=results.name_of(mechanism))
-    title = "A kernel of 10 µs after a pause: median (dashed: 99 %)"
-    axes.set(yscale="log", ylabel="µs", xlabel="the loop's kernels, ms", title=title)
-    plain_numbers(axes.yaxis)
-    axes.legend(fontsize=8)
-    save_as(fig, "preemption")
 
 
 def weights(table, save_as):
@@ -955,7 +930,6 @@ PICTURES = [
     slices,
     priority,
     bursts,
-    preemption,
     weights,
     decode_priority,
     resnet,
@@ -963,7 +937,6 @@ PICTURES = [
     held_priority,
     held_quota_spent,
     timegraph_response,
-    timegraph_rate,
     servers_points,
     inference_points,
     voice_points,
@@ -973,10 +946,14 @@ PICTURES = [
 def main():
     source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     target = sys.argv[2] if len(sys.argv) > 2 else source
+    wanted = set(sys.argv[3:])
+    parts = {re.sub(r"-\d+$", "", name) for name in wanted}  # one function may draw several
     above, name = os.path.split(os.path.abspath(source))
     data = queries.Data(above)
     failed = False
     for picture in PICTURES:
+        if wanted and picture.__name__ not in parts:
+            continue
         try:
             table = data.table(name, picture.__name__)
         except queries.Wrong:
@@ -984,7 +961,7 @@ def main():
         if not table.rows:
             continue
         try:
-            picture(table, lambda fig, name, table=table: save(fig, table, target, name))
+            picture(table, lambda fig, name, table=table: save(fig, table, target, name) if not wanted or name in wanted else plt.close(fig))
         except Exception as error:  # If one cannot be drawn, the others still are.
             print(f"draw.py: {picture.__name__}: {error!r}", file=sys.stderr)
             failed = True
