@@ -1,13 +1,13 @@
 /*
  * Usage: duty PERCENT MS
  *
- * Keeps the GPU busy for so many percent of each MS: with one kernel of 16 small blocks. Prints "ready" when it has begun, and at
- * its end (SIGTERM) when each kernel ran, by its own looks at %globaltimer: BEGIN,END in ns.
+ * Keeps the GPU busy for so many percent of each MS: with one kernel of 16 small blocks. When it is made to rest
+ * (support/conversation.h), it prints when each kernel ran, by its own looks at %globaltimer: BEGIN,END in ns.
  */
 #include "bench.h"
+#include "conversation.h"
 #include "last_kernel.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,17 +18,13 @@
 static struct bench_gpu gpu;
 static CUfunction last;
 static CUdeviceptr looks;
-static volatile sig_atomic_t is_ending;
+static double percent, period; /* in ns */
+static int count;
+static int64_t begin; /* of the first kernel since it rested */
 
 struct span {
 	uint64_t begin, end;
 };
-
-static void on_signal(int number)
-{
-	(void)number;
-	is_ending = 1;
-}
 
 static void run(int number, uint64_t ns)
 {
@@ -40,29 +36,27 @@ static void run(int number, uint64_t ns)
 }
 
 /* A kernel begins with each period; one that would begin late because of the one before begins at once. */
-static int run_all(uint64_t busy_ns, int64_t period)
+static void step(void)
 {
-	int64_t begin = bench_now();
-	int count = 0;
+	if (count == 0)
+		begin = bench_now();
+	int64_t pause = begin + count * (int64_t)period - bench_now();
 
-	for (; !is_ending && count < KERNELS_MAX; count++) {
-		int64_t pause = begin + count * period - bench_now();
-
-		if (pause > 0)
-			bench_sleep(pause);
-		run(count, busy_ns);
-	}
-	return count;
+	if (pause > 0)
+		bench_sleep(pause);
+	if (count < KERNELS_MAX)
+		run(count++, (uint64_t)(period * percent / 100));
 }
 
-static void print_spans(int count)
+static void print_spans(void)
 {
 	size_t bytes = (size_t)count * BLOCKS * sizeof(struct span);
 	struct span *spans = malloc(bytes + 1);
 
 	if (!spans)
 		bench_fail("no memory");
-	bench_check(cuMemcpyDtoH_v2(spans, looks, bytes));
+	if (count > 0)
+		bench_check(cuMemcpyDtoH_v2(spans, looks, bytes));
 	for (int i = 0; i < count * BLOCKS; i += BLOCKS) {
 		struct span whole = spans[i];
 
@@ -75,23 +69,22 @@ static void print_spans(int count)
 		printf("%llu,%llu\n", (unsigned long long)whole.begin, (unsigned long long)whole.end);
 	}
 	free(spans);
+	count = 0;
 }
 
-int main(int count, char **arguments)
+int main(int argument_count, char **arguments)
 {
-	double percent = count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
-	double period = count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
+	percent = argument_count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
+	period = argument_count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
 
 	if (percent <= 0 || percent > 100 || period <= 0)
 		bench_fail("Usage: duty PERCENT MS");
-	signal(SIGTERM, on_signal);
+	conversation_listen();
 	bench_open(&gpu);
 	last = bench_kernel(last_ptx, "last");
 	looks = bench_memory((size_t)KERNELS_MAX * BLOCKS * sizeof(struct span));
 	run(0, 0);
-	puts("ready");
-	fflush(stdout);
-	print_spans(run_all((uint64_t)(period * percent / 100), (int64_t)period));
+	conversation_hold(&(const struct conversation){.step = step, .rest = print_spans}, gpu.sm_count);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -3,7 +3,6 @@
 #   share TURN                        how much of the time a turn gets; 0: it is none (see turns.bash)
 #   measure_decoding NEIGHBOUR NAME
 #   decode_options                    of decode.py, if any
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 # BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. Eight

@@ -7,7 +7,6 @@
 #                 peers are left out without it
 #
 # An experiment has start_job NAME MECHANISM, which starts first-NAME and rest-NAME, and share and measure of turns.bash.
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 modes="fixed lend-2ms follow nvtaskset-stepping"

@@ -12,7 +12,6 @@
 #include "in_flight.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <string.h>
 
 #define THREADS 1024
@@ -78,12 +77,7 @@ int main(int count, char **arguments)
 	in_flight_step(&work);
 	in_flight_rest(&work);
 	set_slice(arguments[1]);
-	conversation_hold(&(const struct conversation){.seconds = HUGE_VAL,
-	                                               .samples = HUGE_VAL,
-	                                               .is_at_rest = true,
-	                                               .step = step,
-	                                               .rest = rest},
-	                  gpu.sm_count);
+	conversation_hold(&(const struct conversation){.step = step, .rest = rest}, gpu.sm_count);
 	bench_close(&gpu);
 	return 0;
 }
