@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 #include "conversation.h"
-#include "last_kernel.h"
+#include "looks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,75 +16,54 @@
 #define NS_PER_MS 1e6
 
 static struct bench_gpu gpu;
-static CUfunction last;
-static CUdeviceptr looks;
+static struct looks looks;
 static double percent, period; /* in ns */
-static int count;
-static int64_t begin; /* of the first kernel since it rested */
+static int kernels;
+static int64_t begin; /* of the first one since it rested */
 
-struct span {
-	uint64_t begin, end;
-};
-
-static void run(int number, uint64_t ns)
+static void run(uint64_t ns)
 {
-	CUdeviceptr at = looks + (size_t)number * BLOCKS * sizeof(struct span);
-	void *arguments[] = {&at, &ns};
-
-	bench_start(&gpu, &(const struct bench_launch){last, BLOCKS, 1, 32, 1, 0, arguments});
+	looks_launch(&looks, kernels, ns);
 	bench_wait(&gpu);
 }
 
 /* A kernel begins with each period; one that would begin late because of the one before begins at once. */
 static void step(void)
 {
-	if (count == 0)
+	if (kernels == 0)
 		begin = bench_now();
-	int64_t pause = begin + count * (int64_t)period - bench_now();
+	int64_t pause = begin + kernels * (int64_t)period - bench_now();
 
 	if (pause > 0)
 		bench_sleep(pause);
-	if (count < KERNELS_MAX)
-		run(count++, (uint64_t)(period * percent / 100));
-}
-
-static void print_spans(void)
-{
-	size_t bytes = (size_t)count * BLOCKS * sizeof(struct span);
-	struct span *spans = malloc(bytes + 1);
-
-	if (!spans)
-		bench_fail("no memory");
-	if (count > 0)
-		bench_check(cuMemcpyDtoH_v2(spans, looks, bytes));
-	for (int i = 0; i < count * BLOCKS; i += BLOCKS) {
-		struct span whole = spans[i];
-
-		for (int block = 1; block < BLOCKS; block++) {
-			if (spans[i + block].begin < whole.begin)
-				whole.begin = spans[i + block].begin;
-			if (spans[i + block].end > whole.end)
-				whole.end = spans[i + block].end;
-		}
-		printf("%llu,%llu\n", (unsigned long long)whole.begin, (unsigned long long)whole.end);
+	if (kernels < KERNELS_MAX) {
+		run((uint64_t)(period * percent / 100));
+		kernels++;
 	}
-	free(spans);
-	count = 0;
 }
 
-int main(int argument_count, char **arguments)
+static void print_looks(void)
 {
-	percent = argument_count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
-	period = argument_count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
+	static struct look found[KERNELS_MAX];
+
+	looks_read(&looks, kernels, found);
+	for (int i = 0; i < kernels; i++)
+		printf("%llu,%llu\n", (unsigned long long)found[i].begin, (unsigned long long)found[i].end);
+	kernels = 0;
+}
+
+int main(int count, char **arguments)
+{
+	percent = count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
+	period = count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
 
 	if (percent <= 0 || percent > 100 || period <= 0)
 		bench_fail("Usage: duty PERCENT MS");
 	conversation_listen();
 	bench_open(&gpu);
-	last = bench_kernel(last_ptx, "last");
-	looks = bench_memory((size_t)KERNELS_MAX * BLOCKS * sizeof(struct span));
-	run(0, 0);
-	conversation_hold(&(const struct conversation){.step = step, .rest = print_spans}, gpu.sm_count);
+	looks_open(&looks, &gpu, BLOCKS, KERNELS_MAX);
+	run(0);
+	conversation_hold(&(const struct conversation){.step = step, .rest = print_looks}, gpu.sm_count);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -73,40 +73,21 @@ static void launch(CUdeviceptr stamps, uint32_t count)
 	bench_start(&gpu, &one);
 }
 
-static void make_graph(struct batch *batch, const struct kind *kind)
+static void launch_all(const struct batch *batch, const struct kind *kind)
 {
-	CUgraphNode previous = NULL;
-	CUgraph graph;
-
-	bench_check(cuGraphCreate(&graph, 0));
-	for (unsigned int i = 0; i < kind->kernels; i++) {
-		CUdeviceptr stamps = batch->address + i * sizeof(uint64_t);
-		uint32_t count = 1;
-		void *arguments[] = {&stamps, &deadline, &rounds, &count};
-		const CUDA_KERNEL_NODE_PARAMS parameters = {
-			.func = laps,
-			.gridDimX = 1,
-			.gridDimY = 1,
-			.gridDimZ = 1,
-			.blockDimX = THREADS,
-			.blockDimY = 1,
-			.blockDimZ = 1,
-			.kernelParams = arguments,
-		};
-		CUgraphNode node;
-
-		bench_check(cuGraphAddKernelNode_v2(&node, graph, i ? &previous : NULL, i ? 1 : 0, &parameters));
-		previous = node;
-	}
-	bench_check(cuGraphInstantiateWithFlags(&batch->graph, graph, 0));
+	for (unsigned int i = 0; i < kind->kernels; i++)
+		launch(batch->address + (size_t)i * kind->laps * sizeof(uint64_t), kind->laps);
 }
 
 static void prepare(struct batch *batch, const struct kind *kind)
 {
 	batch->stamps = (volatile uint64_t *)bench_visible(2 * LAPS_MAX, &batch->address);
 	bench_check(cuEventCreate(&batch->end, 0));
-	if (kind->is_graph)
-		make_graph(batch, kind);
+	if (kind->is_graph) {
+		bench_capture(&gpu);
+		launch_all(batch, kind);
+		batch->graph = bench_captured(&gpu);
+	}
 }
 
 static void start(struct batch *batch, const struct kind *kind)
@@ -114,8 +95,8 @@ static void start(struct batch *batch, const struct kind *kind)
 	memset((void *)batch->stamps, 0, LAPS_MAX * sizeof *batch->stamps);
 	if (kind->is_graph)
 		bench_check(cuGraphLaunch(batch->graph, gpu.stream));
-	for (unsigned int i = 0; i < kind->kernels && !kind->is_graph; i++)
-		launch(batch->address + (size_t)i * kind->laps * sizeof(uint64_t), kind->laps);
+	else
+		launch_all(batch, kind);
 	bench_check(cuEventRecord(batch->end, gpu.stream));
 }
 

@@ -59,59 +59,35 @@ static size_t launch_count;
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-static CUdeviceptr look_of(const struct batch *batch, unsigned int kernel)
+static void launch_all(const struct batch *batch, const struct kind *kind)
 {
-	return batch->address + kernel * sizeof(struct span);
-}
+	uint64_t ns = kind->ns;
 
-static void make_graph(struct batch *batch, const struct kind *kind)
-{
-	CUgraphNode previous = NULL;
-	CUgraph graph;
-
-	bench_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < kind->kernels; i++) {
-		CUdeviceptr look = look_of(batch, i);
-		uint64_t ns = kind->ns;
+		CUdeviceptr look = batch->address + i * sizeof(struct span);
 		void *arguments[] = {&look, &ns};
-		const CUDA_KERNEL_NODE_PARAMS parameters = {
-			.func = last,
-			.gridDimX = 1,
-			.gridDimY = 1,
-			.gridDimZ = 1,
-			.blockDimX = 32,
-			.blockDimY = 1,
-			.blockDimZ = 1,
-			.kernelParams = arguments,
-		};
-		CUgraphNode node;
 
-		bench_check(cuGraphAddKernelNode_v2(&node, graph, i ? &previous : NULL, i ? 1 : 0, &parameters));
-		previous = node;
+		bench_start(&gpu, &(const struct bench_launch){last, 1, 1, 32, 1, 0, arguments});
 	}
-	bench_check(cuGraphInstantiateWithFlags(&batch->graph, graph, 0));
-	bench_check(cuGraphDestroy(graph));
 }
 
 static void prepare(struct batch *batch, const struct kind *kind)
 {
 	batch->looks = (struct span *)(uintptr_t)bench_visible(BATCH_MAX * sizeof(struct span) / sizeof(uint32_t), &batch->address);
 	bench_check(cuEventCreate(&batch->end, 0));
-	if (kind->is_graph)
-		make_graph(batch, kind);
+	if (kind->is_graph) {
+		bench_capture(&gpu);
+		launch_all(batch, kind);
+		batch->graph = bench_captured(&gpu);
+	}
 }
 
 static void start(struct batch *batch, const struct kind *kind)
 {
 	if (kind->is_graph)
 		bench_check(cuGraphLaunch(batch->graph, gpu.stream));
-	for (unsigned int i = 0; i < kind->kernels && !kind->is_graph; i++) {
-		CUdeviceptr look = look_of(batch, i);
-		uint64_t ns = kind->ns;
-		void *arguments[] = {&look, &ns};
-
-		bench_start(&gpu, &(const struct bench_launch){last, 1, 1, 32, 1, 0, arguments});
-	}
+	else
+		launch_all(batch, kind);
 	bench_check(cuEventRecord(batch->end, gpu.stream));
 }
 
