@@ -4,7 +4,7 @@
 #
 # A turn is "MECHANISM NEIGHBOUR". The experiment has:
 #
-#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it
+#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it; 0: it is left out
 #   measure ROUND SECONDS MECHANISM NEIGHBOUR
 
 share() { # TURN
@@ -26,14 +26,13 @@ make_partitions() { # MECHANISM
 
 # Measures each turn once in each round.
 take_turns() { # ROUNDS SECONDS TURN…
-	local rounds=$1 seconds=$2 shares=0 turn
-	shift 2
-	local all=("$@")
-	for turn in "$@"; do
+	local rounds=$1 seconds=$2 shares=0 turn taken=()
+	for turn in "${@:3}"; do
+		[ "$(share "$turn")" = 0 ] || taken+=("$turn")
 		shares=$((shares + $(share "$turn")))
 	done
 	cases() {
-		printf '%s\n' "${all[@]}"
+		printf '%s\n' "${taken[@]}"
 	}
 	length_of() {
 		awk "BEGIN {print $seconds * $(share "$1") / $shares / $rounds}"
@@ -41,9 +40,20 @@ take_turns() { # ROUNDS SECONDS TURN…
 	measure_rounds "$rounds"
 }
 
-# The same, when all programs are there that were started: of `turns`, in `rounds` and `seconds`.
-take_all_turns() {
+# Starts the programs of those of these mechanisms that the machine has, by start_programs MECHANISM, and waits until they are ready:
+# all at once, since each takes seconds. Leaves the mechanisms in `mechanisms`.
+start_all() { # MECHANISM…
+	local mechanism
+	mapfile -t mechanisms < <(available "$@")
+	for mechanism in "${mechanisms[@]}"; do
+		if make_partitions "$mechanism"; then start_programs "$mechanism"; fi
+	done
 	await_all
+}
+
+# The same, and lets them take `turns`, to which start_programs adds, in `rounds` and `seconds`.
+take_all_turns() { # MECHANISM…
+	start_all "$@"
 	take_turns "$rounds" "$seconds" "${turns[@]}"
 }
 
