@@ -31,8 +31,8 @@ load experiments
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
-	are_drawn startup parts launch hook resize command slices priority bursts weights decode_priority resnet resnet_weights \
-		held_priority held_quota_spent timegraph_response
+	are_drawn startup parts hook resize command slices priority bursts weights decode_priority resnet resnet_weights \
+		held_priority held_quota_spent
 }
 
 # A busy machine may leave top no time to compare the clocks: then once more.
