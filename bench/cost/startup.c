@@ -68,11 +68,13 @@ int main(int count, char **arguments)
 
 	if (count > 1 && !is_driver && !is_launch)
 		start(arguments + 1);
-	if (!text && !is_launch)
+	if (is_launch)
+		run_kernel(NULL);
+	else if (!text)
 		bench_fail("not started by 'startup COMMAND…'");
-	if (is_driver)
+	else if (is_driver)
 		load_driver(text);
 	else
-		run_kernel(is_launch ? NULL : text);
+		run_kernel(text);
 	return EXIT_SUCCESS;
 }

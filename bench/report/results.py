@@ -393,7 +393,7 @@ class Derived:
     groups, measurements, select, index = Table.groups, Table.measurements, Table.select, Table.index
 
 
-DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), 
+DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences),
            "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
