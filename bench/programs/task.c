@@ -275,18 +275,6 @@ static void rest(void)
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
 
-static const struct kind *find_kind(const char *name)
-{
-	const size_t count = sizeof kinds / sizeof kinds[0];
-	size_t i = 0;
-
-	while (i < count && strcmp(kinds[i].name, name) != 0)
-		i++;
-	if (i == count)
-		bench_fail("%s: not a kind of work", name);
-	return &kinds[i];
-}
-
 /* Returns the KIND. */
 static const char *read_options(int count, char **arguments)
 {
@@ -328,7 +316,7 @@ static const char *read_options(int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-	kind = find_kind(read_options(count, arguments));
+	kind = bench_find(read_options(count, arguments), kinds, sizeof kinds / sizeof kinds[0], sizeof kinds[0]);
 	if (options.size <= 0)
 		options.size = kind->size;
 	conversation_listen();

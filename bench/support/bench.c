@@ -292,6 +292,17 @@ double bench_number(const char *text, const char *what)
 	return number;
 }
 
+const void *bench_find(const char *name, const void *rows, size_t count, size_t size)
+{
+	const char *row = rows, *end = row + count * size;
+
+	while (row < end && strcmp(*(const char *const *)(const void *)row, name) != 0)
+		row += size;
+	if (row == end)
+		bench_fail("%s: not a kind of work", name);
+	return row;
+}
+
 void bench_beside(char path[BENCH_PATH], const char *name)
 {
 	char self[PATH_MAX];

@@ -87,6 +87,9 @@ void bench_sleep(int64_t ns);
 /* The median, the upper of two; sorts the values. */
 int64_t bench_median(int64_t *values, size_t count);
 
+/* The row of this name in a table of structs, each of which begins with its name. Ends the program if there is none. */
+const void *bench_find(const char *name, const void *rows, size_t count, size_t size);
+
 /* "DIRECTORY/NAME", where DIRECTORY is this program's. */
 #define BENCH_PATH 4200
 void bench_beside(char path[BENCH_PATH], const char *name);
