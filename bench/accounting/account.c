@@ -13,6 +13,7 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
+#include "inside.h"
 #include "own_partition.h"
 
 #include "driver/contexts.h"
@@ -24,9 +25,6 @@
 #define KERNELS 500
 #define CYCLES UINT64_C(3000) /* with what begins and ends a kernel, about 2 µs */
 
-/* Of src/shim/entry_attached.c. */
-const char *nvtaskset_attached(const char *argument);
-
 static struct bench_gpu gpu;
 static struct own_partition partition;
 static struct releases *releases;
@@ -37,10 +35,7 @@ static CUgraphExec graph;
 
 static void attach_ourselves(void)
 {
-	const char *refusal = nvtaskset_attached("");
-
-	if (refusal)
-		bench_fail("%s", refusal);
+	inside_attach();
 	releases = contexts_releases(gpu.context);
 	if (!releases || !releases->are_ready)
 		bench_fail("kernels are not counted on this GPU");
@@ -79,14 +74,10 @@ static double time_of_kernel(void)
 
 static void prepare_graph(void)
 {
-	CUgraph captured;
-
-	bench_check(cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	bench_capture(&gpu);
 	for (int i = 0; i < KERNELS; i++)
 		bench_start(&gpu, &spin);
-	bench_check(cuStreamEndCapture(gpu.stream, &captured));
-	bench_check(cuGraphInstantiateWithFlags(&graph, captured, 0));
-	bench_check(cuGraphDestroy(captured));
+	graph = bench_captured(&gpu);
 }
 
 /* The first launch uploads the nodes. */
@@ -112,8 +103,11 @@ static const struct quantity {
 
 #define QUANTITIES (int)(sizeof quantities / sizeof quantities[0])
 
-static void measure(const struct quantity *quantity, bool on)
+static void measure(int which)
 {
+	const struct quantity *quantity = &quantities[which / 2];
+	bool on = which % 2;
+
 	turn_counting(on);
 	uint64_t before = ended();
 	double time = quantity->measure();
@@ -126,11 +120,9 @@ static void measure(const struct quantity *quantity, bool on)
 
 int main(int count, char **arguments)
 {
-	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+	int rounds = bench_rounds(count, arguments);
 	uint64_t cycles = CYCLES;
 
-	if (rounds <= 0)
-		bench_fail("Usage: account ROUNDS");
 	bench_open(&gpu);
 	attach_ourselves();
 	own_partition_open(&partition, &gpu);
@@ -142,10 +134,8 @@ int main(int count, char **arguments)
 	time_of_launch();
 	time_of_kernel();
 	prepare_graph();
-	for (int round = 0; round < rounds; round++) {
-		for (int i = 0; i < 2 * QUANTITIES; i++)
-			measure(&quantities[i / 2], (i + round) % 2);
-	}
+	for (int round = 0; round < rounds; round++)
+		bench_round(round, 2 * QUANTITIES, measure);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

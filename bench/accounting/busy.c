@@ -22,7 +22,7 @@
  */
 #include "bench.h"
 #include "clock_pairs.h"
-#include "last_kernel.h"
+#include "looks.h"
 #include "own_times.h"
 #include "monitor/monitor.h"
 
@@ -57,50 +57,8 @@ static const struct length {
 #define LENGTHS (int)(sizeof lengths / sizeof lengths[0])
 
 static struct bench_gpu gpu;
-static CUfunction last;
-static CUdeviceptr looks;
-static unsigned int blocks;
+static struct looks looks;
 static const struct timestamps *ring;
-
-/* --- kernels that know when they ran ---------------------------------------------------------------------------- */
-
-struct span {
-	uint64_t begin, end; /* the GPU's clock */
-};
-
-static size_t bytes_of(int kernels)
-{
-	return (size_t)kernels * blocks * sizeof(struct span);
-}
-
-static void launch(int number, uint64_t ns)
-{
-	CUdeviceptr at = looks + bytes_of(number);
-	void *arguments[] = {&at, &ns};
-
-	bench_start(&gpu, &(const struct bench_launch){last, blocks, 1, 32, 1, 0, arguments});
-}
-
-static void read_spans(int kernels, struct span *spans)
-{
-	struct span *own = malloc(bytes_of(kernels));
-
-	if (!own)
-		bench_fail("no memory");
-	bench_check(cuMemcpyDtoH_v2(own, looks, bytes_of(kernels)));
-	for (int i = 0; i < kernels; i++) {
-		const struct span *of_blocks = &own[(size_t)i * blocks];
-
-		spans[i] = of_blocks[0];
-		for (unsigned int block = 1; block < blocks; block++) {
-			if (of_blocks[block].begin < spans[i].begin)
-				spans[i].begin = of_blocks[block].begin;
-			if (of_blocks[block].end > spans[i].end)
-				spans[i].end = of_blocks[block].end;
-		}
-	}
-	free(own);
-}
 
 /* What cannot be measured is said, and left out. */
 static bool is_complete = true;
@@ -195,7 +153,7 @@ static void begin_to_watch(void)
 	if (!look || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		bench_fail("nobody can look: %s", error.reason);
 	while (bench_now() - begin < WARM_UP_NS) {
-		launch(0, 10 * NS_PER_US);
+		looks_launch(&looks, 0, 10 * NS_PER_US);
 		bench_wait(&gpu);
 		bench_sleep(PAUSE_NS);
 	}
@@ -224,7 +182,7 @@ static bool read_launch(uint64_t number, struct cell *cell)
 	       complain("launch %llu has no stamp", (unsigned long long)number);
 }
 
-static double length_of(const struct span *span)
+static double length_of(const struct look *span)
 {
 	return (double)(span->end - span->begin);
 }
@@ -232,7 +190,7 @@ static double length_of(const struct span *span)
 /* --- errors ----------------------------------------------------------------------------------------------------- */
 
 /* By how much longer the kernel is than by its own looks, if it begins with its launch and ends with its stamp. */
-static bool read_excess(const struct span *span, uint64_t number, const struct clock_pair *before,
+static bool read_excess(const struct look *span, uint64_t number, const struct clock_pair *before,
                         const struct clock_pair *after, double *excess)
 {
 	struct cell cell;
@@ -261,7 +219,7 @@ static void print_errors(const struct length *length, int kernels, const double 
 
 static void measure_errors(const struct length *length, int kernels)
 {
-	static struct span spans[KERNELS_MAX];
+	static struct look spans[KERNELS_MAX];
 	static double excesses[KERNELS_MAX];
 	struct clock_pair begin = clock_pair_measure(&gpu);
 	double truth = 0;
@@ -272,7 +230,7 @@ static void measure_errors(const struct length *length, int kernels)
 	bool is_known;
 
 	for (int i = 0; i < kernels; i++) {
-		launch(i, length->us * NS_PER_US);
+		looks_launch(&looks, i, length->us * NS_PER_US);
 		if (length->pause_us > 0 || i % ROW == ROW - 1) {
 			bench_wait(&gpu);
 			bench_sleep(length->pause_us > 0 ? length->pause_us * NS_PER_US : PAUSE_NS);
@@ -282,7 +240,7 @@ static void measure_errors(const struct length *length, int kernels)
 	is_known = take_until(&before, (uint64_t)kernels, &after);
 	struct clock_pair end = clock_pair_measure(&gpu);
 
-	read_spans(kernels, spans);
+	looks_read(&looks, kernels, spans);
 	for (int i = 0; i < kernels && is_known; i++) {
 		is_known = read_excess(&spans[i], number + 1 + (uint64_t)i, &begin, &end, &excesses[i]);
 		truth += length_of(&spans[i]);
@@ -314,7 +272,7 @@ static void print_clock(const struct clock_pair *pair)
 	printf("clock,pair,%.3f\n", (double)(pair->most - pair->least) / 2 / NS_PER_US);
 }
 
-static void print_pair(uint64_t us, const struct span *spans, uint64_t number, int64_t seen_at,
+static void print_pair(uint64_t us, const struct look *spans, uint64_t number, int64_t seen_at,
                        const struct clock_pair *before, const struct clock_pair *after)
 {
 	struct cell one, other;
@@ -330,7 +288,7 @@ static void print_pair(uint64_t us, const struct span *spans, uint64_t number, i
 /* Two kernels in a row, again and again. */
 static void measure_plain(uint64_t us, int times)
 {
-	static struct span spans[2 * WAY_TIMES];
+	static struct look spans[2 * WAY_TIMES];
 	static int64_t seen_at[WAY_TIMES];
 	struct clock_pair before = clock_pair_measure(&gpu);
 	uint64_t first = atomic_load(&ring->launches) + 1;
@@ -340,13 +298,13 @@ static void measure_plain(uint64_t us, int times)
 	for (; count < times && goes_on; count++) {
 		uint64_t number = first + 2 * (uint64_t)count + 1;
 
-		launch(2 * count, us * NS_PER_US);
-		launch(2 * count + 1, us * NS_PER_US);
+		looks_launch(&looks, 2 * count, us * NS_PER_US);
+		looks_launch(&looks, 2 * count + 1, us * NS_PER_US);
 		goes_on = await_change(&ring->cells[number % TIMESTAMPS_CELLS].time, 0, &seen_at[count]);
 		bench_wait(&gpu);
 		bench_sleep(PAUSE_NS);
 	}
-	read_spans(2 * times, spans);
+	looks_read(&looks, 2 * times, spans);
 	struct clock_pair after = clock_pair_measure(&gpu);
 
 	for (int i = 0; i < count && goes_on; i++)
@@ -357,16 +315,10 @@ static void measure_plain(uint64_t us, int times)
 
 static CUgraphExec make_graph(int kernels, uint64_t us)
 {
-	CUgraph captured;
-	CUgraphExec exec;
-
-	bench_check(cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	bench_capture(&gpu);
 	for (int i = 0; i < kernels; i++)
-		launch(i, us * NS_PER_US);
-	bench_check(cuStreamEndCapture(gpu.stream, &captured));
-	bench_check(cuGraphInstantiateWithFlags(&exec, captured, 0));
-	bench_check(cuGraphDestroy(captured));
-	return exec;
+		looks_launch(&looks, i, us * NS_PER_US);
+	return bench_captured(&gpu);
 }
 
 static const struct timestamp *cell_of_node(uint64_t number)
@@ -405,7 +357,7 @@ static uint64_t last_node(const struct timestamps_record *record)
 
 /* One launch of the graph, whose stamps the next one overwrites. */
 struct replay {
-	struct span spans[KERNELS_MAX];
+	struct look spans[KERNELS_MAX];
 	uint64_t stamps[KERNELS_MAX], front;
 	uint64_t awaited; /* the stamp that is waited for */
 	uint64_t launched_ns;
@@ -430,7 +382,7 @@ static bool run_replay(CUgraphExec exec, int kernels, uint64_t end, struct repla
 	replay->launched_ns = atomic_load(&record->launched_ns);
 	int found = read_nodes(atomic_load(&record->function), end, replay->stamps, &replay->front);
 
-	read_spans(kernels, replay->spans);
+	looks_read(&looks, kernels, replay->spans);
 	return found == kernels || complain("a graph of %d kernels has the stamps of %d", kernels, found);
 }
 
@@ -480,10 +432,7 @@ int main(int count, char **arguments)
 	if (most <= 0)
 		bench_fail("Usage: busy KERNELS");
 	bench_open(&gpu);
-	own_times_open();
-	last = bench_kernel(last_ptx, "last");
-	blocks = gpu.sm_count;
-	looks = bench_memory(bytes_of(KERNELS_MAX));
+	looks_open(&looks, &gpu, gpu.sm_count, KERNELS_MAX);
 	clock_pair_measure(&gpu);
 	begin_to_watch();
 	ring = own_times_ring();

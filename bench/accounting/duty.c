@@ -1,13 +1,13 @@
 /*
  * Usage: duty PERCENT MS
  *
- * Keeps the GPU busy for so many percent of each MS: with one kernel of 16 small blocks. Prints "ready" when it has begun, and at
- * its end (SIGTERM) when each kernel ran, by its own looks at %globaltimer: BEGIN,END in ns.
+ * Keeps the GPU busy for so many percent of each MS: with one kernel of 16 small blocks. When it is made to rest
+ * (support/conversation.h), it prints when each kernel ran, by its own looks at %globaltimer: BEGIN,END in ns.
  */
 #include "bench.h"
-#include "last_kernel.h"
+#include "conversation.h"
+#include "looks.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,82 +16,54 @@
 #define NS_PER_MS 1e6
 
 static struct bench_gpu gpu;
-static CUfunction last;
-static CUdeviceptr looks;
-static volatile sig_atomic_t is_ending;
+static struct looks looks;
+static double percent, period; /* in ns */
+static int kernels;
+static int64_t begin; /* of the first one since it rested */
 
-struct span {
-	uint64_t begin, end;
-};
-
-static void on_signal(int number)
+static void run(uint64_t ns)
 {
-	(void)number;
-	is_ending = 1;
-}
-
-static void run(int number, uint64_t ns)
-{
-	CUdeviceptr at = looks + (size_t)number * BLOCKS * sizeof(struct span);
-	void *arguments[] = {&at, &ns};
-
-	bench_start(&gpu, &(const struct bench_launch){last, BLOCKS, 1, 32, 1, 0, arguments});
+	looks_launch(&looks, kernels, ns);
 	bench_wait(&gpu);
 }
 
 /* A kernel begins with each period; one that would begin late because of the one before begins at once. */
-static int run_all(uint64_t busy_ns, int64_t period)
+static void step(void)
 {
-	int64_t begin = bench_now();
-	int count = 0;
+	if (kernels == 0)
+		begin = bench_now();
+	int64_t pause = begin + kernels * (int64_t)period - bench_now();
 
-	for (; !is_ending && count < KERNELS_MAX; count++) {
-		int64_t pause = begin + count * period - bench_now();
-
-		if (pause > 0)
-			bench_sleep(pause);
-		run(count, busy_ns);
+	if (pause > 0)
+		bench_sleep(pause);
+	if (kernels < KERNELS_MAX) {
+		run((uint64_t)(period * percent / 100));
+		kernels++;
 	}
-	return count;
 }
 
-static void print_spans(int count)
+static void print_looks(void)
 {
-	size_t bytes = (size_t)count * BLOCKS * sizeof(struct span);
-	struct span *spans = malloc(bytes + 1);
+	static struct look found[KERNELS_MAX];
 
-	if (!spans)
-		bench_fail("no memory");
-	bench_check(cuMemcpyDtoH_v2(spans, looks, bytes));
-	for (int i = 0; i < count * BLOCKS; i += BLOCKS) {
-		struct span whole = spans[i];
-
-		for (int block = 1; block < BLOCKS; block++) {
-			if (spans[i + block].begin < whole.begin)
-				whole.begin = spans[i + block].begin;
-			if (spans[i + block].end > whole.end)
-				whole.end = spans[i + block].end;
-		}
-		printf("%llu,%llu\n", (unsigned long long)whole.begin, (unsigned long long)whole.end);
-	}
-	free(spans);
+	looks_read(&looks, kernels, found);
+	for (int i = 0; i < kernels; i++)
+		printf("%llu,%llu\n", (unsigned long long)found[i].begin, (unsigned long long)found[i].end);
+	kernels = 0;
 }
 
 int main(int count, char **arguments)
 {
-	double percent = count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
-	double period = count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
+	percent = count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
+	period = count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
 
 	if (percent <= 0 || percent > 100 || period <= 0)
 		bench_fail("Usage: duty PERCENT MS");
-	signal(SIGTERM, on_signal);
+	conversation_listen();
 	bench_open(&gpu);
-	last = bench_kernel(last_ptx, "last");
-	looks = bench_memory((size_t)KERNELS_MAX * BLOCKS * sizeof(struct span));
-	run(0, 0);
-	puts("ready");
-	fflush(stdout);
-	print_spans(run_all((uint64_t)(period * percent / 100), (int64_t)period));
+	looks_open(&looks, &gpu, BLOCKS, KERNELS_MAX);
+	run(0);
+	conversation_hold(&(const struct conversation){.step = step, .rest = print_looks}, gpu.sm_count);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

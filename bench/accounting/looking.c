@@ -97,14 +97,10 @@ static double time_of(const struct work *work, int64_t ns)
 
 static void prepare_graph(void)
 {
-	CUgraph captured;
-
-	bench_check(cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	bench_capture(&gpu);
 	for (int i = 0; i < NODES; i++)
 		start_2_us();
-	bench_check(cuStreamEndCapture(gpu.stream, &captured));
-	bench_check(cuGraphInstantiateWithFlags(&graph, captured, 0));
-	bench_check(cuGraphDestroy(captured));
+	graph = bench_captured(&gpu);
 }
 
 /* --- watchers ------------------------------------------------------------------------------------------------- */
@@ -267,7 +263,6 @@ int main(int count, char **arguments)
 	int64_t ns = (int64_t)(bench_number(arguments[3], "MS") * NS_PER_MS);
 
 	bench_open(&gpu);
-	own_times_open();
 	CUdeviceptr output = bench_memory(sizeof(uint32_t));
 	void *short_arguments[] = {&output, (void *)&cycles_of_2_us}, *long_arguments[] = {&output, (void *)&cycles_of_10_us};
 	CUfunction where = bench_kernel(kernels_ptx, "where");

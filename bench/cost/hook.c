@@ -91,13 +91,16 @@ static const struct state {
 
 #define STATES (int)(sizeof states / sizeof states[0])
 
-static void measure(const struct state *state, const struct bench_launch *launch)
+static struct bench_launch nothing;
+
+static void measure(int which)
 {
+	const struct state *state = &states[which];
 	uint64_t seen = own_partition_launches();
 
 	own_partition_set(&partition, state->tpcs);
 	put_in(state->in);
-	double time = bench_submit_time(&gpu, launch);
+	double time = bench_submit_time(&gpu, &nothing);
 
 	if ((own_partition_launches() > seen) != state->in)
 		bench_fail("the hook could not be taken out or put in");
@@ -106,20 +109,15 @@ static void measure(const struct state *state, const struct bench_launch *launch
 
 int main(int count, char **arguments)
 {
-	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+	int rounds = bench_rounds(count, arguments);
 
-	if (rounds <= 0)
-		bench_fail("Usage: hook ROUNDS");
 	bench_open(&gpu);
 	find_hook();
 	own_partition_open(&partition, &gpu);
-	const struct bench_launch nothing = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
-
+	nothing = (struct bench_launch){bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
 	bench_submit_time(&gpu, &nothing);
-	for (int round = 0; round < rounds; round++) {
-		for (int i = 0; i < STATES; i++)
-			measure(&states[(round + (round % 2 ? STATES - i : i)) % STATES], &nothing);
-	}
+	for (int round = 0; round < rounds; round++)
+		bench_round(round, STATES, measure);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
  * register more than once. Off is as with NVTASKSET_ACCOUNT=off.
  */
 #include "bench.h"
+#include "inside.h"
 #include "state/segment/owner.h"
 
 #include "driver/contexts.h"
@@ -20,19 +21,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Of src/shim/entry_attached.c. */
-const char *nvtaskset_attached(const char *argument);
-
 static struct bench_gpu gpu;
+static const char *when;
 
 /* The library, which would register at once, leaves that to us. */
 static void attach_ourselves(void)
 {
 	setenv(ACCOUNT_ENVIRONMENT, "off", 1);
-	const char *refusal = nvtaskset_attached("");
-
-	if (refusal)
-		bench_fail("%s", refusal);
+	inside_attach();
 }
 
 static double time_of_context(void)
@@ -69,9 +65,10 @@ static void undo(void)
 	munmap((char *)place - offsetof(struct counts_memory, places), sizeof(struct counts_memory));
 }
 
-static void measure(const char *when, bool on)
+static void measure(int which)
 {
 	struct segment segment = make_segment();
+	bool on = which == 0;
 
 	if (on)
 		releases_use(&segment);
@@ -85,15 +82,13 @@ static void measure(const char *when, bool on)
 
 int main(int count, char **arguments)
 {
-	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+	int rounds = bench_rounds(count, arguments);
 
-	if (rounds <= 0)
-		bench_fail("Usage: registration ROUNDS");
 	bench_open(&gpu);
 	attach_ourselves();
 	for (int round = 0; round <= rounds; round++) {
-		for (int i = 0; i < 2; i++)
-			measure(round == 0 ? "first" : "again", (i + round) % 2 == 0);
+		when = round == 0 ? "first" : "again";
+		bench_round(round, 2, measure);
 	}
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

@@ -53,18 +53,15 @@ static void start_kernel(unsigned int number)
 
 static void prepare_work(unsigned int nodes, bool is_graph)
 {
-	CUgraph graph;
-
 	work.nodes = nodes;
 	work.where = bench_kernel(kernels_ptx, "where");
 	work.sms = bench_visible(nodes, &work.output);
 	if (!is_graph)
 		return;
-	bench_check(cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	bench_capture(&gpu);
 	for (unsigned int node = 0; node < nodes; node++)
 		start_kernel(node);
-	bench_check(cuStreamEndCapture(gpu.stream, &graph));
-	bench_check(cuGraphInstantiateWithFlags(&work.graph, graph, 0));
+	work.graph = bench_captured(&gpu);
 }
 
 static void start_work(void)

@@ -1,10 +1,11 @@
 /*
  * Usage: startup COMMAND…
- *        startup [--driver]
+ *        startup [--driver|--launch]
  *
  * Measures the time from the start of a command to its first kernel. With a COMMAND, writes the time into the
  * environment and executes COMMAND, which ends in this program without a COMMAND: that runs a kernel and prints how
- * many ms have passed. With --driver it only loads the driver's library, and prints the time until then.
+ * many ms have passed. With --driver it only loads the driver's library, and prints the time until then. With --launch it prints how
+ * many µs passed from when it had a context to the end of the kernel, with loading its module.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
@@ -47,30 +48,31 @@ static void run_kernel(const char *start)
 	struct bench_gpu gpu;
 
 	bench_open(&gpu);
-	const struct bench_launch launch = {
-		.function = bench_kernel(kernels_ptx, "nothing"),
-		.grid_x = 1,
-		.grid_y = 1,
-		.block_x = 1,
-		.block_y = 1,
-	};
+	int64_t opened = bench_now();
+	const struct bench_launch launch = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
 
 	bench_start(&gpu, &launch);
 	bench_wait(&gpu);
-	tell_time(start);
+	if (start)
+		tell_time(start);
+	else
+		printf("%.1f\n", (double)(bench_now() - opened) / 1e3);
 	bench_close(&gpu);
 }
 
 int main(int count, char **arguments)
 {
 	const char *text = getenv(START);
-	bool driver_only = count == 2 && strcmp(arguments[1], "--driver") == 0;
+	bool is_driver = count == 2 && strcmp(arguments[1], "--driver") == 0;
+	bool is_launch = count == 2 && strcmp(arguments[1], "--launch") == 0;
 
-	if (count > 1 && !driver_only)
+	if (count > 1 && !is_driver && !is_launch)
 		start(arguments + 1);
-	if (!text)
+	if (is_launch)
+		run_kernel(NULL);
+	else if (!text)
 		bench_fail("not started by 'startup COMMAND…'");
-	if (driver_only)
+	else if (is_driver)
 		load_driver(text);
 	else
 		run_kernel(text);

@@ -16,8 +16,8 @@
  * OFFSET after the next multiple of PERIOD on CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which
  * one begins first. With BURST, so many samples follow each other without a pause; signals wait for the end of a burst.
  *
- * It ends after SECONDS (never, without this option), after so many samples, or when it is told to
- * (support/conversation.h); --at-rest makes it wait from the beginning.
+ * It ends after SECONDS, after so many samples, or when it is told to (support/conversation.h). It works from the beginning; with
+ * --at-rest, when it is told to.
  */
 #include "bench.h"
 #include "bench_kernels.h"
@@ -25,7 +25,6 @@
 #include "in_flight.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@
 static struct options {
 	double size, rounds, repeat, pause, period, offset, burst, seconds, samples;
 	bool is_in_flight, is_at_rest;
-} options = {.rounds = 1000, .repeat = 1, .burst = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
+} options = {.rounds = 1000, .repeat = 1, .burst = 1};
 
 static struct bench_gpu gpu;
 
@@ -276,18 +275,6 @@ static void rest(void)
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
 
-static const struct kind *find_kind(const char *name)
-{
-	const size_t count = sizeof kinds / sizeof kinds[0];
-	size_t i = 0;
-
-	while (i < count && strcmp(kinds[i].name, name) != 0)
-		i++;
-	if (i == count)
-		bench_fail("%s: not a kind of work", name);
-	return &kinds[i];
-}
-
 /* Returns the KIND. */
 static const char *read_options(int count, char **arguments)
 {
@@ -329,7 +316,7 @@ static const char *read_options(int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-	kind = find_kind(read_options(count, arguments));
+	kind = bench_find(read_options(count, arguments), kinds, sizeof kinds / sizeof kinds[0], sizeof kinds[0]);
 	if (options.size <= 0)
 		options.size = kind->size;
 	conversation_listen();
@@ -339,11 +326,11 @@ int main(int count, char **arguments)
 	run_once();
 	if (!gpu.is_simulated)
 		kind->check();
-	conversation_hold(&(const struct conversation){.seconds = options.seconds,
-	                                               .samples = options.samples,
-	                                               .is_at_rest = options.is_at_rest,
-	                                               .step = step,
-	                                               .rest = rest},
+	conversation_hold(&(const struct conversation){.step = step,
+	                                               .rest = rest,
+	                                               .is_awake = !options.is_at_rest,
+	                                               .seconds = options.seconds,
+	                                               .samples = options.samples},
 	                  gpu.sm_count);
 	if (!gpu.is_simulated)
 		kind->check();

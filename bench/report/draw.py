@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Usage: draw.py [RESULTS [PICTURES]]
+"""Usage: draw.py [RESULTS [PICTURES [NAME…]]]
 
-Draws what the experiments measured as SVG, beside the CSV files or into another directory. Needs matplotlib.
+Draws what the experiments measured as SVG, beside the CSV files or into another directory: all pictures, or those of these names.
+Needs matplotlib.
 """
 
 import itertools
@@ -149,6 +150,37 @@ def spreads(axes, groups, log=False):
         plain_numbers(axes.xaxis)
 
 
+def column(save_as, height, lines, label, title=None, log=False, begin=None, zero=False):
+    """A picture of one column of distributions. `begin`: of the axis; `zero`: they are differences."""
+    fig, ((axes,),) = figure(1, 1, height)
+    spreads(axes, lines, log)
+    axes.set_xlim(left=begin)
+    if zero:
+        axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
+    if title:
+        axes.set_xlabel(label)
+        title_of_spreads(fig, title)
+    else:
+        label_of_spreads(axes, label)
+    save_as(fig)
+
+
+def columns(panels, height, label, log=False, **shared):
+    """Several: [(title, lines)], beside each other if they share the places, else one below the other."""
+    shape = (1, len(panels)) if "sharey" in shared else (len(panels), 1)
+    fig, grid = figure(*shape, height, **shared)
+    for axes, (title, lines) in zip(grid.flat, panels):
+        spreads(axes, lines, log)
+        axes.set(xlabel=label, title=title)
+    return fig, grid
+
+
+def split(rows, column, value, *columns):
+    """[(the value of a column, the measurements of its rows by these columns)], in order."""
+    return [(one, results.measurements([row for row in rows if row[column] == one], value, *columns))
+            for one in sorted({row[column] for row in rows}, key=results.order)]
+
+
 def by_mechanism(measurements):
     return [(results.name_of(mechanism), COLORS[mechanism], one) for (mechanism,), one in measurements.items()]
 
@@ -167,46 +199,18 @@ def in_milliseconds(rows, *columns):
 
 
 def startup(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.0)
-    spreads(axes, by_mechanism(table.measurements("mechanism")))
-    axes.set_xlim(left=0)
-    axes.set_xlabel("ms from exec to the end of the first kernel")
-    title_of_spreads(fig, "Start-up")
-    save_as(fig, "startup")
+    lines = by_mechanism(table.measurements("mechanism"))
+    column(save_as, 3.0, lines, "ms from exec to the end of the first kernel", "Start-up", begin=0)
 
 
 def parts(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 2.8)
     found = table.measurements("part")
-    parts_in_order = sorted((part for part, in found), key=results.order)
-    spreads(axes, [(part, "#d55e00", found[part,]) for part in parts_in_order])
-    axes.set_xlim(left=0)
-    axes.set_xlabel("ms from exec until the driver is loaded")
-    title_of_spreads(fig, "Start-up under nvtaskset, part by part")
-    save_as(fig, "parts")
-
-
-LAUNCH_METRICS = {
-    "submit": "the call returns",
-    "start": "the kernel's first write is seen",
-    "finish": "the wait for its end returns",
-}
-
-
-def launch(table, save_as):
-    fig, grid = figure(3, 1, 6.6)
-    found = thousandths(table.measurements("metric", "mechanism"))
-    for (axes,), (metric, meaning) in zip(grid, LAUNCH_METRICS.items()):
-        own = {(mechanism,): one for (which, mechanism), one in found.items() if which == metric}
-        spreads(axes, by_mechanism(own), log=True)
-        axes.set_title(f"From a launch until {meaning}")
-    label_of_spreads(grid[-1][0], "µs")
-    save_as(fig, "launch")
+    lines = [(part, "#d55e00", found[part,]) for part in sorted((part for part, in found), key=results.order)]
+    column(save_as, 2.8, lines, "ms from exec until the driver is loaded", "Start-up under nvtaskset, part by part", begin=0)
 
 
 def hook(table, save_as):
     """Differences within a process."""
-    fig, ((axes,),) = figure(1, 1, 2.2)
     lines = []
     groups = table.groups("under", "mechanism")
     for under, mechanism in in_order(groups):
@@ -216,11 +220,8 @@ def hook(table, save_as):
             found = stats.differences(results.rounds(groups[under, mechanism], "ns"), results.rounds(without, "ns"))
             label = results.name_of(mechanism) + (", under MPS" if under == "mps" else "")
             lines.append((label, "#d55e00", found))
-    spreads(axes, lines)
-    axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
-    axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same process")
-    title_of_spreads(fig, "What the hook costs a launch, by process")
-    save_as(fig, "hook")
+    column(save_as, 2.2, lines, "ns of a launch's call, less those with the hook taken out in the same process",
+           "What the hook costs a launch, by process", zero=True)
 
 
 WATCHERS = {"watch": "#0072b2", "top": "#d55e00"}
@@ -229,7 +230,6 @@ WORKS = {"2 us": "kernels of 2 µs", "10 us": "kernels of 10 µs", "graph": "a g
 
 def looking(table, save_as):
     """Differences within a process."""
-    fig, ((axes,),) = figure(1, 1, 2.6)
     lines = []
     for work, meaning in WORKS.items():
         sides = {watcher: results.rounds(table.select({"work": results.word_of(work), "watcher": watcher}), "ns")
@@ -237,11 +237,8 @@ def looking(table, save_as):
         for watcher, color in WATCHERS.items():
             found = stats.relative_differences(sides[watcher], sides["nobody"])
             lines.append((f"{meaning}, {results.name_of(watcher)}", color, found if found.n else None))
-    spreads(axes, lines)
-    axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
-    axes.set_xlabel("% longer from kernel to kernel than while nobody looks, in the same process")
-    title_of_spreads(fig, "What looking costs, by process")
-    save_as(fig, "looking")
+    column(save_as, 2.6, lines, "% longer from kernel to kernel than while nobody looks, in the same process",
+           "What looking costs, by process", zero=True)
 
 
 def busy_change(table, save_as):
@@ -261,7 +258,7 @@ def busy_change(table, save_as):
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("µs by which a kernel is estimated to be longer than by its own looks at the clock")
     title_of_spreads(fig, "Busy time, kernel by kernel")
-    save_as(fig, "busy_change")
+    save_as(fig)
 
 
 def watchers(table, save_as):
@@ -281,7 +278,7 @@ def watchers(table, save_as):
     axes.set_ylim(len(tools) - 0.4, -0.6)
     axes.set_xlim(-2, 102)
     axes.set_xlabel("% of the time: programs that are busy for 0.1, 20, 50 and 90 % (dots), the whole GPU (lines)", loc="right", fontsize=9)
-    save_as(fig, "watchers")
+    save_as(fig)
 
 
 def enforcement(table, save_as):
@@ -311,7 +308,7 @@ def enforcement_of_size(table, rows, size, save_as):
     grid[0][0].set_xlim(left=0)
     title = f"A product of {size:g} × {size:g} in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled;"
     fig.suptitle(f"{title}\n{SPREAD_NOTE}", fontsize=8.5, x=0.01, ha="left")
-    save_as(fig, f"enforcement-{size:g}")
+    save_as(fig, f"-{size:g}")
 
 
 def granularity(table, save_as):
@@ -334,7 +331,7 @@ def granularity(table, save_as):
     axes.set(xlabel="SMs of the partition", ylabel="ms a product")
     axes.set_title("One product of matrices, in every size of partition that there is")
     axes.legend()
-    save_as(fig, "granularity")
+    save_as(fig)
 
 
 TASKS = {
@@ -361,7 +358,7 @@ def pitfall(table, save_as):
         axes.set_ylim(0, 1.25 * max(row["laps"] / 10 for row in table.rows))
     grid[0][0].legend(loc="upper right", ncols=3, fontsize=8.5)
     grid[-1][0].set_xlabel("ms")
-    save_as(fig, "pitfall")
+    save_as(fig)
 
 
 CHANGE_METRICS = {
@@ -384,7 +381,7 @@ def resize(table, save_as):
     axes.tick_params(axis="y", labelsize=7.5)
     label_of_spreads(axes, "µs")
     axes.set_title("A launch, and a change of the partition just before it")
-    save_as(fig, "resize")
+    save_as(fig)
 
 
 ACTIONS = {
@@ -396,12 +393,9 @@ ACTIONS = {
 
 
 def command(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 2.4)
     found = thousandths(table.measurements("action"))
-    spreads(axes, [(meaning, "#d55e00", found.get((action,))) for action, meaning in ACTIONS.items()])
-    axes.set_xlim(left=0)
-    label_of_spreads(axes, "ms from start to end")
-    save_as(fig, "command")
+    lines = [(meaning, "#d55e00", found.get((action,))) for action, meaning in ACTIONS.items()]
+    column(save_as, 2.4, lines, "ms from start to end", begin=0)
 
 
 def survival(axes, measured, **style):
@@ -427,26 +421,27 @@ def latencies(axes, found):
 
 
 def tail(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 5.4)
     critical = [row for row in table.rows if row["side"] == "critical"]
-    latencies(axes, in_milliseconds(critical, "mechanism", "neighbour"))
-    axes.set(xlabel="ms an inference (a chain of 60 small kernels)", ylabel="of inferences take longer")
-    save_as(fig, "tail")
+    tails(critical, save_as, 5.4, xlabel="ms an inference (a chain of 60 small kernels)", ylabel="of inferences take longer")
 
 
-def decoding(table, save_as, name, neighbour):
-    fig, ((axes,),) = figure(1, 1, 6.0)
-    latencies(axes, in_milliseconds(table.rows, "mechanism", "neighbour"))
-    axes.set(xlabel="ms a step", ylabel="of steps take longer", title=f"Decoding beside {neighbour}")
-    save_as(fig, name)
+def tails(rows, save_as, height, **labels):
+    fig, ((axes,),) = figure(1, 1, height)
+    latencies(axes, in_milliseconds(rows, "mechanism", "neighbour"))
+    axes.set(**labels)
+    save_as(fig)
+
+
+def decoding(rows, save_as, height, neighbour):
+    tails(rows, save_as, height, xlabel="ms a step", ylabel="of steps take longer", title=f"Decoding beside {neighbour}")
 
 
 def decode(table, save_as):
-    decoding(table, save_as, "decode", "products")
+    decoding(table.rows, save_as, 6.0, "products")
 
 
 def decode_training(table, save_as):
-    decoding(table, save_as, "decode_training", "training")
+    decoding(table.rows, save_as, 6.0, "training")
 
 
 def medians(axes, found, x, **style):
@@ -466,7 +461,7 @@ def processes(table, save_as):
     axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms")
     make_logarithmic(axes)
     axes.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
-    save_as(fig, "processes")
+    save_as(fig)
 
 
 STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2", "singly": "#999999"}
@@ -484,7 +479,7 @@ def strategies(table, save_as):
         axes.set(xlabel="TPCs", title=work)
     grid[0][0].set_ylabel("ms (medians)")
     grid[0][0].legend()
-    save_as(fig, "strategies")
+    save_as(fig)
 
 
 WAYS = {"1G": FAINT, "SMS-INA": "#d55e00", "SMS-ACT": "#e69f00", "BF-INA": "#0072b2", "BF-ACT": "#56b4e9"}
@@ -507,7 +502,7 @@ def planning(table, save_as):
             grid[0][column].set(title=f"{tasks:g} tasks, {title}", ylabel="% of the sets" if column == 0 else "")
             grid[1][column].set(xlabel="total utilization of 68 SMs", ylabel="work of those, SMs" if column == 0 else "")
         grid[0][0].legend(fontsize=7.5)
-        save_as(fig, f"planning-{number}")
+        save_as(fig, f"-{number}")
 
 
 def label_of(number):
@@ -535,7 +530,7 @@ def overlap(table, save_as):
         axes.set_xlim(left=0)
         axes.set_title(ORDERS[order])
     label_of_spreads(grid[-1][0], "ms a product")
-    save_as(fig, "overlap")
+    save_as(fig)
 
 
 def network(table, save_as):
@@ -549,19 +544,19 @@ def network(table, save_as):
     axes.set(xlabel="SMs of the partition", ylabel="ms an inference (medians)")
     axes.set_title("YOLOv2 in partitions of several sizes")
     axes.legend(fontsize=8)
-    save_as(fig, "network")
+    save_as(fig)
 
 
 def faulty(table, save_as):
     titles = {"alone": "alone", "planned": "beside a second one", "faulty": "beside a faulty neighbour"}
     found = in_milliseconds(table.rows, "neighbour", "mechanism")
-    fig, grid = figure(1, len(titles), 3.2, sharey=True)
-    places = list(dict.fromkeys(key[1] for key in found))
-    for axes, (neighbour, title) in zip(grid[0], titles.items()):
-        spreads(axes, [(results.name_of(place), COLORS[place], found.get((neighbour, place))) for place in places])
-        axes.set(title=title, xlabel="ms an inference")
+    places = list(dict.fromkeys(mechanism for _, mechanism in found))
+    panels = [(title, [(results.name_of(place), COLORS[place], found.get((neighbour, place))) for place in places])
+              for neighbour, title in titles.items()]
+    fig, grid = columns(panels, 3.2, "ms an inference", sharey=True)
+    for axes in grid.flat:
         axes.set_xlim(left=0)
-    save_as(fig, "faulty")
+    save_as(fig)
 
 
 def slots(table, save_as):
@@ -575,7 +570,7 @@ def slots(table, save_as):
     spreads(axes, lines, log=True)
     axes.tick_params(axis="y", labelsize=7)
     label_of_spreads(axes, "ms a kernel in half of the GPU")
-    save_as(fig, "slots")
+    save_as(fig)
 
 
 def kernels(table, save_as):
@@ -588,7 +583,7 @@ def kernels(table, save_as):
         axes.barh(row["tpc"], row["end_us"] - row["start_us"], left=row["start_us"], color=colors[row["stream"]],
                   height=0.8, linewidth=0)
     axes.set(xlabel="µs", ylabel="TPC", title="Kernels of two streams (by colour), each in a partition of its own")
-    save_as(fig, "kernels")
+    save_as(fig)
 
 
 def share_of(quota):
@@ -628,7 +623,7 @@ def quota(table, save_as):
         label = limit if beside == "alone" else f"{limit} beside {beside}"
         grid[0][1].plot([], [], "o", markersize=4, color=plt.cm.viridis(case / len(cases)), label=label)
     grid[0][1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
-    save_as(fig, "quota")
+    save_as(fig)
 
 
 LENGTHS = {"0.5": "#0072b2", "17": "#d55e00"}
@@ -669,98 +664,43 @@ def slices(table, save_as):
     grid[0][1].set(ylabel="%", title="What the loop keeps", ylim=(0, 105))
     for axes in grid[0]:
         axes.set_xlabel("the loop's time slice, µs")
-    save_as(fig, "slices")
-
-
-def beside_lengths(table, save_as, name, title):
-    """What the task's kernel took, by mechanism, beside each length of the loop's kernels."""
-    tasks = [row for row in table.rows if row["whose"] == "task" and row["mechanism"] != "alone"]
-    lengths = sorted({row["kernel_ms"] for row in tasks}, key=results.order)
-    fig, grid = figure(len(lengths), 1, 2.6 * len(lengths), sharex=True)
-    for (axes,), length in zip(grid, lengths):
-        own = [row for row in tasks if row["kernel_ms"] == length]
-        spreads(axes, by_mechanism(results.measurements(own, "us", "mechanism")), log=True)
-        axes.set(xlabel="µs", title=f"beside kernels of {length} ms")
-    title_of_spreads(fig, title)
-    save_as(fig, name)
+    save_as(fig)
 
 
 def priority(table, save_as):
-    beside_lengths(table, save_as, "priority", "A kernel of 10 µs every 2 ms")
+    tasks = [row for row in table.rows if row["whose"] == "task" and row["mechanism"] != "alone"]
+    panels = [(f"beside kernels of {length} ms", by_mechanism(found)) for length, found in split(tasks, "kernel_ms", "us", "mechanism")]
+    fig, _ = columns(panels, 2.6 * len(panels), "µs", log=True, sharex=True)
+    title_of_spreads(fig, "A kernel of 10 µs every 2 ms")
+    save_as(fig)
 
 
 def held_priority(table, save_as):
     tasks = [row for row in table.rows if row["whose"] == "task"]
-    counts = sorted({row["kernels"] for row in tasks}, key=results.order)
-    fig, grid = figure(len(counts), 1, 2.6 * len(counts))
-    for (axes,), count in zip(grid, counts):
-        own = [row for row in tasks if row["kernels"] == count]
-        spreads(axes, by_mechanism(results.measurements(own, "us", "mechanism")), log=True)
-        axes.set(xlabel="µs", title=f"{results.label(count)} of 10 µs, every 2 ms")
+    panels = [(f"{results.label(count)} of 10 µs, every 2 ms", by_mechanism(found))
+              for count, found in split(tasks, "kernels", "us", "mechanism")]
+    fig, _ = columns(panels, 2.6 * len(panels), "µs", log=True)
     title_of_spreads(fig, "Beside kernels of 100 µs in the same TPCs")
-    save_as(fig, "held_priority")
+    save_as(fig)
 
 
 def held_quota_spent(table, save_as):
     """What periods have spent, and what each case had in the mean."""
-    besides = sorted({row["beside"] for row in table.rows}, key=results.order)
-    fig, grid = figure(1, len(besides), 3.2, sharey=True)
-    for axes, beside in zip(grid[0], besides):
-        found = results.measurements([row for row in table.rows if row["beside"] == beside], "ms", "kind", "enforcement")
-        spreads(axes, [(f"{kind}, {results.name_of(rule)}", COLORS[f"nvtaskset-{rule}"], found[kind, rule])
-                       for kind, rule in in_order(found)])
-        axes.set(xlabel="ms of a period", title=results.label(beside))
+    panels = [(results.label(beside), [(f"{kind}, {results.name_of(rule)}", COLORS[f"nvtaskset-{rule}"], found[kind, rule])
+                                       for kind, rule in in_order(found)])
+              for beside, found in split(table.rows, "beside", "ms", "kind", "enforcement")]
+    fig, _ = columns(panels, 3.2, "ms of a period", sharey=True)
     title_of_spreads(fig, "30 of 100 ms")
-    save_as(fig, "held_quota_spent")
-
-
-def timegraph_response(table, save_as):
-    found = results.groups(table.rows, "mechanism")
-    fig, grid = figure(len(found), 1, 1.3 * len(found), sharex=True)
-    for (axes,), ((mechanism,), rows) in zip(grid, found.items()):
-        own = in_milliseconds(rows, "widget")
-        spreads(axes, [(f"widget {results.label(widget)}", COLORS[mechanism], own[widget,]) for (widget,) in in_order(own)], log=True)
-        axes.set(title=results.name_of(mechanism))
-    grid[-1][0].set_xlabel("ms a frame")
-    title_of_spreads(fig, "Three of the same")
-    save_as(fig, "timegraph_response")
-
-
-def timegraph_rate(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.6)
-    for (program, rule), rows in results.groups(table.rows, "program", "enforcement").items():
-        own = {key: 1e6 / one.mean() for (key,), one in results.measurements(rows, "us", "reserve").items()}
-        style = {"color": COLORS[f"nvtaskset-{rule}"], "linestyle": "-" if program == "game" else "--"}
-        label = f"{program}, widget with {results.name_of(rule)}"
-        axes.plot(sorted(own), [own[key] for key in sorted(own)], marker="o", markersize=3, linewidth=1.2, label=label, **style)
-    axes.set(xlabel="the game's reserve, % (the widget has the rest of 90)", ylabel="frames a second", ylim=(0, None))
-    axes.legend(fontsize=8)
-    save_as(fig, "timegraph_rate")
+    save_as(fig)
 
 
 def bursts(table, save_as):
-    fig, grid = figure(1, 2, 3.0, sharey=True)
     titles = {"first": "the first kernel after a pause", "next": "the next ones"}
-    for axes, (kernel, title) in zip(grid[0], titles.items()):
-        own = [row for row in table.rows if row["kernel"] == kernel]
-        spreads(axes, by_mechanism(in_milliseconds(own, "mechanism")), log=True)
-        axes.set(xlabel="ms", title=title)
+    found = dict(split(table.rows, "kernel", "us", "mechanism"))
+    panels = [(title, by_mechanism(thousandths(found[kernel]))) for kernel, title in titles.items()]
+    fig, _ = columns(panels, 3.0, "ms", log=True, sharey=True)
     title_of_spreads(fig, "Kernels of 0.5 ms, for 50 of 200 ms")
-    save_as(fig, "bursts")
-
-
-def preemption(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.6)
-    rows = [row for row in table.rows if row["mechanism"] != "alone"]
-    at = places(axes, {row["kernel_ms"] for row in rows})
-    for (mechanism,), own in results.groups(rows, "mechanism").items():
-        found = {length: one for (length,), one in results.measurements(own, "us", "kernel_ms").items()}
-        percentiles(axes, found, at, color=COLORS[mechanism], linewidth=1.2, label=results.name_of(mechanism))
-    title = "A kernel of 10 µs after a pause: median (dashed: 99 %)"
-    axes.set(yscale="log", ylabel="µs", xlabel="the loop's kernels, ms", title=title)
-    plain_numbers(axes.yaxis)
-    axes.legend(fontsize=8)
-    save_as(fig, "preemption")
+    save_as(fig)
 
 
 def weights(table, save_as):
@@ -774,7 +714,7 @@ def weights(table, save_as):
         axes.set(title=case, xlabel="s")
         axes.legend(fontsize=8)
     grid[0][0].set_ylabel(table.value)
-    save_as(fig, table.about["experiment"])
+    save_as(fig)
 
 
 def resnet_weights(table, save_as):
@@ -782,19 +722,12 @@ def resnet_weights(table, save_as):
 
 
 def decode_priority(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 5.4)
-    steps = [row for row in table.rows if row["mechanism"] != "ahead"]
-    latencies(axes, in_milliseconds(steps, "mechanism", "neighbour"))
-    axes.set(xlabel="ms a step", ylabel="of steps take longer", title="Decoding beside products")
-    save_as(fig, "decode_priority")
+    decoding([row for row in table.rows if row["mechanism"] != "ahead"], save_as, 5.4, "products")
 
 
 def resnet(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.0)
     tasks = [row for row in table.rows if row["whose"] == "task"]
-    spreads(axes, by_mechanism(in_milliseconds(tasks, "mechanism")), log=True)
-    label_of_spreads(axes, "ms a picture")
-    save_as(fig, "resnet")
+    column(save_as, 3.0, by_mechanism(in_milliseconds(tasks, "mechanism")), "ms a picture", log=True)
 
 
 SHORT = {
@@ -869,7 +802,7 @@ def draw_points(axes, rows):
         axes.plot(x, y, "o", markersize=5, color=color, markerfacecolor=color if row["is_enough"] else PAPER, zorder=4)
 
 
-def job(table, save_as, name, panels, ideal, least, **labels):
+def job(table, save_as, panels, ideal, least, **labels):
     """Latency against throughput. `panels` is {the value of the rows' panel: its title}; ideal says where it is, of a panel's rows."""
     columns = 2
     fig, grid = figure((len(panels) + 1) // columns, columns, 3.6 * len(panels) / columns + 0.6)
@@ -887,13 +820,13 @@ def job(table, save_as, name, panels, ideal, least, **labels):
     fig.draw_without_rendering()
     for axes, named in later:
         name_points(axes, named)
-    save_as(fig, name)
+    save_as(fig)
 
 
 def servers_points(table, save_as):
     panels = {"2": "2 requests each", "8": "8 requests each", "32": "32 requests each", "varying": "16 each, with pauses"}
     panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
-    job(table, save_as, "servers_points", panels, lambda rows: (next(row["x"][0] for row in rows if row["mechanism"] == "alone"), 200), 60,
+    job(table, save_as, panels, lambda rows: (next(row["x"][0] for row in rows if row["mechanism"] == "alone"), 200), 60,
         xlabel="99 % of steps take at most, ms", ylabel="tokens of both, % of one alone")
 
 
@@ -901,7 +834,7 @@ def inference_points(table, save_as):
     services, starts = {"decode": "Decoder", "resnet": "ResNet-152"}, {"begin": "service", "arrival": "from arrival"}
     panels = {(service, start): f"{services[service]}, {starts[start]}" for service in services for start in starts}
     panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
-    job(table, save_as, "inference_points", panels, lambda _: (1, 100), 0,
+    job(table, save_as, panels, lambda _: (1, 100), 0,
         xlabel="99 %, divided by that alone", ylabel="the training keeps, %")
 
 
@@ -924,13 +857,12 @@ def voice_points(table, save_as):
     fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
     fig.draw_without_rendering()
     name_points(axes, named)
-    save_as(fig, "voice_points")
+    save_as(fig)
 
 
 PICTURES = [
     startup,
     parts,
-    launch,
     hook,
     looking,
     busy_change,
@@ -955,15 +887,12 @@ PICTURES = [
     slices,
     priority,
     bursts,
-    preemption,
     weights,
     decode_priority,
     resnet,
     resnet_weights,
     held_priority,
     held_quota_spent,
-    timegraph_response,
-    timegraph_rate,
     servers_points,
     inference_points,
     voice_points,
@@ -973,20 +902,25 @@ PICTURES = [
 def main():
     source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     target = sys.argv[2] if len(sys.argv) > 2 else source
-    above, name = os.path.split(os.path.abspath(source))
+    wanted = set(sys.argv[3:])
+    parts = {re.sub(r"-\d+$", "", name) for name in wanted}  # one function may draw several
+    above, machine = os.path.split(os.path.abspath(source))
     data = queries.Data(above)
     failed = False
     for picture in PICTURES:
+        name = picture.__name__
+        if wanted and name not in parts:
+            continue
         try:
-            table = data.table(name, picture.__name__)
+            table = data.table(machine, name)
         except queries.Wrong:
             continue
         if not table.rows:
             continue
         try:
-            picture(table, lambda fig, name, table=table: save(fig, table, target, name))
+            picture(table, lambda fig, part="": save(fig, table, target, name + part) if not wanted or name + part in wanted else plt.close(fig))
         except Exception as error:  # If one cannot be drawn, the others still are.
-            print(f"draw.py: {picture.__name__}: {error!r}", file=sys.stderr)
+            print(f"draw.py: {name}: {error!r}", file=sys.stderr)
             failed = True
     return failed
 

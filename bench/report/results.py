@@ -259,12 +259,6 @@ def presences(table):
             for row in table.rows for witness, column in (("laps", "presence"), ("calls", "asked"))]
 
 
-def turns(table):
-    """Of the table quota: the longest turn of a neighbour that came between two laps."""
-    return [{"round": row["round"], "quota": row["quota"], "beside": row["beside"], "kind": row["kind"], "ms": row["turn_ms"]}
-            for row in table.rows]
-
-
 def near(table):
     """Of the table quota_periods: how many of a program's periods were within 1 ms of RUN, 30 ms, in %."""
     return [{"beside": beside, "kind": kind, "percent": mean([{"near": 100.0 * (abs(row["ms"] - 30) <= 1)} for row in rows], "near")}
@@ -315,12 +309,6 @@ def speeds(table):
             for (number, mechanism), rows in table.groups("round", "mechanism").items() if mechanism != "alone"]
 
 
-def idle(table):
-    """Of the table decode_priority: how much of the time the GPU has nothing to do while the decoding is alone, in %."""
-    steps = [mean(table.select({"mechanism": mechanism, "neighbour": "alone"}), "us") for mechanism in ("ahead", "none")]
-    return [{"percent": (1 - steps[0] / steps[1]) * 100}]
-
-
 def of_whole_turns(rows, value):
     """Of what some programs did in each tenth of a second: until the lightest one's last turn, if it does nothing in most tenths."""
     light = min(row["weight"] for row in rows)
@@ -357,13 +345,6 @@ def used(table):
     alone = [rate(rows) for rows in groups(table.select({"weights": "alone"}), "round").values()]
     return [{"round": number, "weights": weights, "percent": rate(rows) * len(alone) / sum(alone) * 100}
             for (number, weights), rows in table.groups("round", "weights").items() if weights != "alone"]
-
-
-def most(table):
-    """Of the table held_priority: what 99 % of the task's rows may take, 1.1 times what they take alone and a kernel of the loop."""
-    loop = stats.Measurement([[row["us"] for row in table.select({"mechanism": "alone", "whose": "loop"})]]).percentile(50)
-    alone = measurements(table.select({"mechanism": "alone", "whose": "task"}), "us", "kernels")
-    return [{"kernels": kernels, "us": 1.1 * one.percentile(99) + loop} for (kernels,), one in alone.items()]
 
 
 def lent(table):
@@ -412,15 +393,15 @@ class Derived:
     groups, measurements, select, index = Table.groups, Table.measurements, Table.select, Table.index
 
 
-DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
+DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences),
            "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
            "priority_all_kept": ("priority_all", kept(["kernel_ms"], mechanism="alone")),
-           "held_priority_kept": ("held_priority", kept([], mechanism="alone")), "held_priority_most": ("held_priority", most),
+           "held_priority_kept": ("held_priority", kept([], mechanism="alone")),
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
-           "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares), "weights_used": ("weights", used),
+           "weights_share": ("weights", shares), "weights_used": ("weights", used),
            "lending_share": ("lending_rate", lent), "tenants_share": ("tenants_rate", taken), "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares),
            "servers_steps": ("servers", jobs.steps), "servers_firsts": ("servers_first", jobs.steps), "servers_both": ("servers_rate", jobs.both),
            "servers_points": ("servers", "servers_rate", jobs.servers),

@@ -12,7 +12,6 @@
 #include "conversation.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +107,6 @@ static void step(void)
 	conversation_keep(run_once());
 }
 
-static void rest(void)
-{
-	bench_check(cuCtxSynchronize());
-}
-
 int main(int count, char **arguments)
 {
 	bool is_high = count == 3 && strcmp(arguments[2], "high") == 0;
@@ -126,8 +120,7 @@ int main(int count, char **arguments)
 	function = bench_kernel(client_kernels_ptx, "span");
 	output = bench_filled(kernels * sizeof spans[0] / sizeof(uint32_t), 0);
 	run_once();
-	conversation_hold(
-	    &(const struct conversation){.seconds = HUGE_VAL, .samples = HUGE_VAL, .step = step, .rest = rest}, gpu.sm_count);
+	conversation_hold(&(const struct conversation){.step = step}, gpu.sm_count);
 	for (unsigned int i = 0; i < kernels; i++)
 		bench_check(cuStreamDestroy_v2(streams[i]));
 	bench_close(&gpu);

@@ -2,7 +2,8 @@
  * Usage: trespass hold WORD
  *        trespass read ADDRESS
  *
- * hold: fills memory with the 32-bit number WORD, prints "ready ADDRESS", and keeps it until SIGTERM.
+ * hold: fills memory with the 32-bit number WORD, and keeps it; prints its address when it is made to work
+ *       (support/conversation.h).
  * read: a kernel reads the 64 bits at ADDRESS, of whomever it is. Prints them, or the name of the error if the GPU
  * refuses. Under MPS such an error may end other programs too.
  *
@@ -10,9 +11,9 @@
  */
 #include "bench.h"
 #include "client_kernels.h"
+#include "conversation.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +22,19 @@
 #define HELD_WORDS (1 << 20)
 
 static struct bench_gpu gpu;
+static CUdeviceptr held;
+
+static void print_address(void)
+{
+	printf("%" PRIx64 "\n", (uint64_t)held);
+}
 
 static void hold(uint32_t word)
 {
-	sigset_t ending;
-	int number;
-
-	sigemptyset(&ending);
-	sigaddset(&ending, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ending, NULL);
+	conversation_listen();
 	bench_open(&gpu);
-	printf("ready %" PRIx64 "\n", (uint64_t)bench_filled(HELD_WORDS, word));
-	fflush(stdout);
-	sigwait(&ending, &number);
+	held = bench_filled(HELD_WORDS, word);
+	conversation_hold(&(const struct conversation){.step = print_address, .is_once = true}, gpu.sm_count);
 	bench_close(&gpu);
 }
 

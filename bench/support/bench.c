@@ -174,6 +174,22 @@ int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *lau
 	return end - start;
 }
 
+void bench_capture(const struct bench_gpu *gpu)
+{
+	bench_check(cuStreamBeginCapture_v2(gpu->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+}
+
+CUgraphExec bench_captured(const struct bench_gpu *gpu)
+{
+	CUgraph graph;
+	CUgraphExec exec;
+
+	bench_check(cuStreamEndCapture(gpu->stream, &graph));
+	bench_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	bench_check(cuGraphDestroy(graph));
+	return exec;
+}
+
 #define BATCH 100
 #define BATCHES 5
 
@@ -185,6 +201,23 @@ double bench_submit_time(const struct bench_gpu *gpu, const struct bench_launch 
 	for (int i = 0; i < BATCHES; i++)
 		times[i] = bench_submit(gpu, launch, BATCH);
 	return (double)bench_median(times, BATCHES) / BATCH;
+}
+
+/* --- rounds -------------------------------------------------------------------------------------------------- */
+
+int bench_rounds(int count, char **arguments)
+{
+	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+
+	if (rounds <= 0)
+		bench_fail("Usage: %s ROUNDS", program_invocation_short_name);
+	return rounds;
+}
+
+void bench_round(int round, int cases, void (*measure)(int which))
+{
+	for (int i = 0; i < cases; i++)
+		measure((round + (round % 2 ? cases - i : i)) % cases);
 }
 
 /* --- memory -------------------------------------------------------------------------------------------------- */
@@ -257,6 +290,17 @@ double bench_number(const char *text, const char *what)
 	if (end == text || *end != '\0' || !isfinite(number) || number < 0)
 		bench_fail("%s: '%s' is not a number", what, text);
 	return number;
+}
+
+const void *bench_find(const char *name, const void *rows, size_t count, size_t size)
+{
+	const char *row = rows, *end = row + count * size;
+
+	while (row < end && strcmp(*(const char *const *)(const void *)row, name) != 0)
+		row += size;
+	if (row == end)
+		bench_fail("%s: not a kind of work", name);
+	return row;
 }
 
 void bench_beside(char path[BENCH_PATH], const char *name)

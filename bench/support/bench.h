@@ -62,6 +62,16 @@ int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *lau
  * count. */
 double bench_submit_time(const struct bench_gpu *gpu, const struct bench_launch *launch);
 
+/* What is launched into the stream between these two is not run, but becomes a graph. */
+void bench_capture(const struct bench_gpu *gpu);
+CUgraphExec bench_captured(const struct bench_gpu *gpu);
+
+/* The only argument, ROUNDS, of programs that compare cases within one process. Ends a program that was called otherwise. */
+int bench_rounds(int count, char **arguments);
+
+/* Measures each of so many cases, in another order each round: backwards every second time. */
+void bench_round(int round, int cases, void (*measure)(int which));
+
 CUdeviceptr bench_memory(size_t bytes);
 
 /* Memory filled with this word. Waits for that, since a stream of ours would not. */
@@ -76,6 +86,9 @@ void bench_sleep(int64_t ns);
 
 /* The median, the upper of two; sorts the values. */
 int64_t bench_median(int64_t *values, size_t count);
+
+/* The row of this name in a table of structs, each of which begins with its name. Ends the program if there is none. */
+const void *bench_find(const char *name, const void *rows, size_t count, size_t size);
 
 /* "DIRECTORY/NAME", where DIRECTORY is this program's. */
 #define BENCH_PATH 4200

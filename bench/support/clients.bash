@@ -1,16 +1,14 @@
 # Programs with which it is tried what mechanisms share: bench/spans, which launch at the same moment, and programs
 # that may be ended by another one's fault.
 
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
-
 # Under a mechanism, with so many streams; ready when it was awaited.
 start_spans() { # NAME MECHANISM PART STREAMS
-	start "$1" "$2" "$3" spans "$BENCH_WORK/launches" "$4" --at-rest
+	start "$1" "$2" "$3" spans "$BENCH_WORK/launches" "$4"
 }
 
 # Has all of them launch at the same time, and waits until they have done it: fails if one has ended.
 launch_together() { # "KERNELS STREAMS BLOCKS THREADS MS" NAME…
-	echo "$(awk "BEGIN {printf \"%.6f\", $(date +%s.%N) + $(pick 0.1 0)}") $1" >"$BENCH_WORK/launches"
+	echo "$1" >"$BENCH_WORK/launches"
 	take_turn 0 "${@:2}"
 }
 
@@ -33,6 +31,11 @@ at_once() { # NAME…
 dismiss() { # NAME
 	local result=0
 	kill -TERM "${task_pids[$1]}" 2>/dev/null || true
+	for _ in $(seq 100); do
+		kill -0 "${task_pids[$1]}" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "${task_pids[$1]}" 2>/dev/null || true
 	wait "${task_pids[$1]}" 2>/dev/null || result=$?
 	unset "task_pids[$1]"
 	return $result

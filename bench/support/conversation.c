@@ -43,24 +43,28 @@ static void print_samples(void)
 		printf("%.2f\n", samples[i]);
 }
 
-static void print_and_rest(void)
+static void rest(const struct conversation *conversation)
 {
+	if (conversation->rest)
+		conversation->rest();
 	print_samples();
-	puts("rest");
-	fflush(stdout);
-	sample_count = 0;
+}
+
+static bool is_over(const struct conversation *conversation, int64_t start)
+{
+	return (conversation->seconds > 0 && (double)(bench_now() - start) >= conversation->seconds * 1e9) ||
+	       (conversation->samples > 0 && (double)sample_count >= conversation->samples);
 }
 
 void conversation_hold(const struct conversation *conversation, unsigned int sms)
 {
-	bool is_resting = conversation->is_at_rest, is_ending = false;
+	bool is_resting = !conversation->is_awake, is_ending = false;
 	int64_t start = bench_now();
 
 	printf("ready %u\n", sms);
 	fflush(stdout);
-	while (!is_ending && (double)(bench_now() - start) < conversation->seconds * 1e9 &&
-	       (double)sample_count < conversation->samples) {
-		int number = next_signal(is_resting);
+	while (!is_ending && !is_over(conversation, start)) {
+		int number = next_signal(is_resting || conversation->is_once);
 
 		if (number == SIGUSR1) {
 			sample_count = 0;
@@ -69,14 +73,15 @@ void conversation_hold(const struct conversation *conversation, unsigned int sms
 			is_resting = false;
 		} else if (number == SIGUSR2) {
 			is_resting = true;
-			conversation->rest();
-			print_and_rest();
+			rest(conversation);
+			puts("rest");
+			fflush(stdout);
+			sample_count = 0;
 		} else if (number > 0) {
 			is_ending = true;
 		} else if (!is_resting) {
 			conversation->step();
 		}
 	}
-	conversation->rest();
-	print_samples();
+	rest(conversation);
 }

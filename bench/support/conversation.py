@@ -1,8 +1,5 @@
-"""How the Python programs of the experiments talk: as bench/task does.
-
-"ready SMS" comes first. Then a program works, and at its end prints how many µs each repetition took, one a line.
-SIGUSR1 makes it work and discards the samples so far. SIGUSR2 makes it print its samples and "rest", and wait; the GPU
-has nothing to do then. SIGTERM ends it. All of them wait for the end of a repetition.
+"""How the Python programs of the experiments talk: as support/conversation.h says. They work from the beginning; with --at-rest,
+when they are told to.
 
 Import this before torch: signals are blocked here, and torch's threads inherit that.
 """
@@ -68,16 +65,17 @@ def converse(work, sm_count, chosen):
     end = time.perf_counter() + chosen.seconds
     while len(samples) < chosen.samples and time.perf_counter() < end:
         number = next_signal(wait=resting)
-        if number is None:
+        if number == signal.SIGUSR1:
+            samples = []
+        if number is None or (number == signal.SIGUSR1 and resting):  # a step, whatever was sent since
             sample = work.step()
             samples += [] if sample is None else [sample]
-        elif number == signal.SIGUSR1:
-            samples, resting = [], False
+            resting = False
         elif number == signal.SIGUSR2:
             work.rest()
             print_lines(*in_lines(samples), "rest")
             samples, resting = [], True
-        else:
+        elif number != signal.SIGUSR1:
             break
     work.rest()
     print_lines(*in_lines(samples))

@@ -1,9 +1,8 @@
 # Decoding of a language model in a quarter of the GPU, beside a neighbour in the rest (PyTorch). An experiment has:
 #
-#   share TURN                        how much of the time a turn gets; 0: it is none (see turns.bash)
+#   share TURN                        see turns.bash
 #   measure_decoding NEIGHBOUR NAME
 #   decode_options                    of decode.py, if any
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 # BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. Eight
@@ -16,6 +15,16 @@ start_programs() { # MECHANISM
 	# Only its neighbours have a lower priority.
 	[ "$1" = mps-priority ] || start_program "decode-$1" "$1" first decode.py "${decode_options[@]}"
 	start_program "$neighbour-$1" "$1" rest batch.py "$neighbour"
+	add_turns "$1"
+	[ "$1" != nvtaskset ] || add_turns nvtaskset-distributed nvtaskset-overlap
+	[ "$1" != nvtaskset-priority ] || add_turns by-hand
+}
+
+add_turns() { # MECHANISM…
+	local mechanism
+	for mechanism in "$@"; do
+		turns+=("$mechanism alone" "$mechanism $neighbour")
+	done
 }
 
 # The programs of these are those of another one, in another partition.
@@ -66,31 +75,14 @@ measure_decoding_with_all() { # NEIGHBOUR NAME
 	measure_decoding "$@" none mps mps-priority mps-percent mps-static mig nvtaskset nvtaskset-no-mps
 }
 
-# The turns that get a share.
-turns_of() { # MECHANISM
-	local turn
-	for turn in "$1 alone" "$1 $neighbour"; do
-		[ "$(share "$turn")" = 0 ] || turns+=("$turn")
-	done
-}
-
 # Into NAME.csv and NAME_neighbour.csv.
 measure_decoding() { # NEIGHBOUR NAME MECHANISM…
-	local mechanisms mechanism turns=()
+	local turns=()
 	neighbour=$1
 	open_csv "$2" round,mechanism,neighbour,us
 	decode_csv=$csv
 	open_csv "$2_neighbour" round,mechanism,neighbour,us
 	neighbour_csv=$csv
-	mapfile -t mechanisms < <(available "${@:3}")
-	turns_of alone
-	for mechanism in "${mechanisms[@]}"; do
-		make_partitions "$mechanism" || continue
-		start_programs "$mechanism"
-		turns_of "$mechanism"
-		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-distributed
-		[ "$mechanism" != nvtaskset ] || turns_of nvtaskset-overlap
-		[ "$mechanism" != nvtaskset-priority ] || turns_of by-hand
-	done
-	take_all_turns
+	add_turns alone
+	take_all_turns "${@:3}"
 }

@@ -23,25 +23,46 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/mechanisms.bash"
 . "$support/results.bash"
 . "$support/tasks.bash"
+. "$support/turns.bash"
 
-# Measures the cases that are given one a line, in random order: measure ROUND CASE. What would begin later than so many
-# seconds after the experiment did is left out, and said; so are all later rounds. Not to be called in a condition: a
-# failure in measure would not end the experiment then.
-measure_cases() { # ROUND [SECONDS]
-	local cases case
-	[ $left_out = 0 ] || return 0
-	mapfile -t cases < <(shuf)
-	for case in "${cases[@]}"; do
-		if [ "$SECONDS" -ge "${2:-1000000}" ]; then
-			left_out=$((left_out + 1))
-			continue
-		fi
-		# shellcheck disable=SC2086
-		measure "$1" $case
+# Measures all cases once in each round, in random order: measure ROUND CASE for each line of `cases ROUND`.
+# What would begin later than so many seconds after the experiment did is left out, and said; so are all later rounds. Not to be
+# called in a condition: a failure in measure would not end the experiment then. BENCH_FIRST_ROUND: the number of the first one,
+# where a run goes on with another.
+measure_rounds() { # ROUNDS [SECONDS]
+	local round cases case left_out=0
+	for round in $(seq "${BENCH_FIRST_ROUND:-1}" $((${BENCH_FIRST_ROUND:-1} + $1 - 1))); do
+		mapfile -t cases < <(cases "$round" | shuf)
+		for case in "${cases[@]}"; do
+			if [ "$SECONDS" -ge "${2:-1000000}" ]; then
+				left_out=$((left_out + 1))
+			else
+				# shellcheck disable=SC2046,SC2086 # several words
+				measure "$round" $(length_of "$case") $case
+			fi
+		done
+		[ $left_out = 0 ] || {
+			echo "  round $round: $left_out of ${#cases[@]} cases left out: no time" >&2
+			return 0
+		}
 	done
-	[ $left_out = 0 ] || echo "  round $1: $left_out of ${#cases[@]} cases left out: no time" >&2
 }
-left_out=0
+
+# What is measured in a round: by default, these mechanisms.
+cases() { # ROUND
+	printf '%s\n' "${mechanisms[@]}"
+}
+
+# Where cases are turns (turns.bash), how long one is; else nothing.
+length_of() { # CASE
+	:
+}
+
+# What comes first fills caches, and leaves no row.
+warm_up() { # COMMAND…
+	local csv=/dev/null
+	"$@"
+}
 
 # Adds a row for each line that a command prints, with these first columns; no row if it fails.
 rows_of() { # COLUMN,COLUMN… COMMAND…

@@ -31,6 +31,24 @@ double in_flight_step(struct in_flight *work)
 	return (double)(work->last_end - begin) / 1e3;
 }
 
+unsigned int in_flight_place(const struct in_flight *work)
+{
+	return work->started % IN_FLIGHT;
+}
+
+void in_flight_run(struct in_flight *work, double seconds, void (*take)(unsigned int place))
+{
+	int64_t end = bench_now() + (int64_t)(seconds * 1e9);
+
+	while (bench_now() < end || work->ended != work->started) {
+		if (bench_now() < end)
+			in_flight_step(work);
+		else
+			await(work);
+		take((work->ended - 1) % IN_FLIGHT);
+	}
+}
+
 void in_flight_rest(struct in_flight *work)
 {
 	while (work->ended != work->started)

@@ -24,6 +24,11 @@ void in_flight_open(struct in_flight *work, CUstream stream, void (*start)(void)
 /* Waits for the end of a repetition. Returns the µs since the end of the one before, or since now if it was at rest. */
 double in_flight_step(struct in_flight *work);
 
+/* Repeats it for so long, and calls `take` when one has ended, with its place: they have the places 0 to IN_FLIGHT - 1 in turn, and
+ * `start` launches into in_flight_place. */
+void in_flight_run(struct in_flight *work, double seconds, void (*take)(unsigned int place));
+unsigned int in_flight_place(const struct in_flight *work);
+
 /* Waits for all of them. */
 void in_flight_rest(struct in_flight *work);
 

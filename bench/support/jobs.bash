@@ -6,8 +6,7 @@
 #   BENCH_PEERS   a directory outside of this repository with the commands xsched.sh and hami.sh, built from their own sources; these
 #                 peers are left out without it
 #
-# An experiment has start_job NAME MECHANISM, which starts first-NAME and rest-NAME, and share and measure of turns.bash.
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
+# An experiment has start_job MECHANISM, which starts first-MECHANISM and rest-MECHANISM, and share and measure of turns.bash.
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 modes="fixed lend-2ms follow nvtaskset-stepping"
@@ -15,27 +14,26 @@ all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtasks
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
 start_jobs() { # LOAD…
-	local mechanisms mechanism mode
-	turns=()
+	turns=() loads=("$@")
+	add_turns alone-first
+	add_turns alone-rest
 	# shellcheck disable=SC2086
-	mapfile -t mechanisms < <(available $all_mechanisms)
-	for mechanism in "${mechanisms[@]}"; do
-		make_partitions "$mechanism" || continue
-		start_job "$mechanism" "$mechanism"
-		[ "$mechanism" != nvtaskset ] || mechanism=${BENCH_MODES-$modes}
-		for mode in $mechanism; do
-			add_turns "$mode" "$@"
-		done
-	done
-	add_turns alone-first "$@"
-	add_turns alone-rest "$@"
-	await_all
+	start_all $all_mechanisms
 }
 
-add_turns() { # MECHANISM LOAD…
+start_programs() { # MECHANISM
+	local modes_of_it=$1 mode
+	start_job "$1"
+	[ "$1" != nvtaskset ] || modes_of_it=${BENCH_MODES-$modes}
+	for mode in $modes_of_it; do
+		add_turns "$mode"
+	done
+}
+
+add_turns() { # MECHANISM
 	local load
-	for load in "${@:2}"; do
-		[ "$(share "$1 $load")" = 0 ] || turns+=("$1 $load")
+	for load in "${loads[@]}"; do
+		turns+=("$1 $load")
 	done
 }
 

@@ -2,7 +2,6 @@
 # a persistent kernel: two on each SM for the loop, so that no other block finds room, and one for the task.
 #
 # Lengths are those of the whole GPU, an H100's or H200's; how long kernels were is what was measured of each loop alone.
-. "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
 
 split_gpu packed 50%
 loop_blocks=$(pick $((2 * total_tpcs * sms_per_tpc)) 8)
@@ -15,12 +14,12 @@ rounds_of() { # MS
 }
 
 start_loop() { # NAME MECHANISM PART MS
-	start_task "$1" "$2" "$3" compute --size "$loop_blocks" --rounds "$(rounds_of "$4")" --in-flight --at-rest
+	start_task "$1" "$2" "$3" compute --size "$loop_blocks" --rounds "$(rounds_of "$4")" --in-flight
 }
 
 # A kernel of 10 µs every so often.
 start_periodic() { # NAME MECHANISM PART US [ARGUMENT…]
-	start_task "$1" "$2" "$3" compute --size "$task_blocks" --rounds $TASK_ROUNDS --period "$(pick "$4" 0)" --at-rest "${@:5}"
+	start_task "$1" "$2" "$3" compute --size "$task_blocks" --rounds $TASK_ROUNDS --period "$(pick "$4" 0)" "${@:5}"
 }
 
 # Lets a task and a loop, or one of them where the other's name is empty, work together, and adds a row for each sample:

@@ -192,11 +192,14 @@ under() { # MECHANISM PART COMMAND…
 	exec ${BENCH_PREFIX:-} "$@"
 }
 
-# Whether a mechanism is measured in this round. none, mps and both of nvtaskset are measured in every round, the others
-# in every third.
-is_due() { # MECHANISM ROUND
-	case $1 in
-	none | mps | nvtaskset*) true ;;
-	*) [ -n "${BENCH_QUICK:-}" ] || (($2 % 3 == 0)) ;;
-	esac
+# Prints those of `mechanisms` that are measured in this round: none, mps and both of nvtaskset in every round, the others in
+# every third.
+due() { # ROUND
+	local mechanism
+	for mechanism in "${mechanisms[@]}"; do
+		case $mechanism in
+		none | mps | nvtaskset*) echo "$mechanism" ;;
+		*) [ -z "${BENCH_QUICK:-}" ] && (($1 % 3 != 1)) || echo "$mechanism" ;;
+		esac
+	done
 }

@@ -1,13 +1,10 @@
 #include "own_partition.h"
 
 #include "gpu/topology/topology.h"
+#include "own_segment.h"
 #include "state/segment/edit.h"
-#include "state/segment/find.h"
-
-#include <unistd.h>
 
 static struct topology_list list;
-static struct segment segment;
 
 void own_partition_open(struct own_partition *partition, const struct bench_gpu *gpu)
 {
@@ -17,8 +14,7 @@ void own_partition_open(struct own_partition *partition, const struct bench_gpu 
 
 	*partition = (struct own_partition){.gpu = NULL};
 	bench_check(cuDeviceGetPCIBusId(text, sizeof text, gpu->device));
-	if (topology_load(&list, &error) < 0 || pci_address_parse(&pci, text, &error) < 0 ||
-	    segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+	if (topology_load(&list, &error) < 0 || pci_address_parse(&pci, text, &error) < 0)
 		bench_fail("%s", error.reason);
 	partition->gpu = topology_find(&list, pci);
 	if (!partition->gpu || partition->gpu->tpc_count < 2)
@@ -33,7 +29,7 @@ void own_partition_set(const struct own_partition *partition, const struct tpcse
 	const struct segment_partition wanted = {.pci = partition->gpu->pci, .set = *set};
 	struct error error;
 
-	if (segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error) < 0)
+	if (segment_change(own_segment(), &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error) < 0)
 		bench_fail("%s", error.reason);
 }
 
@@ -41,6 +37,6 @@ uint64_t own_partition_launches(void)
 {
 	struct segment_counters counters;
 
-	segment_read_counters(&segment, &counters);
+	segment_read_counters(own_segment(), &counters);
 	return counters.restricted + counters.unrestricted;
 }

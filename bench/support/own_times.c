@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "bench.h"
+#include "own_segment.h"
 #include "state/kernels/area.h"
-#include "state/segment/find.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
 
@@ -12,19 +12,9 @@
 
 #define PATIENCE_NS 10000000000
 
-static struct segment segment;
-
-void own_times_open(void)
-{
-	struct error error = {.reason = ""};
-
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		bench_fail("%s", error.reason);
-}
-
 bool own_times_are_on(void)
 {
-	return lease_is_on(&segment);
+	return lease_is_on(own_segment());
 }
 
 void own_times_await(void)
@@ -42,18 +32,18 @@ void own_times_begin(void)
 {
 	struct error error;
 
-	if (lease_renew(&segment, process_clock_ns(), &error) < 0)
+	if (lease_renew(own_segment(), process_clock_ns(), &error) < 0)
 		bench_fail("%s", error.reason);
 }
 
 void own_times_end(void)
 {
-	atomic_store(&segment.memory->lease, 0);
+	atomic_store(&own_segment()->memory->lease, 0);
 }
 
 const struct timestamps *own_times_ring(void)
 {
-	const struct segment_area *area = &segment.memory->timestamps[0];
+	const struct segment_area *area = &own_segment()->memory->timestamps[0];
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct timestamps_memory *memory =
 		area_map(directory, atomic_load(&area->file), atomic_load(&area->inode), sizeof *memory);

@@ -9,9 +9,6 @@
 
 #include <stdbool.h>
 
-/* Before all others; ends a program that has no partition. */
-void own_times_open(void);
-
 /* Whether somebody looks; and waits until somebody does, which must be soon. */
 bool own_times_are_on(void);
 void own_times_await(void);

@@ -14,7 +14,7 @@ need_torch() {
 
 start_program() { # NAME MECHANISM PART PROGRAM…
 	if [ -n "${BENCH_SIMULATED:-}" ]; then
-		start_task "$1" "$2" "$3" compute --size 8 --at-rest
+		start_task "$1" "$2" "$3" compute --size 8
 	else
 		start "$1" "$2" "$3" python3 "$BENCH_ROOT/bench/$4" "${@:5}" --at-rest
 	fi

@@ -1,5 +1,6 @@
-# Programs under a mechanism: in the foreground, or (bench/task, or what speaks like it) in the background, each with a
-# name. A program that runs unrestricted under nvtaskset has failed, since its results would be wrong.
+# Programs under a mechanism: in the foreground, or in the background, each with a name. In the background they are at rest until
+# they are to work (turns.bash; support/conversation.h). A program that runs unrestricted under nvtaskset has failed, since its
+# results would be wrong.
 
 # Passes on the program's output and the reason of a failure, which the caller notes.
 measure_under() { # MECHANISM PART COMMAND…
@@ -28,10 +29,10 @@ start() { # NAME MECHANISM PART COMMAND…
 start_task() { # NAME MECHANISM PART ARGUMENT…
 	local name=$1 mechanism=$2 part=$3
 	shift 3
-	start "$name" "$mechanism" "$part" task "$@"
+	start "$name" "$mechanism" "$part" task "$@" --at-rest
 }
 
-# Waits until each task has worked once. Fails with its reason if one ended instead.
+# Waits until each task is ready. Fails with its reason if one ended instead.
 await() { # NAME…
 	local name
 	for name in "$@"; do
@@ -84,11 +85,6 @@ stop() { # NAME…
 		[ -z "${task_pids[$name]:-}" ] || kill -TERM "${task_pids[$name]}" 2>/dev/null || true
 	done
 	finish "$@"
-}
-
-# Prints the task's samples.
-samples() { # NAME
-	sed -n "2,$(pick '$' 6)p" "$BENCH_WORK/$1.out"
 }
 
 # Prints the number of SMs that a task has. The task reports it, unless nvtaskset partitions it.

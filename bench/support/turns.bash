@@ -1,11 +1,10 @@
-# Programs that all exist from the beginning of an experiment, so that mechanisms alternate in short turns and each
-# program starts only once. Programs whose turn it is not are at rest (task --at-rest and conversation.py): they wait for
-# a signal, and the GPU has nothing to do for them. So programs with and without MPS exist beside each other, but never
-# work at the same time.
+# Programs take turns, by signals (support/conversation.h). Those whose turn it is not are at rest: they wait, and the GPU has
+# nothing to do for them. So programs with and without MPS may exist beside each other, and never work at the same time; where
+# all exist from the beginning of an experiment, mechanisms alternate in short turns, and each program starts only once.
 #
 # A turn is "MECHANISM NEIGHBOUR". The experiment has:
 #
-#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it
+#   share TURN            prints how much of the time a turn gets, as a whole number; all get the same without it; 0: it is left out
 #   measure ROUND SECONDS MECHANISM NEIGHBOUR
 
 share() { # TURN
@@ -25,49 +24,55 @@ make_partitions() { # MECHANISM
 	done
 }
 
-# Measures each turn once in each round, in random order. BENCH_FIRST_ROUND: the number of the first one, where a run goes on with another.
+# Measures each turn once in each round.
 take_turns() { # ROUNDS SECONDS TURN…
-	local rounds=$1 seconds=$2 round turn shares=0 length
-	shift 2
-	for turn in "$@"; do
+	local rounds=$1 seconds=$2 shares=0 turn taken=()
+	for turn in "${@:3}"; do
+		[ "$(share "$turn")" = 0 ] || taken+=("$turn")
 		shares=$((shares + $(share "$turn")))
 	done
-	for round in $(seq "${BENCH_FIRST_ROUND:-1}" $((${BENCH_FIRST_ROUND:-1} + rounds - 1))); do
-		while read -r turn; do
-			length=$(awk "BEGIN {print $seconds * $(share "$turn") / $shares / $rounds}")
-			# shellcheck disable=SC2086
-			measure "$round" "$length" $turn
-		done < <(shuf -e "$@")
-	done
+	cases() {
+		printf '%s\n' "${taken[@]}"
+	}
+	length_of() {
+		awk "BEGIN {print $seconds * $(share "$1") / $shares / $rounds}"
+	}
+	measure_rounds "$rounds"
 }
 
-# The same, when all programs are there that were started: of `turns`, in `rounds` and `seconds`.
-take_all_turns() {
+# Starts the programs of those of these mechanisms that the machine has, by start_programs MECHANISM, and waits until they are ready:
+# all at once, since each takes seconds. Leaves the mechanisms in `mechanisms`.
+start_all() { # MECHANISM…
+	local mechanism
+	mapfile -t mechanisms < <(available "$@")
+	for mechanism in "${mechanisms[@]}"; do
+		if make_partitions "$mechanism"; then start_programs "$mechanism"; fi
+	done
 	await_all
+}
+
+# The same, and lets them take `turns`, to which start_programs adds, in `rounds` and `seconds`.
+take_all_turns() { # MECHANISM…
+	start_all "$@"
 	take_turns "$rounds" "$seconds" "${turns[@]}"
 }
 
 declare -A turn_began # at which line of a program's output
 
-# Lets these programs work together. Fails if one cannot; a failure that was reported before is not reported again.
-take_turn() { # SECONDS NAME…
-	local name pids=()
-	for name in "${@:2}"; do
+# Lets these programs work, from the same moment. Fails if one cannot; a failure that was reported before is not reported again.
+begin() { # NAME…
+	local name
+	for name in "$@"; do
 		[ -n "${task_pids[$name]:-}" ] || return 1
-		pids+=("${task_pids[$name]}")
 		turn_began[$name]=$(wc -l <"$BENCH_WORK/$name.out")
 	done
-	# What they do until all of them work is discarded.
-	kill -USR1 "${pids[@]}" || true
-	sleep "$(pick 0.15 0.01)"
-	kill -USR1 "${pids[@]}" || true
-	sleep "$1"
-	kill -USR2 "${pids[@]}" || true
-	await_rest "${@:2}"
+	signal USR1 "$@"
 }
 
-await_rest() { # NAME…
+# Lets them rest, and waits until they do.
+end() { # NAME…
 	local name result=0
+	signal USR2 "$@"
 	for name in "$@"; do
 		for _ in $(seq 1000); do
 			! is_at_rest "$name" || break
@@ -79,6 +84,31 @@ await_rest() { # NAME…
 			result=1
 		}
 	done
+	return $result
+}
+
+signal() { # SIGNAL NAME…
+	local name pids=()
+	for name in "${@:2}"; do
+		pids+=("${task_pids[$name]}")
+	done
+	kill "-$1" "${pids[@]}" || true
+}
+
+# Lets these programs work together for so long. What they do until all of them work is discarded.
+take_turn() { # SECONDS NAME…
+	begin "${@:2}" || return 1
+	sleep "$(pick 0.15 0.01)"
+	signal USR1 "${@:2}"
+	sleep "$1"
+	end "${@:2}"
+}
+
+# The same of programs that were started for this turn alone, which ends them.
+take_only_turn() { # SECONDS NAME…
+	local result=0
+	{ await "${@:2}" && take_turn "$@"; } || result=1
+	stop "${@:2}" || result=1
 	return $result
 }
 

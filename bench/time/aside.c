@@ -8,10 +8,8 @@
  */
 #include "bench.h"
 #include "bench_kernels.h"
-#include "driver/channels/channels.h"
-#include "driver/functions.h"
+#include "inside.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -188,20 +186,14 @@ static void measure(bool is_watched)
 
 int main(int count, char **arguments)
 {
-	struct error error;
-
 	if (count != 3)
 		bench_fail("usage: aside CONTEXTS SAMPLES");
 	unsigned int contexts = (unsigned int)bench_number(arguments[1], "CONTEXTS");
 	unsigned int samples = (unsigned int)bench_number(arguments[2], "SAMPLES");
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (contexts < 1 || contexts > CONTEXTS_MAX)
 		bench_fail("1 to %d contexts", CONTEXTS_MAX);
-	if (!library)
-		bench_fail("%s", dlerror());
-	if (driver_resolve("libcuda.so.1", &error) < 0 || channels_watch(&error) < 0)
-		bench_fail("%s", error.reason);
+	inside_watch_channels();
 	for (unsigned int i = 0; i < contexts; i++) {
 		bench_open(&gpus[i]);
 		functions[i] = bench_kernel(bench_kernels_ptx, "laps");

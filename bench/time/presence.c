@@ -18,6 +18,7 @@
 #include "bench.h"
 #include "bench_kernels.h"
 #include "gpu/topology/rm_abi.h"
+#include "in_flight.h"
 #include "kernel.h"
 
 #include <pthread.h>
@@ -55,12 +56,14 @@ static CUfunction laps;
 static uint32_t rounds = ROUNDS;
 static uint64_t deadline = UINT64_MAX; /* by the GPU's clock: then kernels end */
 
-struct batch {
+static struct batch {
 	volatile uint64_t *stamps;
 	CUdeviceptr address;
-	CUevent end;
 	CUgraphExec graph;
-};
+} batches[IN_FLIGHT];
+
+static const struct kind *kind;
+static struct in_flight work;
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
@@ -73,50 +76,31 @@ static void launch(CUdeviceptr stamps, uint32_t count)
 	bench_start(&gpu, &one);
 }
 
-static void make_graph(struct batch *batch, const struct kind *kind)
+static void launch_all(const struct batch *batch)
 {
-	CUgraphNode previous = NULL;
-	CUgraph graph;
-
-	bench_check(cuGraphCreate(&graph, 0));
-	for (unsigned int i = 0; i < kind->kernels; i++) {
-		CUdeviceptr stamps = batch->address + i * sizeof(uint64_t);
-		uint32_t count = 1;
-		void *arguments[] = {&stamps, &deadline, &rounds, &count};
-		const CUDA_KERNEL_NODE_PARAMS parameters = {
-			.func = laps,
-			.gridDimX = 1,
-			.gridDimY = 1,
-			.gridDimZ = 1,
-			.blockDimX = THREADS,
-			.blockDimY = 1,
-			.blockDimZ = 1,
-			.kernelParams = arguments,
-		};
-		CUgraphNode node;
-
-		bench_check(cuGraphAddKernelNode_v2(&node, graph, i ? &previous : NULL, i ? 1 : 0, &parameters));
-		previous = node;
-	}
-	bench_check(cuGraphInstantiateWithFlags(&batch->graph, graph, 0));
+	for (unsigned int i = 0; i < kind->kernels; i++)
+		launch(batch->address + (size_t)i * kind->laps * sizeof(uint64_t), kind->laps);
 }
 
-static void prepare(struct batch *batch, const struct kind *kind)
+static void prepare(struct batch *batch)
 {
 	batch->stamps = (volatile uint64_t *)bench_visible(2 * LAPS_MAX, &batch->address);
-	bench_check(cuEventCreate(&batch->end, 0));
-	if (kind->is_graph)
-		make_graph(batch, kind);
+	if (kind->is_graph) {
+		bench_capture(&gpu);
+		launch_all(batch);
+		batch->graph = bench_captured(&gpu);
+	}
 }
 
-static void start(struct batch *batch, const struct kind *kind)
+static void start(void)
 {
+	const struct batch *batch = &batches[in_flight_place(&work)];
+
 	memset((void *)batch->stamps, 0, LAPS_MAX * sizeof *batch->stamps);
 	if (kind->is_graph)
 		bench_check(cuGraphLaunch(batch->graph, gpu.stream));
-	for (unsigned int i = 0; i < kind->kernels && !kind->is_graph; i++)
-		launch(batch->address + (size_t)i * kind->laps * sizeof(uint64_t), kind->laps);
-	bench_check(cuEventRecord(batch->end, gpu.stream));
+	else
+		launch_all(batch);
 }
 
 /* --- what was asked for ------------------------------------------------------------------------------------------- */
@@ -219,9 +203,10 @@ static void print_row(void)
 		printf("0,0,0,0,0\n");
 }
 
-static void take(struct batch *batch, const struct kind *kind)
+static void take(unsigned int place)
 {
-	bench_check(cuEventSynchronize(batch->end));
+	const struct batch *batch = &batches[place];
+
 	for (unsigned int i = 0; i < kind->kernels * kind->laps && batch->stamps[i] != 0; i++)
 		add(batch->stamps[i]);
 }
@@ -240,45 +225,25 @@ static void look_at_clock(const struct batch *batch, double seconds)
 	deadline = batch->stamps[LAPS - 1] + (uint64_t)(seconds * 1e9);
 }
 
-static void run(const struct kind *kind, double seconds)
-{
-	static struct batch batches[2];
-	int64_t end;
-	unsigned int number = 0;
-
-	batches[0].stamps = (volatile uint64_t *)bench_visible(2 * LAPS_MAX, &batches[0].address);
-	look_at_clock(&batches[0], seconds);
-	prepare(&batches[0], kind);
-	prepare(&batches[1], kind);
-	end = bench_now() + (int64_t)(seconds * 1e9);
-	for (; bench_now() < end; number++) {
-		if (number >= 2)
-			take(&batches[number % 2], kind);
-		start(&batches[number % 2], kind);
-	}
-	for (unsigned int left = number < 2 ? number : 2; left > 0; left--)
-		take(&batches[(number - left) % 2], kind);
-	print_row();
-}
-
 int main(int count, char **arguments)
 {
-	const struct kind *kind = NULL;
-
 	if (count != 3)
 		bench_fail("usage: presence KIND SECONDS");
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		if (strcmp(kinds[i].name, arguments[1]) == 0)
-			kind = &kinds[i];
-	}
-	if (!kind)
-		bench_fail("%s: no such kind", arguments[1]);
+	double seconds = bench_number(arguments[2], "SECONDS");
+
+	kind = bench_find(arguments[1], kinds, sizeof kinds / sizeof kinds[0], sizeof kinds[0]);
 	if (getenv("PRESENCE_PERIODS"))
 		periods = fopen(getenv("PRESENCE_PERIODS"), "w");
 	kernel_listen(hear);
 	bench_open(&gpu);
 	laps = bench_kernel(bench_kernels_ptx, "laps");
-	run(kind, bench_number(arguments[2], "SECONDS"));
+	batches[0].stamps = (volatile uint64_t *)bench_visible(2 * LAPS_MAX, &batches[0].address);
+	look_at_clock(&batches[0], seconds);
+	prepare(&batches[0]);
+	prepare(&batches[1]);
+	in_flight_open(&work, gpu.stream, start);
+	in_flight_run(&work, seconds, take);
+	print_row();
 	bench_close(&gpu);
 	if (periods)
 		fclose(periods);

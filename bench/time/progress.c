@@ -1,18 +1,18 @@
 /*
- * Usage: progress BLOCKS START SECONDS
+ * Usage: progress BLOCKS SECONDS
  *
- * Runs one long kernel, and prints its progress: "MS,LAPS" for each 10 ms on the GPU's clock, which all processes
- * share. It starts at the time START (in seconds, as of date +%s.%N) and works for SECONDS. Its BLOCKS stay all the
- * time, one to an SM if there is room; "many" means more blocks of one lap each than there is time for, two to an SM.
+ * Each time that it is made to work (support/conversation.h), it runs one kernel for SECONDS, and prints its progress: "MS,LAPS"
+ * for each 10 ms on the GPU's clock, which all processes share. Its BLOCKS stay all the time, one to an SM if there is room;
+ * "many" means more blocks of one lap each than there is time for, two to an SM.
  */
 #include "bench.h"
 #include "bench_kernels.h"
+#include "conversation.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define THREADS 1024
 #define BLOCKS_PER_SM 2
@@ -51,13 +51,6 @@ static uint64_t read_clock(CUfunction function, CUdeviceptr output)
 	return clock;
 }
 
-static void sleep_until(double time)
-{
-	const struct timespec start = {.tv_sec = (time_t)time, .tv_nsec = (long)((time - (double)(time_t)time) * 1e9)};
-
-	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &start, NULL);
-}
-
 /* --- laps by time -------------------------------------------------------------------------------------------- */
 
 /* A lap that was not run has the stamp 0; on a simulated GPU all laps have it. */
@@ -85,37 +78,54 @@ static void print(const uint64_t *stamps, size_t count)
 		printf("%" PRIu64 ",%zu\n", bin * (BIN_NS / 1000000), laps[bin - first]);
 }
 
+static struct {
+	CUfunction clock, laps;
+	struct shape shape;
+	CUdeviceptr output;
+	uint64_t *stamps; /* read from there */
+	double seconds;
+} work;
+
+static size_t lap_count(void)
+{
+	return (size_t)work.shape.blocks * work.shape.laps;
+}
+
+/* Until so much later. */
+static void run(double seconds)
+{
+	uint64_t deadline = read_clock(work.clock, work.output) + (uint64_t)(seconds * 1e9);
+	uint32_t rounds = ROUNDS;
+	void *arguments[] = {&work.output, &deadline, &rounds, &work.shape.laps};
+
+	bench_start(&gpu, &(const struct bench_launch){work.laps, work.shape.blocks, 1, THREADS, 1, 0, arguments});
+	bench_wait(&gpu);
+}
+
+static void step(void)
+{
+	run(work.seconds);
+	bench_check(cuMemcpyDtoH_v2(work.stamps, work.output, lap_count() * sizeof *work.stamps));
+	print(work.stamps, lap_count());
+}
+
 int main(int count, char **arguments)
 {
-	if (count != 4)
-		bench_fail("Usage: progress BLOCKS|many START SECONDS");
-	double start = bench_number(arguments[2], "START"), seconds = bench_number(arguments[3], "SECONDS");
-
+	if (count != 3)
+		bench_fail("Usage: progress BLOCKS|many SECONDS");
+	conversation_listen();
 	bench_open(&gpu);
-	CUfunction clock = bench_kernel(bench_kernels_ptx, "read_clock");
-	struct shape shape = read_shape(arguments[1], seconds);
-	size_t laps = (size_t)shape.blocks * shape.laps;
-	uint64_t *stamps = calloc(laps, sizeof *stamps);
-	CUdeviceptr output = bench_filled(laps * sizeof *stamps / sizeof(uint32_t), 0);
-	uint64_t deadline;
-	uint32_t rounds = ROUNDS;
-	void *parameters[] = {&output, &deadline, &rounds, &shape.laps};
-	const struct bench_launch launch = {bench_kernel(bench_kernels_ptx, "laps"), shape.blocks, 1, THREADS, 1, 0,
-	                                    parameters};
-
-	if (!stamps)
-		bench_fail("no memory for %zu laps", laps);
-	/* Loads and compiles what the first use needs: this launch's deadline has passed, so it runs no lap. */
-	deadline = read_clock(clock, output);
-	bench_start(&gpu, &launch);
-	bench_wait(&gpu);
-	sleep_until(start);
-	deadline = read_clock(clock, output) + (uint64_t)(seconds * 1e9);
-	bench_start(&gpu, &launch);
-	bench_wait(&gpu);
-	bench_check(cuMemcpyDtoH_v2(stamps, output, laps * sizeof *stamps));
-	print(stamps, laps);
-	free(stamps);
+	work.seconds = bench_number(arguments[2], "SECONDS");
+	work.shape = read_shape(arguments[1], work.seconds);
+	work.clock = bench_kernel(bench_kernels_ptx, "read_clock");
+	work.laps = bench_kernel(bench_kernels_ptx, "laps");
+	work.output = bench_filled(lap_count() * sizeof *work.stamps / sizeof(uint32_t), 0);
+	work.stamps = calloc(lap_count(), sizeof *work.stamps);
+	if (!work.stamps)
+		bench_fail("no memory for %zu laps", lap_count());
+	run(0); /* loads what the first use needs, and runs no lap */
+	conversation_hold(&(const struct conversation){.step = step, .is_once = true}, gpu.sm_count);
+	free(work.stamps);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

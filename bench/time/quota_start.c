@@ -10,58 +10,23 @@
  */
 #include "bench.h"
 #include "driver/channels/kernel_client.h"
-#include "state/segment/edit.h"
-#include "state/segment/find.h"
+#include "inside.h"
+#include "own_segment.h"
 #include "time/control.h"
 #include "time/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#define PERIOD_US 10000000
-#define RUN_US 9900000
 #define PATIENCE_NS INT64_C(5000000000)
 #define PAUSE_NS 10000
 
-/* Of src/shim/entry_attached.c. */
-const char *nvtaskset_attached(const char *argument);
-
 static struct bench_gpu gpu;
-static struct segment segment;
-
-/* What is edited here is what the library obeys. */
-static void attach_ourselves(void)
-{
-	const char *refusal = nvtaskset_attached("");
-	struct error error;
-
-	if (refusal)
-		bench_fail("%s", refusal);
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		bench_fail("%s", error.reason);
-}
-
-static void set_quota(bool on)
-{
-	const struct segment_revision wanted = {.quota = {.run_us = on ? RUN_US : PERIOD_US, .period_us = PERIOD_US}};
-	struct error error;
-
-	if (segment_change(&segment, &wanted, NULL, &error) < 0)
-		bench_fail("%s", error.reason);
-}
-
-static enum segment_time_state state(void)
-{
-	struct segment_time time;
-
-	segment_read_time(&segment, &time);
-	return time.number == segment_revision_number(&segment) ? time.state : SEGMENT_TIME_PENDING;
-}
+static const char *when;
 
 static bool is_in_force(void)
 {
-	return state() == SEGMENT_TIME_IN_FORCE;
+	return own_segment_time() == SEGMENT_TIME_IN_FORCE;
 }
 
 static bool is_over(void)
@@ -75,7 +40,7 @@ static void await(bool (*condition)(void))
 
 	while (!condition()) {
 		if (bench_now() > end)
-			bench_fail("the quota is not what was asked for: %s", segment_time_text(state()));
+			bench_fail("the quota is not what was asked for: %s", segment_time_text(own_segment_time()));
 		bench_sleep(PAUSE_NS);
 	}
 }
@@ -93,26 +58,28 @@ static void start(void)
 	control_start(false);
 }
 
-static void print(const char *when, const char *what, bool on, int64_t ns)
+static void print(const char *what, bool on, int64_t ns)
 {
-	printf("%s,%s,%s,%.2f\n", when, what, on ? "9900ms/10s" : "unlimited", (double)ns / 1e3);
+	printf("%s,%s,%s,%.2f\n", when, what, own_segment_quota(on), (double)ns / 1e3);
 }
 
 /* Making a context shows the library the way to the kernel driver; so does what is called here in place of that. */
-static void measure(const char *when, bool on)
+static void measure(int which)
 {
-	set_quota(on);
+	bool on = which == 0;
+
+	own_segment_set_quota(on);
 	int64_t called = time_of(start);
 
 	kernel_client_provoke();
 	int64_t begin = bench_now();
 
 	called += time_of(control_context_created);
-	print(when, "called", on, called);
+	print("called", on, called);
 	if (on) {
 		await(is_in_force);
-		print(when, "in force", on, bench_now() - begin);
-		set_quota(false);
+		print("in force", on, bench_now() - begin);
+		own_segment_set_quota(false);
 		control_look();
 		await(is_over);
 	}
@@ -120,15 +87,13 @@ static void measure(const char *when, bool on)
 
 int main(int count, char **arguments)
 {
-	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+	int rounds = bench_rounds(count, arguments);
 
-	if (rounds <= 0)
-		bench_fail("usage: quota_start ROUNDS");
 	bench_open(&gpu);
-	attach_ourselves();
+	inside_attach();
 	for (int round = 0; round <= rounds; round++) {
-		for (int i = 0; i < 2; i++)
-			measure(round == 0 ? "first" : "again", (i + round) % 2 == 0);
+		when = round == 0 ? "first" : "again";
+		bench_round(round, 2, measure);
 	}
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

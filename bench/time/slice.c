@@ -7,12 +7,9 @@
 #include "bench.h"
 #include "bench_kernels.h"
 #include "conversation.h"
-#include "driver/channels/channels.h"
-#include "driver/functions.h"
 #include "in_flight.h"
+#include "inside.h"
 
-#include <dlfcn.h>
-#include <math.h>
 #include <string.h>
 
 #define THREADS 1024
@@ -44,17 +41,6 @@ static void rest(void)
 	in_flight_rest(&work);
 }
 
-static void watch_channels(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
-	struct error error;
-
-	if (!library)
-		bench_fail("%s", dlerror());
-	if (driver_resolve("libcuda.so.1", &error) < 0 || channels_watch(&error) < 0)
-		bench_fail("%s", error.reason);
-}
-
 static void set_slice(const char *text)
 {
 	struct error error;
@@ -70,7 +56,7 @@ int main(int count, char **arguments)
 	rounds = (uint32_t)bench_number(arguments[2], "ROUNDS");
 	blocks = (uint32_t)bench_number(arguments[3], "BLOCKS");
 	conversation_listen();
-	watch_channels();
+	inside_watch_channels();
 	bench_open(&gpu);
 	laps = bench_kernel(bench_kernels_ptx, "laps");
 	stamps = bench_memory(blocks * sizeof(uint64_t));
@@ -78,12 +64,7 @@ int main(int count, char **arguments)
 	in_flight_step(&work);
 	in_flight_rest(&work);
 	set_slice(arguments[1]);
-	conversation_hold(&(const struct conversation){.seconds = HUGE_VAL,
-	                                               .samples = HUGE_VAL,
-	                                               .is_at_rest = true,
-	                                               .step = step,
-	                                               .rest = rest},
-	                  gpu.sm_count);
+	conversation_hold(&(const struct conversation){.step = step, .rest = rest}, gpu.sm_count);
 	bench_close(&gpu);
 	return 0;
 }

@@ -1,15 +1,15 @@
 /*
- * Usage: spans LAUNCHES STREAMS [--at-rest]
+ * Usage: spans LAUNCHES STREAMS
  *
  * Launches kernels that stay for a given time, whatever runs beside them, so that one can count how many are there at
- * once. Makes STREAMS streams, and works and rests as support/conversation.h says. Each time that it is made to work, it does
- * what the file LAUNCHES says, once:
+ * once. Makes STREAMS streams. Each time that it is made to work (support/conversation.h), it does what the file LAUNCHES says,
+ * once:
  *
- *   START KERNELS STREAMS BLOCKS THREADS MS
+ *   KERNELS STREAMS BLOCKS THREADS MS
  *
- * At START (in seconds, as of date +%s.%N) it launches so many kernels into the first STREAMS streams, one stream after
- * the other, each of BLOCKS blocks of THREADS threads that stay for MS. It waits, prints for each block
- * "STREAM,KERNEL,BLOCK,SM,BEGIN,END", the last two in ns of the GPU's clock, which all processes share, modulo 10^15.
+ * It launches so many kernels into the first STREAMS streams, one stream after the other, each of BLOCKS blocks of THREADS
+ * threads that stay for MS. It waits, and prints for each block "STREAM,KERNEL,BLOCK,SM,BEGIN,END", the last two in ns of the
+ * GPU's clock, which all processes share, modulo 10^15.
  */
 #include "bench.h"
 #include "client_kernels.h"
@@ -17,15 +17,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define STREAMS_MAX 1024
 #define BLOCKS_MAX 1000000 /* of all kernels of a turn */
-#define LATE_S 0.02
 #define PRINTED_NS UINT64_C(1000000000000000)
 
 static struct bench_gpu gpu;
@@ -33,23 +30,11 @@ static CUstream streams[STREAMS_MAX];
 static CUfunction span_kernel;
 static unsigned int stream_count;
 static const char *launches;
-static bool has_launched;
 
 struct turn {
-	double start, ms;
 	unsigned int kernels, streams, blocks, threads;
+	double ms;
 };
-
-static void sleep_until(double time)
-{
-	const struct timespec start = {.tv_sec = (time_t)time, .tv_nsec = (long)((time - (double)(time_t)time) * 1e9)};
-	struct timespec now;
-
-	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &start, NULL);
-	clock_gettime(CLOCK_REALTIME, &now);
-	if ((double)now.tv_sec + (double)now.tv_nsec / 1e9 > time + LATE_S && !gpu.is_simulated)
-		bench_fail("more than %g s late", LATE_S);
-}
 
 static unsigned int stream_of(const struct turn *turn, unsigned int kernel)
 {
@@ -86,7 +71,6 @@ static void take(const struct turn *turn)
 
 	if (!spans)
 		bench_fail("no memory");
-	sleep_until(turn->start);
 	for (unsigned int kernel = 0; kernel < turn->kernels; kernel++)
 		launch(turn, kernel, output + (CUdeviceptr)kernel * turn->blocks * sizeof *spans);
 	bench_check(cuCtxSynchronize());
@@ -127,8 +111,7 @@ static struct turn read_turn(void)
 
 	if (!file)
 		bench_fail("%s: %s", launches, strerror(errno));
-	if (fscanf(file, "%lf %u %u %u %u %lf", &turn.start, &turn.kernels, &turn.streams, &turn.blocks, &turn.threads,
-	           &turn.ms) != 6)
+	if (fscanf(file, "%u %u %u %u %lf", &turn.kernels, &turn.streams, &turn.blocks, &turn.threads, &turn.ms) != 5)
 		bench_fail("%s: no turn", launches);
 	fclose(file);
 	return turn;
@@ -136,40 +119,23 @@ static struct turn read_turn(void)
 
 static void step(void)
 {
-	const struct timespec moment = {.tv_nsec = 1000000};
-
-	if (has_launched) {
-		nanosleep(&moment, NULL);
-		return;
-	}
 	struct turn turn = read_turn();
+
 	check(&turn);
 	take(&turn);
-	has_launched = true;
-}
-
-static void rest(void)
-{
-	has_launched = false;
 }
 
 int main(int count, char **arguments)
 {
-	bool is_at_rest = count == 4 && strcmp(arguments[3], "--at-rest") == 0;
-	double streams_wanted = count == 3 || is_at_rest ? bench_number(arguments[2], "STREAMS") : 0;
+	double streams_wanted = count == 3 ? bench_number(arguments[2], "STREAMS") : 0;
 
 	if (streams_wanted < 1 || streams_wanted > STREAMS_MAX)
-		bench_fail("Usage: spans LAUNCHES STREAMS [--at-rest]");
+		bench_fail("Usage: spans LAUNCHES STREAMS");
 	launches = arguments[1];
 	stream_count = (unsigned int)streams_wanted;
 	conversation_listen();
 	open_all();
-	conversation_hold(&(const struct conversation){.seconds = HUGE_VAL,
-	                                               .samples = HUGE_VAL,
-	                                               .is_at_rest = is_at_rest,
-	                                               .step = step,
-	                                               .rest = rest},
-	                  gpu.sm_count);
+	conversation_hold(&(const struct conversation){.step = step, .is_once = true}, gpu.sm_count);
 	gpu.stream = streams[0];
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

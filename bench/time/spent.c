@@ -16,6 +16,7 @@
  * periods are left out: it is not known with how much the very first one began.
  */
 #include "bench.h"
+#include "in_flight.h"
 #include "last_kernel.h"
 
 #include <stdio.h>
@@ -23,7 +24,6 @@
 #include <string.h>
 
 #define NS_PER_MS 1e6
-#define IN_FLIGHT 2 /* batches */
 #define BATCH_MAX 1000
 #define PERIODS_UNKNOWN 4
 #define SPANS_MAX 4000000
@@ -50,69 +50,47 @@ static CUfunction last;
 static struct batch {
 	struct span *looks;
 	CUdeviceptr address;
-	CUevent end;
 	CUgraphExec graph;
 } batches[IN_FLIGHT];
+
+static const struct kind *kind;
+static struct in_flight work;
 
 static struct span *launches; /* all that have ended, in their order */
 static size_t launch_count;
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-static CUdeviceptr look_of(const struct batch *batch, unsigned int kernel)
+static void launch_all(const struct batch *batch)
 {
-	return batch->address + kernel * sizeof(struct span);
-}
+	uint64_t ns = kind->ns;
 
-static void make_graph(struct batch *batch, const struct kind *kind)
-{
-	CUgraphNode previous = NULL;
-	CUgraph graph;
-
-	bench_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < kind->kernels; i++) {
-		CUdeviceptr look = look_of(batch, i);
-		uint64_t ns = kind->ns;
-		void *arguments[] = {&look, &ns};
-		const CUDA_KERNEL_NODE_PARAMS parameters = {
-			.func = last,
-			.gridDimX = 1,
-			.gridDimY = 1,
-			.gridDimZ = 1,
-			.blockDimX = 32,
-			.blockDimY = 1,
-			.blockDimZ = 1,
-			.kernelParams = arguments,
-		};
-		CUgraphNode node;
-
-		bench_check(cuGraphAddKernelNode_v2(&node, graph, i ? &previous : NULL, i ? 1 : 0, &parameters));
-		previous = node;
-	}
-	bench_check(cuGraphInstantiateWithFlags(&batch->graph, graph, 0));
-	bench_check(cuGraphDestroy(graph));
-}
-
-static void prepare(struct batch *batch, const struct kind *kind)
-{
-	batch->looks = (struct span *)(uintptr_t)bench_visible(BATCH_MAX * sizeof(struct span) / sizeof(uint32_t), &batch->address);
-	bench_check(cuEventCreate(&batch->end, 0));
-	if (kind->is_graph)
-		make_graph(batch, kind);
-}
-
-static void start(struct batch *batch, const struct kind *kind)
-{
-	if (kind->is_graph)
-		bench_check(cuGraphLaunch(batch->graph, gpu.stream));
-	for (unsigned int i = 0; i < kind->kernels && !kind->is_graph; i++) {
-		CUdeviceptr look = look_of(batch, i);
-		uint64_t ns = kind->ns;
+		CUdeviceptr look = batch->address + i * sizeof(struct span);
 		void *arguments[] = {&look, &ns};
 
 		bench_start(&gpu, &(const struct bench_launch){last, 1, 1, 32, 1, 0, arguments});
 	}
-	bench_check(cuEventRecord(batch->end, gpu.stream));
+}
+
+static void prepare(struct batch *batch)
+{
+	batch->looks = (struct span *)(uintptr_t)bench_visible(BATCH_MAX * sizeof(struct span) / sizeof(uint32_t), &batch->address);
+	if (kind->is_graph) {
+		bench_capture(&gpu);
+		launch_all(batch);
+		batch->graph = bench_captured(&gpu);
+	}
+}
+
+static void start(void)
+{
+	const struct batch *batch = &batches[in_flight_place(&work)];
+
+	if (kind->is_graph)
+		bench_check(cuGraphLaunch(batch->graph, gpu.stream));
+	else
+		launch_all(batch);
 }
 
 static void add(uint64_t begin, uint64_t end)
@@ -123,26 +101,14 @@ static void add(uint64_t begin, uint64_t end)
 }
 
 /* A graph is one launch, from its first kernel to its last one. */
-static void take(const struct batch *batch, const struct kind *kind)
+static void take(unsigned int place)
 {
-	bench_check(cuEventSynchronize(batch->end));
+	const struct batch *batch = &batches[place];
+
 	if (kind->is_graph)
 		add(batch->looks[0].begin, batch->looks[kind->kernels - 1].end);
 	for (unsigned int i = 0; i < kind->kernels && !kind->is_graph; i++)
 		add(batch->looks[i].begin, batch->looks[i].end);
-}
-
-static void run(const struct kind *kind, double seconds)
-{
-	int64_t end = bench_now() + (int64_t)(seconds * 1e9);
-	unsigned int started = 0, taken = 0;
-
-	while (bench_now() < end || taken < started) {
-		if (bench_now() < end && started - taken < IN_FLIGHT)
-			start(&batches[started++ % IN_FLIGHT], kind);
-		else
-			take(&batches[taken++ % IN_FLIGHT], kind);
-	}
 }
 
 /* --- periods ------------------------------------------------------------------------------------------------------ */
@@ -215,18 +181,6 @@ static void print_periods(const struct rules *rules)
 
 #define USAGE "Usage: spent 10us|1ms|40ms|graph RUN_MS PERIOD_MS SECONDS"
 
-static const struct kind *read_kind(const char *name)
-{
-	const size_t count = sizeof kinds / sizeof kinds[0];
-	size_t i = 0;
-
-	while (i < count && strcmp(kinds[i].name, name) != 0)
-		i++;
-	if (i == count)
-		bench_fail(USAGE);
-	return &kinds[i];
-}
-
 static struct rules read_rules(char **arguments)
 {
 	struct rules rules = {.run = bench_number(arguments[0], "RUN_MS") * NS_PER_MS,
@@ -241,7 +195,7 @@ int main(int count, char **arguments)
 {
 	if (count != 5)
 		bench_fail(USAGE);
-	const struct kind *kind = read_kind(arguments[1]);
+	kind = bench_find(arguments[1], kinds, sizeof kinds / sizeof kinds[0], sizeof kinds[0]);
 	struct rules rules = read_rules(&arguments[2]);
 
 	bench_open(&gpu);
@@ -250,8 +204,9 @@ int main(int count, char **arguments)
 	if (!launches)
 		bench_fail("no memory");
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
-		prepare(&batches[i], kind);
-	run(kind, bench_number(arguments[4], "SECONDS"));
+		prepare(&batches[i]);
+	in_flight_open(&work, gpu.stream, start);
+	in_flight_run(&work, bench_number(arguments[4], "SECONDS"), take);
 	print_periods(&rules);
 	free(launches);
 	bench_close(&gpu);

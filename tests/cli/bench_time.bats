@@ -23,7 +23,7 @@ load experiments
 		command 2 change list show true
 		priority 2 alone by-hand mps mps-priority none nvtaskset nvtaskset-priority
 		held_priority 2 alone mps mps-priority nvtaskset nvtaskset-ht nvtaskset-prt nvtaskset-stepping
-		held_cost 2 mps nvtaskset nvtaskset-ht nvtaskset-pe nvtaskset-prt
+		held_unreached 2 9900ms/10s unlimited
 		timegraph_response 2 mps nvtaskset-ht nvtaskset-pe nvtaskset-prt
 	END
 	wait_until all_have_samples priority held_priority held_cost timegraph
@@ -31,8 +31,8 @@ load experiments
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
-	are_drawn startup parts launch hook resize command slices priority bursts preemption weights decode_priority resnet resnet_weights \
-		held_priority held_quota_spent timegraph_response timegraph_rate
+	are_drawn startup parts hook resize command slices priority bursts weights decode_priority resnet resnet_weights \
+		held_priority held_quota_spent
 }
 
 # A busy machine may leave top no time to compare the clocks: then once more.
