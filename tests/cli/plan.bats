@@ -45,6 +45,16 @@ list_of() { # PID
 	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -r '.tasks[].tpc_list' | tr ',' '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}' | sort | uniq -d)" = "" ]
 }
 
+@test "beside a neighbour: the longest time counts, and a job is expected in the middle" {
+	curve=${curve%\}}', "points_beside": [{"tpcs": 2, "job_ms": 80}, {"tpcs": 8, "job_ms": 18}, {"tpcs": 32, "job_ms": 10}, {"tpcs": 66, "job_ms": 9}]}'
+	task='{"name": "camera", "command": ["./camera"], "period_ms": 40, "deadline_ms": 19, "curve": "@"}'
+	tasks "$task" "${task/camera/other}"
+	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -c '.tasks[0] | [.tpcs, .job_ms, .longest_ms]')" = '[8,15,18.9]' ]
+	# Alone on the GPU, it has none.
+	tasks "${task/19/13}"
+	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -c '.tasks[0] | [.tpcs, .job_ms, .longest_ms]')" = '[8,12,12.6]' ]
+}
+
 @test "who shares a partition has a priority, the shorter deadline a higher one" {
 	local name list=()
 	start_waiting other -t 0-55

@@ -114,10 +114,11 @@ TEST(neither_part_is_negative)
 TEST(what_was_seen_takes_the_place_of_what_is_too_short)
 {
 	static const struct {
-		double job, longest; /* of what the curve says */
+		double job, longest, predicted; /* of what the curve says */
 		size_t late;
 		bool is_late;
-	} rows[] = {{1.05, 1.05, 0, false}, {0.95, 1.3, 0, false}, {1.2, 1.1, 0, true}, {0.8, 0.9, 0, false}, {1.05, 1.5, 1, true}};
+	} rows[] = {{1.05, 1.05, 1, 0, false}, {0.95, 1.3, 1, 0, false}, {1.2, 1.1, 1, 0, true}, {0.8, 0.9, 1, 0, false}, {1.05, 1.5, 1, 1, true},
+	            {1.2, 1.1, 1.15, 0, false}, {1.3, 1.1, 1.15, 0, true}};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct curve curve = made(100, 2, 1000);
@@ -126,12 +127,12 @@ TEST(what_was_seen_takes_the_place_of_what_is_too_short)
 		double factor = rows[i].is_late ? rows[i].job : 1, most = rows[i].longest > rows[i].job ? rows[i].longest : rows[i].job;
 
 		ROW("row %zu", i);
-		assert_true(curve_learn(&curve, 13, &seen) == rows[i].is_late);
+		assert_true(curve_learn(&curve, 13, rows[i].predicted * job, &seen) == rows[i].is_late);
 		assert_true(is_near(curve_ns(&curve, 13, CURVE_JOB), factor * job, 1e-9));
 		assert_true(is_near(curve_ns(&curve, 40, CURVE_JOB), factor * other, 1e-9));
 		assert_true(is_near(curve_ns(&curve, 13, CURVE_LONGEST), (rows[i].is_late ? most : 1) * longest, 1e-9));
 		seen.count = 0;
-		assert_false(curve_learn(&curve, 13, &seen));
+		assert_false(curve_learn(&curve, 13, job, &seen));
 	}
 }
 

@@ -50,10 +50,10 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 	return below;
 }
 
-bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen)
+bool curve_learn(struct curve *curve, unsigned int tpcs, double predicted_ns, const struct jobs_times *seen)
 {
 	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB), longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
-	bool is_late = seen->count > 0 && (seen->late > 0 || job > 1 + CURVE_LATE);
+	bool is_late = seen->count > 0 && (seen->late > 0 || seen->median_ns > predicted_ns * (1 + CURVE_LATE));
 
 	for (unsigned int i = 0; i < curve->count && is_late; i++) {
 		curve->points[i].job_ns *= job;

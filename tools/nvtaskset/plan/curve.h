@@ -78,7 +78,7 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 /* What was seen of jobs at a size: where some were late, or they took longer than predicted by more than CURVE_LATE, that takes the place
  * of the curve's times, and other sizes follow in proportion; and true. */
 #define CURVE_LATE 0.1
-bool curve_learn(struct curve *curve, unsigned int tpcs, const struct jobs_times *seen);
+bool curve_learn(struct curve *curve, unsigned int tpcs, double predicted_ns, const struct jobs_times *seen);
 
 /* C(m) = a / m + b, by least squares of the relative errors; neither is negative (section 3.3). */
 struct curve_fit {

@@ -194,7 +194,7 @@ static int others_of(const struct planning *planning, const struct task *task)
 
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
-	double predicted = curve_ns(&task->curve, task->tpcs, CURVE_JOB); /* 0: it has no deadline */
+	double predicted = task_predicted_ns(task, &planning->tasks);
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
 	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
@@ -302,7 +302,8 @@ static bool learn(struct planning *planning)
 	bool is_wrong = false;
 
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
-		bool was_wrong = !task->is_best_effort && others_of(planning, task) == 0 && curve_learn(&task->curve, task->tpcs, &task->seen);
+		bool is_alone = !task->is_best_effort && others_of(planning, task) == 0;
+		bool was_wrong = is_alone && curve_learn(&task->curve, task->tpcs, task_predicted_ns(task, &planning->tasks), &task->seen);
 
 		task->beside.count = was_wrong ? 0 : task->beside.count;
 		is_wrong = is_wrong || was_wrong;

@@ -44,6 +44,15 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 	task->needs.launch_ns = task->launch_ns;
 }
 
+/* Real neighbours want less of the memory than one that does nothing else: the middle was within 11 % of what was measured beside five
+ * of them, where the curve alone was 6 to 29 % too short (planning.md). */
+double task_predicted_ns(const struct task *task, const struct tasks *tasks)
+{
+	double alone = curve_ns(&task->curve, task->tpcs, CURVE_JOB), beside = curve_ns(&task->beside, task->tpcs, CURVE_JOB);
+
+	return tasks->count > 1 && beside > 0 ? (alone + beside) / 2 : alone;
+}
+
 static double number(const json_t *object, const char *name)
 {
 	return json_number_value(json_object_get(object, name));

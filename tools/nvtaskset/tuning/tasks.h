@@ -44,8 +44,10 @@ struct tasks {
  * document, in which the names are. */
 int tasks_read(struct tasks *tasks, const char *path, struct error *error);
 
-/* The times that a task needs, by its curve. */
+/* The times that a task needs, by its curve; and what a job of it takes in its partition, in the middle of alone and beside a
+ * neighbour, where that was measured. 0: it has no deadline. */
 void task_fill_times(struct task *task, const struct tasks *tasks);
+double task_predicted_ns(const struct task *task, const struct tasks *tasks);
 
 /* The command that does what the plan says of a task: starts it, or changes it. The task's own command is to follow. */
 void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE]);
