@@ -74,8 +74,7 @@ static bool is_all_disabled(const struct qmd_mask *mask)
 
 static bool is_mask(const struct input *input, unsigned int byte)
 {
-	return byte >= input->generation->mask_byte &&
-	       byte < input->generation->mask_byte + input->generation->mask_bytes;
+	return byte >= input->generation->mask_byte && byte < input->generation->mask_byte + input->generation->mask_bytes;
 }
 
 /* --- what must hold ------------------------------------------------------------------------------------------ */

@@ -129,8 +129,7 @@ static void read_all(struct times *times, uint64_t now)
 	}
 	must(timestamps_names_count(ring) <= TIMESTAMPS_FUNCTIONS);
 	for (unsigned int entry = 0; entry <= timestamps_names_count(ring); entry++)
-		must(!timestamps_read_name(ring, entry, &function, name) ||
-		     (name[0] && strlen(name) <= TIMESTAMPS_NAME_MAX));
+		must(!timestamps_read_name(ring, entry, &function, name) || (name[0] && strlen(name) <= TIMESTAMPS_NAME_MAX));
 	times_take(times, now, &taken);
 	must(taken.busy_ns <= taken.span_ns);
 }

@@ -193,8 +193,7 @@ TEST(sizes_of_no_version)
 	expected = given;
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, NULL), 0);
 	assert_each(given.gpu.size, sizeof given.gpu, given.gpu.gpc_limit, 8);
-	assert_memory_equal(given.bytes + sizeof given.gpu, expected.bytes + sizeof given.gpu,
-	                    sizeof given - sizeof given.gpu);
+	assert_memory_equal(given.bytes + sizeof given.gpu, expected.bytes + sizeof given.gpu, sizeof given - sizeof given.gpu);
 }
 
 /* --- processes -------------------------------------------------------------------------------------------------------- */
@@ -241,16 +240,13 @@ static void run_graph(void)
 	if (!stamps)
 		_exit(1);
 	timestamps_begin(stamps, true);
-	struct timestamps_cell cell =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
-	struct timestamps_cell share =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
+	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
+	struct timestamps_cell share = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
 	struct timestamp *stamp = (struct timestamp *)((char *)timestamps_cells(stamps) + cell.at);
 	uint64_t now = process_clock_ns();
 
 	timestamps_name(stamps, &lonely, "lonely");
-	timestamps_add_graph(
-	    stamps, &(const struct timestamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
+	timestamps_add_graph(stamps, &(const struct timestamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
 	atomic_store(&stamp->time, process_clock_ns());
 	atomic_store(&stamp->number, cell.number);
 }
@@ -534,8 +530,7 @@ TEST(partition_of_another_version)
 /* The same as another user than root. */
 static struct nvtaskset_error open_in_vain_as_nobody(pid_t pid)
 {
-	struct nvtaskset_error *shared =
-		mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct nvtaskset_error *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct nvtaskset_partition *none;
 
 	assert_ptr_not_equal(shared, MAP_FAILED);

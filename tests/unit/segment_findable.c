@@ -181,7 +181,7 @@ TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
 	assert_false(segment_find_own(&own));
 	segment_close(&others);
-	process_end(&other);
+	processes_end();
 }
 
 static void assert_written_by_its_user_alone(const struct segment *segment)

@@ -161,8 +161,7 @@ TEST(looking_is_no_edit)
 	assert_int_equal(
 	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
-	assert_int_equal(
-	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
@@ -186,14 +185,12 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	assert_int_equal(
-	    segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
+	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 20, 27);
 	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
 	assert_set(&member, first, 10, 17);
-	assert_int_equal(
-	    group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
+	assert_int_equal(group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 30, 37);
 	segment_close(&editor);
@@ -226,8 +223,7 @@ static struct timestamps_cell launch(uint64_t time)
 {
 	static char function;
 
-	return timestamps_add_launch(stamps,
-	                             &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
+	return timestamps_add_launch(stamps, &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
 }
 
 /* As the hardware does. */
@@ -316,8 +312,7 @@ TEST(nodes)
 {
 	static char exec, function;
 	struct timestamps_node_event node;
-	struct timestamps_cell one =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 	uint64_t plain = one.number & ~TIMESTAMPS_IS_NODE;
 
 	assert_true(timestamps_read_node(stamps, plain, &node));
@@ -343,8 +338,7 @@ TEST(a_node_that_is_changed)
 {
 	static char exec, other, function, changed;
 	const struct timestamps_node now = {&exec, &changed, 7, 0};
-	struct timestamps_cell one =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 	struct timestamps_node_event node;
 
 	assert_true(timestamps_has_node(stamps, one.number));
@@ -365,8 +359,7 @@ TEST(a_node_that_is_changed)
 TEST(the_nodes_of_a_function)
 {
 	static char exec, other, function;
-	struct timestamps_cell cell =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
+	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
 	uint64_t plain = cell.number & ~TIMESTAMPS_IS_NODE, found = 0;
 	struct timestamps_node_event node;
 
@@ -416,8 +409,7 @@ static void replay(bool has_front, uint64_t begin, unsigned int until)
 
 static bool read_row(bool is_idle)
 {
-	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle,
-	                            &order);
+	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle, &order);
 }
 
 static const struct times_calibration ways = {.graph = {.release_ns = 10, .next_ns = 1}, .front_ns = 5};
@@ -493,8 +485,7 @@ TEST(nodes_with_a_break)
 	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &some_exec, .nodes = 1});
 	row[1] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
 	replay(true, 1000, 2);
-	assert_true(
-	    node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
+	assert_true(node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
 	assert_each(nodes.count, 3, nodes.end, 1200);
 	assert_true(node_timestamps_duration(&nodes, 1, &ways, &duration));
 	assert_false(node_timestamps_duration(&nodes, 2, &ways, &duration));

@@ -32,8 +32,7 @@ static char *draw(const struct model *model, const struct view *view, const stru
 	return text;
 }
 
-static void assert_page(const struct model *model, const struct view *view, const struct terminal *terminal,
-                        const char *expected)
+static void assert_page(const struct model *model, const struct view *view, const struct terminal *terminal, const char *expected)
 {
 	char *drawn = draw(model, view, terminal);
 
