@@ -168,18 +168,6 @@ TEST(a_gpu_whose_gpcs_are_unknown)
 	assert_int_equal(tpcset_count(&set), 30);
 }
 
-TEST(too_few_are_free)
-{
-	const struct topology *gpu = share_read(&list, "h200");
-	struct tpcset set, used = parse("0-41");
-
-	assert_error(select_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error),
-	             "25 TPCs: of this GPU's 66 only 24 are free: 42-65");
-	used = topology_all(gpu);
-	assert_error(select_tpcs(&set, gpu, &used, 1, STRATEGY_PACKED, &error),
-	             "1 TPC: none of this GPU's 66 is free; see nvtaskset -l");
-}
-
 TEST(numbers_and_shares)
 {
 	static const struct {

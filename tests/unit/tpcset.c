@@ -1,46 +1,23 @@
-/* Sets and their notations; the text to parse ends at a page that cannot be read. */
+/* Sets and their notations. tests/fuzz/tpcset.c reads no byte too many, and writes what it reads again. */
 #include "../cases.h"
 #include "gpu/tpcset.h"
 
 #define LIMIT 66
 
-/* A copy whose terminating NUL is the last byte before unreadable memory. */
-static const char *guarded(const char *text)
-{
-	static char *pages;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = strlen(text) + 1;
-
-	if (!pages) {
-		pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		assert_true(pages != MAP_FAILED);
-		assert_int_equal(mprotect(pages + 2 * page, page, PROT_NONE), 0);
-	}
-	assert_true(length <= 2 * page);
-	return memcpy(pages + 2 * page - length, text, length);
-}
-
 static int parse(struct tpcset *set, const char *text, bool is_mask, struct error *error)
 {
-	return is_mask ? tpcset_parse_mask(set, guarded(text), LIMIT, "TPC", error)
-	               : tpcset_parse_list(set, guarded(text), LIMIT, "TPC", error);
+	return is_mask ? tpcset_parse_mask(set, text, LIMIT, "TPC", error) : tpcset_parse_list(set, text, LIMIT, "TPC", error);
 }
 
 static void check_good(const char *text, bool is_mask, const char *list)
 {
-	struct tpcset set, again;
+	struct tpcset set;
 	struct error error = {.reason = ""};
 	char formatted[TPCSET_TEXT];
 
-	if (parse(&set, text, is_mask, &error) < 0)
-		fail_msg("'%s': %s", text, error.reason);
+	ROW("%s", text);
+	assert_done(parse(&set, text, is_mask, &error));
 	assert_string_equal(tpcset_format_list(&set, formatted), list);
-	if (!tpcset_is_empty(&set)) {
-		assert_int_equal(tpcset_parse_list(&again, formatted, LIMIT, "TPC", &error), 0);
-		assert_true(tpcset_equal(&set, &again));
-	}
-	tpcset_format_mask(&set, formatted);
-	assert_int_equal(tpcset_parse_mask(&again, formatted, LIMIT, "TPC", &error), 0);
-	assert_true(tpcset_equal(&set, &again));
 }
 
 TEST(lists)
