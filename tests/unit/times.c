@@ -86,7 +86,6 @@ TEST(clocks_are_bounded_from_both_sides)
 	struct clock_fit fit = {.spans = {{0}}};
 	struct clock_offset offset;
 
-	drift = 0;
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
 	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 5000, gpu_time(LATER));
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
@@ -122,7 +121,6 @@ TEST(what_contradicts_is_not_believed)
 {
 	struct clock_fit fit = {.spans = {{0}}};
 
-	drift = 0;
 	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 30000, gpu_time(LATER));
 	/* It could be seen late. */
 	clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, LATER + 20000, gpu_time(LATER));
@@ -161,8 +159,6 @@ static const struct times_calibration calibration = {
 	.plain = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
 	.graph = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
 	.latency_least_ns = 2000,
-	.visible_least_ns = 0,
-	.visible_most_ns = 0,
 };
 
 static struct times times;
@@ -180,15 +176,17 @@ FIXTURE(close_times)
 	times_close(&times);
 }
 
+static void open_again(void)
+{
+	close_times(NULL);
+	open_times(NULL);
+}
+
 /* In ns after LATER. */
 static struct times_kernel kernel(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
 {
 	return (struct times_kernel){
-		.stream = stream,
-		.launched_ns = LATER + launched,
-		.timestamp_ns = gpu_time(LATER + stamp),
-		.tpcs = tpcs,
-	};
+		.stream = stream, .launched_ns = LATER + launched, .timestamp_ns = gpu_time(LATER + stamp), .tpcs = tpcs};
 }
 
 static uint64_t add(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
@@ -214,7 +212,7 @@ static void assert_taken(uint64_t until, uint64_t span, uint64_t busy, uint64_t 
 }
 
 /* The second one begins when the first has ended, though it was launched long before. */
-TEST_WITH(open_times, close_times, one_after_the_other)
+TEST(one_after_the_other)
 {
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(1, 101000, 306800, 10), 100000);
@@ -224,7 +222,7 @@ TEST_WITH(open_times, close_times, one_after_the_other)
 	assert_int_equal(add(1, 103000, 408800, 10), 98000);
 }
 
-TEST_WITH(open_times, close_times, streams_side_by_side)
+TEST(streams_side_by_side)
 {
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(2, 150000, 254800, 20), 100000);
@@ -232,7 +230,7 @@ TEST_WITH(open_times, close_times, streams_side_by_side)
 }
 
 /* A kernel is busy while it runs, and not again when it has ended. */
-TEST_WITH(open_times, close_times, a_long_kernel)
+TEST(a_long_kernel)
 {
 	struct times_kernel running = kernel(1, 1 * MS, 0, 5);
 
@@ -244,7 +242,7 @@ TEST_WITH(open_times, close_times, a_long_kernel)
 	assert_taken(20 * MS, 10 * MS, 2 * MS, 10 * MS);
 }
 
-TEST_WITH(open_times, close_times, what_is_lost_is_left_out)
+TEST(what_is_lost_is_left_out)
 {
 	add(1, 7 * MS, 9 * MS, 1);
 	times_lose(&times, LATER + 6 * MS);
@@ -254,7 +252,7 @@ TEST_WITH(open_times, close_times, what_is_lost_is_left_out)
 	assert_taken(12 * MS, 2 * MS, 0, 0);
 }
 
-TEST_WITH(open_times, close_times, without_comparison_nothing_is_known)
+TEST(without_comparison_nothing_is_known)
 {
 	struct times_kernel ended = kernel(1, 0, 1 * MS, 1), running = kernel(1, 1 * MS, 0, 1);
 	struct times_taken taken;
@@ -276,10 +274,9 @@ static void estimate_at(const char *percent, bool in_a_row, int64_t expected_err
 	enum { KERNELS = 100, NS = 10000, BETWEEN = 30000 };
 	uint64_t end = 0;
 
+	open_again();
+	times.calibration = times_usual;
 	setenv("SIM_COSTS", percent, 1);
-	times_open(&times, &times_usual, LATER);
-	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
-	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
 	for (uint64_t i = 0; i < KERNELS; i++) {
 		uint64_t launched = in_a_row ? 1000 + i : 1000 + i * BETWEEN;
 		uint64_t begin = in_a_row && i > 0 ? end + cost_ns(COST_NEXT) : launched + cost_ns(COST_LAUNCH);
@@ -291,14 +288,12 @@ static void estimate_at(const char *percent, bool in_a_row, int64_t expected_err
 		/* The first in a row is one alone. */
 		assert_true((in_a_row && i == 0) || (error >= expected_error - 20 && error <= expected_error + 20));
 	}
-	times_close(&times);
 	unsetenv("SIM_COSTS");
 }
 
 /* Off by the difference for each kernel, and never more. */
 TEST(other_costs)
 {
-	drift = 0;
 	estimate_at("100", false, 0);
 	estimate_at("50", false, -(4600 + 760) / 2);
 	estimate_at("200", false, 4600 + 760);
@@ -315,7 +310,7 @@ static bool is_converted(uint64_t at, uint64_t within)
 }
 
 /* An offset that was asked for counts for what is near, with the drift, until something new is known. */
-TEST_WITH(open_times, close_times, offsets_are_kept)
+TEST(offsets_are_kept)
 {
 	uint64_t time = LATER;
 
@@ -335,11 +330,10 @@ TEST_WITH(open_times, close_times, offsets_are_kept)
 	}
 	assert_true(is_converted(time, 500));
 	assert_true(is_converted(time + 60 * MS, 600));
-	drift = 0;
 }
 
 /* A program that comes back to the driver after a pause takes longer to launch, up to a limit. */
-TEST_WITH(open_times, close_times, a_pause_before_a_launch)
+TEST(a_pause_before_a_launch)
 {
 	const uint64_t at[] = {1, 2, 12, 512}, longer[] = {0, 300, 3000, 6000};
 	struct times_taken taken;
@@ -357,7 +351,7 @@ TEST_WITH(open_times, close_times, a_pause_before_a_launch)
 }
 
 /* Launched and seen by the processor, ended on the GPU. */
-TEST_WITH(open_times, close_times, kernels_compare_clocks)
+TEST(kernels_compare_clocks)
 {
 	struct times_kernel ended = kernel(1, 1 * MS, 1 * MS + 20000, 1);
 
@@ -371,7 +365,7 @@ TEST_WITH(open_times, close_times, kernels_compare_clocks)
 /* Two programs of one user on the same GPU; the second one's clock of the processor shows an hour more. */
 #define SHIFT (3600 * SECOND)
 
-TEST_WITH(open_times, close_times, clocks_are_shared)
+TEST(clocks_are_shared)
 {
 	static const struct pci_address pci = {.bus = 7}, elsewhere = {.bus = 8};
 	struct shared_clock *shared = shared_clock_join(pci, 1000);
@@ -433,7 +427,7 @@ static struct times_graphs graph_until(uint64_t end)
 
 static const struct times_graphs no_graphs;
 
-TEST_WITH(open_times, close_times, behind_a_graph)
+TEST(behind_a_graph)
 {
 	assert_in_range(add_with(graph_until(400000), no_graphs), 100000 - EXACT, 100000 + EXACT);
 	assert_taken(MS, MS, 100000, 800000);
@@ -441,7 +435,7 @@ TEST_WITH(open_times, close_times, behind_a_graph)
 
 /* What ended later than the kernel did is another launch of the graph. Busy time has all that may have been; nothing is said of
  * the kernel. */
-TEST_WITH(open_times, close_times, behind_a_graph_that_was_launched_again)
+TEST(behind_a_graph_that_was_launched_again)
 {
 	assert_int_equal(add_with(graph_until(500001), no_graphs), TIMES_UNKNOWN);
 	assert_int_equal(add_with(graph_until(TIMES_UNKNOWN), no_graphs), TIMES_UNKNOWN);
@@ -450,31 +444,28 @@ TEST_WITH(open_times, close_times, behind_a_graph_that_was_launched_again)
 }
 
 /* One that had ended when the kernel was launched matters to nobody. */
-TEST_WITH(open_times, close_times, beside_a_graph)
+TEST(beside_a_graph)
 {
 	assert_int_equal(add_with(no_graphs, graph_until(400000)), TIMES_UNKNOWN);
 	assert_taken(MS, MS, 500000, 4000000);
-	times_close(&times);
-	open_times(NULL);
+	open_again();
 	assert_int_equal(add_with(no_graphs, graph_until(TIMES_UNKNOWN)), TIMES_UNKNOWN);
-	times_close(&times);
-	open_times(NULL);
+	open_again();
 	assert_in_range(add_with(no_graphs, graph_until(1000)), 500000 - EXACT, 500000 + EXACT);
 	assert_taken(MS, MS, 500000, 4000000);
 }
 
 /* Nor one that had ended when a graph before it ended. */
-TEST_WITH(open_times, close_times, behind_one_graph_and_beside_another)
+TEST(behind_one_graph_and_beside_another)
 {
 	assert_in_range(add_with(graph_until(400000), graph_until(300000)), 100000 - EXACT, 100000 + EXACT);
-	times_close(&times);
-	open_times(NULL);
+	open_again();
 	assert_int_equal(add_with(graph_until(300000), graph_until(400000)), TIMES_UNKNOWN);
 	assert_taken(MS, MS, 200000, 1600000);
 }
 
 /* Its last node did not run this time: the stamp is that of a launch before. */
-TEST_WITH(open_times, close_times, behind_a_graph_with_an_old_stamp)
+TEST(behind_a_graph_with_an_old_stamp)
 {
 	assert_int_equal(add_with((struct times_graphs){LATER - 1000, gpu_time(LATER - 100000)}, no_graphs), TIMES_UNKNOWN);
 }
@@ -545,4 +536,4 @@ TEST_WITH(open_replays, close_times, more_replays_than_there_is_room_for)
 	assert_int_equal(see_end(3 * MS, MS, true), 1);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(open_times, close_times)
