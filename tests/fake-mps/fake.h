@@ -37,7 +37,8 @@ static int fake_setup(void **state)
 		return -1;
 	for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
 		unsetenv(unwanted[i]);
-	return setenv("PATH", text_of("%s/tests/fake-mps:%s", here, inherited), 1) || setenv("CUDA_MPS_PIPE_DIRECTORY", fake_path("mps"), 1);
+	return setenv("PATH", text_of("%s/tests/fake-mps:%s", here, inherited), 1) ||
+	       setenv("CUDA_MPS_PIPE_DIRECTORY", fake_path("mps"), 1);
 }
 
 /* A test leaves no child, not even a zombie. */

@@ -961,7 +961,8 @@ TEST(privileged)
 {
 	char path[] = "/tmp/nvtaskset-board-XXXXXX";
 	int file = mkstemp(path), status;
-	bool is_made = geteuid() == 0 && system(text_of("cat /proc/%d/exe >%s", (int)getpid(), path)) == 0 && fchmod(file, 04755) == 0;
+	bool is_made = geteuid() == 0 && system(text_of("cat /proc/%d/exe >%s", (int)getpid(), path)) == 0 &&
+	               fchmod(file, 04755) == 0;
 
 	close(file);
 	pid_t child = is_made ? fork() : -1;

@@ -85,6 +85,7 @@ TEST(names_are_as_openmetrics_wants_them)
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define UID "12345678-9abc-def0-1234-56789abcdef0"
+#define UNIT "12345678_9abc_def0_1234_56789abcdef0" /* as systemd has it */
 
 static void assert_workload(const char *cgroup, const char *job, const char *pod_uid, const char *id)
 {
@@ -117,14 +118,12 @@ TEST(control_groups)
 	/* containerd, CRI-O, and a kubelet that uses systemd where containerd does not; and Kubernetes, with both drivers */
 	assert_workload("0::/default/" ID "\n", "", "", ID);
 	assert_workload("0::/system.slice:cri-containerd:" ID "\n", "", "", ID);
-	assert_workload("0::/kubepods.slice/kubepods-pod12345678_9abc_def0_1234_56789abcdef0.slice/crio-" ID ".scope/container\n", "", UID, ID);
+	assert_workload("0::/kubepods.slice/kubepods-pod" UNIT ".slice/crio-" ID ".scope/container\n", "", UID, ID);
 	assert_workload("5:devices:/kubepods/burstable/pod" UID "/crio-" ID "\n", "", UID, ID);
-	assert_workload("9:pids:/system.slice/containerd.service/"
-	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice:cri-containerd:" ID "\n",
+	assert_workload("9:pids:/system.slice/containerd.service/kubepods-burstable-pod" UNIT ".slice:cri-containerd:" ID "\n",
 	                "", UID, ID);
-	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/"
-	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice/cri-containerd-" ID ".scope\n",
-	                "", UID, ID);
+	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UNIT ".slice/"
+	                "cri-containerd-" ID ".scope\n", "", UID, ID);
 	assert_workload("3:cpu:/kubepods/besteffort/pod" UID "/" ID "\n", "", UID, ID);
 	/* What only looks like it */
 	assert_workload("0::/job_4711\n", "", "", "");
@@ -135,15 +134,13 @@ TEST(control_groups)
 
 TEST(names_of_pods)
 {
+	const char *logs = text_of("%s/logs", root);
 	struct workload workload;
 	char container[WORKLOAD_NAME];
 
 	root_run("mkdir logs && cd logs && touch junk _ a_b "
 	         "other_default_main-fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210.log");
 	workload_read(&workload, "0::/docker/" ID "\n", container);
-	char logs[64];
-
-	snprintf(logs, sizeof logs, "%s/logs", root);
 	workload_find_names(&workload, container, logs);
 	assert_string_equal(workload.pod, "");
 	assert_string_equal(workload.container, "0123456789ab");

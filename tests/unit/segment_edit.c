@@ -444,7 +444,8 @@ TEST(environment_round_trip)
 		unsigned int priority, weight;
 		bool is_ht;
 	} rows[] = {
-		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,pe", 2, 30000, 100000, 80, 200, true},
+		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,pe", 2, 30000, 100000,
+		 80, 200, true},
 		{"priority=0", 0, 0, 0, 0, SEGMENT_WEIGHT_USUAL, false},
 		{"weight=10000", 0, 0, 0, SEGMENT_PRIORITY_USUAL, 10000, false},
 		{"quota=1/2", 0, 1, 2, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL, false},
@@ -457,11 +458,13 @@ TEST(environment_round_trip)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		ROW("%s", rows[i].text);
 		assert_int_equal(segment_revision_parse(&revision, rows[i].text, NULL), 0);
-		assert_each(revision.count, rows[i].count, revision.quota.run_us, rows[i].run_us, revision.quota.period_us, rows[i].period_us);
-		assert_each(segment_rank_priority(revision.rank), rows[i].priority, segment_rank_weight(revision.rank), rows[i].weight);
-		assert_int_equal(segment_rank_is_given(revision.rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
-		assert_int_equal(segment_policy_is_given(revision.rank), strstr(rows[i].text, "policy") != NULL);
-		assert_int_equal(segment_policy_is_ht(revision.rank), rows[i].is_ht);
+		const struct segment_rank rank = revision.rank;
+
+		assert_each(revision.count, rows[i].count, segment_rank_priority(rank), rows[i].priority);
+		assert_each(revision.quota.run_us, rows[i].run_us, revision.quota.period_us, rows[i].period_us);
+		assert_each(segment_rank_weight(rank), rows[i].weight, segment_policy_is_ht(rank), rows[i].is_ht);
+		assert_int_equal(segment_rank_is_given(rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
+		assert_int_equal(segment_policy_is_given(rank), strstr(rows[i].text, "policy") != NULL);
 		assert_string_equal(segment_revision_format(&revision, again), rows[i].text);
 	}
 }

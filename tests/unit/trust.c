@@ -14,10 +14,7 @@ static struct error error;
 /* Of a path below the root. */
 static const char *below(const char *path)
 {
-	static char whole[PATH_MAX];
-
-	snprintf(whole, sizeof whole, "%s/%s", root, path);
-	return whole;
+	return text_of("%s/%s", root, path);
 }
 
 /* The reason, without the path of the root in front; NULL: it must succeed. */
