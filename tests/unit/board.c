@@ -787,8 +787,6 @@ TEST(becoming_another_user)
 	assert_int_not_equal(board_of(other.pid), board_of(getpid()));
 }
 
-/* --- descriptors -------------------------------------------------------------------------------------------------- */
-
 TEST(closed_descriptor)
 {
 	int number;

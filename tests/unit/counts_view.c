@@ -285,8 +285,6 @@ TEST(gaps_of_all)
 	assert_mapped(1);
 }
 
-/* --- what is no segment ------------------------------------------------------------------------------------------- */
-
 /* What is no area (tests/unit/counts.c) is no segment either; nor is what has another head. */
 TEST(files_that_are_no_segments)
 {
