@@ -69,23 +69,28 @@ static struct model model_of(struct row *rows, size_t count)
 static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
 static const struct view by_busy = {.sort = TOP_BUSY};
 
-static void assert_page(const struct model *model, const char *expected)
-{
-	assert_string_equal(draw(model, &by_busy, &file), expected);
-}
-
 TEST(a_page)
 {
 	struct row rows[] = {row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
 	                     row_with(16014, "./infer", reading_of(0.3), reading_of(4.2))};
 	struct model model = model_of(rows, COUNT_OF(rows));
 
-	assert_page(&model,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
-	            "  PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "16013 ana  0   0-32  91.2 45.6     20341        2 1:31.20 ./train --all\n"
-	            "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+	assert_string_equal(draw(&model, &by_busy, &file),
+	                    "nvtaskset top: 2 programs, over 1 s\n"
+	                    "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
+	                    "  PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	                    "16013 ana  0   0-32  91.2 45.6     20341        2 1:31.20 ./train --all\n"
+	                    "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+}
+
+/* Of the page: the GPU's bar, a program's row, and the line below the rows. */
+static void assert_shows(const struct model *model, const char *bar, const char *row, const char *last)
+{
+	const char *page = draw(model, &by_busy, &file), *end = page + strlen(page) - strlen(last);
+
+	assert_non_null(strstr(page, text_of("\nGPU 0 [%s NVIDIA H200\n", bar)));
+	assert_non_null(strstr(page, text_of("\n%s\n", row)));
+	assert_string_equal(end, last);
 }
 
 TEST(what_is_not_known_is_not_0)
@@ -95,21 +100,18 @@ TEST(what_is_not_known_is_not_0)
 
 	rows[0].numbers[NUMBER_IN_FLIGHT] = unknown;
 	model.why_no_times = "nobody measures";
-	assert_page(&model,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [not known                                                   ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
-	            "  7 ana  0   0-32     -    -         -        -    - ./infer\n"
-	            "Times that are not known: nobody measures.\n");
+	assert_shows(&model, "not known                                                   ]     -",
+	             "  7 ana  0   0-32     -    -         -        -    - ./infer",
+	             "\nTimes that are not known: nobody measures.\n");
+	assert_non_null(strstr(draw(&model, &by_busy, &file), "nvtaskset top: 1 program, over"));
 	/* Where one program's share is not known, the sum is not, either. */
 	model = model_of(rows, 2);
-	assert_page(&model,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [                                                            ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32     -    -         -        -       - ./infer\n"
-	            "  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
+	assert_shows(&model, "                                                            ]     -",
+	             "  7 ana  0   0-32     -    -         -        -       - ./infer",
+	             "\n  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
 }
+
+#define PRESENT "\np: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n"
 
 TEST(what_busy_contains_is_marked)
 {
@@ -119,31 +121,19 @@ TEST(what_busy_contains_is_marked)
 
 	/* Alone, it has the bar; where others take turns with it, nobody knows how much is whose. */
 	rows[0].is_presence = rows[1].is_presence = model.some_are_present = true;
-	assert_page(&model,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
-	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	assert_shows(&model, "7=========================|                                 ]  45.0%",
+	             "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train", PRESENT);
 	model = model_of(rows, 2);
 	model.some_are_present = true;
-	assert_page(&model,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [in turns                                                    ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
-	            "  8 ana  0   0-32 80.0p 40.0       4.0        2 1:20.00 ./infer\n"
-	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	assert_shows(&model, "in turns                                                    ]     -",
+	             "  8 ana  0   0-32 80.0p 40.0       4.0        2 1:20.00 ./infer", PRESENT);
 	rows[0].is_presence = rows[1].is_presence = false;
 	rows[0].shares = true;
 	model = model_of(rows, 1);
 	model.some_share = true;
-	assert_page(&model,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train\n"
-	            "*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
+	assert_shows(&model, "7=========================|                                 ]  45.0%",
+	             "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train",
+	             "\n*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
 	/* Together they have 130 %, since times in TPCs that they share count for both. */
 	rows[1].numbers[NUMBER_TPC_SHARE] = reading_of(0.85);
 	model = model_of(rows, 2);
