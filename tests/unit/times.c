@@ -162,10 +162,12 @@ static const struct times_calibration calibration = {
 };
 
 static struct times times;
+static struct replays replays;
 
 FIXTURE(open_times)
 {
 	drift = 0;
+	memset(&replays, 0, sizeof replays);
 	times_open(&times, &calibration, LATER);
 	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
 	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
@@ -408,77 +410,52 @@ TEST(clocks_are_shared)
 
 /* --- behind graphs ------------------------------------------------------------------------------------------------ */
 
-/* All are launched at 0 and end after 500 us. */
-static uint64_t add_with(struct times_graphs before, struct times_graphs perhaps_before)
-{
-	struct times_kernel new = kernel(1, 0, 500000, 8);
-	uint64_t duration = 0;
+#define NO_GRAPH INT64_MIN
+#define NEVER_SEEN INT64_MAX
 
-	new.before = before;
-	new.perhaps_before = perhaps_before;
-	assert_true(times_add(&times, &new, &duration));
-	return duration;
+static struct times_graphs graph_until(int64_t end)
+{
+	uint64_t stamp = end == NEVER_SEEN ? TIMES_UNKNOWN : gpu_time(LATER + (uint64_t)end);
+
+	return end == NO_GRAPH ? (struct times_graphs){0} : (struct times_graphs){LATER - 1000, stamp};
 }
 
-static struct times_graphs graph_until(uint64_t end)
+/* A kernel that is launched at 0 and ends after 500 us, behind a graph, and perhaps behind another. */
+TEST(behind_graphs)
 {
-	return (struct times_graphs){LATER - 1000, end == TIMES_UNKNOWN ? end : gpu_time(LATER + end)};
-}
+	static const struct {
+		const char *what;
+		int64_t before, perhaps_before; /* their ends */
+		uint64_t duration, busy;
+	} rows[] = {
+		{"behind one", 400000, NO_GRAPH, 100000, 100000},
+		/* Busy time has all that may have been; nothing is said of the kernel. */
+		{"it ended later than the kernel: that is another launch of it", 500001, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"nobody has seen its end", NEVER_SEEN, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"its last node did not run: the stamp is that of a launch before", -100000, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"perhaps behind one", NO_GRAPH, 400000, TIMES_UNKNOWN, 500000},
+		{"nor has anybody seen its end", NO_GRAPH, NEVER_SEEN, TIMES_UNKNOWN, 500000},
+		{"it had ended when the kernel was launched", NO_GRAPH, 1000, 500000, 500000},
+		{"it had ended when the one before ended", 400000, 300000, 100000, 100000},
+		{"it had not", 300000, 400000, TIMES_UNKNOWN, 200000},
+	};
 
-static const struct times_graphs no_graphs;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct times_kernel new = kernel(1, 0, 500000, 8);
+		uint64_t duration = 0, expected = rows[i].duration, about = expected == TIMES_UNKNOWN ? 0 : EXACT;
 
-TEST(behind_a_graph)
-{
-	assert_in_range(add_with(graph_until(400000), no_graphs), 100000 - EXACT, 100000 + EXACT);
-	assert_taken(MS, MS, 100000, 800000);
-}
-
-/* What ended later than the kernel did is another launch of the graph. Busy time has all that may have been; nothing is said of
- * the kernel. */
-TEST(behind_a_graph_that_was_launched_again)
-{
-	assert_int_equal(add_with(graph_until(500001), no_graphs), TIMES_UNKNOWN);
-	assert_int_equal(add_with(graph_until(TIMES_UNKNOWN), no_graphs), TIMES_UNKNOWN);
-	assert_false(times_know_duration(&times, TIMES_UNKNOWN));
-	assert_taken(MS, MS, 500000, 4000000);
-}
-
-/* One that had ended when the kernel was launched matters to nobody. */
-TEST(beside_a_graph)
-{
-	assert_int_equal(add_with(no_graphs, graph_until(400000)), TIMES_UNKNOWN);
-	assert_taken(MS, MS, 500000, 4000000);
-	open_again();
-	assert_int_equal(add_with(no_graphs, graph_until(TIMES_UNKNOWN)), TIMES_UNKNOWN);
-	open_again();
-	assert_in_range(add_with(no_graphs, graph_until(1000)), 500000 - EXACT, 500000 + EXACT);
-	assert_taken(MS, MS, 500000, 4000000);
-}
-
-/* Nor one that had ended when a graph before it ended. */
-TEST(behind_one_graph_and_beside_another)
-{
-	assert_in_range(add_with(graph_until(400000), graph_until(300000)), 100000 - EXACT, 100000 + EXACT);
-	open_again();
-	assert_int_equal(add_with(graph_until(300000), graph_until(400000)), TIMES_UNKNOWN);
-	assert_taken(MS, MS, 200000, 1600000);
-}
-
-/* Its last node did not run this time: the stamp is that of a launch before. */
-TEST(behind_a_graph_with_an_old_stamp)
-{
-	assert_int_equal(add_with((struct times_graphs){LATER - 1000, gpu_time(LATER - 100000)}, no_graphs), TIMES_UNKNOWN);
+		ROW("%s", rows[i].what);
+		open_again();
+		new.before = graph_until(rows[i].before);
+		new.perhaps_before = graph_until(rows[i].perhaps_before);
+		assert_true(times_add(&times, &new, &duration));
+		assert_in_range(duration, expected - about, expected + about);
+		assert_int_equal(times_know_duration(&times, duration), expected != TIMES_UNKNOWN);
+		assert_taken(MS, MS, rows[i].busy, 8 * rows[i].busy);
+	}
 }
 
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
-
-static struct replays replays;
-
-static int open_replays(void **state)
-{
-	memset(&replays, 0, sizeof replays);
-	return open_times(state);
-}
 
 static void launch_at(uint64_t ns)
 {
@@ -490,7 +467,7 @@ static uint64_t see_end(uint64_t end, uint64_t length, bool none_is_left)
 	return replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
 }
 
-TEST_WITH(open_replays, close_times, one_replay)
+TEST(one_replay)
 {
 	launch_at(MS);
 	replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
@@ -501,7 +478,7 @@ TEST_WITH(open_replays, close_times, one_replay)
 }
 
 /* Ten were launched at once, and only some ends are seen. */
-TEST_WITH(open_replays, close_times, replays_in_a_row)
+TEST(replays_in_a_row)
 {
 	for (unsigned int i = 0; i < 10; i++)
 		launch_at(i * 1000);
@@ -514,7 +491,7 @@ TEST_WITH(open_replays, close_times, replays_in_a_row)
 	assert_taken(20 * MS, 12 * MS, 2 * MS, 20 * MS);
 }
 
-TEST_WITH(open_replays, close_times, replays_of_unknown_length)
+TEST(replays_of_unknown_length)
 {
 	launch_at(0);
 	launch_at(1000);
@@ -526,7 +503,7 @@ TEST_WITH(open_replays, close_times, replays_of_unknown_length)
 	assert_taken(5 * MS, 2 * MS, 0, 0);
 }
 
-TEST_WITH(open_replays, close_times, more_replays_than_there_is_room_for)
+TEST(more_replays_than_there_is_room_for)
 {
 	for (unsigned int i = 0; i < REPLAYS_WAITING; i++)
 		launch_at(i);
