@@ -594,13 +594,9 @@ static void attach_to_small(const char *stack)
 	end_unchanged(&program, code);
 }
 
-TEST(small_context)
+TEST(small_stacks)
 {
 	attach_to_small("context 2048");
-}
-
-TEST(small_signal_stacks)
-{
 	attach_to_small("handler 4096");
 	attach_to_small("handler 8192");
 }

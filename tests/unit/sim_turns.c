@@ -103,10 +103,6 @@ TEST_BY(in_a_child, turns)
 {
 	take_turns(2048, 2048, CHANGE);
 	take_turns(16000, 1, CHANGE);
-}
-
-TEST_BY(in_a_child, turns_at_other_costs)
-{
 	setenv("SIM_COSTS", "50", 1);
 	take_turns(2048, 100, CHANGE / 2);
 	setenv("SIM_COSTS", "200", 1);

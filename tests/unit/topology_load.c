@@ -51,8 +51,6 @@ FIXTURE(set_up)
 	setenv("XDG_CACHE_HOME", text_of("%s/cache", root), 1);
 }
 
-/* --- the list of GPUs --------------------------------------------------------------------------------------------- */
-
 TEST(installed_gpus)
 {
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
@@ -284,8 +282,6 @@ TEST(measured_gpus_without_uuid)
 	assert_fails("");
 }
 
-/* --- after the kernel driver ---------------------------------------------------------------------------------------- */
-
 static void assert_fallback(int failure, const char *reason)
 {
 	error = (struct error){.reason = "why"};
@@ -305,14 +301,7 @@ TEST(what_the_kernel_driver_does_not_say)
 	keep(&gpu);
 	assert_int_equal(load_fallback(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);
-}
-
-TEST(what_the_kernel_driver_refuses)
-{
-	struct topology gpu = h200(UUID);
-
-	keep(&gpu);
-	assert_fallback(TOPOLOGY_REFUSED, "why");
+	assert_fallback(TOPOLOGY_REFUSED, "why"); /* what it refuses, nothing else says */
 }
 
 RUN_TESTS(set_up, root_remove)
