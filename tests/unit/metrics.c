@@ -6,9 +6,23 @@
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
-/* One sample of each kind. */
-static void assert_exposition(enum metrics_format format, const char *expected)
+/* One sample of each kind. tests/cli/metrics.bats has the other format. */
+TEST(openmetrics)
 {
+	static const char expected[] =
+		"# TYPE nvtaskset_program info\n"
+		"# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
+		"nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
+		"# TYPE nvtaskset_in_flight_kernels gauge\n"
+		"# UNIT nvtaskset_in_flight_kernels kernels\n"
+		"# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
+		"nvtaskset_in_flight_kernels 12345678901234568\n"
+		"# TYPE nvtaskset_busy_seconds counter\n"
+		"# UNIT nvtaskset_busy_seconds seconds\n"
+		"# HELP nvtaskset_busy_seconds Time in which a kernel of the program was on the GPU.\n"
+		"nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
+		"nvtaskset_busy_seconds_total 0.30000000000000004\n"
+		"# EOF\n";
 	struct exposition exposition;
 	struct metric_labels labels = {.count = 0}, none = {.count = 0};
 	struct error error;
@@ -20,7 +34,7 @@ static void assert_exposition(enum metrics_format format, const char *expected)
 	metric_label(&labels, "pod", "");
 	metric_label(&labels, "container", NULL);
 	metric_label(&labels, "pid", "7");
-	exposition_begin(&exposition, format);
+	exposition_begin(&exposition, METRICS_OPENMETRICS);
 	exposition_add(&exposition, METRIC_BUSY, &labels, 0.1);
 	exposition_add(&exposition, METRIC_PROGRAM, &labels, 1);
 	exposition_add(&exposition, METRIC_IN_FLIGHT, &none, 12345678901234567.0);
@@ -29,39 +43,6 @@ static void assert_exposition(enum metrics_format format, const char *expected)
 	fclose(file);
 	assert_string_equal(text, expected);
 	free(text);
-}
-
-TEST(openmetrics)
-{
-	assert_exposition(METRICS_OPENMETRICS,
-	                  "# TYPE nvtaskset_program info\n"
-	                  "# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
-	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
-	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
-	                  "# UNIT nvtaskset_in_flight_kernels kernels\n"
-	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
-	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
-	                  "# TYPE nvtaskset_busy_seconds counter\n"
-	                  "# UNIT nvtaskset_busy_seconds seconds\n"
-	                  "# HELP nvtaskset_busy_seconds Time in which a kernel of the program was on the GPU.\n"
-	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
-	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n"
-	                  "# EOF\n");
-}
-
-TEST(the_classic_format)
-{
-	assert_exposition(METRICS_PROMETHEUS,
-	                  "# HELP nvtaskset_program_info A program with a partition, by the name of its process.\n"
-	                  "# TYPE nvtaskset_program_info gauge\n"
-	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
-	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
-	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
-	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
-	                  "# HELP nvtaskset_busy_seconds_total Time in which a kernel of the program was on the GPU.\n"
-	                  "# TYPE nvtaskset_busy_seconds_total counter\n"
-	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
-	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n");
 }
 
 /* OpenMetrics: a family with a unit has a name that ends with it; only counters end in _total, only infos in _info. */
