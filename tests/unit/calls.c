@@ -5,10 +5,7 @@
 #include "../cases.h"
 #include "driver/calls.h"
 
-enum {
-	PINNED = 1,
-	MANAGED = 2
-};
+enum { PINNED = 1, MANAGED = 2 };
 
 /* The third argument is an int, or the second points to properties that begin with one. */
 static bool uses(int id, int third, const int *properties)
