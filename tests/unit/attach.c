@@ -65,18 +65,14 @@ static void expect_line(const struct program *program, const char *wanted)
 	}
 }
 
-/* `arguments` are one string, separated by blanks. If a test fails, its program ends with this process: a reader that
- * waits for the end of our output would otherwise wait for the program, too. */
+/* If a test fails, its program ends with this process: a reader that waits for the end of our output would otherwise wait for the
+ * program, too. */
 static struct program start(const char *name, const char *arguments)
 {
+	const char *command = text_of("exec '%s/%s' %s", directory, name, arguments);
 	struct program program;
-	const char *path = text_of("%s/%s", directory, name);
-	char copy[200], *words[16] = {(char *)path}, *rest = copy;
 	int input[2], output[2];
 
-	snprintf(copy, sizeof copy, "%s", arguments);
-	for (int i = 1; rest && i < 15; i++)
-		words[i] = strsep(&rest, " ");
 	assert_int_equal(pipe2(input, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(output, O_CLOEXEC), 0);
 	program.pid = fork();
@@ -84,7 +80,7 @@ static struct program start(const char *name, const char *arguments)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(input[0], STDIN_FILENO);
 		dup2(output[1], STDOUT_FILENO);
-		execv(path, words);
+		execl("/bin/sh", "sh", "-c", command, NULL);
 		_exit(127);
 	}
 	close(input[0]);
@@ -217,20 +213,10 @@ static uint64_t hash(uint64_t so_far, const char *bytes, size_t length)
 	return so_far;
 }
 
-static uint64_t hash_memory(uint64_t so_far, int memory, unsigned long from, unsigned long to)
-{
-	static char page[4096];
-
-	for (; from < to; from += sizeof page) {
-		assert_int_equal(pread(memory, page, sizeof page, (off_t)from), sizeof page);
-		so_far = hash(so_far, page, sizeof page);
-	}
-	return so_far;
-}
-
 /* A checksum of all its code and of its addresses, up to the ends of the pages. */
 static uint64_t code_of(const struct program *program)
 {
+	static char page[4096];
 	char line[400];
 	unsigned long from, to;
 	uint64_t so_far = 0;
@@ -239,8 +225,13 @@ static uint64_t code_of(const struct program *program)
 
 	assert_true(memory >= 0);
 	while (fgets(line, sizeof line, maps)) {
-		if (strstr(line, " r-xp ") && strchr(line, '/') && sscanf(line, "%lx-%lx", &from, &to) == 2)
-			so_far = hash_memory(hash(so_far, line, strlen(line)), memory, from, to);
+		if (!strstr(line, " r-xp ") || !strchr(line, '/') || sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		so_far = hash(so_far, line, strlen(line));
+		for (; from < to; from += sizeof page) {
+			assert_int_equal(pread(memory, page, sizeof page, (off_t)from), sizeof page);
+			so_far = hash(so_far, page, sizeof page);
+		}
 	}
 	close(memory);
 	fclose(maps);
@@ -723,7 +714,7 @@ TEST(attacher_that_is_late)
 	int status;
 
 	if (attacher == 0)
-		_exit(strstr(reason_of(program.pid, slow_library), "nvtaskset_attached") ? 0 : 1);
+		_exit(!strstr(reason_of(program.pid, slow_library), "nvtaskset_attached"));
 	wait_for_library(&program);
 	/* Moves to descriptor numbers that no program relies on. */
 	pause_for_ms(50);
