@@ -57,29 +57,6 @@ static void assert_idle(uint64_t at, uint64_t ns)
 
 /* --- exact -------------------------------------------------------------------------------------------------------- */
 
-TEST(launched_and_ended)
-{
-	assert_wants(0, false);
-	launch(2);
-	assert_wants(0, true);
-	assert_wants(1, true);
-	end(1);
-	assert_wants(2, true);
-	assert_int_equal(demand_idle_ns(&demand), 0);
-	end(1);
-	assert_wants(3, false);
-	assert_each(demand.is_known, true, demand.launched, 2, demand.ended, 2);
-}
-
-/* One kernel may take as long as it likes. */
-TEST(long_kernel)
-{
-	launch(1);
-	for (uint64_t at = 0; at < 1000 * MS; at += 50 * MS)
-		assert_wants(at, true);
-	assert_true(demand_is_present(&demand));
-}
-
 /* It is idle since the first look that saw these numbers and nothing in flight: never longer than it really is. */
 TEST(idle_since)
 {

@@ -215,12 +215,8 @@ static void look(struct program *self)
 {
 	struct rivals rivals = rivals_of(self);
 	const struct demand_seen *own = &self->seen[self - programs];
-	const struct rules_view view = {
-		.wants = wants(self),
-		.pauses = pauses(own),
-		.is_present = wants(self) || (own->history & 7),
-		.gpus_wanting = wants(self),
-	};
+	const struct rules_view view = {.wants = wants(self), .pauses = pauses(own), .gpus_wanting = wants(self),
+	                                .is_present = wants(self) || (own->history & 7)};
 	struct rules_verdict verdict = rules_ask(&self->rules, now, &view, &self->suspension, &rivals);
 
 	self->slice = verdict.slice_us * US;

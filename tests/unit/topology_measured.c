@@ -116,10 +116,9 @@ static void make_gh100(struct topology *gpu)
 				continue;
 			/* Some bits of singletons stand for nothing. */
 			singletons += single ? 1 + (unsigned int)random() % 3 : 0;
-			gpu->tpcs[gpu->tpc_count] = (struct topology_tpc){
-				TOPOLOGY_UNKNOWN, (uint16_t)group,
-				(uint16_t)topology_mask_bit(gpu, gpu->tpc_count, group, number)};
-			gpu->tpc_count++;
+			unsigned int bit = topology_mask_bit(gpu, gpu->tpc_count, group, number);
+
+			gpu->tpcs[gpu->tpc_count++] = (struct topology_tpc){TOPOLOGY_UNKNOWN, (uint16_t)group, (uint16_t)bit};
 		}
 	}
 }

@@ -34,10 +34,9 @@ TEST(lists)
 TEST(masks)
 {
 	static const char *const masks[][2] = {
-		{"ff", "0-7"},          {"0xFF", "0-7"},           {"0Xf0", "4-7"},
-		{"0", ""},              {"3ffffffffffffffff", "0-65"}, {"3,ffffffff,ffffffff", "0-65"},
+		{"ff", "0-7"}, {"0xFF", "0-7"}, {"0Xf0", "4-7"}, {"0", ""}, {"3ffffffffffffffff", "0-65"},
+		{"3,ffffffff,ffffffff", "0-65"}, {"2,00000000,00000000", "65"},
 		{"0000000000000000000000000000000000000000000000000000000000000000000000001", "0"},
-		{"2,00000000,00000000", "65"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(masks); i++)
@@ -58,9 +57,8 @@ static void check_bad(const char *text, bool is_mask)
 
 TEST(bad_lists)
 {
-	static const char *const lists[] = {"",    ",",     "1,",    ",1",    "1,,2",  "-",    "-1",         "1-",
-	                                    "3-1", "1-2-3", "1:2",   "1-4:0", "1-4:",  "x",    "1x",         " 1",
-	                                    "1 ",  "+1",    "0x1",   "66",    "0-66",  "4294967297", "1;2", "1-4:2:2"};
+	static const char *const lists[] = {"", ",", "1,", ",1", "1,,2", "-", "-1", "1-", "3-1", "1-2-3", "1:2", "1-4:0", "1-4:", "x",
+	                                    "1x", " 1", "1 ", "+1", "0x1", "66", "0-66", "4294967297", "1;2", "1-4:2:2"};
 
 	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		check_bad(lists[i], false);
@@ -68,9 +66,8 @@ TEST(bad_lists)
 
 TEST(bad_masks)
 {
-	static const char *const masks[] = {"",  "0x", "0X", "x",   ",",        ",1",       "1,",         "1,2",
-	                                    "g", "-1", " 1", "1 ",  "40000000000000000", "0x0x1", "1,000000000",
-	                                    "1,,00000000"};
+	static const char *const masks[] = {"", "0x", "0X", "x", ",", ",1", "1,", "1,2", "g", "-1", " 1", "1 ", "40000000000000000",
+	                                    "0x0x1", "1,000000000", "1,,00000000"};
 
 	for (size_t i = 0; i < COUNT_OF(masks); i++)
 		check_bad(masks[i], true);
