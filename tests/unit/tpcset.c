@@ -57,8 +57,8 @@ static void check_bad(const char *text, bool is_mask)
 
 TEST(bad_lists)
 {
-	static const char *const lists[] = {"", ",", "1,", ",1", "1,,2", "-", "-1", "1-", "3-1", "1-2-3", "1:2", "1-4:0", "1-4:", "x",
-	                                    "1x", " 1", "1 ", "+1", "0x1", "66", "0-66", "4294967297", "1;2", "1-4:2:2"};
+	static const char *const lists[] = {"", ",", "1,", ",1", "1,,2", "-", "-1", "1-", "3-1", "1-2-3", "1:2", "1-4:0", "1-4:",
+	                                    "x", "1x", " 1", "1 ", "+1", "0x1", "66", "0-66", "4294967297", "1;2", "1-4:2:2"};
 
 	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		check_bad(lists[i], false);
