@@ -508,7 +508,8 @@ TEST(no_claim_is_torn)
 
 	while (board_read(gpu, peers) == 0)
 		sched_yield();
-	for (int i = 0; i < READS || changes < 3; i++) {
+	/* Many changes, so that reads are interrupted by some of them also where the two have one processor between them. */
+	for (int i = 0; i < READS || changes < 1000; i++) {
 		if (board_read(gpu, peers) == 1) {
 			const struct board_claim *claim = &peers[0].claim;
 
