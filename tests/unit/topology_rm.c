@@ -502,30 +502,36 @@ TEST(gpus_that_may_not_be_opened)
 	assert_fails("/dev/nvidia0: Input/output error");
 }
 
-static void prepare_two_and_want_second(void)
+/* Of two GPUs, this one and those behind it. */
+static void prepare_and_want(unsigned int first)
 {
-	static struct topology_wanted one;
+	static struct topology_wanted those;
 
 	prepare("h200-x2");
-	one = (struct topology_wanted){.count = 1, .gpus = {fake.gpus.gpus[1].pci}};
-	wanted = &one;
+	those.count = 0;
+	for (unsigned int gpu = first; gpu < 2; gpu++)
+		those.gpus[those.count++] = fake.gpus.gpus[gpu].pci;
+	wanted = &those;
 }
 
 /* To open the others would wake them. */
 TEST(wanted_gpu)
 {
-	prepare_two_and_want_second();
+	prepare_and_want(1);
 	fake.is_in_use[1] = true;
 	assert_loads_second_alone();
 	fake.others_use_all = true;
 	assert_loads_second_alone();
 	assert_int_equal(devices_opened, 0);
-	prepare_two_and_want_second();
+	prepare_and_want(1);
 	assert_loads_second_alone();
 	fake.is_in_use[0] = true;
 	assert_loads_second_alone();
 	assert_int_equal(devices_opened, 4);
-	prepare_two_and_want_second();
+	prepare_and_want(0);
+	fake.is_in_use[1] = true;
+	assert_loads_all();
+	prepare_and_want(1);
 	fake.others_use_all = true;
 	fake.device_errno[1] = EACCES;
 	assert_fails("GPU 0000:00:07.0: " DRIVER "does not let this process use it");
