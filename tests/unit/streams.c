@@ -75,7 +75,7 @@ static void *number_of_other_thread(void *number)
 
 TEST(handles_of_many)
 {
-	uintptr_t other;
+	uintptr_t other = 0;
 
 	threads_run(1, number_of_other_thread, &other, 0);
 	assert_true(streams_number(CU_STREAM_PER_THREAD, FIRST) != other);
