@@ -202,10 +202,10 @@ TEST(who_does_not_fit_shares_and_not_with_its_kind)
 	}
 }
 
-static void assert_alone(const struct plan *plan, uint32_t task)
+static void assert_alone(uint32_t task)
 {
-	for (unsigned int i = 0; i < plan->count; i++)
-		assert_true(!tpcset_has(&plan->partitions[i].tasks, task) || tpcset_count(&plan->partitions[i].tasks) == 1);
+	for (unsigned int i = 0; i < plan.count; i++)
+		assert_true(!tpcset_has(&plan.partitions[i].tasks, task) || tpcset_count(&plan.partitions[i].tasks) == 1);
 }
 
 TEST(who_must_be_alone_is)
@@ -220,10 +220,10 @@ TEST(who_must_be_alone_is)
 		assert_true(plan_allocate(&plan, &problem, ways[i]));
 		assert_int_equal(plan.count, 2);
 		assert_true(plan.forbidden >= (ways[i].tests_pairs ? 3 : 0));
-		assert_alone(&plan, 2);
+		assert_alone(2);
 	}
 	assert_true(plan_search(&plan, &problem) && plan.fits);
-	assert_alone(&plan, 2);
+	assert_alone(2);
 }
 
 TEST(each_way_makes_a_whole_plan)
