@@ -19,6 +19,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -162,6 +163,28 @@ static inline rlim_t limit_to(enum __rlimit_resource resource, rlim_t value)
 	limit.rlim_cur = value;
 	assert_int_equal(setrlimit(resource, &limit), 0);
 	return before;
+}
+
+/* A statement under such a limit. */
+#define with_limit(resource, value, ...)                                                           \
+	do {                                                                                       \
+		rlim_t limit_before = limit_to(resource, value);                                   \
+		__VA_ARGS__;                                                                       \
+		limit_to(resource, limit_before);                                                  \
+	} while (0)
+
+/* As printf writes it; it holds until eight more were written. */
+static inline const char *__attribute__((format(printf, 1, 2))) text_of(const char *format, ...)
+{
+	static char texts[9][PATH_MAX];
+	static unsigned int next;
+	char *text = texts[next++ % COUNT_OF(texts)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof texts[0], format, arguments);
+	va_end(arguments);
+	return text;
 }
 
 static inline void case_run(void **state)

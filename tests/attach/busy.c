@@ -40,6 +40,20 @@
 
 #define THREADS_MAX 256
 
+struct role {
+	const char *name;
+	void (*work)(unsigned int number);
+	void (*await)(int file); /* of those that receive bytes: waits for each; NULL: reads at once */
+};
+
+/* Pairs are numbered over all roles. */
+static struct worker {
+	const struct role *role;
+	unsigned int number;
+	pthread_t thread;
+} workers[THREADS_MAX];
+static unsigned int worker_count;
+
 static atomic_bool ends;
 static atomic_uint running;
 static struct gpu_under_test gpu;
@@ -176,9 +190,9 @@ static void start_partner(struct pair *pair, void *(*partner)(void *), pthread_t
 	check(pthread_create(thread, NULL, partner, pair) == 0, "a thread");
 }
 
-/* Receives numbers; `await` waits for each. */
-static void receive(unsigned int number, void (*await)(int file, int other), int other)
+static void receive(unsigned int number)
 {
+	void (*await)(int file) = workers[number].role->await;
 	struct pair *pair = &pairs[number];
 	unsigned long expected = 0, got;
 	pthread_t partner;
@@ -186,7 +200,8 @@ static void receive(unsigned int number, void (*await)(int file, int other), int
 
 	start_partner(pair, send_bytes, &partner);
 	while (size == sizeof got) {
-		await(pair->pipe[0], other);
+		if (await)
+			await(pair->pipe[0]);
 		size = read(pair->pipe[0], &got, sizeof got);
 		check(size == 0 || (size == sizeof got && got == expected++), "bytes");
 	}
@@ -194,7 +209,7 @@ static void receive(unsigned int number, void (*await)(int file, int other), int
 	close(pair->pipe[0]);
 }
 
-static void await_poll(int file, int other)
+static void await_poll(int file)
 {
 	struct pollfd wanted = {.fd = file, .events = POLLIN};
 
@@ -202,34 +217,15 @@ static void await_poll(int file, int other)
 }
 
 /* Without a library function, to see what the kernel returns to a thread that was stopped. */
-static void await_epoll(int file, int other)
+static void await_epoll(int file)
 {
+	static __thread int events = -1;
 	struct epoll_event event = {.events = EPOLLIN};
 
-	epoll_ctl(other, EPOLL_CTL_ADD, file, &event);
-	check(epoll_wait(other, &event, 1, -1) == 1, "epoll_wait");
-}
-
-static void await_nothing(int file, int other)
-{
-}
-
-static void poll_bytes(unsigned int number)
-{
-	receive(number, await_poll, -1);
-}
-
-static void epoll_bytes(unsigned int number)
-{
-	int events = epoll_create1(EPOLL_CLOEXEC);
-
-	receive(number, await_epoll, events);
-	close(events);
-}
-
-static void read_bytes(unsigned int number)
-{
-	receive(number, await_nothing, -1);
+	if (events < 0)
+		events = epoll_create1(EPOLL_CLOEXEC);
+	epoll_ctl(events, EPOLL_CTL_ADD, file, &event);
+	check(epoll_wait(events, &event, 1, -1) == 1, "epoll_wait");
 }
 
 static void *make_true(void *argument)
@@ -307,30 +303,17 @@ static void take_signals(unsigned int number)
 
 /* --- all together ---------------------------------------------------------------------------------------------- */
 
-static const struct role {
-	const char *name;
-	void (*work)(unsigned int number);
-} roles[] = {
-	{"launch", launch}, {"allocate", allocate}, {"load", load},          {"sleep", sleep_often},
-	{"hold", hold},     {"poll", poll_bytes},   {"epoll", epoll_bytes},  {"read", read_bytes},
-	{"wait", wait_for_condition}, {"signal", take_signals},
+static const struct role roles[] = {
+	{"launch", launch, NULL}, {"allocate", allocate, NULL}, {"load", load, NULL}, {"sleep", sleep_often, NULL},
+	{"hold", hold, NULL}, {"poll", receive, await_poll}, {"epoll", receive, await_epoll}, {"read", receive, NULL},
+	{"wait", wait_for_condition, NULL}, {"signal", take_signals, NULL},
 };
-
-struct worker {
-	const struct role *role;
-	unsigned int number;
-	pthread_t thread;
-};
-
-static struct worker workers[THREADS_MAX];
-static unsigned int worker_count;
 
 static void *run(void *argument)
 {
 	const struct worker *worker = argument;
 
 	running++;
-	/* Pairs are numbered over all roles. */
 	worker->role->work(worker->number);
 	return NULL;
 }
@@ -338,11 +321,11 @@ static void *run(void *argument)
 static void add_workers(const char *argument)
 {
 	const char *equals = strchr(argument, '=');
+	size_t length = equals ? (size_t)(equals - argument) : 0;
 	const struct role *role = NULL;
 
-	for (size_t i = 0; equals && i < sizeof roles / sizeof roles[0]; i++) {
-		if (strncmp(argument, roles[i].name, (size_t)(equals - argument)) == 0 &&
-		    strlen(roles[i].name) == (size_t)(equals - argument))
+	for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+		if (strlen(roles[i].name) == length && strncmp(argument, roles[i].name, length) == 0)
 			role = &roles[i];
 	}
 	if (!role) {
@@ -366,9 +349,8 @@ static void filter(void)
 	};
 	struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
 
-	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
-	      "a filter");
+	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "a filter");
+	check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "a filter");
 }
 
 /* SIM_TOPOLOGY is known to the simulated GPU and to us, not to the library that comes. */

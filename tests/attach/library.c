@@ -29,8 +29,7 @@ const char *nvtaskset_attached(const char *told)
 		return "called with the direction flag set";
 	if (!memory || !dladdr(refusal, &info))
 		return "no memory, or no loader";
-	snprintf(counted, sizeof counted, "called on thread %d, told %zu words\a", (int)gettid(),
-	         strlen(told) / strlen("word "));
+	snprintf(counted, sizeof counted, "called on thread %d, told %zu words\a", (int)gettid(), strlen(told) / strlen("word "));
 	memcpy(refusal, counted, sizeof refusal);
 	errno = ENOTNAM;
 	/* Overwrites registers, which must be restored in the borrowed thread. */

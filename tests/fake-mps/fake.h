@@ -14,10 +14,7 @@ static char fake_work[] = "/tmp/nvtaskset-mps-XXXXXX";
 
 static const char *fake_path(const char *name)
 {
-	static char path[128];
-
-	snprintf(path, sizeof path, "%s/%s", fake_work, name);
-	return path;
+	return text_of("%s/%s", fake_work, name);
 }
 
 /* Tests run in the root of the repository. */
@@ -26,7 +23,6 @@ static int fake_setup(void **state)
 	static const char *const unwanted[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MPS_LOG_DIRECTORY", "FAKE_MPS",
 	                                       "FAKE_MPS_SERVER", "FAKE_MPS_CLIENTS", "FAKE_MPS_GPUS",
 	                                       "FAKE_MPS_LINGER"};
-	static char path[2 * PATH_MAX];
 	static const char *inherited;
 	const char *before = getenv("PATH");
 	char here[PATH_MAX];
@@ -39,10 +35,10 @@ static int fake_setup(void **state)
 	strcpy(fake_work + strlen(fake_work) - 6, "XXXXXX");
 	if (!getcwd(here, sizeof here) || !mkdtemp(fake_work))
 		return -1;
-	snprintf(path, sizeof path, "%s/tests/fake-mps:%s", here, inherited);
 	for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
 		unsetenv(unwanted[i]);
-	return setenv("PATH", path, 1) || setenv("CUDA_MPS_PIPE_DIRECTORY", fake_path("mps"), 1);
+	return setenv("PATH", text_of("%s/tests/fake-mps:%s", here, inherited), 1) ||
+	       setenv("CUDA_MPS_PIPE_DIRECTORY", fake_path("mps"), 1);
 }
 
 /* A test leaves no child, not even a zombie. */

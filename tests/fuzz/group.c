@@ -17,10 +17,7 @@
 
 /* Bits of the input's first byte. */
 enum {
-	KEEP_HEADER = 1,
-	IS_FILE = 2,
-	OTHER_SIZE = 4,
-	NO_SEALS = 8,
+	KEEP_HEADER = 1, IS_FILE = 2, OTHER_SIZE = 4, NO_SEALS = 8,
 	NUMBER_IS_SMALL = 16 /* so that the ring's places agree with it more often */
 };
 

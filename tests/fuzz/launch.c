@@ -173,12 +173,11 @@ struct input {
 
 static void edit(const struct tpcset *set)
 {
-	const struct segment_partition partition = {.pci = gpu->pci, .set = *set};
-
+	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpu->pci, .set = *set}}};
 	struct segment editor;
 
 	must(segment_open(&editor, getpid(), NULL) == SEGMENT_FOUND);
-	must(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL) == 0);
+	must(segment_change(&editor, &revision, NULL, NULL) == 0);
 	segment_close(&editor);
 }
 

@@ -25,12 +25,7 @@
 
 /* Bits of the input's first byte. */
 enum {
-	OWNER_IS_HOSTILE = 1,
-	KEEP_HEADER = 2,
-	SEAL_SHRINK = 4,
-	SEAL_GROW = 8,
-	SEAL_WRITE = 16,
-	OTHER_SIZE = 32,
+	OWNER_IS_HOSTILE = 1, KEEP_HEADER = 2, SEAL_SHRINK = 4, SEAL_GROW = 8, SEAL_WRITE = 16, OTHER_SIZE = 32,
 	HAS_AREA = 64,      /* the segment names a file with counts, */
 	KEEP_AREA_HEADS = 128 /* of which what says that it is one is as it should be */
 };

@@ -16,59 +16,27 @@
 static struct timestamps *ring;
 static struct timestamps_reader reader;
 
-/* Words of the input go to places that the input names, near what a reader looks at. */
-static void *place_of(uint8_t kind, uint64_t number)
-{
-	void *place = &ring->launches;
-
-	switch (kind % 8) {
-	case 0:
-		place = &ring->nodes;
-		break;
-	case 1:
-		place = &ring->gone;
-		break;
-	case 2:
-		place = &ring->names.count;
-		break;
-	case 3:
-		place = &ring->names.list[number % TIMESTAMPS_FUNCTIONS];
-		break;
-	case 4:
-		place = &ring->records[number % TIMESTAMPS_CELLS];
-		break;
-	case 5:
-		place = &ring->node_records[number % TIMESTAMPS_NODES];
-		break;
-	case 6:
-		place = &ring->cells[number % (TIMESTAMPS_CELLS + TIMESTAMPS_NODES)];
-		break;
-	default:
-		break;
-	}
-	return place;
-}
-
-static size_t room_of(uint8_t kind)
-{
-	static const size_t rooms[8] = {8, 8, 8, sizeof ring->names.list[0], sizeof ring->records[0],
-	                                sizeof ring->node_records[0], sizeof ring->cells[0], 8};
-
-	return rooms[kind % 8];
-}
-
-/* Returns how much of the input it used. */
+/* Words of the input go to places that the input names, near what a reader looks at. Returns how much of the input it used. */
 static size_t write_one(const uint8_t *data, size_t size)
 {
+	const struct {
+		void *list;
+		size_t each, count;
+	} places[] = {
+		{&ring->launches, 8, 1}, {&ring->nodes, 8, 1}, {&ring->gone, 8, 1}, {&ring->names.count, 8, 1},
+		{ring->names.list, sizeof ring->names.list[0], TIMESTAMPS_FUNCTIONS},
+		{ring->records, sizeof ring->records[0], TIMESTAMPS_CELLS},
+		{ring->node_records, sizeof ring->node_records[0], TIMESTAMPS_NODES},
+		{ring->cells, sizeof ring->cells[0], TIMESTAMPS_CELLS + TIMESTAMPS_NODES},
+	}, *place = &places[size > 0 ? data[0] % 8 : 0];
 	uint64_t number;
 
 	if (size < 9)
 		return size;
 	memcpy(&number, data + 1, sizeof number);
-	size_t room = room_of(data[0]);
-	size_t length = size - 9 < room ? size - 9 : room;
+	size_t length = size - 9 < place->each ? size - 9 : place->each;
 
-	memcpy(place_of(data[0], number), data + 9, length);
+	memcpy((uint8_t *)place->list + number % place->count * place->each, data + 9, length);
 	return 9 + length;
 }
 
@@ -88,12 +56,8 @@ static const struct node_order *order_of(void *data, const struct timestamps_eve
 static void on_event(const struct timestamps_event *event, void *data)
 {
 	struct visit *visit = data;
-	struct times_kernel kernel = {
-		.stream = event->stream,
-		.launched_ns = event->launched_ns,
-		.timestamp_ns = event->timestamp_ns,
-		.tpcs = event->tpcs,
-	};
+	struct times_kernel kernel = {.stream = event->stream, .launched_ns = event->launched_ns,
+	                              .timestamp_ns = event->timestamp_ns, .tpcs = event->tpcs};
 	uint64_t duration;
 
 	must(event->number > visit->last);
@@ -114,12 +78,10 @@ static void read_all(struct times *times, uint64_t now)
 	struct timestamps_node_event node;
 	char name[TIMESTAMPS_NAME_MAX + 1];
 	uint64_t function, before = reader.read;
-
 	uint64_t lost = timestamps_scan(&reader, TIMESTAMPS_CELLS, on_event, &visit);
 
 	must(visit.visits <= TIMESTAMPS_CELLS && lost < TIMESTAMPS_IS_NODE + TIMESTAMPS_CELLS);
-	must(reader.read >= before || atomic_load(&ring->launches) < before ||
-	     atomic_load(&ring->launches) >= TIMESTAMPS_IS_NODE);
+	must(reader.read >= before || atomic_load(&ring->launches) < before || atomic_load(&ring->launches) >= TIMESTAMPS_IS_NODE);
 	timestamps_oldest(&reader);
 	if (now % 3 == 0)
 		timestamps_give_up(&reader);
@@ -129,8 +91,7 @@ static void read_all(struct times *times, uint64_t now)
 	}
 	must(timestamps_names_count(ring) <= TIMESTAMPS_FUNCTIONS);
 	for (unsigned int entry = 0; entry <= timestamps_names_count(ring); entry++)
-		must(!timestamps_read_name(ring, entry, &function, name) ||
-		     (name[0] && strlen(name) <= TIMESTAMPS_NAME_MAX));
+		must(!timestamps_read_name(ring, entry, &function, name) || (name[0] && strlen(name) <= TIMESTAMPS_NAME_MAX));
 	times_take(times, now, &taken);
 	must(taken.busy_ns <= taken.span_ns);
 }

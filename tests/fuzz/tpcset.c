@@ -19,8 +19,7 @@ static void check_members(const struct tpcset *set, unsigned int limit)
 	must(last < limit);
 }
 
-static void check_round_trip(const struct tpcset *set, unsigned int limit, parse_function *parse,
-                             format_function *format)
+static void check_round_trip(const struct tpcset *set, unsigned int limit, parse_function *parse, format_function *format)
 {
 	struct tpcset again = untouched;
 	char text[TPCSET_TEXT];

@@ -87,7 +87,7 @@ TEST(what_is_not_counted_is_not_known)
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* The times of the process on its GPU, after these takes of a look. */
-static struct row times_after(const struct monitor_gpu *takes, size_t count, bool is_looked_at)
+static struct row times_after(const struct monitor_gpu *takes, size_t count)
 {
 	static const struct topology topology = {.pci = {.bus = 0x3b}, .tpc_count = 66};
 	struct process process = process_with(0);
@@ -95,8 +95,7 @@ static struct row times_after(const struct monitor_gpu *takes, size_t count, boo
 	struct watch_list list = {.count = 1, .list = &watched};
 	struct row activity = row_after(NULL, &process, reading_of(1));
 
-	watched = (struct watched){
-	    .pid = 7, .started = 1000, .look = is_looked_at ? (struct monitor *)&watched : NULL, .why = "a reason"};
+	watched = (struct watched){.pid = 7, .started = 1000, .look = (struct monitor *)&watched, .why = "a reason"};
 	for (size_t i = 0; i < count; i++) {
 		add_gpu(&watched, &takes[i]);
 		watched.was_taken = true;
@@ -109,8 +108,7 @@ static struct row times_after(const struct monitor_gpu *takes, size_t count, boo
 
 static struct monitor_gpu take_of(uint64_t span, uint64_t busy, uint64_t tpcs)
 {
-	return (struct monitor_gpu){
-	    .pci = gpu, .is_time_known = true, .span_ns = span, .busy_ns = busy, .tpc_ns = busy * tpcs};
+	return (struct monitor_gpu){.pci = gpu, .is_time_known = true, .span_ns = span, .busy_ns = busy, .tpc_ns = busy * tpcs};
 }
 
 static void assert_near(struct reading reading, double value)
@@ -122,7 +120,7 @@ static void assert_near(struct reading reading, double value)
 TEST(times)
 {
 	struct monitor_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
-	struct row activity = times_after(takes, 2, true);
+	struct row activity = times_after(takes, 2);
 
 	assert_near(activity.numbers[NUMBER_BUSY], 0.75);
 	assert_near(activity.numbers[NUMBER_TPC_SHARE], (0.25 * 33 + 0.5 * 66) / 66);
@@ -149,22 +147,22 @@ static struct monitor_gpu take_without_clocks(uint64_t span)
 /* They are left out, unless hardly anything is left. */
 TEST(takes_in_which_the_clocks_are_not_known)
 {
-	struct monitor_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33),
-	                              take_of(100000000, 50000000, 33)};
-	struct row activity;
+	const struct monitor_gpu known = take_of(100000000, 50000000, 33);
+	struct monitor_gpu takes[] = {take_without_clocks(300000000), known, known};
 
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
-	activity = times_after(takes, 3, true);
+	struct row activity = times_after(takes, 3);
+
 	assert_near(activity.numbers[NUMBER_BUSY], 0.5);
 	assert_near(activity.numbers[NUMBER_BUSY_ERROR], 0.01);
 	assert_near(activity.numbers[NUMBER_MEASURED_TIME], 0.2);
-	assert_no_times(times_after(takes, 1, true), monitor_gap_text(MONITOR_CLOCKS));
-	assert_false(times_after(takes, 1, true).numbers[NUMBER_BUSY_ERROR].is_known);
+	assert_no_times(times_after(takes, 1), monitor_gap_text(MONITOR_CLOCKS));
+	assert_false(times_after(takes, 1).numbers[NUMBER_BUSY_ERROR].is_known);
 	takes[0].span_ns = 2000000000;
-	assert_no_times(times_after(takes, 3, true), monitor_gap_text(MONITOR_CLOCKS));
+	assert_no_times(times_after(takes, 3), monitor_gap_text(MONITOR_CLOCKS));
 	/* Other reasons still spoil the whole. */
 	takes[0].gaps |= 1u << MONITOR_PROFILER;
-	assert_no_times(times_after(takes, 3, true), monitor_gap_text(MONITOR_PROFILER));
+	assert_no_times(times_after(takes, 3), monitor_gap_text(MONITOR_PROFILER));
 }
 
 TEST(an_interval_begins_anew_and_the_sum_goes_on)
@@ -217,17 +215,16 @@ TEST(kernels)
 
 static struct monitor_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
 {
-	return (struct monitor_kernel){
-	    .pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
+	return (struct monitor_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
 }
 
 /* The longest wait of a lender that launches then. */
-static double wait_of(struct watched *borrower, const struct monitor_kernel *launch)
+static double wait_of(struct watched *borrower, struct monitor_kernel launch)
 {
 	struct watched both[] = {*borrower, {.pid = 8, .lends = true}};
 	struct watch_list list = {.count = 2, .list = both};
 
-	add_launches(&both[1], &(const struct monitor_times){.kernel_count = 1, .kernels = launch});
+	add_launches(&both[1], &(const struct monitor_times){.kernel_count = 1, .kernels = &launch});
 	settle(&list, &both[1]);
 	/* What borrowers say of it may come later. */
 	assert_each(both[1].launch_count, 1, both[1].due_count, 1, both[1].gpu_count, 0);
@@ -237,32 +234,31 @@ static double wait_of(struct watched *borrower, const struct monitor_kernel *lau
 	return both[1].gpus[0].waited_ns;
 }
 
+static void lend(struct loans *loans, struct monitor_kernel kernel)
+{
+	loans_add(loans, &(const struct monitor_times){.kernel_count = 1, .kernels = &kernel});
+}
+
 TEST(a_lender_waits_for_launches_that_were_there_before)
 {
 	static struct loans loans;
 	struct watched borrower = {.pid = 7, .borrows = true, .loans = &loans};
-	const struct monitor_kernel kernels[] = {kernel_of(100, 500, true), kernel_of(200, 900, true),
-	                                         kernel_of(250, 5000, false)};
-	struct monitor_kernel launches[] = {kernel_of(50, 60, false), kernel_of(300, 1000, false),
-	                                    kernel_of(901, 999, false)};
 
-	loans_add(&loans, &(const struct monitor_times){.kernel_count = COUNT_OF(kernels), .kernels = kernels});
-	assert_true(wait_of(&borrower, &launches[0]) == 0);
-	assert_true(wait_of(&borrower, &launches[1]) == 600);
-	assert_true(wait_of(&borrower, &launches[2]) == 0);
-	launches[1].pci.bus++;
-	assert_true(wait_of(&borrower, &launches[1]) == 0);
+	lend(&loans, kernel_of(100, 500, true));
+	lend(&loans, kernel_of(200, 900, true));
+	lend(&loans, kernel_of(250, 5000, false));
+	assert_true(wait_of(&borrower, kernel_of(50, 60, false)) == 0);
+	assert_true(wait_of(&borrower, kernel_of(300, 1000, false)) == 600);
+	assert_true(wait_of(&borrower, kernel_of(901, 999, false)) == 0);
+	struct monitor_kernel elsewhere = kernel_of(300, 1000, false);
+
+	elsewhere.pci.bus++;
+	assert_true(wait_of(&borrower, elsewhere) == 0);
 	/* Of more than are kept, the last ones count. */
 	for (uint64_t i = 0; i < LOANS_MAX; i++)
-		loans_add(&loans,
-		          &(const struct monitor_times){
-			      .kernel_count = 1,
-			      .kernels = &(const struct monitor_kernel){
-				  .pci = gpu, .launched_ns = 10000 + i, .ended_ns = 20000 + i, .is_borrowed = true}});
-	launches[1] = kernel_of(300, 1000, false);
-	assert_true(wait_of(&borrower, &launches[1]) == 0);
-	launches[1].launched_ns = 10500;
-	assert_true(wait_of(&borrower, &launches[1]) == 20499 - 10500);
+		lend(&loans, kernel_of(10000 + i, 20000 + i, true));
+	assert_true(wait_of(&borrower, kernel_of(300, 1000, false)) == 0);
+	assert_true(wait_of(&borrower, kernel_of(10500, 1000, false)) == 20499 - 10500);
 }
 
 /* Each argument is a pair of the one before, so that the text is longer than any memory. */

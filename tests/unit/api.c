@@ -37,8 +37,6 @@ static struct nvtaskset_set parse(const char *list)
 	return set;
 }
 
-#define assert_code(error, expected) assert_int_equal((error).code, NVTASKSET_ERROR_##expected)
-
 /* What fails with this code and this reason; with this in its reason. */
 #define assert_refused(call, code, text) (assert_error_code(call, code), assert_string_equal(error.reason, text))
 #define assert_refused_for(call, code, text) (assert_error_code(call, code), assert_non_null(strstr(error.reason, text)))
@@ -83,8 +81,7 @@ TEST(a_mistake_leaves_the_set)
 
 	assert_refused(nvtaskset_set_parse_list(&set, "5,66", 66, &error), INVALID, "TPC 66: this GPU has TPCs 0-65");
 	assert_refused(nvtaskset_set_parse_mask(&set, "xyz", 66, &error), INVALID, "'xyz': not a hexadecimal mask");
-	assert_int_equal(nvtaskset_set_parse_list(&set, "0", 0, &error), -1);
-	assert_string_equal(error.reason, "limit 0: must be 1-256");
+	assert_refused(nvtaskset_set_parse_list(&set, "0", 0, &error), INVALID, "limit 0: must be 1-256");
 	assert_refused(nvtaskset_set_parse_mask(&set, "1", 257, &error), INVALID, "limit 257: must be 1-256");
 	assert_list(set, "1-3");
 }
@@ -110,29 +107,22 @@ TEST(topology)
 	assert_true(nvtaskset_gpu_virtual_gpc_of(topology, 0, 62) >= (int)gpu.gpc_limit);
 }
 
+#define UUID "GPU-01234567-89ab-cdef-0123-456789abcdef"
+
 /* The UUID as nvidia-smi writes it, or in capitals. */
 TEST(a_gpu_by_its_uuid)
 {
-	char path[] = "/tmp/nvtaskset-api-XXXXXX", line[256];
-	int file = mkstemp(path);
-	FILE *from = fopen("share/topologies/h200.txt", "r"), *to = fdopen(file, "w");
+	char path[] = "/tmp/nvtaskset-api-XXXXXX";
 	struct nvtaskset_topology *one;
 	unsigned int number = 7;
 
-	assert_non_null(from);
-	assert_non_null(to);
-	while (fgets(line, sizeof line, from)) {
-		if (strncmp(line, "  compute", strlen("  compute")) == 0)
-			fputs("  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n", to);
-		fputs(line, to);
-	}
-	fclose(from);
-	fclose(to);
+	close(mkstemp(path));
+	assert_int_equal(system(text_of("sed 's/^ *compute/uuid " UUID "\\n&/' share/topologies/h200.txt >%s", path)), 0);
 	setenv("NVTASKSET_TOPOLOGY", path, 1);
 	assert_int_equal(nvtaskset_topology_load(&one, NULL), 0);
 	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
 	unlink(path);
-	assert_int_equal(nvtaskset_topology_find_gpu(one, "GPU-01234567-89ab-cdef-0123-456789abcdef", &number, NULL), 0);
+	assert_int_equal(nvtaskset_topology_find_gpu(one, UUID, &number, NULL), 0);
 	assert_int_equal(number, 0);
 	assert_int_equal(nvtaskset_topology_find_gpu(one, "gpu-01234567-89AB-CDEF-0123-456789ABCDEF", &number, NULL), 0);
 	assert_int_equal(nvtaskset_topology_find_gpu(one, "GPU-01234567", &number, NULL), -1);
@@ -151,7 +141,8 @@ TEST(gpus_and_gpcs_that_do_not_exist)
 	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 2, 0), "");
 	assert_int_equal(nvtaskset_gpu_gpc_of(topology, 0, 66), -1);
 	assert_int_equal(nvtaskset_gpu_virtual_gpc_of(topology, 2, 0), -1);
-	assert_refused(nvtaskset_topology_find_gpu(topology, "0000:ff:1f.0", &number, &error), NOT_KNOWN, "GPU '0000:ff:1f.0': no GPU here has this bus id or UUID");
+	assert_refused(nvtaskset_topology_find_gpu(topology, "0000:ff:1f.0", &number, &error), NOT_KNOWN,
+	               "GPU '0000:ff:1f.0': no GPU here has this bus id or UUID");
 	assert_int_equal(nvtaskset_topology_find_gpu(topology, "", &number, &error), -1);
 	assert_int_equal(number, 7);
 }
@@ -182,19 +173,17 @@ TEST(sizes_of_no_version)
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		given.gpu.size = sizes[i];
 		expected = given;
-		assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), -1);
+		assert_error_code(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), INVALID);
 		assert_memory_equal(&given, &expected, sizeof given);
-		assert_code(error, INVALID);
 	}
 	given.gpu.size = 7;
-	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), -1);
-	assert_string_equal(error.reason, "the member `size` is 7, which is wrong: set it to the size of the struct");
+	assert_refused(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), INVALID,
+	               "the member `size` is 7, which is wrong: set it to the size of the struct");
 	given.gpu.size = sizeof given.gpu;
 	expected = given;
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, NULL), 0);
 	assert_each(given.gpu.size, sizeof given.gpu, given.gpu.gpc_limit, 8);
-	assert_memory_equal(given.bytes + sizeof given.gpu, expected.bytes + sizeof given.gpu,
-	                    sizeof given - sizeof given.gpu);
+	assert_memory_equal(given.bytes + sizeof given.gpu, expected.bytes + sizeof given.gpu, sizeof given - sizeof given.gpu);
 }
 
 /* --- processes -------------------------------------------------------------------------------------------------------- */
@@ -209,8 +198,7 @@ static void have_partition(void)
 
 	load_a_driver();
 	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
-		_exit(1);
+	must(segment_create(&owned, &revision, NULL, -1, -1, NULL) == 0);
 	segment_set_at_work(&owned);
 }
 
@@ -222,8 +210,7 @@ static void run_kernels(unsigned int launched, unsigned int ended)
 {
 	if (!place)
 		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, 0, NULL);
-	if (!place)
-		_exit(1);
+	must(place != NULL);
 	counts_begin(place);
 	for (unsigned int i = 0; i < launched; i++)
 		counts_launch_shared(place);
@@ -238,19 +225,15 @@ static void run_graph(void)
 	static const char exec, lonely;
 	struct timestamps *stamps = timestamps_take(&timestamps_areas, &owned, 0, pci[1], UINT64_MAX, NULL);
 
-	if (!stamps)
-		_exit(1);
+	must(stamps != NULL);
 	timestamps_begin(stamps, true);
-	struct timestamps_cell cell =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
-	struct timestamps_cell share =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
+	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
+	struct timestamps_cell share = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
 	struct timestamp *stamp = (struct timestamp *)((char *)timestamps_cells(stamps) + cell.at);
 	uint64_t now = process_clock_ns();
 
 	timestamps_name(stamps, &lonely, "lonely");
-	timestamps_add_graph(
-	    stamps, &(const struct timestamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
+	timestamps_add_graph(stamps, &(const struct timestamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
 	atomic_store(&stamp->time, process_clock_ns());
 	atomic_store(&stamp->number, cell.number);
 }
@@ -266,13 +249,11 @@ static void obey(char order)
 		break;
 	case 'm': /* and moves to a new one */
 		close(owned.file);
-		if (segment_keep_findable(&owned, NULL) < 0)
-			_exit(1);
+		must(segment_keep_findable(&owned, NULL) == 0);
 		break;
 	case 'n': /* as a program that has gained privileges */
 		segment_close(&owned);
-		if (segment_create(&owned, &revision, NULL, -1, -1, NULL) < 0)
-			_exit(1);
+		must(segment_create(&owned, &revision, NULL, -1, -1, NULL) == 0);
 		segment_set_at_work(&owned);
 		break;
 	case 'o':
@@ -340,17 +321,10 @@ static void order(char letter)
 	process_order(&process, letter);
 }
 
-static void end_process(void)
-{
-	process_end(&process);
-	process.orders = -1;
-}
-
 FIXTURE(end)
 {
 	nvtaskset_partition_close(partition);
-	if (process.orders >= 0)
-		end_process();
+	processes_end();
 }
 
 static int set_list(struct nvtaskset_partition *of, unsigned int gpu, const char *list)
@@ -469,7 +443,7 @@ TEST(kernels_that_are_not_counted)
 	assert_int_equal(kernels_on(0).gaps, 0);
 	order('a');
 	assert_each(kernels_on(0).gaps, UINT64_C(1) << COUNTS_CLOSED, kernels_on(0).launched_is_known, 0);
-	end_process();
+	process_end(&process);
 	assert_error_code(nvtaskset_partition_kernels(partition, 1, &kernels, &error), ENDED);
 }
 
@@ -509,53 +483,44 @@ TEST(watchers)
 	assert_each(function.average_ns, NVTASKSET_UNKNOWN, function.median_ns, NVTASKSET_UNKNOWN);
 	assert_each(function.min_ns, NVTASKSET_UNKNOWN, function.max_ns, NVTASKSET_UNKNOWN);
 	assert_each(function.deviation_ns, NVTASKSET_UNKNOWN);
-	end_process();
+	process_end(&process);
 	assert_error_code(nvtaskset_watcher_look(watcher, 1000000, &error), ENDED);
 	nvtaskset_watcher_close(watcher);
 	nvtaskset_watcher_close(NULL);
 }
 
-/* The error of opening a process without a partition. */
-static struct nvtaskset_error open_in_vain(pid_t pid)
+static int open_in_vain(void)
 {
 	struct nvtaskset_partition *none = NULL;
+	int result = nvtaskset_partition_open(&none, topology, process.pid, &error);
 
-	assert_int_equal(nvtaskset_partition_open(&none, topology, pid, &error), -1);
 	assert_null(none);
-	return error;
+	return result;
 }
 
 TEST(partition_of_another_version)
 {
 	order('v');
-	assert_code(open_in_vain(process.pid), DAMAGED);
+	assert_error_code(open_in_vain(), DAMAGED);
 }
 
 /* The same as another user than root. */
-static struct nvtaskset_error open_in_vain_as_nobody(pid_t pid)
+TEST(not_permitted)
 {
-	struct nvtaskset_error *shared =
-		mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct nvtaskset_error *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct nvtaskset_partition *none;
 
+	order('h');
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (geteuid() == 0 && setuid(65534) < 0)
-			_exit(2);
-		_exit(nvtaskset_partition_open(&none, topology, pid, shared) < 0 ? 0 : 1);
+		must(geteuid() != 0 || setuid(65534) == 0);
+		_exit(nvtaskset_partition_open(&none, topology, process.pid, shared) < 0 ? 0 : 1);
 	}
 	assert_ends_well(child);
-	error = *shared;
+	assert_int_equal(shared->code, NVTASKSET_ERROR_NOT_PERMITTED);
 	munmap(shared, sizeof *shared);
-	return error;
-}
-
-TEST(not_permitted)
-{
-	order('h');
-	assert_code(open_in_vain_as_nobody(process.pid), NOT_PERMITTED);
 }
 
 /* A zombie: nobody has waited for it yet. */
@@ -563,7 +528,7 @@ TEST(process_that_is_dead_and_listed)
 {
 	kill(process.pid, SIGKILL);
 	process_wait(&process, WEXITED);
-	assert_code(open_in_vain(process.pid), ENDED);
+	assert_error_code(open_in_vain(), ENDED);
 }
 
 TEST(another_partition_in_the_process)
@@ -613,7 +578,7 @@ TEST(partition_that_is_gone)
 	order('c');
 	assert_refused_for(set_list(partition, 0, "1"), OUT_OF_REACH, "has closed the file of its partition");
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
-	end_process();
+	process_end(&process);
 	assert_error_code(nvtaskset_partition_counters(partition, &counters, &error), ENDED);
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), -1);
 }
@@ -630,9 +595,8 @@ TEST(damaged_partition)
 
 TEST(no_descriptor_is_left_open)
 {
-	int before = dup(0), after;
+	int before = count_descriptors();
 
-	close(before);
 	for (int i = 0; i < 10; i++) {
 		struct nvtaskset_partition *one = open_partition(&process);
 
@@ -642,9 +606,7 @@ TEST(no_descriptor_is_left_open)
 		nvtaskset_partition_close(one);
 		assert_int_equal(nvtaskset_partition_open(&one, topology, getpid(), NULL), -1);
 	}
-	after = dup(0);
-	close(after);
-	assert_int_equal(before, after);
+	assert_int_equal(count_descriptors(), before);
 }
 
 RUN_TESTS_ALONE(load_two_gpus, free_topology, start, end)

@@ -32,6 +32,11 @@ static int times(void)
 	return setting("ATTACH_TIMES", 20);
 }
 
+static int stride(void)
+{
+	return setting("ATTACH_STRIDE", 7);
+}
+
 struct program {
 	pid_t pid;
 	int input, output;
@@ -60,18 +65,14 @@ static void expect_line(const struct program *program, const char *wanted)
 	}
 }
 
-/* `arguments` are one string, separated by blanks. If a test fails, its program ends with this process: a reader that
- * waits for the end of our output would otherwise wait for the program, too. */
+/* If a test fails, its program ends with this process: a reader that waits for the end of our output would otherwise wait for the
+ * program, too. */
 static struct program start(const char *name, const char *arguments)
 {
+	const char *command = text_of("exec '%s/%s' %s", directory, name, arguments);
 	struct program program;
-	char path[600], copy[200], *words[16] = {path}, *rest = copy;
 	int input[2], output[2];
 
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	snprintf(copy, sizeof copy, "%s", arguments);
-	for (int i = 1; rest && i < 15; i++)
-		words[i] = strsep(&rest, " ");
 	assert_int_equal(pipe2(input, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(output, O_CLOEXEC), 0);
 	program.pid = fork();
@@ -79,7 +80,7 @@ static struct program start(const char *name, const char *arguments)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(input[0], STDIN_FILENO);
 		dup2(output[1], STDOUT_FILENO);
-		execv(path, words);
+		execl("/bin/sh", "sh", "-c", command, NULL);
 		_exit(127);
 	}
 	close(input[0]);
@@ -93,10 +94,7 @@ static struct program start(const char *name, const char *arguments)
 /* What the program's directory in /proc has by this name. */
 static const char *proc_path(const struct program *program, const char *name)
 {
-	static char path[80];
-
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)program->pid, name);
-	return path;
+	return text_of("/proc/%d/%s", (int)program->pid, name);
 }
 
 static FILE *open_proc(const struct program *program, const char *name)
@@ -132,13 +130,18 @@ static void wait_until(const struct program *program, const char *status)
 #define HANDLES_SIGUSR1   "SigCgt:\t0000000000000200"
 #define HANDLES_ONE_WITH_NUMBER "SigCgt:\t0000000400000000" /* SIGRTMIN + 1 */
 
+static void end_input(const struct program *program)
+{
+	if (write(program->input, "x", 1) < 0)
+		assert_int_equal(errno, EPIPE);
+	close(program->input);
+}
+
 static void end(const struct program *program)
 {
 	int status = 0;
 
-	if (write(program->input, "x", 1) < 0)
-		assert_int_equal(errno, EPIPE);
-	close(program->input);
+	end_input(program);
 	expect_line(program, "intact");
 	close(program->output);
 	assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
@@ -162,12 +165,10 @@ static pid_t attach(const struct program *program)
 {
 	struct attach_report report;
 	struct error error = {.reason = ""};
-	char expected[100];
 
 	assert_int_equal(attach_load(program->pid, library, tell_words(), &report, &error), -1);
-	snprintf(expected, sizeof expected, "pid %d: called on thread %d, told %d words?", (int)program->pid,
-	         (int)report.thread, WORDS);
-	assert_string_equal(error.reason, expected);
+	assert_string_equal(error.reason,
+	                    text_of("pid %d: called on thread %d, told %d words?", program->pid, report.thread, WORDS));
 	return report.thread;
 }
 
@@ -186,11 +187,6 @@ static void assert_has(const char *reason, const char *wanted)
 {
 	if (!strstr(reason, wanted))
 		fail_msg("'%s' is not in '%s'", wanted, reason);
-}
-
-static void assert_refused(pid_t pid, const char *wanted)
-{
-	assert_has(reason_of(pid, library), wanted);
 }
 
 static bool attaching_says(pid_t pid, const char *wanted)
@@ -217,20 +213,10 @@ static uint64_t hash(uint64_t so_far, const char *bytes, size_t length)
 	return so_far;
 }
 
-static uint64_t hash_memory(uint64_t so_far, int memory, unsigned long from, unsigned long to)
-{
-	static char page[4096];
-
-	for (; from < to; from += sizeof page) {
-		assert_int_equal(pread(memory, page, sizeof page, (off_t)from), sizeof page);
-		so_far = hash(so_far, page, sizeof page);
-	}
-	return so_far;
-}
-
 /* A checksum of all its code and of its addresses, up to the ends of the pages. */
 static uint64_t code_of(const struct program *program)
 {
+	static char page[4096];
 	char line[400];
 	unsigned long from, to;
 	uint64_t so_far = 0;
@@ -239,8 +225,13 @@ static uint64_t code_of(const struct program *program)
 
 	assert_true(memory >= 0);
 	while (fgets(line, sizeof line, maps)) {
-		if (strstr(line, " r-xp ") && strchr(line, '/') && sscanf(line, "%lx-%lx", &from, &to) == 2)
-			so_far = hash_memory(hash(so_far, line, strlen(line)), memory, from, to);
+		if (!strstr(line, " r-xp ") || !strchr(line, '/') || sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		so_far = hash(so_far, line, strlen(line));
+		for (; from < to; from += sizeof page) {
+			assert_int_equal(pread(memory, page, sizeof page, (off_t)from), sizeof page);
+			so_far = hash(so_far, page, sizeof page);
+		}
 	}
 	close(memory);
 	fclose(maps);
@@ -262,6 +253,12 @@ static int library_file(const struct program *program)
 	}
 	closedir(files);
 	return number;
+}
+
+static void wait_for_library(const struct program *program)
+{
+	while (library_file(program) < 0)
+		pause_for_ms(1);
 }
 
 /* In these programs, only our memory is executable and belongs to no file. */
@@ -286,7 +283,23 @@ static void assert_nothing_left(const struct program *program)
 	assert_false(has_our_memory(program));
 }
 
+/* Its code is what it was before, and it ends as it should. */
+static void end_unchanged(const struct program *program, uint64_t code)
+{
+	assert_true(code_of(program) == code);
+	assert_nothing_left(program);
+	end(program);
+}
+
 /* --- an attacher that can be made to die ------------------------------------------------------------------------------ */
+
+static void set_filter(struct sock_filter *code, size_t count)
+{
+	struct sock_fprog program = {.len = (unsigned short)count, .filter = code};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
 
 /* Makes the kernel stop us for our tracer when we are about to seize a thread. `spared` looks to us as if it was
  * gone. */
@@ -303,10 +316,8 @@ static void tell_when_seizing(pid_t spared)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ESRCH),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {.len = COUNT_OF(code), .filter = code};
 
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	set_filter(code, COUNT_OF(code));
 }
 
 /* Attaches in a process of its own, which let_step and let_seize stop. It borrows any thread but `spared`. */
@@ -363,11 +374,6 @@ static void let_finish(pid_t attacher)
 	assert_ends_well(attacher);
 }
 
-static int stride(void)
-{
-	return setting("ATTACH_STRIDE", 7);
-}
-
 /* Attaches and is killed so many steps after the start, or after it was about to seize a thread. False if it has ended
  * before. */
 static bool attach_and_die(const struct program *program, bool after_seizing, int steps)
@@ -404,9 +410,7 @@ static bool ends_in_time(const struct program *program)
 	ssize_t length;
 	int status;
 
-	if (write(program->input, "x", 1) < 0)
-		assert_int_equal(errno, EPIPE);
-	close(program->input);
+	end_input(program);
 	length = read(program->output, line, sizeof line - 1);
 	close(program->output);
 	assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
@@ -552,12 +556,11 @@ TEST(no_signal_is_lost)
 TEST(signal_before_the_stop)
 {
 	struct program program = start("alone", "signals");
-	char held[40];
 
 	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
 	pid_t attacher = start_attacher(program.pid, 0);
+	const char *held = text_of("TracerPid:\t%d\n", (int)attacher);
 
-	snprintf(held, sizeof held, "TracerPid:\t%d\n", (int)attacher);
 	let_seize(attacher);
 	while (!has_status(&program, held))
 		assert_true(let_step(attacher, 1));
@@ -579,28 +582,19 @@ static void attach_to_small(const char *stack)
 
 	for (int i = 0; i < times(); i++)
 		assert_int_equal(attach(&program), program.pid);
-	assert_true(code_of(&program) == code);
-	assert_nothing_left(&program);
-	end(&program);
+	end_unchanged(&program, code);
 }
 
-TEST(small_context)
+TEST(small_stacks)
 {
 	attach_to_small("context 2048");
-}
-
-TEST(small_signal_stacks)
-{
 	attach_to_small("handler 4096");
 	attach_to_small("handler 8192");
 }
 
 static void skip_unless_built(const char *name, const char *reason)
 {
-	char path[600];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	if (access(path, X_OK) < 0)
+	if (access(text_of("%s/%s", directory, name), X_OK) < 0)
 		skip_because(reason);
 }
 
@@ -609,15 +603,12 @@ TEST(goroutines)
 	skip_unless_built("goroutines", "needs go");
 	struct program program = start("goroutines", "");
 	uint64_t code = code_of(&program);
-
 	bool was_first = false;
 
 	/* Other threads than the first may sleep in the runtime. */
 	for (int i = 0; i < times() || !was_first; i++)
 		was_first = attach(&program) == program.pid || was_first;
-	assert_true(code_of(&program) == code);
-	assert_nothing_left(&program);
-	end(&program);
+	end_unchanged(&program, code);
 }
 
 /* --- limits ---------------------------------------------------------------------------------------------------------- */
@@ -628,20 +619,16 @@ static void attach_within(enum __rlimit_resource resource, rlim_t limit, const c
 	struct program program = start("alone", "read");
 	struct rlimit limits;
 	uint64_t code = code_of(&program);
-	char start[40];
 
 	wait_until(&program, ASLEEP);
 	assert_int_equal(prlimit(program.pid, resource, NULL, &limits), 0);
 	limits.rlim_cur = limit;
 	assert_int_equal(prlimit(program.pid, resource, &limits, NULL), 0);
-	snprintf(start, sizeof start, "pid %d: ", (int)program.pid);
-	const char *said = reason_of(program.pid, library);
+	const char *said = reason_of(program.pid, library), *start = text_of("pid %d: ", (int)program.pid);
 
 	assert_memory_equal(said, start, strlen(start));
 	assert_has(said, reason);
-	assert_true(code_of(&program) == code);
-	assert_nothing_left(&program);
-	end(&program);
+	end_unchanged(&program, code);
 }
 
 TEST(limits)
@@ -667,11 +654,8 @@ TEST(limits)
 /* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)
 {
-	char name[40];
+	FILE *file = open_proc(program, text_of("task/%d/syscall", (int)thread));
 	long call = -1;
-
-	snprintf(name, sizeof name, "task/%d/syscall", (int)thread);
-	FILE *file = open_proc(program, name);
 
 	if (fscanf(file, "%ld", &call) != 1)
 		call = -1;
@@ -730,9 +714,8 @@ TEST(attacher_that_is_late)
 	int status;
 
 	if (attacher == 0)
-		_exit(strstr(reason_of(program.pid, slow_library), "nvtaskset_attached") ? 0 : 1);
-	while (library_file(&program) < 0)
-		pause_for_ms(1);
+		_exit(!strstr(reason_of(program.pid, slow_library), "nvtaskset_attached"));
+	wait_for_library(&program);
 	/* Moves to descriptor numbers that no program relies on. */
 	pause_for_ms(50);
 	assert_true(library_file(&program) >= 48);
@@ -767,8 +750,7 @@ TEST(signal_on_the_way_back)
 		attach_load(program.pid, slow_library, "", &report, NULL);
 		_exit(0);
 	}
-	while (library_file(&program) < 0)
-		pause_for_ms(1);
+	wait_for_library(&program);
 	kill(attacher, SIGKILL);
 	waitpid(attacher, NULL, 0);
 	kill(program.pid, SIGUSR1);
@@ -881,7 +863,7 @@ TEST(no_process)
 	if (child == 0)
 		_exit(0);
 	waitpid(child, NULL, 0);
-	assert_refused(child, "it has ended");
+	assert_has(reason_of(child, library), "it has ended");
 }
 
 TEST(stopped)
@@ -890,7 +872,7 @@ TEST(stopped)
 
 	kill(program.pid, SIGSTOP);
 	waitpid(program.pid, NULL, WUNTRACED);
-	assert_refused(program.pid, "is stopped: continue it first");
+	assert_has(reason_of(program.pid, library), "is stopped: continue it first");
 	kill(program.pid, SIGCONT);
 	end(&program);
 }
@@ -900,7 +882,7 @@ static void refuse_program(const char *name, const char *reason)
 {
 	struct program program = start(name, "read");
 
-	assert_refused(program.pid, reason);
+	assert_has(reason_of(program.pid, library), reason);
 	end(&program);
 }
 
@@ -912,10 +894,10 @@ TEST(static_program)
 /* Not where the kernel was built without them. */
 static void skip_unless_executed(const char *name, const char *reason)
 {
-	char path[600], failed = 0;
+	const char *path = text_of("%s/%s", directory, name);
+	char failed = 0;
 	int news[2];
 
-	snprintf(path, sizeof path, "%s/%s", directory, name);
 	assert_int_equal(pipe2(news, O_CLOEXEC), 0);
 	pid_t child = fork();
 
@@ -947,22 +929,14 @@ TEST(other_library)
 	refuse_program("plain-musl", "its C library is not glibc");
 }
 
-static void let_all_through(void)
-{
-	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-	struct sock_fprog program = {.len = 1, .filter = code};
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 /* A program under the attacher's own filter can be attached to. If it has another filter, the kernel may kill it. */
 TEST(other_filters)
 {
+	struct sock_filter all_through = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	pid_t child = fork();
 
 	if (child == 0) {
-		let_all_through();
+		set_filter(&all_through, 1);
 		struct program same = start("alone", "read"), other = start("busy", "filter=1 sleep=1");
 		bool right = attaching_says(same.pid, "called on thread") && attaching_says(other.pid, "filtered (seccomp) by other filters");
 

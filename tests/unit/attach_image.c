@@ -50,6 +50,9 @@ TEST(symbols)
 
 	assert_ptr_equal((void *)(uintptr_t)address, dlsym(handle, "gnu_get_libc_version"));
 	dlclose(handle);
+	/* The range has zeroed data, too, which is in no file, and nothing else. */
+	assert_true(range_has(&libc.range, image_find(&libc, &memory, "obstack_exit_failure", NULL)));
+	assert_false(range_has(&libc.range, (uint64_t)(uintptr_t)&memory));
 }
 
 TEST(no_such_symbol)
@@ -61,16 +64,6 @@ TEST(no_such_symbol)
 
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		assert_int_equal(image_find(&libc, &memory, names[i], &size), 0);
-}
-
-TEST(extent)
-{
-	struct image libc = image_of(in_libc);
-
-	assert_true(range_has(&libc.range, (uint64_t)(uintptr_t)in_libc));
-	/* The range has zeroed data, too, which is in no file. */
-	assert_true(range_has(&libc.range, image_find(&libc, &memory, "obstack_exit_failure", NULL)));
-	assert_false(range_has(&libc.range, (uint64_t)(uintptr_t)&memory));
 }
 
 TEST(loader)

@@ -29,8 +29,7 @@
 
 static const struct pci_address gpu = {.domain = 0, .bus = 0x3b}, other_gpu = {.domain = 0, .bus = 0x86};
 static const struct tpcset tpcs = {{5, 0, 0, UINT64_C(1) << 63}};
-static struct board_peer peers[BOARD_PLACES];
-static struct board_claim claims[BOARD_PLACES]; /* of these */
+static struct board_peer peers[BOARD_PLACES]; /* that were read last */
 
 /* --- a process of the test ---------------------------------------------------------------------------------------- */
 
@@ -48,13 +47,20 @@ static void claim_on(struct pci_address pci)
 	must(board_claim(&claim));
 }
 
-/* 0: joins; the others as they are called. */
+static void become(uid_t user)
+{
+	must(setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+static int descriptor_of(pid_t pid);
+
+/* 0: forgets what it has inherited, and joins; the others as they are called. */
 static void obey(char order)
 {
 	switch (order) {
 	case 0:
 		board_after_fork();
-		must(board_join(NULL) == 0);
+		must(!board_is_joined() && descriptor_of(getpid()) < 0 && board_join(NULL) == 0);
 		break;
 	case 'c':
 		claim_on(gpu);
@@ -69,47 +75,32 @@ static void obey(char order)
 		while (board_look())
 			;
 		break;
+	case 'u':
+		become(OTHER_USER);
+		break;
 	default:
 		_exit(2);
 	}
-}
-
-static void become(uid_t user)
-{
-	must(setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
-}
-
-static uid_t user;
-
-static void obey_as_user(char order)
-{
-	if (order == 0)
-		become(user);
-	obey(order);
 }
 
 /* --- looking at it ------------------------------------------------------------------------------------------------ */
 
 static int descriptor_of(pid_t pid)
 {
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
+	int directory = open(text_of("/proc/%d/fd", (int)pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_true(directory >= 0);
-	number = memfd_next(directory, 0, BOARD_LINK);
+	int number = memfd_next(directory, 0, BOARD_LINK);
+
 	close(directory);
 	return number;
 }
 
 static ino_t board_at(pid_t pid, int descriptor)
 {
-	char path[64];
 	struct stat status = {.st_ino = 0};
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor);
-	return stat(path, &status) == 0 ? status.st_ino : 0;
+	return stat(text_of("/proc/%d/fd/%d", (int)pid, descriptor), &status) == 0 ? status.st_ino : 0;
 }
 
 /* The number of the board that a process holds; 0: of none. */
@@ -129,15 +120,10 @@ static void unmap(void)
 
 static void map_board_of(pid_t pid)
 {
-	char path[64];
+	int file = open(text_of("/proc/%d/fd/%d", (int)pid, descriptor_of(pid)), O_RDWR | O_CLOEXEC);
 
 	unmap();
-
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
-	int file = open(path, O_RDWR | O_CLOEXEC);
-
 	memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	close(file);
 }
@@ -171,8 +157,7 @@ static void join(void)
 {
 	struct error error = {.reason = ""};
 
-	if (board_join(&error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(board_join(&error));
 	assert_true(board_is_joined());
 	map_board_of(getpid());
 }
@@ -191,32 +176,29 @@ static void look(void)
 		;
 }
 
-static unsigned int read_claims(struct pci_address pci)
+static void assert_claims(struct pci_address pci, unsigned int expected)
 {
-	unsigned int count = board_read(pci, peers);
-
-	for (unsigned int i = 0; i < count; i++)
-		claims[i] = peers[i].claim;
-	return count;
+	assert_int_equal(board_read(pci, peers), expected);
 }
 
 /* Reads the one claim that there is. */
 static struct board_claim the_claim(void)
 {
-	assert_int_equal(read_claims(gpu), 1);
-	return claims[0];
+	assert_claims(gpu, 1);
+	return peers[0].claim;
 }
 
 /* Reads so many claims, and none of their owners lives. */
 static void assert_dead(unsigned int expected)
 {
-	assert_int_equal(read_claims(gpu), expected);
+	assert_claims(gpu, expected);
 	for (unsigned int i = 0; i < expected; i++)
 		assert_false(board_is_alive(peers[i].pid, peers[i].start));
 }
 
 FIXTURE(leave)
 {
+	processes_end();
 	unmap();
 	board_leave();
 }
@@ -230,7 +212,7 @@ TEST(alone)
 
 	assert_false(board_is_joined());
 	assert_false(board_claim(&claim));
-	assert_int_equal(read_claims(gpu), 0);
+	assert_claims(gpu, 0);
 	assert_false(board_look());
 	assert_false(board_is_joined());
 	errno = EDOM;
@@ -241,7 +223,7 @@ TEST(alone)
 	assert_int_equal(fcntl(descriptor_of(getpid()), F_GETFD), FD_CLOEXEC);
 	join();
 	claim_own(NOW);
-	assert_int_equal(read_claims(gpu), 0);
+	assert_claims(gpu, 0);
 	look();
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(count_descriptors(), before + 1);
@@ -259,7 +241,7 @@ TEST(two)
 
 	join();
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	assert_int_equal(read_claims(gpu), 0);
+	assert_claims(gpu, 0);
 	process_order(&other, 'c');
 	claim_own(NOW);
 	claim = the_claim();
@@ -269,15 +251,14 @@ TEST(two)
 	assert_each((uint64_t)peers[0].pid, (uint64_t)other.pid, peers[0].start, start_of(other.pid));
 	assert_true(pci_address_equal(claim.pci, gpu));
 	assert_true(tpcset_equal(&claim.tpcs, &tpcs));
-	assert_int_equal(read_claims(other_gpu), 0);
+	assert_claims(other_gpu, 0);
 	process_order(&other, 'o');
-	assert_int_equal(read_claims(other_gpu), 1);
+	assert_claims(other_gpu, 1);
 	board_retract(gpu);
 	claim_own(NOW);
 	process_order(&other, 'l');
-	assert_int_equal(read_claims(other_gpu), 0);
-	assert_int_equal(read_claims(gpu), 0);
-	process_end(&other);
+	assert_claims(other_gpu, 0);
+	assert_claims(gpu, 0);
 }
 
 static void obey_nothing(char order)
@@ -287,18 +268,12 @@ static void obey_nothing(char order)
 /* More than one part of a search looks at. */
 TEST(many_processes)
 {
-	enum { MANY = 100 };
-	struct process idle[MANY];
-
-	for (int i = 0; i < MANY; i++)
-		idle[i] = process_start(obey_nothing);
+	for (int i = 0; i < 100; i++)
+		process_start(obey_nothing);
 	struct process other = process_start(obey);
 
 	join();
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	process_end(&other);
-	for (int i = 0; i < MANY; i++)
-		process_end(&idle[i]);
 }
 
 /* --- owners ------------------------------------------------------------------------------------------------------- */
@@ -307,14 +282,12 @@ TEST(alive)
 {
 	struct process other = process_start(obey);
 	uint64_t start = start_of(other.pid);
+	bool is_alive;
 
 	errno = EDOM;
 	assert_true(board_is_alive(other.pid, start));
 	assert_false(board_is_alive(other.pid, start + 1));
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-	bool is_alive = board_is_alive(other.pid, start);
-
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 0, is_alive = board_is_alive(other.pid, start));
 	assert_true(is_alive);
 	kill(other.pid, SIGSTOP);
 	process_wait(&other, WSTOPPED);
@@ -340,16 +313,13 @@ TEST(own_limits)
 {
 	struct process other = process_start(obey);
 	struct board_claim claim = claim_at(gpu, NOW);
+	bool is_written;
 
 	join();
 	process_order(&other, 'c');
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-	bool is_written = board_claim(&claim);
-
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 0, is_written = board_claim(&claim));
 	assert_true(is_written);
 	the_claim();
-	process_end(&other);
 }
 
 /* A claim holds as long as it stands there, however old it is. */
@@ -364,12 +334,11 @@ TEST(dead_owner)
 	assert_dead(1);
 	process_end(&other);
 	assert_dead(1);
-	assert_int_equal(claims[0].priority, 70);
+	assert_int_equal(peers[0].claim.priority, 70);
 }
 
 /* A place of a namespace whose processes cannot be asked for. */
-static struct board_place *put_stranger(int number, uint64_t who, uint64_t namespace,
-                                        uint64_t when)
+static struct board_place *put_stranger(int number, uint64_t who, uint64_t namespace, uint64_t when)
 {
 	struct board_place *place = &memory->places[number];
 	struct board_claim claim = claim_at(gpu, when);
@@ -398,7 +367,6 @@ TEST(lapse)
 	put_stranger(0, who_is(living.pid), identity_own().namespace, NOW);
 	claim_own(NOW + BOARD_LAPSE_NS + 1);
 	assert_int_equal(atomic_load(&place->who), who_is(living.pid));
-	process_end(&living);
 }
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
@@ -422,7 +390,6 @@ TEST(places_are_used_again)
 	claim_own(NOW);
 	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
 	assert_int_equal(atomic_load(&memory->places[1].who), who_is(living.pid));
-	process_end(&living);
 }
 
 TEST(full)
@@ -434,7 +401,7 @@ TEST(full)
 	for (int i = 0; i < BOARD_PLACES; i++)
 		put_stranger(i, who_is(other.pid), identity_own().namespace, NOW);
 	assert_false(board_claim(&claim));
-	assert_int_equal(read_claims(gpu), BOARD_PLACES);
+	assert_claims(gpu, BOARD_PLACES);
 	process_end(&other);
 	/* Not at once, but soon. */
 	claim = claim_at(gpu, NOW + 99 * MS);
@@ -502,35 +469,34 @@ TEST(died_in_the_middle)
 	}
 	/* A place that was taken, where nothing is written yet: a former owner's claim is not the new one's. */
 	atomic_store(&place->who, board_who((uint64_t)getppid(), 1));
-	assert_int_equal(read_claims(gpu), 0);
+	assert_claims(gpu, 0);
 	atomic_store(&place->who, who);
 	the_claim();
 	atomic_store(&place->who, 0);
-	assert_int_equal(read_claims(gpu), 0);
-	process_end(&other);
+	assert_claims(gpu, 0);
 }
 
-static struct process start_writer(void)
+/* A process that does this until it is killed. */
+static pid_t start_doing(void (*work)(void))
 {
-	struct process process = {.pid = fork()};
-	struct board_claim claim = claim_at(gpu, NOW);
+	pid_t pid = fork();
 
-	if (process.pid == 0) {
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		obey(0);
-		for (;;) {
-			claim.served_ns = ++claim.group;
-			claim.tpcs.words[TPCSET_WORDS - 1] = claim.served_ns;
-			must(board_claim(&claim));
-		}
+		board_after_fork();
+		work();
 	}
-	return process;
+	return pid;
 }
 
-static void end_writer(const struct process *process)
+static void write_claims(void)
 {
-	kill(process->pid, SIGKILL);
-	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+	must(board_join(NULL) == 0);
+	for (struct board_claim claim = claim_at(gpu, NOW);;) {
+		claim.served_ns = ++claim.group;
+		claim.tpcs.words[TPCSET_WORDS - 1] = claim.served_ns;
+		must(board_claim(&claim));
+	}
 }
 
 TEST(no_claim_is_torn)
@@ -538,27 +504,28 @@ TEST(no_claim_is_torn)
 	uint64_t last = 0, changes = 0;
 
 	join();
-	struct process writer = start_writer();
+	pid_t writer = start_doing(write_claims);
 
-	while (read_claims(gpu) == 0)
+	while (board_read(gpu, peers) == 0)
 		sched_yield();
-	for (int i = 0; i < READS || changes < 3; i++) {
-		if (read_claims(gpu) == 1) {
-			assert_int_equal(claims[0].group, claims[0].served_ns);
-			assert_int_equal(claims[0].tpcs.words[TPCSET_WORDS - 1], claims[0].served_ns);
-			assert_true(claims[0].served_ns >= last);
-			changes += claims[0].served_ns != last;
-			last = claims[0].served_ns;
+	/* Many changes, so that reads are interrupted by some of them also where the two have one processor between them. */
+	for (int i = 0; i < READS || changes < 1000; i++) {
+		if (board_read(gpu, peers) == 1) {
+			const struct board_claim *claim = &peers[0].claim;
+
+			assert_each(claim->group, claim->served_ns, claim->tpcs.words[TPCSET_WORDS - 1], claim->served_ns);
+			assert_true(claim->served_ns >= last);
+			changes += claim->served_ns != last;
+			last = claim->served_ns;
 		}
 	}
-	end_writer(&writer);
+	end_child(writer);
 }
 
 /* --- any instruction ---------------------------------------------------------------------------------------------- */
 
 static void come_and_go(void)
 {
-	board_after_fork();
 	for (;;) {
 		struct board_claim claim = claim_at(gpu, process_clock_ns());
 
@@ -572,17 +539,6 @@ static void come_and_go(void)
 		must(board_claim(&claim));
 		board_leave();
 	}
-}
-
-static pid_t start_comer(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		come_and_go();
-	}
-	return pid;
 }
 
 static void pause_at_random(unsigned int *seed)
@@ -601,7 +557,7 @@ TEST(killed_at_any_instruction)
 	join();
 	claim_own(process_clock_ns());
 	for (int i = 0; i < KILLS / 2; i++) {
-		pid_t pids[2] = {start_comer(), start_comer()};
+		pid_t pids[2] = {start_doing(come_and_go), start_doing(come_and_go)};
 
 		pause_at_random(&seed);
 		for (int each = 0; each < 2; each++) {
@@ -623,16 +579,7 @@ TEST(killed_at_any_instruction)
 
 /* What is wrong with a file that is called as a board. */
 enum wrong {
-	SMALL,
-	LARGE,
-	NO_SEALS,
-	HALF_SEALED,
-	NO_MAGIC,
-	OTHER_VERSION,
-	OTHER_SIZE,
-	OPEN_TO_ALL,
-	READ_ONLY,
-	NOTHING_WRONG
+	SMALL, LARGE, NO_SEALS, HALF_SEALED, NO_MAGIC, OTHER_VERSION, OTHER_SIZE, OPEN_TO_ALL, READ_ONLY, NOTHING_WRONG
 };
 
 static void put_high(int file)
@@ -668,9 +615,9 @@ TEST(files_that_are_no_boards)
 	for (wrong_now = SMALL; wrong_now <= NOTHING_WRONG; wrong_now++) {
 		struct process hostile = process_start(obey_with_offer);
 
+		ROW("kind %d", (int)wrong_now);
 		join();
-		if ((board_of(getpid()) == board_of(hostile.pid)) != (wrong_now == NOTHING_WRONG))
-			fail_msg("kind %d", (int)wrong_now);
+		assert_int_equal(board_of(getpid()) == board_of(hostile.pid), wrong_now == NOTHING_WRONG);
 		board_leave();
 		process_end(&hostile);
 	}
@@ -692,7 +639,6 @@ TEST(second_file)
 	join();
 	assert_int_not_equal(board_at(other.pid, 301), 0);
 	assert_int_equal(board_of(getpid()), board_at(other.pid, 301));
-	process_end(&other);
 }
 
 #define BLOCKING_PATH "/memfd:" BOARD_NAME " (deleted)"
@@ -722,7 +668,8 @@ TEST(files_that_hold_up)
 {
 	if (mkfifo(BLOCKING_PATH, 0600) < 0 && geteuid() == 0)
 		assert_int_equal(errno, EEXIST);
-	struct process hostile = process_start(obey_as_obstacle), other = process_start(obey);
+	process_start(obey_as_obstacle);
+	struct process other = process_start(obey);
 
 	unlink(BLOCKING_PATH);
 	alarm(120);
@@ -730,8 +677,6 @@ TEST(files_that_hold_up)
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
 	look();
 	alarm(0);
-	process_end(&other);
-	process_end(&hostile);
 }
 
 /* tests/fuzz/board.c has any content. What is no board any more is left, and another is made. */
@@ -739,7 +684,7 @@ TEST(nonsense)
 {
 	join();
 	memset(memory, 0x7f, sizeof *memory);
-	read_claims(gpu);
+	board_read(gpu, peers);
 	ino_t before = board_of(getpid());
 
 	look();
@@ -795,6 +740,15 @@ TEST(two_become_one)
 	find_one_then_the_other('e', 'l');
 }
 
+static uid_t user;
+
+static void obey_as_user(char order)
+{
+	if (order == 0)
+		become(user);
+	obey(order);
+}
+
 TEST(users_and_root)
 {
 	if (geteuid() != 0)
@@ -817,15 +771,6 @@ TEST(users_and_root)
 	board_leave();
 	join();
 	assert_int_not_equal(board_of(getpid()), board_of(other.pid));
-	process_end(&other);
-}
-
-static void obey_and_lose_rights(char order)
-{
-	if (order == 'u')
-		become(OTHER_USER);
-	else
-		obey(order);
 }
 
 /* Who becomes another user goes to that one's. */
@@ -833,7 +778,7 @@ TEST(becoming_another_user)
 {
 	if (geteuid() != 0)
 		skip_because("needs root");
-	struct process other = process_start(obey_and_lose_rights);
+	struct process other = process_start(obey);
 
 	join();
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
@@ -841,10 +786,7 @@ TEST(becoming_another_user)
 	process_order(&other, 's');
 	assert_int_not_equal(board_of(other.pid), 0);
 	assert_int_not_equal(board_of(other.pid), board_of(getpid()));
-	process_end(&other);
 }
-
-/* --- descriptors -------------------------------------------------------------------------------------------------- */
 
 TEST(closed_descriptor)
 {
@@ -871,32 +813,18 @@ TEST(closed_descriptor)
 
 /* --- fork, exec, namespaces, privileges --------------------------------------------------------------------------- */
 
-static void forget(char order)
-{
-	if (order == 0) {
-		board_after_fork();
-		must(!board_is_joined() && descriptor_of(getpid()) < 0);
-	} else if (order == 'j') {
-		must(board_join(NULL) == 0);
-	} else {
-		obey(order);
-	}
-}
-
+/* It has forgotten its parent's, and takes nothing from it. */
 TEST(child)
 {
 	join();
 	claim_own(NOW);
-	struct process child = process_start(forget);
+	struct process child = process_start(obey);
 
-	assert_int_equal(places_of(getpid()), 1);
-	assert_int_equal(places_of(0), 1);
-	process_order(&child, 'j');
+	assert_each(places_of(getpid()), 1, places_of(0), 1);
 	process_order(&child, 'c');
 	assert_int_equal(places_of(child.pid), 1);
 	the_claim();
 	claim_own(NOW);
-	process_end(&child);
 }
 
 /* What it had before it executed another program. */
@@ -910,7 +838,6 @@ TEST(former_places)
 	join();
 	assert_int_equal(atomic_load(&memory->places[5].who), 0);
 	assert_int_equal(atomic_load(&memory->places[6].who), who_is(getpid()));
-	process_end(&other);
 }
 
 static bool with_own_proc;
@@ -983,9 +910,8 @@ static void check_inside(void)
 
 	join();
 	process_order(&inside, 'c');
-
 	assert_int_equal(places_of(0), 1);
-	assert_int_equal(read_claims(gpu), 0);
+	assert_claims(gpu, 0);
 	process_order(&inside, 'g');
 	/* The one outside is not taken for one of the namespace, whoever has its number there. */
 	board_leave();
@@ -1032,11 +958,10 @@ static int join_only(void)
 /* It may not, whatever its user's programs do. */
 TEST(privileged)
 {
-	char path[] = "/tmp/nvtaskset-board-XXXXXX", command[128];
+	char path[] = "/tmp/nvtaskset-board-XXXXXX";
 	int file = mkstemp(path), status;
-
-	snprintf(command, sizeof command, "cat /proc/%d/exe >%s", (int)getpid(), path);
-	bool is_made = geteuid() == 0 && system(command) == 0 && fchmod(file, 04755) == 0;
+	bool is_made = geteuid() == 0 && system(text_of("cat /proc/%d/exe >%s", (int)getpid(), path)) == 0 &&
+	               fchmod(file, 04755) == 0;
 
 	close(file);
 	pid_t child = is_made ? fork() : -1;

@@ -5,10 +5,7 @@
 #include "../cases.h"
 #include "driver/calls.h"
 
-enum {
-	PINNED = 1,
-	MANAGED = 2
-};
+enum { PINNED = 1, MANAGED = 2 };
 
 /* The third argument is an int, or the second points to properties that begin with one. */
 static bool uses(int id, int third, const int *properties)
@@ -65,6 +62,11 @@ static const struct {
 	CUstream stream;
 } by_grid = {FUNCTION, 2, 3, STREAM};
 
+struct by_config {
+	const CUlaunchConfig *config;
+	CUfunction function;
+};
+
 static struct launched_work read_work(int id, const void *arguments)
 {
 	return calls_read_work(&(struct call){.id = id, .arguments = (void **)(uintptr_t)arguments});
@@ -79,10 +81,7 @@ static void assert_work(struct launched_work work, const void *what, CUstream st
 TEST(work)
 {
 	const CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 3, .gridDimZ = 4, .hStream = STREAM};
-	const struct {
-		const CUlaunchConfig *config;
-		CUfunction function;
-	} by_config = {&config, FUNCTION}, by_nothing = {NULL, FUNCTION};
+	const struct by_config by_config = {&config, FUNCTION}, by_nothing = {NULL, FUNCTION};
 	const struct {
 		CUgraphExec exec;
 		CUstream stream;
@@ -105,10 +104,7 @@ TEST(waits_for_others)
 	CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}},
 	                                  {.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}};
 	CUlaunchConfig config = {.gridDimX = 2, .hStream = STREAM, .attrs = attributes, .numAttrs = 2};
-	const struct {
-		const CUlaunchConfig *config;
-		CUfunction function;
-	} by_config = {&config, FUNCTION};
+	const struct by_config by_config = {&config, FUNCTION};
 
 	assert_false(read_work(CALL_LAUNCH, &by_list).waits_for_others);
 	assert_true(read_work(CALL_LAUNCH_COOPERATIVE, &by_list).waits_for_others);

@@ -34,8 +34,7 @@ static struct counts_place *take(struct pci_address pci)
 {
 	struct counts_place *place = counts_take(&areas, &segment, pci, ANYWHERE, 0, &error);
 
-	if (!place)
-		fail_msg("%s", error.reason);
+	assert_non_null(place);
 	return place;
 }
 
@@ -68,9 +67,10 @@ static void assert_gpu(unsigned int entry, struct pci_address pci, uint64_t laun
 {
 	read_counts();
 	assert_true(entry < counts.count);
-	assert_true(pci_address_equal(counts.gpus[entry].pci, pci));
-	assert_each(counts.gpus[entry].launched, launched, counts.gpus[entry].ended, ended);
-	assert_int_equal(counts.gpus[entry].in_flight, in_flight);
+	const struct counts_of_gpu *gpu = &counts.gpus[entry];
+
+	assert_true(pci_address_equal(gpu->pci, pci));
+	assert_each(gpu->launched, launched, gpu->ended, ended, gpu->in_flight, in_flight);
 }
 
 /* --- counting --------------------------------------------------------------------------------------------------- */
@@ -259,10 +259,9 @@ TEST(programs_do_not_inherit_it)
 
 TEST(no_memory_for_it)
 {
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-	const struct counts_place *none = counts_take(&areas, &segment, first, ANYWHERE, 0, &error);
+	const struct counts_place *none;
 
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 0, none = counts_take(&areas, &segment, first, ANYWHERE, 0, &error));
 	assert_null(none);
 	assert_string_equal(error.reason, "no shared memory: Too many open files");
 	assert_int_equal(areas.count, 0);
@@ -281,10 +280,9 @@ TEST(the_readers_limits)
 	begin(first);
 	read_counts(); /* what is looked up once is known now */
 	for (unsigned int free = 0; free < 6; free++) {
-		rlim_t before = limit_to(RLIMIT_NOFILE, (rlim_t)lowest + free);
-		int result = counts_read(&segment, getpid(), &counts, &error);
+		int result;
 
-		limit_to(RLIMIT_NOFILE, before);
+		with_limit(RLIMIT_NOFILE, (rlim_t)lowest + free, result = counts_read(&segment, getpid(), &counts, &error));
 		if (result < 0)
 			assert_string_equal(error.reason, "counts of kernels: Too many open files");
 		else
@@ -336,11 +334,6 @@ static void name_area(int file, uint64_t inode)
 	segment.memory->areas[0].inode = inode;
 }
 
-static struct area_header right_header(void)
-{
-	return (struct area_header){.magic = COUNTS_MAGIC, .version = COUNTS_VERSION, .size = sizeof(struct counts_memory)};
-}
-
 static int make_area(size_t size, unsigned int seals, struct area_header header)
 {
 	int file = memfd_create(COUNTS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -363,25 +356,25 @@ static void assert_refused(int file)
 
 TEST(files_that_are_no_areas)
 {
+	const struct area_header right = {COUNTS_MAGIC, COUNTS_VERSION, sizeof(struct counts_memory)};
 	const unsigned int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-	const size_t size = sizeof(struct counts_memory);
-	struct area_header header = right_header(), no_magic = header, other_version = header, other_size = header;
-	int pipes[2], right = make_area(size, seals, header);
+	const struct {
+		size_t size;
+		unsigned int seals;
+		struct area_header header;
+	} rows[] = {{right.size, 0, right}, {right.size, F_SEAL_GROW, right}, {right.size, F_SEAL_SHRINK, right},
+	            {right.size - 1, seals, right}, {0, seals, right}, {right.size, seals, {0, right.version, right.size}},
+	            {right.size, seals, {right.magic, right.version + 1, right.size}},
+	            {right.size, seals, {right.magic, right.version, right.size + 1}}};
+	int pipes[2], file = make_area(right.size, seals, right);
 
 	read_counts();
 	assert_int_equal(counts.gaps, 0);
-	close(right);
-	assert_refused(make_area(size, 0, header));
-	assert_refused(make_area(size, F_SEAL_GROW, header));
-	assert_refused(make_area(size, F_SEAL_SHRINK, header));
-	assert_refused(make_area(size - 1, seals, header));
-	assert_refused(make_area(0, seals, header));
-	no_magic.magic = 0;
-	assert_refused(make_area(size, seals, no_magic));
-	other_version.version++;
-	assert_refused(make_area(size, seals, other_version));
-	other_size.size++;
-	assert_refused(make_area(size, seals, other_size));
+	close(file);
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		ROW("%zu", i);
+		assert_refused(make_area(rows[i].size, rows[i].seals, rows[i].header));
+	}
 	assert_int_equal(pipe(pipes), 0);
 	name_area(pipes[0], 1);
 	assert_refused(pipes[0]);

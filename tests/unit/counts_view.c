@@ -14,6 +14,8 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
+#define CLOSED (UINT32_C(1) << COUNTS_CLOSED)
+
 static const struct pci_address gpu = {.bus = 0x3b}, other_gpu = {.bus = 0x5e};
 
 /* --- the other process -------------------------------------------------------------------------------------------- */
@@ -28,7 +30,6 @@ static struct peer_process self;
 
 static void tell(int file, ino_t inode)
 {
-	must(file >= 0);
 	told->segment = (uint64_t)file;
 	told->inode = inode;
 }
@@ -52,13 +53,12 @@ static void close_areas(void)
 		close(self.areas.list[i].area.file);
 }
 
-/* The words of memory that is read by others. */
-static void fill_with_nonsense(void *memory, size_t size)
+static void fill_with_nonsense(void)
 {
 	static unsigned int seed = 7;
-	_Atomic uint64_t *words = memory;
+	_Atomic uint64_t *words = (void *)self.segment.memory->areas;
 
-	for (size_t i = 0; i < size / sizeof *words; i++)
+	for (size_t i = 0; i < sizeof self.segment.memory->areas / (sizeof *words); i++)
 		atomic_store(&words[i], (uint64_t)rand_r(&seed) << 40 ^ (uint64_t)rand_r(&seed));
 }
 
@@ -100,7 +100,7 @@ static void obey(char order)
 		must(dup2(STDIN_FILENO, self.areas.list[0].area.file) >= 0);
 		break;
 	case 'N':
-		fill_with_nonsense(self.segment.memory->areas, sizeof self.segment.memory->areas);
+		fill_with_nonsense();
 		break;
 	case 'v':
 	case 'V':
@@ -147,6 +147,12 @@ static void assert_counts(struct pci_address pci, uint64_t launched, uint64_t en
 	assert_each(read.launched, launched, read.ended, ended, read.in_flight, launched - ended, read.gaps, gaps);
 }
 
+/* The segment, and its areas. */
+static void assert_mapped(unsigned int files)
+{
+	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), files);
+}
+
 static int descriptors;
 
 FIXTURE(begin)
@@ -161,8 +167,8 @@ FIXTURE(end)
 	counts_view_close(&view);
 	counts_view_close(&view);
 	assert_int_equal(count_descriptors(), descriptors);
-	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 0);
-	process_end(&other);
+	assert_mapped(0);
+	processes_end();
 }
 
 TEST(as_it_counts)
@@ -205,49 +211,46 @@ TEST(no_system_call)
 TEST(areas_that_come_later)
 {
 	assert_true(open_view());
-	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 2);
+	assert_mapped(2);
 	order("m");
 	assert_counts(other_gpu, 0, 0, 0);
 	counts_view_follow(&view);
 	assert_counts(other_gpu, 1, 0, 0);
 	assert_counts(gpu, 0, 0, 0);
 	counts_view_follow(&view);
-	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 3);
+	assert_mapped(3);
 	/* The last areas that there can be. */
 	order("mmmmmm");
 	counts_view_follow(&view);
 	assert_counts(other_gpu, 7, 0, 0);
-	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 1 + SEGMENT_AREAS);
+	assert_mapped(1 + SEGMENT_AREAS);
 }
 
 /* What was counted in an area that cannot be opened is a gap; what comes later is counted. */
 TEST(closed_area)
 {
-	const uint32_t closed = UINT32_C(1) << COUNTS_CLOSED;
-
 	order("lc");
 	assert_true(open_view());
-	assert_counts(gpu, 0, 0, closed);
+	assert_counts(gpu, 0, 0, CLOSED);
 	/* The new area has the descriptor that the former one had. */
 	order("m");
 	counts_view_follow(&view);
-	assert_counts(other_gpu, 1, 0, closed);
+	assert_counts(other_gpu, 1, 0, CLOSED);
 	counts_view_close(&view);
 	assert_true(open_view());
-	assert_counts(other_gpu, 1, 0, closed);
+	assert_counts(other_gpu, 1, 0, CLOSED);
 }
 
 TEST(descriptor_used_by_something_else)
 {
 	order("lr");
 	assert_true(open_view());
-	assert_counts(gpu, 0, 0, UINT32_C(1) << COUNTS_CLOSED);
+	assert_counts(gpu, 0, 0, CLOSED);
 }
 
 /* With too few descriptors to spare, the area that has come is a gap, until it can be mapped. */
 TEST(own_limits)
 {
-	const uint32_t closed = UINT32_C(1) << COUNTS_CLOSED;
 	unsigned int limited = 0;
 
 	order("l");
@@ -258,14 +261,11 @@ TEST(own_limits)
 		int lowest = dup(STDIN_FILENO);
 
 		close(lowest);
-		rlim_t before = limit_to(RLIMIT_NOFILE, (rlim_t)lowest + spare);
-
-		counts_view_follow(&view);
+		with_limit(RLIMIT_NOFILE, (rlim_t)lowest + spare, counts_view_follow(&view));
 		uint32_t gaps = counts_view_read(&view, gpu).gaps;
 
-		limit_to(RLIMIT_NOFILE, before);
-		assert_true(gaps == 0 || gaps == closed);
-		limited += gaps == closed;
+		assert_true(gaps == 0 || gaps == CLOSED);
+		limited += gaps == CLOSED;
 		counts_view_follow(&view);
 		assert_counts(gpu, 1, 0, 0);
 		assert_counts(other_gpu, spare + 1, 0, 0);
@@ -281,11 +281,9 @@ TEST(gaps_of_all)
 	order("N");
 	assert_int_equal(counts_view_read(&view, gpu).gaps, 0);
 	counts_view_follow(&view);
-	assert_counts(gpu, 0, 0, UINT32_C(1) << COUNTS_CLOSED);
-	assert_int_equal(count_mappings("/memfd:" SEGMENT_NAME), 1);
+	assert_counts(gpu, 0, 0, CLOSED);
+	assert_mapped(1);
 }
-
-/* --- what is no segment ------------------------------------------------------------------------------------------- */
 
 /* What is no area (tests/unit/counts.c) is no segment either; nor is what has another head. */
 TEST(files_that_are_no_segments)
@@ -309,13 +307,12 @@ TEST(files_that_are_no_segments)
 
 TEST(current)
 {
+	bool is_current;
+
 	assert_false(counts_view_is_current(&view));
 	assert_true(open_view());
 	assert_true(counts_view_is_current(&view));
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-	bool is_current = counts_view_is_current(&view);
-
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 0, is_current = counts_view_is_current(&view));
 	assert_true(is_current);
 	order("w");
 	assert_false(counts_view_is_current(&view));

@@ -40,31 +40,29 @@ static bool launches(const struct file *file, size_t size)
 	return answer;
 }
 
-TEST(the_device_runtime)
+#define MODULE(names, type, does) {names, sizeof(names), type, does}
+
+TEST(names_of_the_device_runtime)
 {
-	static const char names[] = "\0.strtab\0parent\0__CNPRT_VERSION_NUMBER__";
-	static const char calls[] = "\0__cuda_syscall_cnpv2GetParameterBuffer";
-	struct file file = make(names, sizeof names), caller = make(calls, sizeof calls);
+	static const struct {
+		const char *names;
+		size_t length;
+		Elf64_Word type;
+		bool launches;
+	} rows[] = {
+		MODULE("\0.strtab\0parent\0__CNPRT_VERSION_NUMBER__", SHT_STRTAB, true),
+		MODULE("\0__cuda_syscall_cnpv2GetParameterBuffer", SHT_STRTAB, true),
+		MODULE("\0.strtab\0plain\0vprintf\0__CNPRT_VERSION_N", SHT_STRTAB, false),
+		MODULE("__CNPRT_VERSION_NUMBER__", SHT_PROGBITS, false), /* inside code */
+	};
 
-	assert_true(launches(&file, sizeof file));
-	assert_true(launches(&caller, sizeof caller));
-}
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct file file = make(rows[i].names, rows[i].length);
 
-TEST(other_modules)
-{
-	static const char names[] = "\0.strtab\0plain\0vprintf\0__CNPRT_VERSION_N";
-	struct file file = make(names, sizeof names);
-
-	assert_false(launches(&file, sizeof file));
-}
-
-TEST(names_inside_code)
-{
-	static const char names[] = "__CNPRT_VERSION_NUMBER__";
-	struct file file = make(names, sizeof names);
-
-	file.sections[1].sh_type = SHT_PROGBITS;
-	assert_false(launches(&file, sizeof file));
+		ROW("%zu", i);
+		file.sections[1].sh_type = rows[i].type;
+		assert_int_equal(launches(&file, sizeof file), rows[i].launches);
+	}
 }
 
 TEST(managed_variables)

@@ -11,10 +11,8 @@ static struct error error;
 
 static struct segment_revision revision_of(unsigned int gpus, unsigned int first, unsigned int last)
 {
-	struct segment_revision revision;
+	struct segment_revision revision = {.count = gpus};
 
-	memset(&revision, 0, sizeof revision);
-	revision.count = gpus;
 	for (unsigned int gpu = 0; gpu < gpus; gpu++) {
 		revision.partitions[gpu].pci.bus = gpu;
 		tpcset_add_range(&revision.partitions[gpu].set, first, last);
@@ -26,7 +24,7 @@ static struct segment_revision revision_of(unsigned int gpus, unsigned int first
 
 static unsigned int gpus_to_have;
 
-/* 'm': moves its segment; otherwise, after the first order, closes its file. */
+/* 'm': moves its segment. */
 static void obey(char order)
 {
 	static struct segment segment;
@@ -34,19 +32,11 @@ static void obey(char order)
 
 	if (order == 0) {
 		close_range(48, ~0U, 0);
-		if (segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0)
-			_exit(1);
+		must(segment_create(&segment, &revision, NULL, -1, -1, NULL) == 0);
 	} else {
 		close(segment.file);
-		if (order == 'm' && segment_keep_findable(&segment, NULL) < 0)
-			_exit(1);
+		must(segment_keep_findable(&segment, NULL) == 0);
 	}
-}
-
-static struct process start(unsigned int gpus)
-{
-	gpus_to_have = gpus;
-	return process_start(obey);
 }
 
 #define COUNT 3
@@ -60,9 +50,9 @@ static struct {
 static void start_family(unsigned int gpus_of_second)
 {
 	for (int i = 0; i < COUNT; i++) {
-		family.processes[i] = start(i == 1 ? gpus_of_second : 1);
-		if (editor_open(&family.editors[i], family.processes[i].pid, &error) != SEGMENT_FOUND)
-			fail_msg("%s", error.reason);
+		gpus_to_have = i == 1 ? gpus_of_second : 1;
+		family.processes[i] = process_start(obey);
+		assert_int_equal(editor_open(&family.editors[i], family.processes[i].pid, NULL), SEGMENT_FOUND);
 	}
 }
 
@@ -73,11 +63,9 @@ FIXTURE(begin)
 
 FIXTURE(end)
 {
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < COUNT; i++)
 		editor_close(&family.editors[i]);
-		if (family.processes[i].pid > 0)
-			process_end(&family.processes[i]);
-	}
+	processes_end();
 }
 
 static void assert_list(struct editor *editor, const char *expected)
@@ -113,7 +101,7 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(lock_take(stopped.file, NULL), 0);
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error),
-	             "by another process, which is stopped; the others have what they had");
+	                 "by another process, which is stopped; the others have what they had");
 	segment_close(&stopped);
 	for (int i = 0; i < COUNT; i++)
 		assert_list(&family.editors[i], "0-7");
@@ -164,7 +152,6 @@ TEST_WITH(begin, end, ended_process_does_not_stop_others)
 	/* It moved and ended: there is no file to follow it to. */
 	process_order(&family.processes[2], 'm');
 	process_end(&family.processes[2]);
-	family.processes[2].pid = 0;
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, NULL), 0);
 	assert_list(&family.editors[0], "20-23");
 	assert_list(&family.editors[1], "20-23");

@@ -31,10 +31,7 @@ FIXTURE(setup)
 
 static const char *path_of(const char *name)
 {
-	static char path[PATH_MAX];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	return path;
+	return text_of("%s/%s", directory, name);
 }
 
 static void remove_all(void)
@@ -78,6 +75,20 @@ static struct nvtaskset_set set_of(const struct nvtaskset_group *group, unsigned
 	return set;
 }
 
+static unsigned int count_of(const struct nvtaskset_group *group, unsigned int gpu)
+{
+	struct nvtaskset_set set = set_of(group, gpu);
+
+	return nvtaskset_set_count(&set);
+}
+
+static void assert_apart(const struct nvtaskset_group *a, const struct nvtaskset_group *b)
+{
+	struct nvtaskset_set first = set_of(a, 0), second = set_of(b, 0), common = nvtaskset_set_and(&first, &second);
+
+	assert_int_equal(nvtaskset_set_count(&common), 0);
+}
+
 /* --- claims ---------------------------------------------------------------------------------------------------------- */
 
 TEST(claims)
@@ -89,14 +100,13 @@ TEST(claims)
 	assert_string_equal(nvtaskset_group_name(a, name), "a");
 	assert_int_equal(claim(a, 20), 0);
 	assert_int_equal(claim(b, 40), 0);
-	struct nvtaskset_set first = set_of(a, 0), second = set_of(b, 0), common = nvtaskset_set_and(&first, &second);
-
-	assert_each(nvtaskset_set_count(&first), 20, nvtaskset_set_count(&second), 40);
-	assert_int_equal(nvtaskset_set_count(&common), 0);
+	assert_each(count_of(a, 0), 20, count_of(b, 0), 40);
+	assert_apart(a, b);
 	/* Once more is the same; another number is a mistake. */
 	again = make("a");
 	assert_int_equal(claim(again, 20), 0);
-	second = set_of(again, 0);
+	struct nvtaskset_set first = set_of(a, 0), second = set_of(again, 0);
+
 	assert_true(nvtaskset_set_equal(&first, &second));
 	assert_error_code(claim(again, 21), INVALID);
 	nvtaskset_group_close(again);
@@ -104,13 +114,11 @@ TEST(claims)
 	again = make("c");
 	assert_error_code(nvtaskset_group_claim(again, too_many, 2, NVTASKSET_PACKED, &error), NO_ROOM);
 	assert_error_code(nvtaskset_group_claim(again, unknown, 2, NVTASKSET_PACKED, &error), NOT_KNOWN);
-	second = set_of(again, 0);
-	assert_int_equal(nvtaskset_set_count(&second), TPCS);
+	assert_int_equal(count_of(again, 0), TPCS);
 	assert_int_equal(claim(again, 0), -1);
 	assert_error_code(claim(again, 7), NO_ROOM);
 	assert_int_equal(nvtaskset_group_claim(again, both, 2, NVTASKSET_DISTRIBUTED, &error), 0);
-	second = set_of(again, 1);
-	assert_int_equal(nvtaskset_set_count(&second), 6);
+	assert_int_equal(count_of(again, 1), 6);
 	/* A removed file gives them back; twice is no failure. */
 	assert_int_equal(nvtaskset_group_remove(path_of("a"), &error), 0);
 	assert_int_equal(nvtaskset_group_remove(path_of("a"), &error), 0);
@@ -143,13 +151,12 @@ TEST(names_of_files)
 {
 	static const char *const names[] = {"12", ".job", "a b", "-job", "job\n"};
 	struct nvtaskset_group *group = make("job");
-	char from[PATH_MAX];
+	const char *from = path_of("job");
 
 	nvtaskset_group_close(group);
-	strcpy(from, path_of("job"));
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		assert_int_equal(rename(from, path_of(names[i])), 0);
-		strcpy(from, path_of(names[i]));
+		from = path_of(names[i]);
 		assert_error_code(nvtaskset_group_open(&group, topology, from, &error), INVALID);
 		assert_int_equal(nvtaskset_group_make(&group, topology, from, NULL, &error), -1);
 		assert_int_equal(nvtaskset_group_remove(from, &error), -1);
@@ -231,11 +238,6 @@ static struct {
 	_Atomic int begun[WORKERS]; /* of each worker: the claim that it is at */
 } *shared;
 
-static void name_of(char name[32], int worker, int number)
-{
-	snprintf(name, 32, "job-%d-%d", worker, number);
-}
-
 /* Marks the group's TPCs as held, or as free. */
 static void mark(const struct nvtaskset_set *set, int from, int to)
 {
@@ -250,10 +252,9 @@ static void mark(const struct nvtaskset_set *set, int from, int to)
 static void claim_and_free(int worker, int number)
 {
 	struct nvtaskset_group *group;
-	char name[32];
+	const char *path = path_of(text_of("job-%d-%d", worker, number));
 
-	name_of(name, worker, number);
-	if (nvtaskset_group_make(&group, topology, path_of(name), NULL, &error) < 0) {
+	if (nvtaskset_group_make(&group, topology, path, NULL, &error) < 0) {
 		atomic_fetch_add(&shared->wrong, 1);
 		return;
 	}
@@ -268,7 +269,7 @@ static void claim_and_free(int worker, int number)
 		atomic_fetch_add(&shared->wrong, 1);
 	}
 	nvtaskset_group_close(group);
-	if (nvtaskset_group_remove(path_of(name), NULL) < 0)
+	if (nvtaskset_group_remove(path, NULL) < 0)
 		atomic_fetch_add(&shared->wrong, 1);
 }
 
@@ -291,9 +292,8 @@ TEST(never_given_twice)
 		if (workers[i] == 0)
 			work(i);
 	}
-	for (int i = 0; i < WORKERS; i++) {
+	for (int i = 0; i < WORKERS; i++)
 		assert_ends_well(workers[i]);
-	}
 	assert_int_equal(shared->wrong, 0);
 	for (int tpc = 0; tpc < TPCS; tpc++)
 		assert_int_equal(shared->holder[tpc], 0);
@@ -350,9 +350,7 @@ TEST(killed_while_it_claims)
 
 		assert_int_equal(claim(other, TPCS - 10), 0);
 		assert_int_equal(claim(killed, 10), 0);
-		struct nvtaskset_set a = set_of(killed, 0), b = set_of(other, 0), common = nvtaskset_set_and(&a, &b);
-
-		assert_int_equal(nvtaskset_set_count(&common), 0);
+		assert_apart(killed, other);
 		assert_true(was_killed || is_there);
 		nvtaskset_group_close(killed);
 		nvtaskset_group_close(other);

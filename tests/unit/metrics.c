@@ -6,9 +6,23 @@
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
-/* One sample of each kind. */
-static void assert_exposition(enum metrics_format format, const char *expected)
+/* One sample of each kind. tests/cli/metrics.bats has the other format. */
+TEST(openmetrics)
 {
+	static const char expected[] =
+		"# TYPE nvtaskset_program info\n"
+		"# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
+		"nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
+		"# TYPE nvtaskset_in_flight_kernels gauge\n"
+		"# UNIT nvtaskset_in_flight_kernels kernels\n"
+		"# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
+		"nvtaskset_in_flight_kernels 12345678901234568\n"
+		"# TYPE nvtaskset_busy_seconds counter\n"
+		"# UNIT nvtaskset_busy_seconds seconds\n"
+		"# HELP nvtaskset_busy_seconds Time in which a kernel of the program was on the GPU.\n"
+		"nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
+		"nvtaskset_busy_seconds_total 0.30000000000000004\n"
+		"# EOF\n";
 	struct exposition exposition;
 	struct metric_labels labels = {.count = 0}, none = {.count = 0};
 	struct error error;
@@ -20,7 +34,7 @@ static void assert_exposition(enum metrics_format format, const char *expected)
 	metric_label(&labels, "pod", "");
 	metric_label(&labels, "container", NULL);
 	metric_label(&labels, "pid", "7");
-	exposition_begin(&exposition, format);
+	exposition_begin(&exposition, METRICS_OPENMETRICS);
 	exposition_add(&exposition, METRIC_BUSY, &labels, 0.1);
 	exposition_add(&exposition, METRIC_PROGRAM, &labels, 1);
 	exposition_add(&exposition, METRIC_IN_FLIGHT, &none, 12345678901234567.0);
@@ -29,39 +43,6 @@ static void assert_exposition(enum metrics_format format, const char *expected)
 	fclose(file);
 	assert_string_equal(text, expected);
 	free(text);
-}
-
-TEST(openmetrics)
-{
-	assert_exposition(METRICS_OPENMETRICS,
-	                  "# TYPE nvtaskset_program info\n"
-	                  "# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
-	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
-	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
-	                  "# UNIT nvtaskset_in_flight_kernels kernels\n"
-	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
-	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
-	                  "# TYPE nvtaskset_busy_seconds counter\n"
-	                  "# UNIT nvtaskset_busy_seconds seconds\n"
-	                  "# HELP nvtaskset_busy_seconds Time in which a kernel of the program was on the GPU.\n"
-	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
-	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n"
-	                  "# EOF\n");
-}
-
-TEST(the_classic_format)
-{
-	assert_exposition(METRICS_PROMETHEUS,
-	                  "# HELP nvtaskset_program_info A program with a partition, by the name of its process.\n"
-	                  "# TYPE nvtaskset_program_info gauge\n"
-	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
-	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
-	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
-	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
-	                  "# HELP nvtaskset_busy_seconds_total Time in which a kernel of the program was on the GPU.\n"
-	                  "# TYPE nvtaskset_busy_seconds_total counter\n"
-	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
-	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n");
 }
 
 /* OpenMetrics: a family with a unit has a name that ends with it; only counters end in _total, only infos in _info. */
@@ -85,6 +66,7 @@ TEST(names_are_as_openmetrics_wants_them)
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define UID "12345678-9abc-def0-1234-56789abcdef0"
+#define UNIT "12345678_9abc_def0_1234_56789abcdef0" /* as systemd has it */
 
 static void assert_workload(const char *cgroup, const char *job, const char *pod_uid, const char *id)
 {
@@ -117,14 +99,12 @@ TEST(control_groups)
 	/* containerd, CRI-O, and a kubelet that uses systemd where containerd does not; and Kubernetes, with both drivers */
 	assert_workload("0::/default/" ID "\n", "", "", ID);
 	assert_workload("0::/system.slice:cri-containerd:" ID "\n", "", "", ID);
-	assert_workload("0::/kubepods.slice/kubepods-pod12345678_9abc_def0_1234_56789abcdef0.slice/crio-" ID ".scope/container\n", "", UID, ID);
+	assert_workload("0::/kubepods.slice/kubepods-pod" UNIT ".slice/crio-" ID ".scope/container\n", "", UID, ID);
 	assert_workload("5:devices:/kubepods/burstable/pod" UID "/crio-" ID "\n", "", UID, ID);
-	assert_workload("9:pids:/system.slice/containerd.service/"
-	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice:cri-containerd:" ID "\n",
+	assert_workload("9:pids:/system.slice/containerd.service/kubepods-burstable-pod" UNIT ".slice:cri-containerd:" ID "\n",
 	                "", UID, ID);
-	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/"
-	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice/cri-containerd-" ID ".scope\n",
-	                "", UID, ID);
+	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UNIT ".slice/"
+	                "cri-containerd-" ID ".scope\n", "", UID, ID);
 	assert_workload("3:cpu:/kubepods/besteffort/pod" UID "/" ID "\n", "", UID, ID);
 	/* What only looks like it */
 	assert_workload("0::/job_4711\n", "", "", "");
@@ -135,15 +115,13 @@ TEST(control_groups)
 
 TEST(names_of_pods)
 {
+	const char *logs = text_of("%s/logs", root);
 	struct workload workload;
 	char container[WORKLOAD_NAME];
 
 	root_run("mkdir logs && cd logs && touch junk _ a_b "
 	         "other_default_main-fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210.log");
 	workload_read(&workload, "0::/docker/" ID "\n", container);
-	char logs[64];
-
-	snprintf(logs, sizeof logs, "%s/logs", root);
 	workload_find_names(&workload, container, logs);
 	assert_string_equal(workload.pod, "");
 	assert_string_equal(workload.container, "0123456789ab");

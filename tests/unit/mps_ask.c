@@ -16,10 +16,7 @@ static int running_setup(void **state)
 
 static void set_number(const char *name, unsigned int number)
 {
-	char text[16];
-
-	snprintf(text, sizeof text, "%u", number);
-	setenv(name, text, 1);
+	setenv(name, text_of("%u", number), 1);
 }
 
 /* Whether one more client has room beside so many, and how many were counted. */
@@ -36,8 +33,7 @@ static bool has_room(unsigned int clients, const struct mps_request *request, un
 /* hardware.md */
 TEST(capacity)
 {
-	static const unsigned int measured[][2] = {{1, 48}, {2, 48}, {3, 42},  {4, 31},
-	                                           {8, 15}, {12, 10}, {16, 7}, {32, 3}};
+	static const unsigned int measured[][2] = {{1, 48}, {2, 48}, {3, 42}, {4, 31}, {8, 15}, {12, 10}, {16, 7}, {32, 3}};
 
 	for (size_t i = 0; i < COUNT_OF(measured); i++) {
 		struct mps_request request = {.mode = MPS_ON, .connections = measured[i][0]};
@@ -52,8 +48,7 @@ TEST(capacity)
 /* A server has room on each GPU. 20 clients on three GPUs: 7, 7 and 6. */
 TEST(several_gpus)
 {
-	static const char *const gpus[] = {"GPU-6d4fc782-c00f-df1c-1111-222222222222",
-	                                   "GPU-6d4fc789-c00f-df1c-1111-222222222222"};
+	static const char *const gpus[] = {"GPU-6d4fc782-c00f-df1c-1111-222222222222", "GPU-6d4fc789-c00f-df1c-1111-222222222222"};
 	struct mps_request request = {.mode = MPS_ON};
 
 	setenv("FAKE_MPS_GPUS", "3", 1);
@@ -87,13 +82,6 @@ TEST(other_users_server)
 	assert_true(room);
 }
 
-TEST(own_server)
-{
-	set_number("FAKE_MPS_SERVER", (unsigned int)getpid());
-	assert_true(has_room(3, &usual, 3));
-	assert_false(has_room(20, &usual, 20));
-}
-
 TEST(partial_answer)
 {
 	setenv("FAKE_MPS", "partial", 1);
@@ -122,14 +110,12 @@ TEST(dies)
 /* A control program with these lines, first on PATH, instead of the fake. */
 static void replace_control(const char *content)
 {
-	static char path[PATH_MAX];
 	const char *control = fake_path("nvidia-cuda-mps-control");
 	int file = open(control, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
 
 	assert_int_equal(write(file, content, strlen(content)), (ssize_t)strlen(content));
 	close(file);
-	snprintf(path, sizeof path, "%s:/usr/bin:/bin", fake_work);
-	setenv("PATH", path, 1);
+	setenv("PATH", text_of("%s:/usr/bin:/bin", fake_work), 1);
 }
 
 static int remove_control(void **state)
@@ -169,13 +155,6 @@ TEST_WITH(fake_setup, remove_control, escape_sequences)
 	fake_refuses(MPS_ON, "/mps cannot be asked: a?[2Jb");
 }
 
-TEST(overdue)
-{
-	setenv("FAKE_MPS", "hang", 1);
-	mps_patience_ms = 100;
-	fake_refuses(MPS_AUTO, "/mps does not answer: end it");
-}
-
 /* --- asked early ---------------------------------------------------------------------------------------------------- */
 
 TEST(early_answer_is_taken_once)
@@ -184,14 +163,6 @@ TEST(early_answer_is_taken_once)
 	mps_ask_early(&usual);
 	assert_true(has_room(5, &usual, 3));
 	assert_true(has_room(5, &usual, 5));
-}
-
-TEST_WITH(fake_setup, fake_teardown, early_and_no_daemon)
-{
-	const struct mps_request request = {.mode = MPS_AUTO};
-	mps_ask_early(&request);
-	assert_int_equal(mps_prepare(&request, &status, &error), 0);
-	assert_true(status.started && status.running);
 }
 
 TEST(early_and_sent_away)
@@ -217,10 +188,7 @@ TEST(early_and_forgotten)
 /* The reason is the one of the early question, whatever has failed since. */
 TEST(early_and_impossible)
 {
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-
-	mps_ask_early(&usual);
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 0, mps_ask_early(&usual));
 	errno = EDOM;
 	fake_refuses(MPS_ON, "cannot be run: Too many open files");
 }

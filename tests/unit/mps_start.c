@@ -8,47 +8,35 @@
 static struct mps_status status;
 static struct error error;
 
-/* The daemon's environment has such a line. */
-static bool daemon_has(const char *start)
+/* The first line of a file that begins so. */
+static bool find_line(const char *path, const char *start, char line[4096])
 {
-	FILE *file = fopen(fake_path("mps/running"), "r");
-	char line[4096];
+	FILE *file = fopen(path, "r");
 	bool found = false;
 
 	assert_non_null(file);
-	while (fgets(line, sizeof line, file))
-		found = found || strncmp(line, start, strlen(start)) == 0;
+	while (!found && fgets(line, 4096, file))
+		found = strncmp(line, start, strlen(start)) == 0;
 	fclose(file);
 	return found;
 }
 
-TEST(started_once)
+/* The daemon's environment has such a line. */
+static bool daemon_has(const char *start)
 {
-	assert_int_equal(fake_prepare(MPS_AUTO, &status, &error), 0);
-	assert_true(status.running && status.started);
-	assert_int_equal(status.clients, 0);
-	assert_string_equal(status.pipe_directory, fake_path("mps"));
-	assert_int_equal(fake_prepare(MPS_AUTO, &status, &error), 0);
-	assert_true(status.running && !status.started);
-	assert_int_equal(fake_prepare(MPS_ON, &status, &error), 0);
-}
+	char line[4096];
 
-TEST(not_started_for_others)
-{
-	fake_refuses(MPS_ON, "no control daemon runs in ");
-	assert_int_equal(fake_prepare(MPS_OFF, &status, &error), 0);
-	assert_false(status.running || status.started);
-	assert_string_equal(getenv("CUDA_MPS_PIPE_DIRECTORY"), "/dev/null");
-	assert_int_equal(access(fake_path("mps/running"), F_OK), -1);
+	return find_line(fake_path("mps/running"), start, line);
 }
 
 /* Variables that would otherwise apply to every later client. */
 TEST(clean_environment)
 {
-	static const char *const private[] = {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-	                                      "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_CLIENT_PRIORITY",
-	                                      "CUDA_DEVICE_MAX_CONNECTIONS", "NVTASKSET_PARTITION",
-	                                      "LD_PRELOAD"};
+	static const char *const private[] = {
+		"CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+		"CUDA_MPS_CLIENT_PRIORITY", "CUDA_DEVICE_MAX_CONNECTIONS", "NVTASKSET_PARTITION", "LD_PRELOAD",
+	};
+
 	for (size_t i = 0; i < COUNT_OF(private); i++)
 		setenv(private[i], "1", 1);
 	assert_int_equal(fake_prepare(MPS_AUTO, &status, &error), 0);
@@ -94,15 +82,9 @@ TEST(holds_nothing)
 /* Signals that our caller has blocked are not blocked in the daemon. */
 static bool blocks_signals(int pid)
 {
-	char path[64], line[128];
+	char line[4096];
 
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	while (fgets(line, sizeof line, file) && strncmp(line, "SigBlk:", 7) != 0)
-		continue;
-	fclose(file);
+	assert_true(find_line(text_of("/proc/%d/status", pid), "SigBlk:", line));
 	return strcmp(line, "SigBlk:\t0000000000000000\n") != 0;
 }
 
@@ -111,7 +93,7 @@ TEST(blocks_no_signal)
 {
 	sigset_t blocked, before;
 	bool blocks = true;
-	int pid = 0;
+	char line[4096];
 
 	setenv("FAKE_MPS_LINGER", "20", 1);
 	sigemptyset(&blocked);
@@ -121,25 +103,15 @@ TEST(blocks_no_signal)
 
 	assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
 	assert_int_equal(result, 0);
-	FILE *file = fopen(fake_path("mps/nvidia-cuda-mps-control.pid"), "r");
+	assert_true(find_line(fake_path("mps/nvidia-cuda-mps-control.pid"), "", line));
+	int pid = atoi(line);
 
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &pid), 1);
-	fclose(file);
 	for (int looks = 0; looks < 1000 && blocks; looks++) {
 		blocks = blocks_signals(pid);
 		usleep(1000);
 	}
 	kill(pid, SIGKILL);
 	assert_false(blocks);
-}
-
-TEST(waits_until_it_answers)
-{
-	setenv("FAKE_MPS", "slow-start", 1);
-	assert_int_equal(fake_prepare(MPS_AUTO, &status, &error), 0);
-	assert_true(status.running && status.started);
-	assert_int_equal(access(fake_path("mps/running"), F_OK), 0);
 }
 
 /* Exits with 2 if it started the daemon, 1 if it uses a running one. */

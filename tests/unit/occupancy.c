@@ -18,11 +18,11 @@ static struct occupancy need(unsigned int cluster, unsigned int cooperative, uns
 	return occupancy_of(gpu, &shape, blocks_per_sm, &all);
 }
 
-static bool fits(const struct occupancy *occupancy, const char *text)
+static void assert_fits(struct occupancy occupancy, const char *text, bool does)
 {
 	struct tpcset set = parse(text);
 
-	return occupancy_fits(occupancy, &set);
+	assert_int_equal(occupancy_fits(&occupancy, &set), does);
 }
 
 static void assert_room(const struct occupancy *occupancy, const char *allowed, const char *preferred, const char *expected)
@@ -37,38 +37,29 @@ TEST(cooperative_grid_needs_enough_sms)
 {
 	const struct occupancy eight = need(1, 8, 1), dense = need(1, 64, 8);
 
-	assert_true(fits(&eight, "0-3"));
-	assert_false(fits(&eight, "0-2"));
-	assert_true(fits(&dense, "0-3"));
-	assert_false(fits(&dense, "0-2"));
+	assert_fits(eight, "0-3", true);
+	assert_fits(eight, "0-2", false);
+	assert_fits(dense, "0-3", true);
+	assert_fits(dense, "0-2", false);
 	/* A launch that is not cooperative needs no room. */
 	assert_room(&eight, "0-3", WHOLE, "0-3");
 }
 
 TEST(cluster_needs_one_virtual_gpc)
 {
-	const struct topology *gpu = share_read(&list, "h200");
-	const struct occupancy eight = need(8, 0, 1);
-	struct tpcset members = topology_gpc(gpu, 2);
-	char text[TPCSET_TEXT];
-
-	/* Four TPCs with consecutive numbers lie in four GPCs. */
-	assert_false(fits(&eight, "1-4"));
-	assert_true(fits(&eight, tpcset_format_list(&members, text)));
+	/* Four TPCs with consecutive numbers lie in four GPCs; these are GPC 2's. */
+	assert_fits(need(8, 0, 1), "1-4", false);
+	assert_fits(need(8, 0, 1), "1,9,17,25,32,39,46,53", true);
 	/* A singleton holds a cluster of two blocks, and no larger one. */
-	assert_false(fits(&eight, "62-65"));
-	const struct occupancy two = need(2, 0, 1);
-
-	assert_true(fits(&two, "62"));
+	assert_fits(need(8, 0, 1), "62-65", false);
+	assert_fits(need(2, 0, 1), "62", true);
 }
 
 TEST(only_whole_clusters_count)
 {
 	/* 3 TPCs of one group are 6 SMs: one whole cluster of 4, with 8 blocks to an SM 32 blocks. */
-	const struct occupancy some = need(4, 32, 8), more = need(4, 33, 8);
-
-	assert_true(fits(&some, "1,9,17"));
-	assert_false(fits(&more, "1,9,17"));
+	assert_fits(need(4, 32, 8), "1,9,17", true);
+	assert_fits(need(4, 33, 8), "1,9,17", false);
 }
 
 TEST(room_in_preferred_then_allowed_then_widened)
@@ -91,15 +82,15 @@ TEST(unknown_groups_use_drivers_answer)
 {
 	static struct topology gpu;
 	const struct qmd_shape shape = {.cluster = 4, .threads = 32};
-	struct tpcset judged = parse("0-7"), part = parse("0-6");
+	struct tpcset judged = parse("0-7");
 
 	gpu = *share_read(&list, "h200");
 	for (unsigned int tpc = 0; tpc < gpu.tpc_count; tpc++)
 		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
 	struct occupancy unknown = occupancy_of(&gpu, &shape, 1, &judged);
 
-	assert_true(occupancy_fits(&unknown, &judged));
-	assert_false(occupancy_fits(&unknown, &part));
+	assert_fits(unknown, "0-7", true);
+	assert_fits(unknown, "0-6", false);
 	assert_room(&unknown, "0-3", "0-7", "0-7");
 }
 

@@ -11,22 +11,15 @@ static const struct pci_address first = {.bus = 0x3b};
 
 static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
 {
-	struct segment_partition partition;
+	struct segment_partition partition = {.pci = pci};
 
-	memset(&partition, 0, sizeof partition);
-	partition.pci = pci;
 	tpcset_add_range(&partition.set, from, to);
 	return partition;
 }
 
 static struct segment_revision revision_of(const struct segment_partition *partition)
 {
-	struct segment_revision revision;
-
-	memset(&revision, 0, sizeof revision);
-	revision.count = 1;
-	revision.partitions[0] = *partition;
-	return revision;
+	return (struct segment_revision){.count = 1, .partitions[0] = *partition};
 }
 
 /* A segment with TPCs 0 to 7 of the first GPU. */
@@ -55,16 +48,13 @@ static inline int close_owner(void **state)
 	return 0;
 }
 
-/* Edits it as another process would. Inline, like assert_set, since some tests do not edit. */
-static inline int edit(const struct segment_partition *wanted, struct error *error)
+/* As an editor does that has it open: these TPCs of a GPU. Inline, like assert_set, since some tests do not edit. */
+static inline int change(struct segment *editor, struct pci_address pci, unsigned int from, unsigned int to)
 {
-	struct segment editor;
+	struct segment_partition partition = partition_of(pci, from, to);
+	struct segment_revision revision = revision_of(&partition);
 
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	int result = segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = *wanted}, NULL, error);
-
-	segment_close(&editor);
-	return result;
+	return segment_change(editor, &revision, NULL, NULL);
 }
 
 static inline void assert_set(const struct segment *segment, struct pci_address pci, unsigned int from, unsigned int to)

@@ -49,9 +49,15 @@ static void claim_as_told(void)
 	peer_claim(&peer);
 }
 
-static void obey_order(char order)
+static struct pci_address gpu_of_next; /* of the process that is started next */
+
+static void obey(char order)
 {
 	switch (order) {
+	case 0:
+		board_after_fork();
+		peer_begin(&peer, gpu_of_next);
+		break;
 	case 'c':
 		claim_as_told();
 		break;
@@ -81,18 +87,6 @@ static void obey_order(char order)
 		_exit(1);
 	default:
 		_exit(2);
-	}
-}
-
-static struct pci_address gpu_of_next; /* of the process that is started next */
-
-static void obey(char order)
-{
-	if (order == 0) {
-		board_after_fork();
-		peer_begin(&peer, gpu_of_next);
-	} else {
-		obey_order(order);
 	}
 }
 
@@ -149,6 +143,7 @@ FIXTURE(begin)
 FIXTURE(leave)
 {
 	peers_leave();
+	processes_end();
 	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(OURS), 0);
 }
@@ -179,6 +174,7 @@ static bool is_nobody(struct rivals found)
 
 static void assert_own(struct tpcset expected)
 {
+	look(NOW);
 	struct tpcset own = peers_own(gpus[0]);
 
 	assert_true(tpcset_equal(&own, &expected));
@@ -213,7 +209,6 @@ TEST(seen_at_once)
 		assert_true(look(NOW + at).higher_wants);
 		end(&other);
 	}
-	process_end(&other);
 }
 
 TEST(higher)
@@ -237,19 +232,16 @@ TEST(higher)
 	look(NOW + 4 * MS);
 	/* Of several, for as long as the one that was busy last. */
 	assert_int_equal(look(NOW + 7 * MS).higher_idle_ns, 3 * MS);
-	process_end(&one);
-	process_end(&two);
 }
 
 /* It takes none of the GPU's time. */
 TEST(higher_suspended)
 {
-	struct process other = start_busy((struct board_claim){.priority = 60, .is_suspended = true});
+	start_busy((struct board_claim){.priority = 60, .is_suspended = true});
 	struct rivals found = look(NOW);
 
 	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0);
 	assert_true(found.higher_idle_ns == UINT64_MAX);
-	process_end(&other);
 }
 
 TEST(equals)
@@ -281,15 +273,14 @@ TEST(equals)
 	for (int more = 1; more < 3; more++)
 		assert_int_equal(look(at + (uint64_t)more * MS).equals_present, 1);
 	assert_int_equal(look(at + 3 * MS).equals_present, 0);
-	process_end(&one);
-	process_end(&two);
 }
 
 TEST(own_group)
 {
 	struct board_claim member = {.priority = 50, .group = 77, .served_ns = 5};
-	struct process one = start_busy(member), two = start_busy((struct board_claim){.priority = 50, .served_ns = 9});
+	struct process one = start_busy(member);
 
+	start_busy((struct board_claim){.priority = 50, .served_ns = 9});
 	self.group = 77;
 	struct rivals found = look(NOW);
 
@@ -298,8 +289,6 @@ TEST(own_group)
 	for (uint64_t at = 1; at < 4; at++)
 		found = look(NOW + at * MS);
 	assert_each(found.group_is_present, false, found.equals_present, 1);
-	process_end(&one);
-	process_end(&two);
 }
 
 /* Members of a group are one. */
@@ -315,8 +304,6 @@ TEST(lower)
 	assert_int_equal(look(NOW).lower_wanting, 2);
 	end(&others[1]);
 	assert_int_equal(look(NOW).lower_wanting, 1);
-	for (size_t i = 0; i < COUNT_OF(others); i++)
-		process_end(&others[i]);
 }
 
 /* Those that have left the board leave nothing here, and the others are still known. */
@@ -339,8 +326,6 @@ TEST(those_that_leave)
 	process_order(&others[2], 'q');
 	assert_true(is_nobody(look(NOW + 7 * MS)));
 	assert_int_equal(count_mappings(OURS), 1);
-	for (size_t i = 0; i < COUNT_OF(others); i++)
-		process_end(&others[i]);
 }
 
 static void have(unsigned int from, unsigned int to)
@@ -376,6 +361,13 @@ static void assert_may_use(struct tpcset expected)
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
 
+/* Once the first one has had nothing in flight for long enough. */
+static void assert_soon_may_use(struct tpcset expected)
+{
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(expected);
+}
+
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
 	has_gpus = first_gpu.has_masks = self.is_client = true;
@@ -388,25 +380,21 @@ static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
  * where a part is. */
 TEST(higher_clients)
 {
-	struct board_claim beside = {.priority = 60, .is_client = true, .tpcs = range(4, 9)}, no_client = {.priority = 60};
-	struct process one = start_busy(beside), two = start_busy(no_client);
+	struct process one = start_busy((struct board_claim){.priority = 60, .is_client = true, .tpcs = range(4, 9)});
 
+	start_busy((struct board_claim){.priority = 60}); /* no client */
 	begin_view(0, 7, (struct tpcset){{0}});
 	assert_each(see(NOW)->count, 1, views[0].has_part, true);
 	assert_may_use(range(0, 3));
 	end(&one);
 	assert_may_use(range(0, 3));
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(range(0, 7));
+	assert_soon_may_use(range(0, 7));
 	launch(&one);
 	assert_may_use(range(0, 3));
 	end(&one);
 	have(4, 7);
 	assert_each(see(NOW + MS)->has_part, false, views[0].list[0].hold_ns, LENDING_ROW_NS);
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(range(4, 7));
-	process_end(&one);
-	process_end(&two);
+	assert_soon_may_use(range(4, 7));
 }
 
 /* Who lends, to whom, and for how long. What somebody else has as well, who does not lend, is not lent. */
@@ -415,14 +403,14 @@ TEST(lenders)
 	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
 	struct board_claim keeper = {.priority = 50, .is_client = true, .tpcs = range(12, 15)};
 	struct board_claim borrower = {.priority = 50, .is_client = true, .is_borrower = true, .lend_us = 9000, .tpcs = range(6, 7)};
-	struct process one = start_busy(lender), two = start_busy(keeper), three = process_start(obey);
+	struct process one = start_busy(lender), three = process_start(obey);
 
+	start_busy(keeper);
 	begin_view(0, 3, range(5, 15));
 	assert_each(see(NOW)->count, 1, views[0].limit_ns, 300000, views[0].batch_ns, 150000, views[0].is_narrow, false);
 	assert_may_use(range(0, 3));
 	end(&one);
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0xf00}}));
+	assert_soon_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0xf00}}));
 	/* Each has its part of the time. */
 	claim(&three, borrower);
 	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
@@ -437,8 +425,7 @@ TEST(lenders)
 	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
 	rules.borrow = range(9, 9);
 	see(NOW + 2 * MS);
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
+	assert_soon_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
 	/* The same is the same, and anything else is not. */
 	uint32_t generation = see(NOW + 2 * MS)->generation;
 
@@ -447,9 +434,6 @@ TEST(lenders)
 	assert_int_equal(see(NOW + 4 * MS)->generation, generation + 1);
 	rules.borrows = false;
 	assert_int_equal(see(NOW + 5 * MS)->count, 0);
-	process_end(&one);
-	process_end(&two);
-	process_end(&three);
 }
 
 /* Of whom nobody knows when it is idle: a lender is not, and a higher one where nothing moves. */
@@ -460,20 +444,17 @@ TEST(unknown_ends)
 
 	begin_view(0, 7, range(0, 15));
 	see(NOW);
-	views[0].list[0].hold_ns = 0;
 	end(&one);
-	assert_may_use(range(0, 13));
+	assert_soon_may_use(range(0, 13));
 	process_order(&one, 'g');
 	assert_may_use(range(0, 7));
 	see(NOW + MS);
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(range(0, 7));
+	assert_soon_may_use(range(0, 7));
 	lender.priority = 60;
 	lender.tpcs = range(0, 7);
 	claim(&one, lender);
 	see(NOW + SECOND);
 	assert_may_use(range(0, 7));
-	process_end(&one);
 }
 
 /* Its own TPCs come back to who has a higher priority; what it lends does not, where nobody knows when it is idle. */
@@ -485,12 +466,10 @@ TEST(higher_one_that_lends)
 	begin_view(0, 7, range(0, 15));
 	see(NOW);
 	end(&one);
-	views[0].list[0].hold_ns = 0;
-	assert_may_use(range(0, 13));
+	assert_soon_may_use(range(0, 13));
 	process_order(&one, 'g');
 	assert_true(see(NOW + SECOND)->list[0].is_unknown);
 	assert_true(tpcset_equal(&views[0].list[0].gives, &(struct tpcset){{0xf0}}));
-	process_end(&one);
 }
 
 /* Of more than a view has room for, the last ones keep what they have, also what others lend. */
@@ -512,8 +491,6 @@ TEST(many_lenders)
 	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peers_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
 
 	assert_false(tpcset_overlap(&tpcs, &last));
-	for (unsigned int i = 0; i <= OTHERS_MAX; i++)
-		process_end(&all[i]);
 }
 
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
@@ -522,21 +499,16 @@ TEST(own_tpcs)
 	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
 
 	has_gpus = first_gpu.has_masks = true;
-	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
-	look(NOW);
 	assert_own((struct tpcset){{0xf}});
 	have(20, 30); /* the GPU has no such TPC */
-	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
 	first_gpu.has_masks = false;
-	look(NOW);
 	assert_own(all);
 	first_gpu.has_masks = true;
 	has_gpus = false;
-	look(NOW);
 	assert_own(all);
 }
 
@@ -585,7 +557,6 @@ TEST(stopped)
 	kill(other.pid, SIGCONT);
 	process_wait(&other, WCONTINUED);
 	assert_waits_until(NOW + 22 * MS, true);
-	process_end(&other);
 }
 
 TEST(executed)
@@ -597,7 +568,6 @@ TEST(executed)
 	assert_int_equal(write(other.orders, "x", 1), 1);
 	assert_int_equal(read(other.answers, &answer, 1), 0);
 	assert_waits_until(NOW + 11 * MS, false);
-	process_end(&other);
 }
 
 TEST(unreadable)
@@ -624,20 +594,17 @@ TEST(closed_area)
 	claim(&other, (struct board_claim){.priority = 60});
 	launch(&other);
 	assert_true(look(NOW).has_higher && !look(NOW).higher_wants);
-	process_end(&other);
 }
 
 /* For as long as this process has no descriptor to spare, others cannot be read; then they are. */
 TEST(own_limits)
 {
-	struct process other = start_busy((struct board_claim){.priority = 60});
-	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
-	bool is_seen = look(NOW).any;
+	bool is_seen;
 
-	limit_to(RLIMIT_NOFILE, before);
+	start_busy((struct board_claim){.priority = 60});
+	with_limit(RLIMIT_NOFILE, 0, is_seen = look(NOW).any);
 	assert_false(is_seen);
 	assert_waits_until(NOW, true);
-	process_end(&other);
 }
 
 /* --- several GPUs --------------------------------------------------------------------------------------------------- */
@@ -678,8 +645,6 @@ TEST(two_gpus)
 	/* A GPU that it has left is nobody's. */
 	look_on(NOW + 7 * MS, 1, true, false);
 	assert_null(peers_on(gpus[1], 0));
-	process_end(&one);
-	process_end(&two);
 }
 
 /* --- what this one claims ------------------------------------------------------------------------------------------- */

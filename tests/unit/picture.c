@@ -25,30 +25,21 @@ static struct process process_with(pid_t pid, const char *set)
 	return process;
 }
 
-static struct processes processes_of(struct process *array, size_t count)
-{
-	struct processes processes = {.count = count, .list = array};
-	struct error error;
-
-	assert_int_equal(shared_find(&processes, &error), 0);
-	return processes;
-}
-
 static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
 
-static void assert_picture(const struct topology *gpu, struct processes *processes, const struct terminal *terminal,
-                           const char *expected)
+/* Of a GPU that nobody uses. */
+static void assert_picture(const struct topology *gpu, const struct terminal *terminal, const char *expected)
 {
+	struct processes none = {.count = 0};
 	struct gpu_choices shown = {.count = 1, .choices = {{.gpu = gpu}}};
 	struct labels labels = {{0}};
 	char *drawn;
 	size_t length;
 	FILE *page = open_memstream(&drawn, &length);
 
-	labels_update(&labels, processes, &shown);
-	picture_draw(gpu, "0", processes, &labels, terminal, page);
+	labels_update(&labels, &none, &shown);
+	picture_draw(gpu, "0", &none, &labels, terminal, page);
 	fclose(page);
-	free(processes->shared);
 	assert_string_equal(drawn, expected);
 	free(drawn);
 }
@@ -61,7 +52,6 @@ TEST(on_a_narrow_utf8_terminal)
 	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset first = parse("0,6,8,14,16,22,24,30,37,44,51,58,60,62-65");
 	struct topology small = *gpu;
-	struct processes none = {.count = 0};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		skip_because("needs the locale C.UTF-8");
@@ -69,7 +59,7 @@ TEST(on_a_narrow_utf8_terminal)
 	small.tpc_count = 0;
 	for (unsigned int tpc = tpcset_next(&first, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&first, tpc + 1))
 		small.tpcs[small.tpc_count++] = gpu->tpcs[tpc];
-	assert_picture(&small, &none, &narrow,
+	assert_picture(&small, &narrow,
 	               "GPU 0, NVIDIA H200, 0000:00:06.0: 17 TPCs of 2 SMs, 17 free\n"
 	               "\n"
 	               "GPC 0 │  1 ·    3 ·\n"
@@ -89,14 +79,13 @@ TEST(on_a_narrow_utf8_terminal)
 TEST(gpcs_unknown_in_part)
 {
 	struct topology gpu = *share_read(&list, "h200");
-	struct processes none = {.count = 0};
 
 	/* A measured topology: virtual GPCs only. */
 	gpu.tpc_count = 3;
 	gpu.tpcs[0] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 11};
 	gpu.tpcs[1] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 0};
 	gpu.tpcs[2] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 6};
-	assert_picture(&gpu, &none, &file,
+	assert_picture(&gpu, &file,
 	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 2 SMs, 3 free\n"
 	               "\n"
 	               "virtual GPC 0 | 1 .\n"
@@ -109,7 +98,7 @@ TEST(gpcs_unknown_in_part)
 	gpu.sms_per_tpc = 1;
 	for (unsigned int tpc = 0; tpc < 3; tpc++)
 		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
-	assert_picture(&gpu, &none, &file,
+	assert_picture(&gpu, &file,
 	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 1 SM, 3 free\n"
 	               "\n"
 	               "no GPC | 0 .   1 .   2 .\n"
@@ -117,7 +106,7 @@ TEST(gpcs_unknown_in_part)
 	               " .  free\n");
 	for (unsigned int tpc = 0; tpc < 3; tpc++)
 		gpu.tpcs[tpc] = (struct topology_tpc){.gpc = 5, .virtual_gpc = (uint16_t)(tpc / 2)};
-	assert_picture(&gpu, &none, &file,
+	assert_picture(&gpu, &file,
 	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 1 SM, 3 free\n"
 	               "\n"
 	               "GPC 5 | 0 .   1 . | 2 .\n"
@@ -163,33 +152,27 @@ TEST(more_processes_than_letters)
 
 /* --- sharing, and GPCs ------------------------------------------------------------------------------------------------ */
 
-static void assert_shared(const struct shared *shared, const char *expected)
-{
-	char text[TPCSET_TEXT];
-
-	assert_string_equal(tpcset_format_list(&shared->tpcs, text), expected);
-}
-
 TEST(each_pair_shares_other_tpcs)
 {
 	struct process array[40];
+	struct processes processes = {.count = 40, .list = array};
+	struct error error;
+	char text[TPCSET_TEXT];
 
 	share_read(&list, "h200");
 	for (unsigned int i = 0; i < 40; i++) {
 		array[i] = process_with((pid_t)i + 1, "");
 		tpcset_add_range(&array[i].revision.partitions[0].set, i, i + 1);
 	}
-	struct processes processes = processes_of(array, 40);
-
+	assert_int_equal(shared_find(&processes, &error), 0);
 	assert_int_equal(processes.shared_count, 39);
-	assert_shared(&processes.shared[38], "39");
+	assert_string_equal(tpcset_format_list(&processes.shared[38].tpcs, text), "39");
 	free(processes.shared);
 }
 
 TEST(sums_do_not_wrap_around)
 {
 	struct process process = {.counters = {.restricted = UINT64_MAX, .unrestricted = 2}};
-
 	struct row row = {.process = &process};
 
 	assert_true(row_find(&row, &list));
@@ -203,25 +186,18 @@ TEST(sums_do_not_wrap_around)
 TEST(gpcs_in_words)
 {
 	const struct topology *gpu = share_read(&list, "h200");
-	struct {
-		const char *set, *gpcs;
-	} cases[] = {
-		{"", ""},
-		{"0-65", "0-7"},
-		{"0-7", "0-7~"},
-		{"6", "0~"},
-		{"0,8,16,24,62-65", "1"},
+	static const char *const cases[][2] = {
+		{"", ""}, {"0-65", "0-7"}, {"0-7", "0-7~"}, {"6", "0~"}, {"0,8,16,24,62-65", "1"}, {"66-255", ""},
 		{"0,8,16,24,62-65,1,2,10,18,26,33,40,47,54", "1,2~,3"},
 		{"0,8,16,24,62-65,2,10,18,26,33,40,47,54,3,4,5", "1,3,4-6~"},
-		{"66-255", ""},
 	};
 	char text[TPCSET_TEXT];
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct tpcset set = parse(cases[i].set);
+		struct tpcset set = parse(cases[i][0]);
 		struct gpcs gpcs = gpcs_of(gpu, &set);
 
-		assert_string_equal(gpcs_format(&gpcs, text), cases[i].gpcs);
+		assert_string_equal(gpcs_format(&gpcs, text), cases[i][1]);
 	}
 }
 

@@ -107,10 +107,8 @@ static void make_task(unsigned int number, double a_ms, double b_ms, double conf
 		made.beside[number][tpcs] = (uint64_t)((a_ms / tpcs + b_ms) * conflict * 1e6);
 	}
 	made.list[number] = (struct plan_task){
-		.period_ns = (uint64_t)(period_ms * 1e6),
-		.deadline_ns = (uint64_t)(deadline_ms * 1e6),
-		.alone_ns = made.alone[number],
-		.beside_ns = made.beside[number],
+		.period_ns = (uint64_t)(period_ms * 1e6), .deadline_ns = (uint64_t)(deadline_ms * 1e6),
+		.alone_ns = made.alone[number], .beside_ns = made.beside[number],
 	};
 }
 
@@ -133,25 +131,24 @@ static void make_random(unsigned int count, unsigned int load_percent)
 	}
 }
 
+static struct plan plan; /* that was made last */
+
 /* Each task is in one partition, which is large enough, and not larger than it must be; the sum is right. */
-static void check_plan(const struct plan *plan, const struct plan_problem *problem)
+static void check_plan(const struct plan_problem *problem)
 {
 	struct tpcset seen = {{0}};
-	unsigned int sum = 0, tasks = 0;
+	unsigned int sum = 0;
 
-	for (unsigned int i = 0; i < plan->count; i++) {
-		const struct plan_partition *partition = &plan->partitions[i];
+	for (unsigned int i = 0; i < plan.count; i++) {
+		const struct plan_partition *partition = &plan.partitions[i];
 
 		assert_false(tpcset_overlap(&seen, &partition->tasks));
 		seen = tpcset_or(&seen, &partition->tasks);
 		assert_int_equal(plan_size(problem, &partition->tasks, 1, problem->tpcs), partition->tpcs);
 		sum += partition->tpcs;
 	}
-	for (uint32_t i = tpcset_next(&seen, 0); i < PLAN_TASKS; i = tpcset_next(&seen, i + 1))
-		tasks++;
-	assert_int_equal(tasks, problem->count);
-	assert_int_equal(plan->tpcs, sum);
-	assert_true(plan->fits == (plan->tpcs <= problem->tpcs));
+	assert_each(tpcset_count(&seen), problem->count, plan.tpcs, sum);
+	assert_true(plan.fits == (plan.tpcs <= problem->tpcs));
 }
 
 static const struct plan_rules ways[] = {
@@ -163,23 +160,16 @@ static const struct plan_rules ways[] = {
 
 TEST(a_task_gets_the_smallest_partition_that_does)
 {
-	static struct plan plan;
-
 	make_task(0, 100, 1, 1, 50, 20); /* 100 / 6 + 1 < 20 */
 	make_task(1, 10, 1, 1, 50, 11);
 	const struct plan_problem problem = problem_of(2, TPCS);
 
 	assert_true(plan_allocate(&plan, &problem, ways[0]));
-	assert_int_equal(plan.count, 2);
-	assert_int_equal(plan.partitions[0].tpcs, 6);
-	assert_int_equal(plan.partitions[1].tpcs, 1);
-	assert_int_equal(plan.merges, 0);
+	assert_each(plan.count, 2, plan.partitions[0].tpcs, 6, plan.partitions[1].tpcs, 1, plan.merges, 0);
 }
 
 TEST(a_deadline_that_no_size_meets_is_named)
 {
-	static struct plan plan;
-
 	make_task(0, 1, 1, 1, 50, 20);
 	make_task(1, 100, 21, 1, 50, 20);
 	const struct plan_problem problem = problem_of(2, TPCS);
@@ -193,8 +183,6 @@ TEST(a_deadline_that_no_size_meets_is_named)
 
 TEST(who_does_not_fit_shares_and_not_with_its_kind)
 {
-	static struct plan plan;
-
 	/* Two that copy and two that compute, on two TPCs: of one kind they would take too long together. */
 	for (unsigned int i = 0; i < 4; i++) {
 		make_task(i, 20, 0, 2.6, 100, 100);
@@ -214,16 +202,14 @@ TEST(who_does_not_fit_shares_and_not_with_its_kind)
 	}
 }
 
-static void assert_alone(const struct plan *plan, uint32_t task)
+static void assert_alone(uint32_t task)
 {
-	for (unsigned int i = 0; i < plan->count; i++)
-		assert_true(!tpcset_has(&plan->partitions[i].tasks, task) || tpcset_count(&plan->partitions[i].tasks) == 1);
+	for (unsigned int i = 0; i < plan.count; i++)
+		assert_true(!tpcset_has(&plan.partitions[i].tasks, task) || tpcset_count(&plan.partitions[i].tasks) == 1);
 }
 
 TEST(who_must_be_alone_is)
 {
-	static struct plan plan;
-
 	for (unsigned int i = 0; i < 4; i++)
 		make_task(i, 10, 0, 1, 100, 100);
 	made.list[2].is_alone = true;
@@ -234,15 +220,14 @@ TEST(who_must_be_alone_is)
 		assert_true(plan_allocate(&plan, &problem, ways[i]));
 		assert_int_equal(plan.count, 2);
 		assert_true(plan.forbidden >= (ways[i].tests_pairs ? 3 : 0));
-		assert_alone(&plan, 2);
+		assert_alone(2);
 	}
 	assert_true(plan_search(&plan, &problem) && plan.fits);
-	assert_alone(&plan, 2);
+	assert_alone(2);
 }
 
 TEST(each_way_makes_a_whole_plan)
 {
-	static struct plan plan;
 	unsigned int fit = 0, merged = 0;
 
 	random_state = 7;
@@ -255,7 +240,7 @@ TEST(each_way_makes_a_whole_plan)
 			plan_allocate(&plan, &problem, ways[i]);
 			if (plan.impossible != PLAN_NONE)
 				break;
-			check_plan(&plan, &problem);
+			check_plan(&problem);
 			assert_int_equal(plan.count + plan.merges, 30);
 			fit += plan.fits;
 			merged += plan.merges > 0;
@@ -293,7 +278,7 @@ static unsigned int fewest(const struct plan_problem *problem, struct tpcset set
 
 TEST(the_search_finds_the_best_of_all_ways)
 {
-	static struct plan plan, heuristic;
+	static struct plan heuristic;
 	unsigned int worse = 0;
 
 	random_state = 3;
@@ -307,7 +292,7 @@ TEST(the_search_finds_the_best_of_all_ways)
 		assert_true(plan_search(&plan, &problem));
 		if (plan.impossible != PLAN_NONE)
 			continue;
-		check_plan(&plan, &problem);
+		check_plan(&problem);
 		assert_int_equal(plan.tpcs, fewest(&problem, sets, 0, 0));
 		for (size_t i = 4; i < COUNT_OF(ways); i++) {
 			plan_allocate(&heuristic, &problem, ways[i]);
@@ -326,8 +311,6 @@ TEST(the_search_finds_the_best_of_all_ways)
 
 TEST(a_quota_is_what_the_deadlines_leave)
 {
-	static struct plan plan;
-
 	make_task(0, 60, 0, 1, 100, 100);
 	const struct plan_problem problem = problem_of(1, 1);
 
@@ -363,7 +346,6 @@ TEST(the_deadline_that_has_to_give_least_is_named)
 
 TEST(fifty_tasks_take_less_than_a_second)
 {
-	static struct plan plan;
 	struct timespec begin, end;
 
 	if (getenv("EMULATED"))

@@ -11,6 +11,10 @@ struct process {
 	int orders, answers;
 };
 
+/* Those that processes_end ends, as a fixture. */
+static struct process processes_started[128];
+static size_t processes_count;
+
 /* In such a process, which ends otherwise. */
 static inline void must(bool is_so)
 {
@@ -43,6 +47,8 @@ static struct process process_start(void (*obey)(char order))
 	close(orders[0]);
 	close(answers[1]);
 	assert_int_equal(read(process.answers, &order, 1), 1);
+	assert_true(processes_count < COUNT_OF(processes_started));
+	processes_started[processes_count++] = process;
 	return process;
 }
 
@@ -55,10 +61,21 @@ static inline void process_order(const struct process *process, char order)
 
 static inline void process_end(const struct process *process)
 {
+	pid_t pid = process->pid;
+	size_t i = 0;
+
 	close(process->orders);
 	close(process->answers);
-	kill(process->pid, SIGKILL);
-	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+	end_child(pid);
+	while (processes_started[i].pid != pid)
+		i++;
+	processes_started[i] = processes_started[--processes_count];
+}
+
+static inline void processes_end(void)
+{
+	while (processes_count > 0)
+		process_end(&processes_started[processes_count - 1]);
 }
 
 /* Until it is stopped, has gone on or has ended; the next one who waits still sees it. */

@@ -5,8 +5,6 @@
 #include "base/shared_file.h"
 #include "state/segment/layout.h"
 
-/* --- a user's processes ---------------------------------------------------------------------------------------------- */
-
 /* The second one finds nothing left. Others' are not concerned, which another test needs other users for (hostile.bats). */
 TEST(one_process_spends_all)
 {
@@ -39,8 +37,6 @@ TEST(a_search_inside_a_search_pays_from_the_same_purse)
 	assert_false(purses_open(&outer, getpid()));
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
-
 static bool count(int file, int number, void *context)
 {
 	++*(int *)context;
@@ -61,25 +57,19 @@ TEST(few_files_of_one_process_are_opened)
 	close(search.directory);
 }
 
-/* --- locks ------------------------------------------------------------------------------------------------------------- */
-
 /* Of as many as there are, all locked: they are waited for once. */
 TEST(locks_are_waited_for_together)
 {
 	struct purses purses = {.wait_ms = 3};
 	int file = shared_file_make("nvtaskset-test", 4096, NULL);
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	int other = open(path, O_RDWR | O_CLOEXEC);
+	int other = open(text_of("/proc/self/fd/%d", file), O_RDWR | O_CLOEXEC);
 
 	assert_int_equal(lock_take(other, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		struct error error;
 
 		assert_true(purses_open(&purses, getpid()));
-		assert_int_equal(lock_take(file, &error), -1);
-		assert_int_equal(error.code, NVTASKSET_ERROR_BUSY);
+		assert_error_code(lock_take(file, &error), BUSY);
 		purses_close(&purses, getpid());
 		assert_int_equal(purses.wait_ms, 0);
 	}

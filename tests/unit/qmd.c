@@ -26,9 +26,8 @@ static const struct generation generations[] = {
 
 static union descriptor make(const struct generation *generation)
 {
-	union descriptor descriptor;
+	union descriptor descriptor = {.bytes = {0}};
 
-	memset(&descriptor, 0, sizeof descriptor);
 	descriptor.bytes[generation->version_byte] = (uint8_t)generation->version;
 	return descriptor;
 }
@@ -107,6 +106,7 @@ TEST(masks_overlap_beyond_64_bits)
 {
 	for (size_t g = 0; g < COUNT_OF(generations); g++) {
 		const struct generation *generation = &generations[g];
+		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
 		union descriptor descriptor = make(generation), expected = descriptor;
 		struct qmd_mask disable = {{UINT64_C(0x00000000ffffffff), 0}};
 
@@ -116,9 +116,7 @@ TEST(masks_overlap_beyond_64_bits)
 		descriptor.words[generation->mask_byte / 4 + 1] = 0xffffffff;
 		set_mask(&expected, generation, 0);
 		memset(&expected.bytes[generation->mask_byte], 0xff, 8);
-		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable, NULL),
-		                 QMD_NARROWED);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_NARROWED);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
 }
@@ -132,15 +130,13 @@ TEST(unknown_versions_are_not_touched)
 	               {10, 0, 58, 0x40}, {10, 0, 58, 0x4f}, {10, 0, 58, 0x51}, {12, 0, 72, 0x50}};
 
 	for (size_t i = 0; i < COUNT_OF(unknown); i++) {
-		union descriptor descriptor, before;
+		const struct qmd_family *family = qmd_family_for(unknown[i].major, unknown[i].minor);
+		union descriptor descriptor = {.bytes = {0}}, before;
+		struct qmd_mask disable = all_words(UINT32_MAX - 1);
 
-		memset(&descriptor, 0, sizeof descriptor);
 		descriptor.bytes[unknown[i].byte] = (uint8_t)unknown[i].version;
 		before = descriptor;
-		struct qmd_mask disable = all_words(UINT32_MAX - 1);
-		assert_int_equal(
-			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, &disable, NULL),
-			QMD_UNKNOWN_VERSION);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_UNKNOWN_VERSION);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 	}
 }
@@ -154,37 +150,32 @@ TEST(launches_that_must_fit)
 
 	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
 		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
-		struct qmd_mask disable = all_words(0x000000f0);
-		union descriptor cluster, cooperative, before;
+		const struct qmd_mask disable = all_words(0x000000f0);
+		union descriptor cluster = {.bytes = {0}}, cooperative, before;
+		uint8_t *sizes = &cooperative.bytes[layouts[i].cluster_byte];
+		uint32_t *grid = &cooperative.words[layouts[i].cooperative_byte / 4];
+		uint32_t *threads = &cooperative.words[layouts[i].threads_byte / 4];
 
-		memset(&cluster, 0, sizeof cluster);
 		cluster.bytes[layouts[i].version_byte] = (uint8_t)layouts[i].version;
 		cooperative = cluster;
-		cluster.bytes[layouts[i].cluster_byte] = 4;
-		cluster.bytes[layouts[i].cluster_byte + 1] = 2;
-		cluster.bytes[layouts[i].cluster_byte + 2] = 1;
+		memcpy(&cluster.bytes[layouts[i].cluster_byte], (uint8_t[]){4, 2, 1}, 3);
 		before = cluster;
 		assert_int_equal(qmd_disable(family, &cluster, &disable, NULL), QMD_MUST_FIT);
 		assert_memory_equal(&cluster, &before, sizeof cluster);
-		assert_int_equal(qmd_shape_of(family, &cluster).cluster, 8);
-		assert_int_equal(qmd_shape_of(family, &cluster).cooperative, 0);
-
-		cooperative.words[layouts[i].cooperative_byte / 4] = 3 << 16 | 5;
-		cooperative.words[layouts[i].cooperative_byte / 4 + 1] = 2;
-		cooperative.words[layouts[i].threads_byte / 4] = 4 << 16 | 32;
-		cooperative.words[layouts[i].threads_byte / 4 + 1] = 1;
+		assert_each(qmd_shape_of(family, &cluster).cluster, 8, qmd_shape_of(family, &cluster).cooperative, 0);
+		grid[0] = 3 << 16 | 5;
+		grid[1] = 2;
+		threads[0] = 4 << 16 | 32;
+		threads[1] = 1;
 		assert_int_equal(qmd_disable(family, &cooperative, &disable, NULL), QMD_MUST_FIT);
-		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 30);
-		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 128);
-		assert_int_equal(qmd_shape_of(family, &cooperative).cluster, 1);
+		struct qmd_shape shape = qmd_shape_of(family, &cooperative);
 
-		cooperative.words[layouts[i].threads_byte / 4] = 1 << 16 | 16;
-		cooperative.words[layouts[i].threads_byte / 4 + 1] = 64;
+		assert_each(shape.cooperative, 30, shape.threads, 128, shape.cluster, 1);
+		threads[0] = 1 << 16 | 16;
+		threads[1] = 64;
 		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 1024);
-
 		/* A grid of clusters is counted in clusters. */
-		cooperative.bytes[layouts[i].cluster_byte] = 4;
-		cooperative.bytes[layouts[i].cluster_byte + 1] = cooperative.bytes[layouts[i].cluster_byte + 2] = 1;
+		memcpy(sizes, (uint8_t[]){4, 1, 1}, 3);
 		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 120);
 	}
 }
@@ -199,9 +190,8 @@ TEST(shared_memory)
 	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
 		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
 		uint32_t largest = (UINT32_C(1) << layouts[i].bits) - 1;
-		union descriptor descriptor;
+		union descriptor descriptor = {.bytes = {0}};
 
-		memset(&descriptor, 0, sizeof descriptor);
 		descriptor.words[layouts[i].byte / 4] = ~(largest << layouts[i].low);
 		assert_int_equal(qmd_shape_of(family, &descriptor).shared_bytes, 0);
 		descriptor.words[layouts[i].byte / 4] = UINT32_MAX;
@@ -280,8 +270,9 @@ static struct qmd_release prepare(const struct slot *slot, enum qmd_release_kind
 {
 	struct qmd_release release;
 
-	assert_true(qmd_release_prepare(&release, qmd_family_for(slot->major, slot->minor), slot->slot, kind,
-	                                address_for(slot), VALUE));
+	const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+
+	assert_true(qmd_release_prepare(&release, family, slot->slot, kind, address_for(slot), VALUE));
 	return release;
 }
 
@@ -343,9 +334,10 @@ TEST(all_of_it)
 
 		elsewhere.address.value = 0x1000;
 		elsewhere.payload = 1;
-		const struct qmd_change change = {.disable = &disable, .counting = counts ? &release : NULL,
-		                                  .stamping = counts ? NULL : &elsewhere,
-		                                  .timestamp_at = address_for(slot), .timestamp = VALUE};
+		const struct qmd_change change = {
+			.disable = &disable, .counting = counts ? &release : NULL, .stamping = counts ? NULL : &elsewhere,
+			.timestamp_at = address_for(slot), .timestamp = VALUE,
+		};
 
 		assert_int_equal(qmd_disable(family, &expected, &disable, NULL), QMD_NARROWED);
 		set_release(&expected, slot, counts ? QMD_ADDS : QMD_STAMPS);

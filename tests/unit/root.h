@@ -11,12 +11,11 @@ static void __attribute__((format(printf, 1, 2))) root_run(const char *format, .
 {
 	char command[1024];
 	va_list arguments;
-	int length = snprintf(command, sizeof command, "cd %s && ", root);
 
 	va_start(arguments, format);
-	vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
+	vsnprintf(command, sizeof command, format, arguments);
 	va_end(arguments);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(system(text_of("cd %s && %s", root, command)), 0);
 }
 
 /* Make an empty root that every user may read, and remove it. For cmocka. */

@@ -215,12 +215,8 @@ static void look(struct program *self)
 {
 	struct rivals rivals = rivals_of(self);
 	const struct demand_seen *own = &self->seen[self - programs];
-	const struct rules_view view = {
-		.wants = wants(self),
-		.pauses = pauses(own),
-		.is_present = wants(self) || (own->history & 7),
-		.gpus_wanting = wants(self),
-	};
+	const struct rules_view view = {.wants = wants(self), .pauses = pauses(own), .gpus_wanting = wants(self),
+	                                .is_present = wants(self) || (own->history & 7)};
 	struct rules_verdict verdict = rules_ask(&self->rules, now, &view, &self->suspension, &rivals);
 
 	self->slice = verdict.slice_us * US;
@@ -259,16 +255,18 @@ static uint64_t permille(uint64_t part, uint64_t whole)
 #define RUN_NS (20 * SECOND)
 #define LOOP ((struct program){.kernel = 20 * MS, .priority = 20, .weight = 100})
 
-/* What the higher one does, beside a loop; and what the two get. */
-static void beside_loop(struct program higher, struct program **first, struct program **second)
+static struct program *const higher = &programs[0], *const loop = &programs[1];
+
+/* What the higher one does, beside a loop. */
+static void run_beside_loop(struct program program)
 {
 	begin();
-	higher.priority = 80;
-	higher.weight = 100;
-	*first = add(higher);
-	*second = add(LOOP);
+	program.priority = 80;
+	program.weight = 100;
+	add(program);
+	add(LOOP);
 	run(SECOND);
-	(*first)->longest = (*first)->worked = (*second)->worked = 0;
+	higher->longest = higher->worked = loop->worked = 0;
 	run(RUN_NS);
 }
 
@@ -277,31 +275,25 @@ static void beside_loop(struct program higher, struct program **first, struct pr
 /* Busy 50 of 200 ms with kernels of 0.5 ms and gaps that are worth nothing. */
 TEST(bursts)
 {
-	struct program *bursts, *loop;
-
-	beside_loop((struct program){.kernel = 500 * US, .gap = 100 * US, .burst = 83, .period = 200 * MS}, &bursts, &loop);
-	assert_in_range(bursts->bursts, 95, 106);
-	assert_in_range(permille(83 * 600 * US - 100 * US, bursts->in_bursts / bursts->bursts), 950, 1000);
+	run_beside_loop((struct program){.kernel = 500 * US, .gap = 100 * US, .burst = 83, .period = 200 * MS});
+	assert_in_range(higher->bursts, 95, 106);
+	assert_in_range(permille(83 * 600 * US - 100 * US, higher->in_bursts / higher->bursts), 950, 1000);
 	assert_in_range(permille(loop->worked, RUN_NS), 650, 800);
 }
 
 /* A program without pauses has the GPU, but for the turns of the lower one. */
 TEST(without_pauses)
 {
-	struct program *steps, *loop;
-
-	beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US}, &steps, &loop);
-	assert_in_range(permille(steps->worked, RUN_NS), 975, 1000);
+	run_beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US});
+	assert_in_range(permille(higher->worked, RUN_NS), 975, 1000);
 	assert_in_range(permille(loop->worked, RUN_NS), 2, 15);
 }
 
 /* Pauses of 0.3 ms are worth a change: they are the lower one's. */
 TEST(pauses_between_steps)
 {
-	struct program *steps, *loop;
-
-	beside_loop((struct program){.kernel = 1020 * US, .gap = 300 * US}, &steps, &loop);
-	assert_in_range(steps->answered / steps->answers, 1000 * US, 1270 * US);
+	run_beside_loop((struct program){.kernel = 1020 * US, .gap = 300 * US});
+	assert_in_range(higher->answered / higher->answers, 1000 * US, 1270 * US);
 	assert_in_range(permille(loop->worked, RUN_NS), 50, 250);
 	assert_in_range(loop->suspensions, 0, 400);
 }
@@ -309,19 +301,15 @@ TEST(pauses_between_steps)
 /* A moment of the host's now and then is no reason to go on: each would cost the higher one many steps. */
 TEST(a_gap_now_and_then)
 {
-	struct program *steps, *loop;
-
-	beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US, .burst = 100, .period = 400 * US}, &steps, &loop);
-	assert_in_range(permille(steps->worked, RUN_NS), 965, 1000);
+	run_beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US, .burst = 100, .period = 400 * US});
+	assert_in_range(permille(higher->worked, RUN_NS), 965, 1000);
 }
 
 /* A kernel of 10 us each 2 ms costs the lower one two changes, and waits for one. */
 TEST(short_kernels)
 {
-	struct program *kernels, *loop;
-
-	beside_loop((struct program){.kernel = 10 * US, .burst = 1, .period = 2 * MS}, &kernels, &loop);
-	assert_in_range(kernels->longest, 0, 260 * US);
+	run_beside_loop((struct program){.kernel = 10 * US, .burst = 1, .period = 2 * MS});
+	assert_in_range(higher->longest, 0, 260 * US);
 	assert_in_range(permille(loop->worked, RUN_NS), 800, 810);
 	assert_int_equal(loop->suspensions, 0);
 }
@@ -331,17 +319,12 @@ TEST(pictures)
 {
 	static const struct {
 		uint64_t work, most, least_kept;
-	} rows[] = {
-		{2130 * US, 2350 * US, 740},
-		{3800 * US, 4020 * US, 570},
-		{5600 * US, 6250 * US, 170},
-	};
-	struct program *pictures, *loop;
+	} rows[] = {{2130 * US, 2350 * US, 740}, {3800 * US, 4020 * US, 570}, {5600 * US, 6250 * US, 170}};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		ROW("%llu us", (unsigned long long)(rows[i].work / US));
-		beside_loop((struct program){.kernel = rows[i].work, .burst = 1, .period = 10 * MS}, &pictures, &loop);
-		assert_in_range(pictures->answered / pictures->answers, rows[i].work, rows[i].most);
+		run_beside_loop((struct program){.kernel = rows[i].work, .burst = 1, .period = 10 * MS});
+		assert_in_range(higher->answered / higher->answers, rows[i].work, rows[i].most);
 		assert_in_range(permille(loop->worked, RUN_NS), rows[i].least_kept, 1000);
 	}
 }
@@ -349,11 +332,10 @@ TEST(pictures)
 /* Eight lower ones have no more than one. */
 TEST(lower_ones_that_split)
 {
-	struct program *higher;
 	uint64_t lower = 0;
 
 	begin();
-	higher = add((struct program){.kernel = 1020 * US, .gap = 5 * US, .priority = 80, .weight = 100});
+	add((struct program){.kernel = 1020 * US, .gap = 5 * US, .priority = 80, .weight = 100});
 	for (int i = 0; i < 8; i++)
 		add(LOOP);
 	run(RUN_NS);

@@ -27,6 +27,7 @@ FIXTURE(begin)
 
 FIXTURE(end)
 {
+	processes_end();
 	segment_close(&editor);
 	segment_close(&owner);
 }
@@ -79,9 +80,7 @@ static void *edit_own_gpu(void *argument)
 	if (segment_open(&other, getpid(), NULL) != SEGMENT_FOUND)
 		return "no segment";
 	for (unsigned int i = 0; i < EDITS; i++) {
-		struct segment_partition wanted = partition_of((struct pci_address){.domain = own}, 0, i % TPCSET_MAX);
-
-		if (segment_change(&other, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL) < 0)
+		if (change(&other, (struct pci_address){.domain = own}, 0, i % TPCSET_MAX) < 0)
 			return "no edit";
 	}
 	segment_close(&other);
@@ -114,24 +113,11 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 
 /* --- finding ------------------------------------------------------------------------------------------ */
 
-static void (*work_of_child)(void);
-
-static void do_work(char order)
-{
-	work_of_child();
-}
-
-/* A child that has done this work, and waits. */
-static struct process start_child(void (*work)(void))
-{
-	work_of_child = work;
-	return process_start(do_work);
-}
-
-static void assert_state(void (*work)(void), enum segment_state expected, const char *reason)
+/* Of a process that has obeyed this. */
+static void assert_state(void (*obey)(char order), enum segment_state expected, const char *reason)
 {
 	struct segment segment;
-	struct process child = start_child(work);
+	struct process child = process_start(obey);
 
 	error.reason[0] = '\0';
 	assert_int_equal(segment_open(&segment, child.pid, &error), expected);
@@ -140,18 +126,22 @@ static void assert_state(void (*work)(void), enum segment_state expected, const 
 	process_end(&child);
 }
 
-static void do_nothing(void)
+static void do_nothing(char order)
 {
 }
 
+static void use_cuda(char order)
+{
+	load_a_driver();
+}
+
 /* A scheduler, for example, that has not inherited its parent's descriptor. */
-static void edit_another(void)
+static void edit_another(char order)
 {
 	struct segment other;
 
 	close_range(HANDLE_MIN, ~0U, 0);
-	if (segment_open(&other, getppid(), NULL) != SEGMENT_FOUND)
-		_exit(1);
+	must(segment_open(&other, getppid(), NULL) == SEGMENT_FOUND);
 }
 
 TEST(processes_without_a_segment)
@@ -161,24 +151,21 @@ TEST(processes_without_a_segment)
 	assert_state(edit_another, SEGMENT_NO_CUDA, "has not loaded CUDA");
 	segment_close(&segment);
 	assert_state(do_nothing, SEGMENT_NO_CUDA, "has not loaded CUDA");
-	assert_state(load_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
+	assert_state(use_cuda, SEGMENT_NOT_OURS, "was started without nvtaskset");
 }
 
 /* A program with more privileges has two: its user's from before, whatever that one claims to be, and one of its
  * own. */
-static void make_two(void)
+static void make_two(char order)
 {
 	struct segment_partition wanted = partition_of(first, 8, 15);
 	struct segment_revision revision = revision_of(&wanted);
 	struct segment segment;
 
-	if (seteuid(65534) < 0)
-		_exit(1);
+	must(seteuid(65534) == 0);
 	make_segment();
-	/* Only root with all capabilities may look into a process that has been another user; that is not tested
-	 * here. */
-	if (seteuid(0) < 0 || segment_create(&segment, &revision, NULL, -1, -1, NULL) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
-		_exit(1);
+	/* Only root with all capabilities may look into a process that has been another user; that is not tested here. */
+	must(seteuid(0) == 0 && segment_create(&segment, &revision, NULL, -1, -1, NULL) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
 TEST(segment_of_another_user_is_not_its_own)
@@ -187,7 +174,7 @@ TEST(segment_of_another_user_is_not_its_own)
 
 	if (getuid() != 0)
 		skip_because("needs root");
-	struct process child = start_child(make_two);
+	struct process child = process_start(make_two);
 
 	assert_int_equal(segment_open(&segment, child.pid, NULL), SEGMENT_FOUND);
 	assert_set(&segment, first, 8, 15);
@@ -196,16 +183,6 @@ TEST(segment_of_another_user_is_not_its_own)
 }
 
 /* --- hostile segments --------------------------------------------------------------------------------- */
-
-static size_t true_size(void)
-{
-	struct segment segment = make_segment();
-	struct stat status;
-
-	assert_int_equal(fstat(segment.file, &status), 0);
-	segment_close(&segment);
-	return (size_t)status.st_size;
-}
 
 enum content { ZEROS, GARBAGE, TRUE };
 
@@ -226,22 +203,18 @@ static const struct {
 };
 static size_t file_now;
 
-static void add_file(void)
+static void add_file(char order)
 {
+	static char content[sizeof(struct segment_memory)];
+	long whole = sizeof content, size = whole > files[file_now].too_short ? whole - files[file_now].too_short : 0;
 	int file = memfd_create("nvtaskset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct segment segment = make_segment();
-	long whole = (long)true_size(), size = whole > files[file_now].too_short ? whole - files[file_now].too_short : 0;
-	char *content = malloc((size_t)whole);
 
-	if (file < 0 || !content)
-		_exit(1);
-	memset(content, files[file_now].content == GARBAGE ? 0x7f : 0, (size_t)whole);
+	memset(content, files[file_now].content == GARBAGE ? 0x7f : 0, sizeof content);
 	if (files[file_now].content == TRUE)
-		memcpy(content, segment.memory, (size_t)whole);
+		memcpy(content, segment.memory, sizeof content);
 	segment_close(&segment);
-	if (pwrite(file, content, (size_t)size, 0) != size || fcntl(file, F_ADD_SEALS, files[file_now].seals) < 0)
-		_exit(1);
-	free(content);
+	must(pwrite(file, content, (size_t)size, 0) == size && fcntl(file, F_ADD_SEALS, files[file_now].seals) == 0);
 }
 
 TEST(hostile_files_are_refused)
@@ -251,7 +224,7 @@ TEST(hostile_files_are_refused)
 		assert_state(add_file, SEGMENT_NOT_READY, "not one that this version knows");
 	}
 	/* The last one is right. */
-	struct process child = start_child(add_file);
+	struct process child = process_start(add_file);
 	struct segment found;
 
 	assert_int_equal(segment_open(&found, child.pid, &error), SEGMENT_FOUND);
@@ -260,19 +233,15 @@ TEST(hostile_files_are_refused)
 }
 
 /* Opening it for writing would make an editor wait for 45 s, or as long as /proc/sys/fs/lease-break-time says. */
-static void add_leased(void)
+static void add_leased(char order)
 {
 	int file = memfd_create("nvtaskset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	int again = open(path, O_RDONLY | O_CLOEXEC);
+	int again = open(text_of("/proc/self/fd/%d", file), O_RDONLY | O_CLOEXEC);
 
 	close(file);
 	/* The kernel sends it when another process opens the file. */
 	signal(SIGIO, SIG_IGN);
-	if (fcntl(again, F_SETLEASE, F_RDLCK) < 0)
-		_exit(1);
+	must(fcntl(again, F_SETLEASE, F_RDLCK) == 0);
 }
 
 TEST(leased_file_is_not_waited_for)
@@ -461,10 +430,8 @@ TEST(limits)
 	assert_true(segment.file >= HANDLE_USUAL);
 	assert_set(&segment, first, 0, 7);
 	segment_close(&segment);
-	before = limit_to(RLIMIT_NOFILE, 64);
-	segment = make_segment();
-	assert_true(segment.file >= 56);
-	limit_to(RLIMIT_NOFILE, before);
+	with_limit(RLIMIT_NOFILE, 64, segment = make_segment());
+	assert_in_range(segment.file, 56, 63);
 	segment_close(&segment);
 }
 
@@ -477,8 +444,8 @@ TEST(environment_round_trip)
 		unsigned int priority, weight;
 		bool is_ht;
 	} rows[] = {
-		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,pe", 2, 30000, 100000, 80, 200,
-		 true},
+		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,pe", 2, 30000, 100000,
+		 80, 200, true},
 		{"priority=0", 0, 0, 0, 0, SEGMENT_WEIGHT_USUAL, false},
 		{"weight=10000", 0, 0, 0, SEGMENT_PRIORITY_USUAL, 10000, false},
 		{"quota=1/2", 0, 1, 2, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL, false},
@@ -491,13 +458,13 @@ TEST(environment_round_trip)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		ROW("%s", rows[i].text);
 		assert_int_equal(segment_revision_parse(&revision, rows[i].text, NULL), 0);
-		assert_each(revision.count, rows[i].count, revision.quota.run_us, rows[i].run_us);
-		assert_int_equal(revision.quota.period_us, rows[i].period_us);
-		assert_int_equal(segment_rank_priority(revision.rank), rows[i].priority);
-		assert_int_equal(segment_rank_weight(revision.rank), rows[i].weight);
-		assert_int_equal(segment_rank_is_given(revision.rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
-		assert_int_equal(segment_policy_is_given(revision.rank), strstr(rows[i].text, "policy") != NULL);
-		assert_int_equal(segment_policy_is_ht(revision.rank), rows[i].is_ht);
+		const struct segment_rank rank = revision.rank;
+
+		assert_each(revision.count, rows[i].count, segment_rank_priority(rank), rows[i].priority);
+		assert_each(revision.quota.run_us, rows[i].run_us, revision.quota.period_us, rows[i].period_us);
+		assert_each(segment_rank_weight(rank), rows[i].weight, segment_policy_is_ht(rank), rows[i].is_ht);
+		assert_int_equal(segment_rank_is_given(rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
+		assert_int_equal(segment_policy_is_given(rank), strstr(rows[i].text, "policy") != NULL);
 		assert_string_equal(segment_revision_format(&revision, again), rows[i].text);
 	}
 }

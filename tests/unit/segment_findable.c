@@ -9,9 +9,11 @@
 
 static void move_to(unsigned int from, unsigned int to)
 {
-	struct segment_partition wanted = partition_of(first, from, to);
+	struct segment editor;
 
-	assert_int_equal(edit(&wanted, NULL), 0);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(change(&editor, first, from, to), 0);
+	segment_close(&editor);
 }
 
 TEST(found_again_as_it_was)
@@ -87,12 +89,13 @@ TEST(while_others_launch)
 TEST(old_file_reports_the_move)
 {
 	struct segment_partition wanted = partition_of(first, 5, 6);
+	struct segment_revision revision = revision_of(&wanted);
 	struct segment editor;
 	struct error error;
 
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	close(owner.file);
-	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL), 0);
+	assert_int_equal(segment_change(&editor, &revision, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
 	/* The editor has a descriptor of its own, which does not count as the owner's. */
 	editor.file = dup2(editor.file, 100);
@@ -100,8 +103,7 @@ TEST(old_file_reports_the_move)
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_set(&owner, first, 5, 6);
 	assert_true(segment_has_moved(&editor));
-	assert_error(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error),
-	             "the partition has moved to a new file just now: try again");
+	assert_error(segment_change(&editor, &revision, NULL, &error), "the partition has moved to a new file just now: try again");
 	segment_close(&editor);
 }
 
@@ -118,10 +120,8 @@ static void *edit_once_for_each_move(void *argument)
 	struct race *race = argument;
 
 	for (unsigned int move = 0; move < race->moves; move++) {
-		struct segment_partition wanted = partition_of(first, move % 60, move % 60 + 2);
-
 		pthread_barrier_wait(&race->barrier);
-		race->made = segment_change(&race->editor, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, NULL) == 0;
+		race->made = change(&race->editor, first, move % 60, move % 60 + 2) == 0;
 		pthread_barrier_wait(&race->barrier);
 	}
 	return NULL;
@@ -181,7 +181,7 @@ TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
 	assert_false(segment_find_own(&own));
 	segment_close(&others);
-	process_end(&other);
+	processes_end();
 }
 
 static void assert_written_by_its_user_alone(const struct segment *segment)

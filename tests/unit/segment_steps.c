@@ -3,9 +3,7 @@
  * leaves the old set or the new one; an owner that moves to a new file is found complete or not yet.
  *
  * A child does the work one machine instruction at a time (ptrace); between any two of its instructions the parent
- * overruns it with edits, kills it or looks at it. Each case of reading and editing also runs against a naive
- * implementation, which writes the set in place: in this one the same harness must find the damage, or it proves
- * nothing.
+ * overruns it with edits, kills it or looks at it. That this finds damage is shown by tests/mutants.
  */
 #include "../cases.h"
 #include "state/segment/edit.h"
@@ -15,11 +13,9 @@
 #include <sys/ptrace.h>
 
 /* To try every place between two instructions takes minutes: `make check-steps`. Otherwise one place of so many is
- * tried. The numbers are primes, so that loops are hit in all their parts. A reader copies a set in some 16 instructions, the
- * naive implementation in some 9. */
+ * tried. The numbers are primes, so that loops are hit in all their parts. A reader copies a set in some 16 instructions. */
 #define STRIDE_DEFAULT 31
 #define STRIDE_READ 7
-#define STRIDE_NAIVE 3
 
 static unsigned long usual_stride;
 
@@ -28,9 +24,8 @@ static unsigned long usual_stride;
 
 static const struct pci_address pci = {.bus = 0x3b};
 
-/* Parent and child share this; the real segment is inherited, the naive one and the reader's answer are in it. */
+/* What the child has read. */
 static struct shared {
-	struct tpcset naive;
 	struct tpcset answer;
 	bool answered;
 } *shared;
@@ -51,14 +46,7 @@ static bool is_whole(const struct tpcset *set)
 	return tpcset_equal(set, &of_first_word);
 }
 
-/* --- the two implementations ---------------------------------------------------------------------- */
-
-struct implementation {
-	bool (*read)(struct tpcset *set); /* false: no answer, the caller keeps what it had */
-	void (*write)(uint64_t word);
-};
-
-static bool read_segment(struct tpcset *set)
+static bool read_set(struct tpcset *set)
 {
 	struct segment_revision revision;
 	uint64_t number;
@@ -69,38 +57,23 @@ static bool read_segment(struct tpcset *set)
 	return whole;
 }
 
-static void write_segment(uint64_t word)
+static int write_set(struct segment *by, uint64_t word)
 {
-	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
+	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci, .set = pattern(word)}}};
 
-	segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL);
+	return segment_change(by, &revision, NULL, NULL);
 }
-
-static bool read_naive(struct tpcset *set)
-{
-	for (int i = 0; i < TPCSET_WORDS; i++)
-		set->words[i] = ((volatile struct tpcset *)&shared->naive)->words[i];
-	return true;
-}
-
-static void write_naive(uint64_t word)
-{
-	for (int i = 0; i < TPCSET_WORDS; i++)
-		((volatile struct tpcset *)&shared->naive)->words[i] = word;
-}
-
-static const struct implementation real = {read_segment, write_segment}, naive = {read_naive, write_naive};
 
 /* --- stepping ---------------------------------------------------------------------------------------- */
 
-static void read_in_child(const struct implementation *implementation)
+static void read_in_child(void)
 {
-	shared->answered = implementation->read(&shared->answer);
+	shared->answered = read_set(&shared->answer);
 }
 
-static void write_in_child(const struct implementation *implementation)
+static void write_in_child(void)
 {
-	implementation->write(NEW);
+	write_set(&editor, NEW);
 }
 
 /* Waits until it has stopped itself. */
@@ -113,7 +86,7 @@ static pid_t stopped(pid_t child)
 	return child;
 }
 
-static pid_t start_child(const struct implementation *implementation, void (*work)(const struct implementation *))
+static pid_t start_child(void (*work)(void))
 {
 	pid_t child = fork();
 
@@ -122,7 +95,7 @@ static pid_t start_child(const struct implementation *implementation, void (*wor
 			_exit(1);
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
-		work(implementation);
+		work();
 		_exit(0);
 	}
 	return stopped(child);
@@ -151,31 +124,21 @@ static void finish(pid_t child)
 
 /* --- torn reads ---------------------------------------------------------------------------------------- */
 
-static void parent_writes(const struct implementation *implementation, uint64_t word)
-{
-	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
-
-	if (implementation == &real)
-		assert_int_equal(segment_change(&own_editor, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, NULL), 0);
-	else
-		implementation->write(word);
-}
-
 /* At how many places between two instructions of a read `edits` edits led to a torn set. */
-static unsigned int count_torn_reads(const struct implementation *implementation, unsigned int edits, unsigned long stride)
+static unsigned int count_torn_reads(unsigned int edits, unsigned long stride)
 {
 	unsigned int torn = 0;
 	bool running = true;
 
 	for (unsigned long place = 0; running; place += stride) {
-		parent_writes(implementation, OLD);
+		assert_int_equal(write_set(&own_editor, OLD), 0);
 		shared->answered = false;
-		pid_t child = start_child(implementation, read_in_child);
+		pid_t child = start_child(read_in_child);
 
 		running = step(child, place);
 		if (running) {
 			for (unsigned int i = 0; i < edits; i++)
-				parent_writes(implementation, NEW + i);
+				assert_int_equal(write_set(&own_editor, NEW + i), 0);
 			finish(child);
 			torn += shared->answered && !is_whole(&shared->answer);
 		}
@@ -189,45 +152,29 @@ TEST(read_is_whole)
 	static const unsigned int edits[] = {1, 7, 8, 9};
 
 	for (size_t i = 0; i < COUNT_OF(edits); i++)
-		assert_int_equal(count_torn_reads(&real, edits[i], usual_stride < STRIDE_READ ? usual_stride : STRIDE_READ), 0);
-}
-
-TEST(harness_finds_torn_reads)
-{
-	assert_true(count_torn_reads(&naive, 1, STRIDE_NAIVE) > 0);
+		assert_int_equal(count_torn_reads(edits[i], usual_stride < STRIDE_READ ? usual_stride : STRIDE_READ), 0);
 }
 
 /* --- killed editors ------------------------------------------------------------------------------------ */
 
-/* At how many places an editor's death left neither the old set nor the new one. */
-static unsigned int count_damage(const struct implementation *implementation, unsigned long stride)
+/* To write would fail if the dead editor's lock was not free. */
+TEST(dead_editor_leaves_old_or_new)
 {
-	unsigned int damaged = 0;
 	bool running = true;
 
-	for (unsigned long place = 0; running; place += stride) {
+	for (unsigned long place = 0; running; place += usual_stride) {
+		/* Another one each time, so that a place of the ring that was not filled shows. */
+		const uint64_t old = OLD + place;
 		struct tpcset set = pattern(0);
 
-		parent_writes(implementation, OLD);
-		pid_t child = start_child(implementation, write_in_child);
+		assert_int_equal(write_set(&own_editor, old), 0);
+		pid_t child = start_child(write_in_child);
 
 		running = step(child, place);
 		if (running)
 			end_child(child);
-		damaged += !implementation->read(&set) || !is_whole(&set) || (set.words[0] != OLD && set.words[0] != NEW);
+		assert_true(read_set(&set) && is_whole(&set) && (set.words[0] == old || set.words[0] == NEW));
 	}
-	return damaged;
-}
-
-/* parent_writes would fail if the dead editor's lock was not free. */
-TEST(dead_editor_leaves_old_or_new)
-{
-	assert_int_equal(count_damage(&real, usual_stride), 0);
-}
-
-TEST(harness_finds_damage)
-{
-	assert_true(count_damage(&naive, STRIDE_NAIVE) > 0);
 }
 
 /* --- an owner that moves ------------------------------------------------------------------------------- */

@@ -75,11 +75,9 @@ static void *number_of_other_thread(void *number)
 
 TEST(handles_of_many)
 {
-	uintptr_t other;
-	pthread_t thread;
+	uintptr_t other = 0;
 
-	assert_int_equal(pthread_create(&thread, NULL, number_of_other_thread, &other), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	threads_run(1, number_of_other_thread, &other, 0);
 	assert_true(streams_number(CU_STREAM_PER_THREAD, FIRST) != other);
 	assert_true(streams_number(CU_STREAM_PER_THREAD, FIRST) != streams_number(CU_STREAM_PER_THREAD, SECOND));
 	assert_true(streams_number(CU_STREAM_LEGACY, FIRST) != streams_number(CU_STREAM_LEGACY, SECOND));

@@ -66,8 +66,6 @@ TEST(occupies_what_was_vacated)
 	assert_ptr_equal(find(&table, same), &known);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------ */
-
 #define THREADS 4
 
 static struct table shared;

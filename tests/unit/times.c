@@ -86,7 +86,6 @@ TEST(clocks_are_bounded_from_both_sides)
 	struct clock_fit fit = {.spans = {{0}}};
 	struct clock_offset offset;
 
-	drift = 0;
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
 	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 5000, gpu_time(LATER));
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
@@ -122,7 +121,6 @@ TEST(what_contradicts_is_not_believed)
 {
 	struct clock_fit fit = {.spans = {{0}}};
 
-	drift = 0;
 	clock_fit_add(&fit, CLOCK_NOT_BEFORE, LATER - 30000, gpu_time(LATER));
 	/* It could be seen late. */
 	clock_fit_add(&fit, CLOCK_USUALLY_NOT_BEFORE, LATER + 20000, gpu_time(LATER));
@@ -161,15 +159,15 @@ static const struct times_calibration calibration = {
 	.plain = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
 	.graph = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
 	.latency_least_ns = 2000,
-	.visible_least_ns = 0,
-	.visible_most_ns = 0,
 };
 
 static struct times times;
+static struct replays replays;
 
 FIXTURE(open_times)
 {
 	drift = 0;
+	memset(&replays, 0, sizeof replays);
 	times_open(&times, &calibration, LATER);
 	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
 	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
@@ -180,15 +178,17 @@ FIXTURE(close_times)
 	times_close(&times);
 }
 
+static void open_again(void)
+{
+	close_times(NULL);
+	open_times(NULL);
+}
+
 /* In ns after LATER. */
 static struct times_kernel kernel(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
 {
 	return (struct times_kernel){
-		.stream = stream,
-		.launched_ns = LATER + launched,
-		.timestamp_ns = gpu_time(LATER + stamp),
-		.tpcs = tpcs,
-	};
+		.stream = stream, .launched_ns = LATER + launched, .timestamp_ns = gpu_time(LATER + stamp), .tpcs = tpcs};
 }
 
 static uint64_t add(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
@@ -214,7 +214,7 @@ static void assert_taken(uint64_t until, uint64_t span, uint64_t busy, uint64_t 
 }
 
 /* The second one begins when the first has ended, though it was launched long before. */
-TEST_WITH(open_times, close_times, one_after_the_other)
+TEST(one_after_the_other)
 {
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(1, 101000, 306800, 10), 100000);
@@ -224,7 +224,7 @@ TEST_WITH(open_times, close_times, one_after_the_other)
 	assert_int_equal(add(1, 103000, 408800, 10), 98000);
 }
 
-TEST_WITH(open_times, close_times, streams_side_by_side)
+TEST(streams_side_by_side)
 {
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(2, 150000, 254800, 20), 100000);
@@ -232,7 +232,7 @@ TEST_WITH(open_times, close_times, streams_side_by_side)
 }
 
 /* A kernel is busy while it runs, and not again when it has ended. */
-TEST_WITH(open_times, close_times, a_long_kernel)
+TEST(a_long_kernel)
 {
 	struct times_kernel running = kernel(1, 1 * MS, 0, 5);
 
@@ -244,7 +244,7 @@ TEST_WITH(open_times, close_times, a_long_kernel)
 	assert_taken(20 * MS, 10 * MS, 2 * MS, 10 * MS);
 }
 
-TEST_WITH(open_times, close_times, what_is_lost_is_left_out)
+TEST(what_is_lost_is_left_out)
 {
 	add(1, 7 * MS, 9 * MS, 1);
 	times_lose(&times, LATER + 6 * MS);
@@ -254,7 +254,7 @@ TEST_WITH(open_times, close_times, what_is_lost_is_left_out)
 	assert_taken(12 * MS, 2 * MS, 0, 0);
 }
 
-TEST_WITH(open_times, close_times, without_comparison_nothing_is_known)
+TEST(without_comparison_nothing_is_known)
 {
 	struct times_kernel ended = kernel(1, 0, 1 * MS, 1), running = kernel(1, 1 * MS, 0, 1);
 	struct times_taken taken;
@@ -276,10 +276,9 @@ static void estimate_at(const char *percent, bool in_a_row, int64_t expected_err
 	enum { KERNELS = 100, NS = 10000, BETWEEN = 30000 };
 	uint64_t end = 0;
 
+	open_again();
+	times.calibration = times_usual;
 	setenv("SIM_COSTS", percent, 1);
-	times_open(&times, &times_usual, LATER);
-	clock_fit_add(&times.fit, CLOCK_NOT_BEFORE, LATER, gpu_time(LATER));
-	clock_fit_add(&times.fit, CLOCK_NOT_AFTER, LATER, gpu_time(LATER));
 	for (uint64_t i = 0; i < KERNELS; i++) {
 		uint64_t launched = in_a_row ? 1000 + i : 1000 + i * BETWEEN;
 		uint64_t begin = in_a_row && i > 0 ? end + cost_ns(COST_NEXT) : launched + cost_ns(COST_LAUNCH);
@@ -291,14 +290,12 @@ static void estimate_at(const char *percent, bool in_a_row, int64_t expected_err
 		/* The first in a row is one alone. */
 		assert_true((in_a_row && i == 0) || (error >= expected_error - 20 && error <= expected_error + 20));
 	}
-	times_close(&times);
 	unsetenv("SIM_COSTS");
 }
 
 /* Off by the difference for each kernel, and never more. */
 TEST(other_costs)
 {
-	drift = 0;
 	estimate_at("100", false, 0);
 	estimate_at("50", false, -(4600 + 760) / 2);
 	estimate_at("200", false, 4600 + 760);
@@ -315,7 +312,7 @@ static bool is_converted(uint64_t at, uint64_t within)
 }
 
 /* An offset that was asked for counts for what is near, with the drift, until something new is known. */
-TEST_WITH(open_times, close_times, offsets_are_kept)
+TEST(offsets_are_kept)
 {
 	uint64_t time = LATER;
 
@@ -335,11 +332,10 @@ TEST_WITH(open_times, close_times, offsets_are_kept)
 	}
 	assert_true(is_converted(time, 500));
 	assert_true(is_converted(time + 60 * MS, 600));
-	drift = 0;
 }
 
 /* A program that comes back to the driver after a pause takes longer to launch, up to a limit. */
-TEST_WITH(open_times, close_times, a_pause_before_a_launch)
+TEST(a_pause_before_a_launch)
 {
 	const uint64_t at[] = {1, 2, 12, 512}, longer[] = {0, 300, 3000, 6000};
 	struct times_taken taken;
@@ -357,7 +353,7 @@ TEST_WITH(open_times, close_times, a_pause_before_a_launch)
 }
 
 /* Launched and seen by the processor, ended on the GPU. */
-TEST_WITH(open_times, close_times, kernels_compare_clocks)
+TEST(kernels_compare_clocks)
 {
 	struct times_kernel ended = kernel(1, 1 * MS, 1 * MS + 20000, 1);
 
@@ -371,7 +367,7 @@ TEST_WITH(open_times, close_times, kernels_compare_clocks)
 /* Two programs of one user on the same GPU; the second one's clock of the processor shows an hour more. */
 #define SHIFT (3600 * SECOND)
 
-TEST_WITH(open_times, close_times, clocks_are_shared)
+TEST(clocks_are_shared)
 {
 	static const struct pci_address pci = {.bus = 7}, elsewhere = {.bus = 8};
 	struct shared_clock *shared = shared_clock_join(pci, 1000);
@@ -414,80 +410,52 @@ TEST_WITH(open_times, close_times, clocks_are_shared)
 
 /* --- behind graphs ------------------------------------------------------------------------------------------------ */
 
-/* All are launched at 0 and end after 500 us. */
-static uint64_t add_with(struct times_graphs before, struct times_graphs perhaps_before)
-{
-	struct times_kernel new = kernel(1, 0, 500000, 8);
-	uint64_t duration = 0;
+#define NO_GRAPH INT64_MIN
+#define NEVER_SEEN INT64_MAX
 
-	new.before = before;
-	new.perhaps_before = perhaps_before;
-	assert_true(times_add(&times, &new, &duration));
-	return duration;
+static struct times_graphs graph_until(int64_t end)
+{
+	uint64_t stamp = end == NEVER_SEEN ? TIMES_UNKNOWN : gpu_time(LATER + (uint64_t)end);
+
+	return end == NO_GRAPH ? (struct times_graphs){0} : (struct times_graphs){LATER - 1000, stamp};
 }
 
-static struct times_graphs graph_until(uint64_t end)
+/* A kernel that is launched at 0 and ends after 500 us, behind a graph, and perhaps behind another. */
+TEST(behind_graphs)
 {
-	return (struct times_graphs){LATER - 1000, end == TIMES_UNKNOWN ? end : gpu_time(LATER + end)};
-}
+	static const struct {
+		const char *what;
+		int64_t before, perhaps_before; /* their ends */
+		uint64_t duration, busy;
+	} rows[] = {
+		{"behind one", 400000, NO_GRAPH, 100000, 100000},
+		/* Busy time has all that may have been; nothing is said of the kernel. */
+		{"it ended later than the kernel: that is another launch of it", 500001, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"nobody has seen its end", NEVER_SEEN, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"its last node did not run: the stamp is that of a launch before", -100000, NO_GRAPH, TIMES_UNKNOWN, 500000},
+		{"perhaps behind one", NO_GRAPH, 400000, TIMES_UNKNOWN, 500000},
+		{"nor has anybody seen its end", NO_GRAPH, NEVER_SEEN, TIMES_UNKNOWN, 500000},
+		{"it had ended when the kernel was launched", NO_GRAPH, 1000, 500000, 500000},
+		{"it had ended when the one before ended", 400000, 300000, 100000, 100000},
+		{"it had not", 300000, 400000, TIMES_UNKNOWN, 200000},
+	};
 
-static const struct times_graphs no_graphs;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct times_kernel new = kernel(1, 0, 500000, 8);
+		uint64_t duration = 0, expected = rows[i].duration, about = expected == TIMES_UNKNOWN ? 0 : EXACT;
 
-TEST_WITH(open_times, close_times, behind_a_graph)
-{
-	assert_in_range(add_with(graph_until(400000), no_graphs), 100000 - EXACT, 100000 + EXACT);
-	assert_taken(MS, MS, 100000, 800000);
-}
-
-/* What ended later than the kernel did is another launch of the graph. Busy time has all that may have been; nothing is said of
- * the kernel. */
-TEST_WITH(open_times, close_times, behind_a_graph_that_was_launched_again)
-{
-	assert_int_equal(add_with(graph_until(500001), no_graphs), TIMES_UNKNOWN);
-	assert_int_equal(add_with(graph_until(TIMES_UNKNOWN), no_graphs), TIMES_UNKNOWN);
-	assert_false(times_know_duration(&times, TIMES_UNKNOWN));
-	assert_taken(MS, MS, 500000, 4000000);
-}
-
-/* One that had ended when the kernel was launched matters to nobody. */
-TEST_WITH(open_times, close_times, beside_a_graph)
-{
-	assert_int_equal(add_with(no_graphs, graph_until(400000)), TIMES_UNKNOWN);
-	assert_taken(MS, MS, 500000, 4000000);
-	times_close(&times);
-	open_times(NULL);
-	assert_int_equal(add_with(no_graphs, graph_until(TIMES_UNKNOWN)), TIMES_UNKNOWN);
-	times_close(&times);
-	open_times(NULL);
-	assert_in_range(add_with(no_graphs, graph_until(1000)), 500000 - EXACT, 500000 + EXACT);
-	assert_taken(MS, MS, 500000, 4000000);
-}
-
-/* Nor one that had ended when a graph before it ended. */
-TEST_WITH(open_times, close_times, behind_one_graph_and_beside_another)
-{
-	assert_in_range(add_with(graph_until(400000), graph_until(300000)), 100000 - EXACT, 100000 + EXACT);
-	times_close(&times);
-	open_times(NULL);
-	assert_int_equal(add_with(graph_until(300000), graph_until(400000)), TIMES_UNKNOWN);
-	assert_taken(MS, MS, 200000, 1600000);
-}
-
-/* Its last node did not run this time: the stamp is that of a launch before. */
-TEST_WITH(open_times, close_times, behind_a_graph_with_an_old_stamp)
-{
-	assert_int_equal(add_with((struct times_graphs){LATER - 1000, gpu_time(LATER - 100000)}, no_graphs), TIMES_UNKNOWN);
+		ROW("%s", rows[i].what);
+		open_again();
+		new.before = graph_until(rows[i].before);
+		new.perhaps_before = graph_until(rows[i].perhaps_before);
+		assert_true(times_add(&times, &new, &duration));
+		assert_in_range(duration, expected - about, expected + about);
+		assert_int_equal(times_know_duration(&times, duration), expected != TIMES_UNKNOWN);
+		assert_taken(MS, MS, rows[i].busy, 8 * rows[i].busy);
+	}
 }
 
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
-
-static struct replays replays;
-
-static int open_replays(void **state)
-{
-	memset(&replays, 0, sizeof replays);
-	return open_times(state);
-}
 
 static void launch_at(uint64_t ns)
 {
@@ -499,7 +467,7 @@ static uint64_t see_end(uint64_t end, uint64_t length, bool none_is_left)
 	return replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
 }
 
-TEST_WITH(open_replays, close_times, one_replay)
+TEST(one_replay)
 {
 	launch_at(MS);
 	replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
@@ -510,7 +478,7 @@ TEST_WITH(open_replays, close_times, one_replay)
 }
 
 /* Ten were launched at once, and only some ends are seen. */
-TEST_WITH(open_replays, close_times, replays_in_a_row)
+TEST(replays_in_a_row)
 {
 	for (unsigned int i = 0; i < 10; i++)
 		launch_at(i * 1000);
@@ -523,7 +491,7 @@ TEST_WITH(open_replays, close_times, replays_in_a_row)
 	assert_taken(20 * MS, 12 * MS, 2 * MS, 20 * MS);
 }
 
-TEST_WITH(open_replays, close_times, replays_of_unknown_length)
+TEST(replays_of_unknown_length)
 {
 	launch_at(0);
 	launch_at(1000);
@@ -535,7 +503,7 @@ TEST_WITH(open_replays, close_times, replays_of_unknown_length)
 	assert_taken(5 * MS, 2 * MS, 0, 0);
 }
 
-TEST_WITH(open_replays, close_times, more_replays_than_there_is_room_for)
+TEST(more_replays_than_there_is_room_for)
 {
 	for (unsigned int i = 0; i < REPLAYS_WAITING; i++)
 		launch_at(i);
@@ -545,4 +513,4 @@ TEST_WITH(open_replays, close_times, more_replays_than_there_is_room_for)
 	assert_int_equal(see_end(3 * MS, MS, true), 1);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(open_times, close_times)

@@ -51,8 +51,7 @@ static struct timestamps *take_ring(unsigned int number)
 {
 	struct timestamps *ring = timestamps_take(&areas, &segment, number, first, ANYWHERE, &error);
 
-	if (!ring)
-		fail_msg("%s", error.reason);
+	assert_non_null(ring);
 	return ring;
 }
 
@@ -146,23 +145,27 @@ TEST(a_watcher_that_is_late)
 	assert_int_equal(number(), before + 2);
 }
 
+static struct segment_undo change_and_look(struct segment *by)
+{
+	struct segment_partition other = partition_of(first, 20, 27);
+	struct segment_revision revision = revision_of(&other);
+	struct segment_undo undo;
+
+	assert_int_equal(segment_change(by, &revision, &undo, NULL), 0);
+	assert_int_equal(segment_raise(by, NULL), 0);
+	return undo;
+}
+
 /* An edit that is taken back although somebody has begun to look meanwhile; but not if there was another edit. */
 TEST(looking_is_no_edit)
 {
-	struct segment_partition other = partition_of(first, 20, 27), third = partition_of(first, 30, 37);
-	struct segment_undo undo;
+	struct segment_undo undo = change_and_look(&watcher);
 
-	assert_int_equal(
-	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
-	assert_int_equal(segment_raise(&watcher, NULL), 0);
 	assert_set(&segment, first, 20, 27);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 0, 7);
-	assert_int_equal(
-	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
-	assert_int_equal(segment_raise(&watcher, NULL), 0);
-	assert_int_equal(
-	    segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
+	undo = change_and_look(&watcher);
+	assert_int_equal(change(&watcher, first, 30, 37), 0);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
@@ -170,11 +173,9 @@ TEST(looking_is_no_edit)
 /* The number of what is in force is the group's, too. Its own segment and watcher, since it is in a group. */
 TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 {
-	struct segment_partition groups = partition_of(first, 10, 17), own = partition_of(first, 20, 27),
-	                         later = partition_of(first, 30, 37);
-	struct segment_revision revision = revision_of(&groups);
+	struct segment_partition groups = partition_of(first, 10, 17), later = partition_of(first, 30, 37);
+	struct segment_revision revision = revision_of(&groups), later_revision = revision_of(&later);
 	struct segment member, editor;
-	struct segment_undo undo;
 	struct group group;
 
 	assert_int_equal(group_create(&group, "", &revision, NULL), 0);
@@ -186,14 +187,12 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	assert_int_equal(
-	    segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
-	assert_int_equal(segment_raise(&editor, NULL), 0);
+	struct segment_undo undo = change_and_look(&editor);
+
 	assert_set(&member, first, 20, 27);
 	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
 	assert_set(&member, first, 10, 17);
-	assert_int_equal(
-	    group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
+	assert_int_equal(group_change(&editor.group, &later_revision, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 30, 37);
 	segment_close(&editor);
@@ -226,8 +225,7 @@ static struct timestamps_cell launch(uint64_t time)
 {
 	static char function;
 
-	return timestamps_add_launch(stamps,
-	                             &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
+	return timestamps_add_launch(stamps, &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
 }
 
 /* As the hardware does. */
@@ -312,49 +310,48 @@ TEST(what_never_ends)
 	assert_int_equal(event_count, 0);
 }
 
+static struct timestamps_node_event seen; /* the node that was read last */
+
+/* UINT64_MAX: the node is not there. */
+static uint64_t time_of_node(uint64_t number)
+{
+	return timestamps_read_node(stamps, number, &seen) ? seen.timestamp_ns : UINT64_MAX;
+}
+
 TEST(nodes)
 {
 	static char exec, function;
-	struct timestamps_node_event node;
-	struct timestamps_cell one =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 	uint64_t plain = one.number & ~TIMESTAMPS_IS_NODE;
 
-	assert_true(timestamps_read_node(stamps, plain, &node));
-	assert_int_equal(node.timestamp_ns, 0);
+	assert_int_equal(time_of_node(plain), 0);
 	finish(one, 50);
-	assert_true(timestamps_read_node(stamps, plain, &node));
-	assert_each(node.timestamp_ns, 50, node.tpcs, 5);
-	assert_ptr_equal((void *)node.exec, &exec);
-	assert_ptr_equal((void *)node.function, &function);
+	assert_each(time_of_node(plain), 50, seen.tpcs, 5);
+	assert_ptr_equal((void *)seen.exec, &exec);
+	assert_ptr_equal((void *)seen.function, &function);
 	finish(one, 60);
-	assert_true(timestamps_read_node(stamps, plain, &node));
-	assert_int_equal(node.timestamp_ns, 60);
+	assert_int_equal(time_of_node(plain), 60);
 	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
 		timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 	finish(one, 70);
-	assert_false(timestamps_read_node(stamps, plain, &node));
-	assert_true(timestamps_read_node(stamps, plain + TIMESTAMPS_NODES, &node));
-	assert_int_equal(node.timestamp_ns, 0);
-	assert_false(timestamps_read_node(stamps, plain + TIMESTAMPS_NODES + 1, &node));
+	assert_each(time_of_node(plain), UINT64_MAX, time_of_node(plain + TIMESTAMPS_NODES), 0);
+	assert_int_equal(time_of_node(plain + TIMESTAMPS_NODES + 1), UINT64_MAX);
 }
 
 TEST(a_node_that_is_changed)
 {
 	static char exec, other, function, changed;
 	const struct timestamps_node now = {&exec, &changed, 7, 0};
-	struct timestamps_cell one =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
-	struct timestamps_node_event node;
+	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
 
 	assert_true(timestamps_has_node(stamps, one.number));
 	assert_int_equal(timestamps_node_cell(one.number).at, one.at);
 	assert_false(timestamps_set_node(stamps, one.number, &(const struct timestamps_node){&other, &changed, 7, 0}));
 	assert_true(timestamps_set_node(stamps, one.number, &now));
 	finish(one, 50);
-	assert_true(timestamps_read_node(stamps, one.number & ~TIMESTAMPS_IS_NODE, &node));
-	assert_ptr_equal((void *)node.function, &changed);
-	assert_int_equal(node.tpcs, 7);
+	assert_true(timestamps_read_node(stamps, one.number & ~TIMESTAMPS_IS_NODE, &seen));
+	assert_ptr_equal((void *)seen.function, &changed);
+	assert_int_equal(seen.tpcs, 7);
 	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
 		timestamps_add_node(stamps, &now);
 	assert_false(timestamps_has_node(stamps, one.number));
@@ -365,13 +362,11 @@ TEST(a_node_that_is_changed)
 TEST(the_nodes_of_a_function)
 {
 	static char exec, other, function;
-	struct timestamps_cell cell =
-	    timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
+	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
 	uint64_t plain = cell.number & ~TIMESTAMPS_IS_NODE, found = 0;
-	struct timestamps_node_event node;
 
 	finish(cell, 50);
-	assert_true(timestamps_read_node(stamps, plain, &node) && node.is_break);
+	assert_true(timestamps_read_node(stamps, plain, &seen) && seen.is_break);
 	assert_int_equal(timestamps_read_function(stamps, plain, (uintptr_t)&exec, &found), 12);
 	assert_ptr_equal((void *)found, &function);
 	assert_int_equal(timestamps_read_function(stamps, plain, (uintptr_t)&other, &found), 0);
@@ -416,54 +411,45 @@ static void replay(bool has_front, uint64_t begin, unsigned int until)
 
 static bool read_row(bool is_idle)
 {
-	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle,
-	                            &order);
+	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle, &order);
 }
 
 static const struct times_calibration ways = {.graph = {.release_ns = 10, .next_ns = 1}, .front_ns = 5};
 
-TEST(a_launch_ends_with_its_latest_node)
+/* Of a node, by its place in the order; UINT64_MAX: not known. */
+static uint64_t duration_of(unsigned int number)
 {
 	uint64_t duration;
 
+	return node_timestamps_duration(&nodes, number, &ways, &duration) ? duration : UINT64_MAX;
+}
+
+TEST(a_launch_ends_with_its_latest_node)
+{
 	add_row(true);
 	assert_false(read_row(false));
 	replay(true, 1000, IN_A_ROW - 1);
 	assert_false(read_row(false));
 	replay(true, 1000, IN_A_ROW);
 	assert_true(read_row(false));
-	assert_int_equal(nodes.end, 1500);
-	assert_int_equal(node_timestamps_length(&nodes, &ways), 500 - 15);
-	assert_int_equal(order.latest, plain(row[IN_A_ROW - 1]));
-	assert_false(node_timestamps_duration(&nodes, 0, &ways, &duration));
-	assert_true(node_timestamps_duration(&nodes, 1, &ways, &duration));
-	assert_int_equal(duration, 100 - 15);
-	assert_true(node_timestamps_duration(&nodes, 5, &ways, &duration));
-	assert_int_equal(duration, 100 - 11);
+	assert_each(nodes.end, 1500, node_timestamps_length(&nodes, &ways), 500 - 15, order.latest, plain(row[IN_A_ROW - 1]));
+	assert_each(duration_of(0), UINT64_MAX, duration_of(1), 100 - 15, duration_of(5), 100 - 11);
 	/* An empty kernel: what its ways take is not always the same. */
 	finish(row[IN_A_ROW - 1], 1408);
 	assert_true(read_row(false));
-	assert_true(node_timestamps_duration(&nodes, 5, &ways, &duration));
-	assert_int_equal(duration, 0);
+	assert_int_equal(duration_of(5), 0);
 }
 
 /* The stamps of two launches: no time passes from the one's last node to the other's first. */
 TEST(a_launch_runs_after_another)
 {
-	uint64_t duration;
-
 	add_row(true);
 	replay(true, 1000, IN_A_ROW);
 	replay(true, 9000, 2);
 	assert_true(read_row(false));
-	assert_int_equal(nodes.end, 1500);
-	assert_int_equal(node_timestamps_length(&nodes, &ways), 0);
-	assert_int_equal(nodes.newer, 3);
-	assert_false(node_timestamps_duration(&nodes, 0, &ways, &duration));
-	assert_true(node_timestamps_duration(&nodes, 2, &ways, &duration));
-	assert_false(node_timestamps_duration(&nodes, 3, &ways, &duration));
-	assert_true(node_timestamps_duration(&nodes, 4, &ways, &duration));
-	assert_int_equal(duration, 100 - 15);
+	assert_each(nodes.end, 1500, node_timestamps_length(&nodes, &ways), 0, nodes.newer, 3);
+	assert_each(duration_of(0), UINT64_MAX, duration_of(3), UINT64_MAX, duration_of(4), 100 - 15);
+	assert_true(duration_of(2) != UINT64_MAX);
 }
 
 /* Then the node that ended last is known only when nothing runs. */
@@ -485,19 +471,14 @@ TEST(nodes_without_a_front)
 /* In a larger graph, those that are neighbours in time may not be those that follow each other. */
 TEST(nodes_with_a_break)
 {
-	uint64_t duration;
-
 	order = (struct node_order){.front = 0};
 	front = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, NULL, 5, 0});
 	row[0] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
 	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &some_exec, .nodes = 1});
 	row[1] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
 	replay(true, 1000, 2);
-	assert_true(
-	    node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
-	assert_each(nodes.count, 3, nodes.end, 1200);
-	assert_true(node_timestamps_duration(&nodes, 1, &ways, &duration));
-	assert_false(node_timestamps_duration(&nodes, 2, &ways, &duration));
+	assert_true(node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
+	assert_each(nodes.count, 3, nodes.end, 1200, duration_of(1) != UINT64_MAX, true, duration_of(2), UINT64_MAX);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
@@ -556,8 +537,7 @@ static struct monitor_times times;
 static void begin_look(void)
 {
 	look = monitor_begin(getpid(), &error);
-	if (!look)
-		fail_msg("%s", error.reason);
+	assert_non_null(look);
 }
 
 static void take(void)
@@ -644,8 +624,8 @@ TEST(a_graph_that_does_not_tell_its_end)
 {
 	enum { KERNELS = 3 };
 	static char exec;
-	begin_look();
 
+	begin_look();
 	run_kernel(0, true);
 	take();
 	assert_true(times.gpus[0].is_time_known);
@@ -678,8 +658,8 @@ static uint64_t durations_behind_a_graph(uint64_t stream_of_graph, uint64_t stre
 TEST(kernels_behind_a_graph_that_does_not_tell_its_end)
 {
 	static char exec;
-	begin_look();
 
+	begin_look();
 	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &exec});
 	run_kernel(0, true); /* the clocks are known by it */
 	run_kernel(20 * MS, true);
@@ -803,7 +783,6 @@ TEST(the_file_is_closed)
 {
 	close(areas.list[0].file);
 	begin_look();
-
 	take();
 	assert_true(times.gpus[0].gaps & 1 << MONITOR_CLOSED);
 	assert_false(times.gpus[0].is_time_known);

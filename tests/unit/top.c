@@ -19,26 +19,16 @@ static const struct pci_address first_gpu = {.bus = 0x3b}, second_gpu = {.bus = 
 
 /* --- pages ------------------------------------------------------------------------------------------------------------ */
 
-/* The caller frees it. */
-static char *draw(const struct model *model, const struct view *view, const struct terminal *terminal)
+/* It holds until the next one. */
+static const char *draw(const struct model *model, const struct view *view, const struct terminal *terminal)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *page = open_memstream(&text, &length);
+	static char text[1 << 20];
+	FILE *page = fmemopen(text, sizeof text, "w");
 	struct error error;
 
 	assert_int_equal(layout_draw(model, view, terminal, page, &error), 0);
 	fclose(page);
 	return text;
-}
-
-static void assert_page(const struct model *model, const struct view *view, const struct terminal *terminal,
-                        const char *expected)
-{
-	char *drawn = draw(model, view, terminal);
-
-	assert_string_equal(drawn, expected);
-	free(drawn);
 }
 
 static const struct reading unknown = {.is_known = false};
@@ -56,8 +46,7 @@ static struct process *process_of(int pid, const char *user, const char *command
 static struct row row_with(int pid, const char *command, struct reading busy, struct reading rate)
 {
 	static struct tpcset set;
-	struct row row = {
-		.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
+	struct row row = {.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
 
 	set = range(0, 32);
 	row.numbers[NUMBER_BUSY] = busy;
@@ -82,18 +71,26 @@ static const struct view by_busy = {.sort = TOP_BUSY};
 
 TEST(a_page)
 {
-	struct row rows[] = {
-		row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
-		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
-	};
+	struct row rows[] = {row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
+	                     row_with(16014, "./infer", reading_of(0.3), reading_of(4.2))};
 	struct model model = model_of(rows, COUNT_OF(rows));
 
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
-	            "  PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "16013 ana  0   0-32  91.2 45.6     20341        2 1:31.20 ./train --all\n"
-	            "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+	assert_string_equal(draw(&model, &by_busy, &file),
+	                    "nvtaskset top: 2 programs, over 1 s\n"
+	                    "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
+	                    "  PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	                    "16013 ana  0   0-32  91.2 45.6     20341        2 1:31.20 ./train --all\n"
+	                    "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+}
+
+/* Of the page: the GPU's bar, a program's row, and the line below the rows. */
+static void assert_shows(const struct model *model, const char *bar, const char *row, const char *last)
+{
+	const char *page = draw(model, &by_busy, &file), *end = page + strlen(page) - strlen(last);
+
+	assert_non_null(strstr(page, text_of("\nGPU 0 [%s NVIDIA H200\n", bar)));
+	assert_non_null(strstr(page, text_of("\n%s\n", row)));
+	assert_string_equal(end, last);
 }
 
 TEST(what_is_not_known_is_not_0)
@@ -103,62 +100,44 @@ TEST(what_is_not_known_is_not_0)
 
 	rows[0].numbers[NUMBER_IN_FLIGHT] = unknown;
 	model.why_no_times = "nobody measures";
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [not known                                                   ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
-	            "  7 ana  0   0-32     -    -         -        -    - ./infer\n"
-	            "Times that are not known: nobody measures.\n");
+	assert_shows(&model, "not known                                                   ]     -",
+	             "  7 ana  0   0-32     -    -         -        -    - ./infer",
+	             "\nTimes that are not known: nobody measures.\n");
+	assert_non_null(strstr(draw(&model, &by_busy, &file), "nvtaskset top: 1 program, over"));
 	/* Where one program's share is not known, the sum is not, either. */
 	model = model_of(rows, 2);
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [                                                            ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32     -    -         -        -       - ./infer\n"
-	            "  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
+	assert_shows(&model, "                                                            ]     -",
+	             "  7 ana  0   0-32     -    -         -        -       - ./infer",
+	             "\n  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
 }
+
+#define PRESENT "\np: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n"
 
 TEST(what_busy_contains_is_marked)
 {
 	struct row rows[] = {row_with(7, "./train", reading_of(0.9), reading_of(10)),
-	                         row_with(8, "./infer", reading_of(0.8), reading_of(4))};
+	                     row_with(8, "./infer", reading_of(0.8), reading_of(4))};
 	struct model model = model_of(rows, 1);
 
 	/* Alone, it has the bar; where others take turns with it, nobody knows how much is whose. */
 	rows[0].is_presence = rows[1].is_presence = model.some_are_present = true;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
-	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	assert_shows(&model, "7=========================|                                 ]  45.0%",
+	             "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train", PRESENT);
 	model = model_of(rows, 2);
 	model.some_are_present = true;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [in turns                                                    ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
-	            "  8 ana  0   0-32 80.0p 40.0       4.0        2 1:20.00 ./infer\n"
-	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	assert_shows(&model, "in turns                                                    ]     -",
+	             "  8 ana  0   0-32 80.0p 40.0       4.0        2 1:20.00 ./infer", PRESENT);
 	rows[0].is_presence = rows[1].is_presence = false;
 	rows[0].shares = true;
 	model = model_of(rows, 1);
 	model.some_share = true;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train\n"
-	            "*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
+	assert_shows(&model, "7=========================|                                 ]  45.0%",
+	             "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train",
+	             "\n*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
 	/* Together they have 130 %, since times in TPCs that they share count for both. */
 	rows[1].numbers[NUMBER_TPC_SHARE] = reading_of(0.85);
 	model = model_of(rows, 2);
-	char *page = draw(&model, &by_busy, &file);
-
-	assert_non_null(strstr(page, "] 100.0% NVIDIA H200\n"));
-	free(page);
+	assert_non_null(strstr(draw(&model, &by_busy, &file), "] 100.0% NVIDIA H200\n"));
 }
 
 /* --- every page fits ---------------------------------------------------------------------------------------------------- */
@@ -201,10 +180,8 @@ static struct row some_row(int pid)
 	if (some(2))
 		process->revision.quota = (struct segment_quota){.run_us = some(2) ? 30000 : 9999999, .period_us = 10000000};
 	if (some(2))
-		process->revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(some(100)),
-		                                               .weight = 1 + some(10000),
-		                                               .scheduling = SEGMENT_PRT,
-		                                               .reservation = SEGMENT_PE};
+		process->revision.rank =
+			(struct segment_rank){segment_rank_of_priority(some(100)), 1 + some(10000), SEGMENT_PRT, SEGMENT_PE};
 	return row;
 }
 
@@ -260,8 +237,7 @@ static void assert_fits(const char *page, const struct terminal *terminal)
 		char text[8192];
 
 		end = strchr(line, '\n');
-		assert_non_null(end);
-		assert_true((size_t)(end - line) < sizeof text);
+		assert_true(end && (size_t)(end - line) < sizeof text);
 		snprintf(text, sizeof text, "%.*s", (int)(end - line), line);
 		assert_true(text_width(text, terminal->utf8) <= terminal->columns);
 		/* No bytes but ours reach the terminal. */
@@ -292,10 +268,8 @@ TEST(every_page_fits)
 			                            .colours = (enum terminal_colours)some(3)};
 			struct model model = some_model(rows, &kernel);
 			struct view view = some_view();
-			char *page = draw(&model, &view, &terminal);
 
-			assert_fits(page, &terminal);
-			free(page);
+			assert_fits(draw(&model, &view, &terminal), &terminal);
 		}
 	}
 }
@@ -312,20 +286,15 @@ TEST(scrolling_shows_every_row)
 
 	for (int i = 0; i < ROWS_MAX; i++) {
 		struct view view = {.sort = TOP_PID, .first = (size_t)i};
-		char pid[8], *page = draw(&model, &view, &terminal);
 
-		snprintf(pid, sizeof pid, "\n %d", 1000 + i);
-		assert_non_null(strstr(page, pid + 2));
-		free(page);
+		assert_non_null(strstr(draw(&model, &view, &terminal), text_of("%d", 1000 + i)));
 	}
 	struct view typing = {.sort = TOP_PID, .prompt = PROMPT_SEARCH, .search = "foo"};
 
 	for (unsigned int height = 2; height < 12; height++) {
 		struct terminal low = {.is_terminal = true, .columns = 40, .rows = height};
-		char *page = draw(&model, &typing, &low);
 
-		assert_non_null(strstr(page, "Search: foo_\n"));
-		free(page);
+		assert_non_null(strstr(draw(&model, &typing, &low), "Search: foo_\n"));
 	}
 }
 
@@ -335,16 +304,13 @@ TEST(no_escape_sequence_where_none_belongs)
 	struct model model = model_of(rows, 1);
 	struct terminal plain = {.is_terminal = true, .columns = 100, .rows = 24};
 	struct terminal no_colour = {.is_terminal = true, .moves_cursor = true, .columns = 100, .rows = 24};
-	char *page = draw(&model, &by_busy, &plain);
 
-	assert_null(strchr(page, '\033'));
-	free(page);
+	assert_null(strchr(draw(&model, &by_busy, &plain), '\033'));
 	/* NO_COLOR: reverse and bold, and no colours. */
-	page = draw(&model, &by_busy, &no_colour);
+	const char *page = draw(&model, &by_busy, &no_colour);
+
 	assert_non_null(strstr(page, "\033[7m"));
-	assert_null(strstr(page, "\033[3"));
-	assert_null(strstr(page, "\033[4"));
-	free(page);
+	assert_true(!strstr(page, "\033[3") && !strstr(page, "\033[4"));
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------------- */
@@ -469,16 +435,19 @@ TEST(commands)
 	assert_int_equal(view.sort, TOP_COMMAND);
 	type(&view, ">");
 	assert_int_equal(view.sort, TOP_PID);
-	type(&view, "Z");
-	assert_true(view.is_paused);
-	type(&view, "Z");
-	assert_false(view.is_paused);
-	type(&view, "?");
-	assert_true(view.is_help);
-	assert_true(type(&view, "q")); /* back from the help */
-	assert_false(view.is_help);
+	assert_true(type(&view, "Z") && view.is_paused);
+	assert_true(type(&view, "Z") && !view.is_paused);
+	assert_true(type(&view, "?") && view.is_help);
+	assert_true(type(&view, "q") && !view.is_help); /* back from the help */
 	assert_true(type(&view, "\033\001xyz\033[99~"));
 	assert_false(type(&view, "q"));
+}
+
+/* It is then at this row. */
+static void assert_typed(struct view *view, const char *bytes, size_t first)
+{
+	type(view, bytes);
+	assert_int_equal(view->first, first);
 }
 
 TEST(typing)
@@ -491,14 +460,10 @@ TEST(typing)
 	type(&view, "\r");
 	assert_int_equal(view.prompt, PROMPT_NONE);
 	assert_string_equal(view.search, "train");
-	type(&view, "n");
-	assert_int_equal(view.first, 25);
-	type(&view, "n");
-	assert_int_equal(view.first, 20);
-	type(&view, "/103\r");
-	assert_int_equal(view.first, 3);
-	type(&view, "/nobody\r");
-	assert_int_equal(view.first, 3);
+	assert_typed(&view, "n", 25);
+	assert_typed(&view, "n", 20);
+	assert_typed(&view, "/103\r", 3);
+	assert_typed(&view, "/nobody\r", 3);
 	type(&view, "/x\033");
 	assert_string_equal(view.search, "");
 	/* Letters are text now, no commands. */

@@ -46,15 +46,10 @@ static void keep(const struct topology *gpu)
 
 FIXTURE(set_up)
 {
-	char cache[64];
-
 	assert_int_equal(root_make(NULL), 0);
-	snprintf(cache, sizeof cache, "%s/cache", root);
 	unsetenv("HOME");
-	setenv("XDG_CACHE_HOME", cache, 1);
+	setenv("XDG_CACHE_HOME", text_of("%s/cache", root), 1);
 }
-
-/* --- the list of GPUs --------------------------------------------------------------------------------------------- */
 
 TEST(installed_gpus)
 {
@@ -91,12 +86,11 @@ TEST(garbage_in_the_list)
 TEST(what_is_kept_is_found)
 {
 	struct topology gpu = h200(UUID), found;
-	char path[PATH_MAX], expected[PATH_MAX];
+	char path[PATH_MAX];
 
 	assert_error(cache_find(root, UUID, &found, &error), "");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
-	snprintf(expected, sizeof expected, "%s/cache/nvtaskset/" UUID ".txt", root);
-	assert_string_equal(path, expected);
+	assert_string_equal(path, text_of("%s/cache/nvtaskset/" UUID ".txt", root));
 	assert_int_equal(cache_find(root, UUID, &found, &error), 0);
 	assert_memory_equal(&found, &gpu, sizeof gpu);
 	gpu.tpcs[0].mask_bit = 100; /* measured again */
@@ -110,7 +104,7 @@ TEST(what_is_kept_is_found)
 TEST(where_things_are_kept)
 {
 	struct topology gpu = h200(UUID), found;
-	char home[64], path[PATH_MAX];
+	char path[PATH_MAX];
 
 	unsetenv("XDG_CACHE_HOME");
 	if (geteuid() == 0) {
@@ -125,8 +119,7 @@ TEST(where_things_are_kept)
 		assert_int_equal(cache_find(root, UUID, &found, &error), 0); /* root's */
 	}
 	assert_error(cache_keep(root, &gpu, path, &error), "nowhere to keep it: set HOME or XDG_CACHE_HOME");
-	snprintf(home, sizeof home, "%s/home", root);
-	setenv("HOME", home, 1);
+	setenv("HOME", text_of("%s/home", root), 1);
 	setenv("XDG_CACHE_HOME", "relative", 1);
 	gpu.tpcs[0].mask_bit = 100;
 	keep(&gpu);
@@ -140,14 +133,13 @@ TEST(where_things_are_kept)
 TEST(root_is_not_led_to_others_places)
 {
 	struct topology gpu = h200(UUID), found;
-	char cache[64], path[PATH_MAX];
+	char path[PATH_MAX];
 
 	if (geteuid() != 0)
 		skip_because("needs root");
 	keep(&gpu);
 	root_run("mkdir home && mv cache home && chown 65534 home");
-	snprintf(cache, sizeof cache, "%s/home/cache", root);
-	setenv("XDG_CACHE_HOME", cache, 1);
+	setenv("XDG_CACHE_HOME", text_of("%s/home/cache", root), 1);
 	assert_error(cache_find(root, UUID, &found, &error), "");
 	root_run("rm -r home/cache/nvtaskset");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
@@ -155,38 +147,32 @@ TEST(root_is_not_led_to_others_places)
 	assert_int_equal(cache_find(root, UUID, &found, &error), 0);
 }
 
-static void assert_not_found(const char *reason_format)
+/* For a reason that follows the file's name. */
+static void assert_not_found(const char *reason)
 {
 	struct topology found;
-	char path[PATH_MAX], reason[PATH_MAX];
 
-	snprintf(path, sizeof path, "%s/cache/nvtaskset/" UUID ".txt", root);
-	snprintf(reason, sizeof reason, reason_format, path);
-	assert_error(cache_find(root, UUID, &found, &error), reason);
+	assert_error(cache_find(root, UUID, &found, &error), text_of("%s/cache/nvtaskset/" UUID ".txt%s", root, reason));
 }
 
-#define DISTRUSTED "must be a file of root's that nobody else can write; remove it"
+#define DISTRUSTED ": must be a file of root's that nobody else can write; remove it"
 
 /* Files that another user could have put there. */
 TEST(files_that_are_not_trusted)
 {
+	static const char *const changes[] = {
+		"chmod g+w *", "chmod 646 *", "chmod 644 *; chown 65534 *", "mv * real; ln -s real " UUID ".txt",
+		"rm *; mkdir " UUID ".txt", "rmdir *; mkfifo " UUID ".txt",
+	};
 	struct topology gpu = h200(UUID);
 
 	if (geteuid() != 0)
 		skip_because("needs root");
 	keep(&gpu);
-	root_run("chmod g+w cache/nvtaskset/*");
-	assert_not_found("%s: " DISTRUSTED);
-	root_run("chmod 646 cache/nvtaskset/*");
-	assert_not_found("%s: " DISTRUSTED);
-	root_run("chmod 644 cache/nvtaskset/*; chown 65534 cache/nvtaskset/*");
-	assert_not_found("%s: " DISTRUSTED);
-	root_run("cd cache/nvtaskset; mv * real; ln -s real " UUID ".txt");
-	assert_not_found("%s: Too many levels of symbolic links");
-	root_run("cd cache/nvtaskset; rm *; mkdir " UUID ".txt");
-	assert_not_found("%s: " DISTRUSTED);
-	root_run("cd cache/nvtaskset; rmdir *; mkfifo " UUID ".txt");
-	assert_not_found("%s: " DISTRUSTED);
+	for (size_t i = 0; i < COUNT_OF(changes); i++) {
+		root_run("cd cache/nvtaskset; %s", changes[i]);
+		assert_not_found(strstr(changes[i], "ln -s") ? ": Too many levels of symbolic links" : DISTRUSTED);
+	}
 }
 
 TEST(files_that_are_damaged)
@@ -195,15 +181,15 @@ TEST(files_that_are_damaged)
 
 	keep(&gpu);
 	root_run("cd cache/nvtaskset; mv * " UUID ".txt");
-	assert_not_found("%s: not about the one GPU that it is named after; remove it");
+	assert_not_found(": not about the one GPU that it is named after; remove it");
 	gpu = h200(UUID);
 	keep(&gpu);
 	root_run("cd cache/nvtaskset; head -n 40 " UUID ".txt > cut; mv cut " UUID ".txt");
-	assert_not_found("%s:3: this GPU has 66 TPCs, but 30 are listed: is the file cut off?");
+	assert_not_found(":3: this GPU has 66 TPCs, but 30 are listed: is the file cut off?");
 	root_run("cd cache/nvtaskset; : > " UUID ".txt");
-	assert_not_found("%s:1: the first line must be 'nvtaskset-topology 1'");
+	assert_not_found(":1: the first line must be 'nvtaskset-topology 1'");
 	root_run("cd cache/nvtaskset; yes '#' | head -c 100000 > " UUID ".txt");
-	assert_not_found("%s: too large for a topology file; remove it");
+	assert_not_found(": too large for a topology file; remove it");
 }
 
 TEST(uuids_that_are_no_names)
@@ -223,11 +209,10 @@ TEST(uuids_that_are_no_names)
 TEST(places_that_cannot_be_written)
 {
 	struct topology gpu = h200(UUID);
-	char path[PATH_MAX], reason[PATH_MAX];
+	char path[PATH_MAX];
 
 	root_run(": > cache");
-	snprintf(reason, sizeof reason, "%s/cache/nvtaskset: Not a directory", root);
-	assert_error(cache_keep(root, &gpu, path, &error), reason);
+	assert_error(cache_keep(root, &gpu, path, &error), text_of("%s/cache/nvtaskset: Not a directory", root));
 	assert_error(cache_find(root, UUID, &gpu, &error), "");
 	root_run("rm cache; mkdir -p cache/nvtaskset/" UUID ".txt");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
@@ -279,7 +264,6 @@ TEST(measured_gpus_of_a_machine_without_list)
 	assert_string_equal(list.gpus[0].uuid, OTHER);
 	second.pci = first.pci;
 	keep(&second);
-
 	assert_error_has(load_cache(root, &list, &error), "two GPUs at 0000:07:06.0; remove what is not of this machine");
 }
 
@@ -297,8 +281,6 @@ TEST(measured_gpus_without_uuid)
 	keep(&gpu);
 	assert_fails("");
 }
-
-/* --- after the kernel driver ---------------------------------------------------------------------------------------- */
 
 static void assert_fallback(int failure, const char *reason)
 {
@@ -319,14 +301,7 @@ TEST(what_the_kernel_driver_does_not_say)
 	keep(&gpu);
 	assert_int_equal(load_fallback(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);
-}
-
-TEST(what_the_kernel_driver_refuses)
-{
-	struct topology gpu = h200(UUID);
-
-	keep(&gpu);
-	assert_fallback(TOPOLOGY_REFUSED, "why");
+	assert_fallback(TOPOLOGY_REFUSED, "why"); /* what it refuses, nothing else says */
 }
 
 RUN_TESTS(set_up, root_remove)

@@ -7,8 +7,14 @@
 #include "share.h"
 
 static struct topology_list list;
+static const struct topology *h200;
 static struct measured seen;
 static struct error error;
+
+FIXTURE(begin)
+{
+	h200 = share_read(&list, "h200");
+}
 
 /* --- a GPU at work ------------------------------------------------------------------------------------------------ */
 
@@ -65,9 +71,7 @@ static void forget_clusters(void)
 /* The GPU with all that must be inferred removed. */
 static struct topology stranger(const struct topology *gpu)
 {
-	struct topology result = {.pci = gpu->pci, .compute_major = gpu->compute_major, .compute_minor = gpu->compute_minor};
-
-	return result;
+	return (struct topology){.pci = gpu->pci, .compute_major = gpu->compute_major, .compute_minor = gpu->compute_minor};
 }
 
 static enum measured_numbers assert_inferred(const struct topology *gpu)
@@ -79,9 +83,8 @@ static enum measured_numbers assert_inferred(const struct topology *gpu)
 	assert_done(measured_compare(&inferred, "here", gpu, "there", &error));
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
 		assert_int_equal(inferred.tpcs[tpc].gpc, TOPOLOGY_UNKNOWN);
-	if (numbers != MEASURED_NO_NUMBERS) {
+	if (numbers != MEASURED_NO_NUMBERS)
 		assert_each(inferred.gpc_limit, gpu->gpc_limit, inferred.tpc_limit, gpu->tpc_limit);
-	}
 	return numbers;
 }
 
@@ -100,8 +103,7 @@ static void make_gh100(struct topology *gpu)
 {
 	unsigned int singletons = 0, numbers[8] = {0};
 
-	*gpu = (struct topology){
-		.compute_major = 9, .sms_per_tpc = 2, .gpc_limit = 8, .tpc_limit = 9};
+	*gpu = (struct topology){.compute_major = 9, .sms_per_tpc = 2, .gpc_limit = 8, .tpc_limit = 9};
 	for (unsigned int gpc = 0; gpc < 8; gpc++)
 		numbers[gpc] = random() % 8 ? 1 + (unsigned int)random() % 9 : 0;
 	numbers[0] += numbers[0] < 2 ? 2 : 0; /* otherwise no cluster would span TPCs */
@@ -114,10 +116,9 @@ static void make_gh100(struct topology *gpu)
 				continue;
 			/* Some bits of singletons stand for nothing. */
 			singletons += single ? 1 + (unsigned int)random() % 3 : 0;
-			gpu->tpcs[gpu->tpc_count] = (struct topology_tpc){
-				TOPOLOGY_UNKNOWN, (uint16_t)group,
-				(uint16_t)topology_mask_bit(gpu, gpu->tpc_count, group, number)};
-			gpu->tpc_count++;
+			unsigned int bit = topology_mask_bit(gpu, gpu->tpc_count, group, number);
+
+			gpu->tpcs[gpu->tpc_count++] = (struct topology_tpc){TOPOLOGY_UNKNOWN, (uint16_t)group, (uint16_t)bit};
 		}
 	}
 }
@@ -148,14 +149,13 @@ TEST(one_sm_a_tpc)
 /* No cluster linked the two halves of a virtual GPC; the published rule says that they belong together. */
 TEST(too_few_clusters)
 {
-	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t pair[] = {2, 18}; /* TPCs 1 and 9, virtual GPC 1 */
 
-	run_everything(gpu);
+	run_everything(h200);
 	forget_clusters();
-	assert_refused(gpu, "no cluster of blocks ran, without which its virtual GPCs stay unknown");
+	assert_refused(h200, "no cluster of blocks ran, without which its virtual GPCs stay unknown");
 	assert_int_equal(measured_see_clusters(&seen, 2, pair, 2, &error), 0);
-	assert_int_equal(assert_inferred(gpu), MEASURED_PUBLISHED);
+	assert_int_equal(assert_inferred(h200), MEASURED_PUBLISHED);
 }
 
 /* For a chip without published limits, observations can have several explanations. */
@@ -181,54 +181,49 @@ TEST(numbers_that_are_not_the_only_ones)
 
 /* --- what is refused ------------------------------------------------------------------------------------------------ */
 
-TEST(noise)
+#define NOT_A_TPC ": the SMs that stop are not a TPC of 2 SMs"
+
+/* What one bit stopped, or did not stop: the contrary of the truth. */
+TEST(noise_and_contradictions)
 {
-	const struct topology *gpu = share_read(&list, "h200");
+	static const struct {
+		unsigned int bit, sms[2];
+		const char *reason;
+	} rows[] = {
+		{9, {80, 80}, "mask bit 9: SM 80 stops too" NOT_A_TPC}, /* by chance: bit 9 is TPC 1's */
+		{4, {81, 81}, "mask bit 4: SM 81 stops too" NOT_A_TPC}, /* a bit that stands for nothing */
+		{9, {2, 2}, "mask bit 9: SM 3 stops too" NOT_A_TPC},
+		{9, {3, 3}, "mask bit 9: SM 3 runs on" NOT_A_TPC},
+		{100, {2, 3}, "TPC 1: mask bits 9 and 100 both stop it"},
+		{9, {2, 3}, "TPC 1: none of 128 mask bits stops it"},
+	};
 
-	run_everything(gpu);
-	seen.ran[7] = false;
-	assert_refused(gpu, "SM 7: no block ever ran there");
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		bool *ran = seen.ran_without[rows[i].bit];
 
-	run_everything(gpu);
+		ROW("%s", rows[i].reason);
+		run_everything(h200);
+		ran[rows[i].sms[0]] = ran[rows[i].sms[1]] = !ran[rows[i].sms[0]];
+		assert_refused(h200, rows[i].reason);
+	}
+	run_everything(h200);
 	assert_int_equal(measured_missing(&seen, 9), 2);
-	seen.ran_without[9][80] = false; /* by chance: bit 9 is TPC 1's */
+	seen.ran_without[9][80] = false;
 	assert_int_equal(measured_missing(&seen, 9), 3);
-	assert_refused(gpu, "mask bit 9: SM 80 stops too: the SMs that stop are not a TPC of 2 SMs");
-
-	run_everything(gpu);
-	seen.ran_without[4][81] = false; /* a bit that stands for nothing */
-	assert_refused(gpu, "mask bit 4: SM 81 stops too: the SMs that stop are not a TPC of 2 SMs");
+	run_everything(h200);
+	seen.ran[7] = false;
+	assert_refused(h200, "SM 7: no block ever ran there");
 }
 
-TEST(contradictions)
+TEST(clusters_that_cannot_be)
 {
-	const struct topology *gpu = share_read(&list, "h200");
-	const uint32_t across[] = {0, 2}; /* TPCs 0 and 1 */
-	const uint32_t single[] = {0, 124}; /* TPC 62 is a singleton */
+	static const uint32_t clusters[][2] = {{0, 2}, {0, 124}}; /* TPCs 0 and 1; 62, which is a singleton */
 
-	run_everything(gpu);
-	seen.ran_without[9][2] = true;
-	assert_refused(gpu, "mask bit 9: SM 3 stops too: the SMs that stop are not a TPC of 2 SMs");
-
-	run_everything(gpu);
-	seen.ran_without[9][3] = true;
-	assert_refused(gpu, "mask bit 9: SM 3 runs on: the SMs that stop are not a TPC of 2 SMs");
-
-	run_everything(gpu);
-	seen.ran_without[100][2] = seen.ran_without[100][3] = false;
-	assert_refused(gpu, "TPC 1: mask bits 9 and 100 both stop it");
-
-	run_everything(gpu);
-	seen.ran_without[9][2] = seen.ran_without[9][3] = true;
-	assert_refused(gpu, "TPC 1: none of 128 mask bits stops it");
-
-	run_everything(gpu);
-	measured_see_clusters(&seen, 2, across, 2, &error);
-	assert_refused(gpu, "its clusters and mask bits do not go together");
-
-	run_everything(gpu);
-	measured_see_clusters(&seen, 2, single, 2, &error);
-	assert_refused(gpu, "its clusters and mask bits do not go together");
+	for (size_t i = 0; i < COUNT_OF(clusters); i++) {
+		run_everything(h200);
+		measured_see_clusters(&seen, 2, clusters[i], 2, &error);
+		assert_refused(h200, "its clusters and mask bits do not go together");
+	}
 }
 
 /* 71 TPCs and 64 mask bits: an RTX 6000 Ada. */
@@ -244,10 +239,9 @@ TEST(more_tpcs_than_mask_bits)
 
 TEST(sms_that_cannot_be)
 {
-	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t renumbered = 132, never = UINT32_MAX;
 
-	assert_int_equal(measured_start(&seen, gpu, 132, 128, &error), 0);
+	assert_int_equal(measured_start(&seen, h200, 132, 128, &error), 0);
 	assert_error(measured_see(&seen, seen.ran, &renumbered, 1, &error),
 	             "a block ran on SM 132 of 132: are SMs renumbered here?");
 	assert_error(measured_see_clusters(&seen, 1, &never, 1, &error), "a block never ran");
@@ -255,30 +249,27 @@ TEST(sms_that_cannot_be)
 
 TEST(gpus_that_cannot_be_measured)
 {
-	const struct topology *gpu = share_read(&list, "h200");
-
-	assert_error(measured_start(&seen, gpu, 2, 128, &error), "2 SMs: with a single TPC there is nothing to partition");
-	assert_int_equal(measured_start(&seen, gpu, 0, 128, &error), -1);
-	assert_error(measured_start(&seen, gpu, 131, 128, &error), "131 SMs, with 2 in a TPC: not a whole number of TPCs");
-	assert_int_equal(measured_start(&seen, gpu, 514, 128, &error), -1);
-	assert_error(measured_start(&seen, gpu, 132, 320, &error), "132 SMs and 320 mask bits: more than nvtaskset knows");
+	assert_error(measured_start(&seen, h200, 2, 128, &error), "2 SMs: with a single TPC there is nothing to partition");
+	assert_int_equal(measured_start(&seen, h200, 0, 128, &error), -1);
+	assert_error(measured_start(&seen, h200, 131, 128, &error), "131 SMs, with 2 in a TPC: not a whole number of TPCs");
+	assert_int_equal(measured_start(&seen, h200, 514, 128, &error), -1);
+	assert_error(measured_start(&seen, h200, 132, 320, &error), "132 SMs and 320 mask bits: more than nvtaskset knows");
 }
 
 /* --- comparing -------------------------------------------------------------------------------------------------------- */
 
 TEST(first_difference)
 {
-	const struct topology *gpu = share_read(&list, "h200");
-	struct topology other = *gpu;
+	struct topology other = *h200;
 
 	other.tpcs[3].gpc = TOPOLOGY_UNKNOWN; /* cannot be measured */
-	assert_int_equal(measured_compare(&other, "here", gpu, "there", &error), 0);
+	assert_int_equal(measured_compare(&other, "here", h200, "there", &error), 0);
 	other.tpcs[62].virtual_gpc = TOPOLOGY_UNKNOWN;
-	assert_error(measured_compare(&other, "here", gpu, "there", &error), "TPC 62: its virtual GPC is unknown here, 11 there");
+	assert_error(measured_compare(&other, "here", h200, "there", &error), "TPC 62: its virtual GPC is unknown here, 11 there");
 	other.tpcs[5].mask_bit = 46;
-	assert_error(measured_compare(&other, "here", gpu, "there", &error), "TPC 5: its mask bit is 46 here, 45 there");
+	assert_error(measured_compare(&other, "here", h200, "there", &error), "TPC 5: its mask bit is 46 here, 45 there");
 	other.tpc_count = 65;
-	assert_error(measured_compare(&other, "here", gpu, "there", &error), "65 TPCs of 2 SMs here, 66 of 2 there");
+	assert_error(measured_compare(&other, "here", h200, "there", &error), "65 TPCs of 2 SMs here, 66 of 2 there");
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(begin, NULL)

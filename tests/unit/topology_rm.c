@@ -73,9 +73,7 @@ static bool client_has_device[FILES_MAX], client_has_subdevice[FILES_MAX];
 
 static void put16(unsigned char *at, unsigned int value)
 {
-	uint16_t word = (uint16_t)value;
-
-	memcpy(at, &word, sizeof word);
+	memcpy(at, &(uint16_t){(uint16_t)value}, 2);
 }
 
 static void put32(unsigned char *at, uint32_t value)
@@ -93,10 +91,10 @@ static uint32_t get32(const unsigned char *at)
 
 static unsigned char *get_pointer(const unsigned char *at)
 {
-	uint64_t value;
+	unsigned char *value;
 
 	memcpy(&value, at, sizeof value);
-	return (unsigned char *)(uintptr_t)value;
+	return value;
 }
 
 static const struct topology *gpu_at(unsigned int gpu)
@@ -214,11 +212,9 @@ static void write_identity_of(uint32_t id, uint32_t command, unsigned char *answ
 static uint32_t write_limits(const struct topology *gpu, const unsigned char *question)
 {
 	unsigned char *list = get_pointer(question + 8);
-	unsigned int major = gpu->compute_major, minor = gpu->compute_minor;
-	uint32_t value[4] = {major << 8 | minor, gpu->gpc_limit, gpu->tpc_limit, gpu->sms_per_tpc};
+	unsigned int version = gpu->compute_major << 8 | gpu->compute_minor;
+	uint32_t value[4] = {fake.sm_version ? fake.sm_version : version, gpu->gpc_limit, gpu->tpc_limit, gpu->sms_per_tpc};
 
-	if (fake.sm_version)
-		value[0] = fake.sm_version;
 	if (fake.limit)
 		value[fake.limit[0]] = fake.limit[1];
 	for (uint32_t i = 0; i < get32(question); i++) {
@@ -291,20 +287,15 @@ static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsi
 /* The size of a command's parameters, which the driver compares with its own. 0: no such command. */
 static uint32_t size_of(uint32_t command)
 {
-	const struct {
-		uint32_t command, size;
-	} sizes[] = {
-		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16},
-		{NAME, fake.name_size}, {GID, 268}, {GR_INFO, 32},
-		{SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
+	const uint32_t sizes[][2] = {
+		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16}, {NAME, fake.name_size}, {GID, 268},
+		{GR_INFO, 32}, {SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
 	};
-	uint32_t size = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-		if (sizes[i].command == command)
-			size = sizes[i].size;
-	}
-	return size;
+	while (i < COUNT_OF(sizes) && sizes[i][0] != command)
+		i++;
+	return i < COUNT_OF(sizes) ? sizes[i][1] : 0;
 }
 
 static uint32_t fake_control(int file, const unsigned char *call)
@@ -391,14 +382,30 @@ static void assert_fails(const char *reason)
 	assert_true(load(NULL) < 0);
 }
 
-static void assert_same_gpus(void)
+static void assert_same(unsigned int number, unsigned int fakes)
 {
+	assert_memory_equal(&list.gpus[number], &fake.gpus.gpus[fakes], sizeof list.gpus[0]);
+}
+
+static void assert_loads_all(void)
+{
+	assert_loads();
 	assert_int_equal(list.count, fake.gpus.count);
 	for (unsigned int i = 0; i < list.count; i++)
-		assert_memory_equal(&list.gpus[i], &fake.gpus.gpus[i], sizeof list.gpus[i]);
+		assert_same(i, i);
+}
+
+static void assert_loads_second_alone(void)
+{
+	assert_loads();
+	assert_int_equal(list.count, 1);
+	assert_same(0, 1);
 }
 
 #define H200 "h200"
+#define GPU "GPU 0000:00:06.0: "
+#define DRIVER "the NVIDIA kernel driver "
+#define VERSIONS "nvtaskset knows versions 515 to 595"
 
 TEST(each_size_of_record)
 {
@@ -408,8 +415,7 @@ TEST(each_size_of_record)
 	for (size_t i = 0; i < COUNT_OF(paths) * 3; i++) {
 		prepare(paths[i / 3]);
 		fake.fields = fields[i % 3];
-		assert_loads();
-		assert_same_gpus();
+		assert_loads_all();
 	}
 }
 
@@ -417,19 +423,17 @@ TEST(unknown_size_of_record)
 {
 	prepare(H200);
 	fake.fields = 10;
-	assert_fails(
-	    "GPU 0000:00:06.0: the NVIDIA kernel driver does not say which SM is where (status 0x3a); "
-	    "nvtaskset knows versions 515 to 595");
+	assert_fails(GPU DRIVER "does not say which SM is where (status 0x3a); " VERSIONS);
 }
 
 TEST(one_sm_in_a_tpc)
 {
+	struct topology *gpu = &fake.gpus.gpus[0];
+
 	prepare("ada");
-	fake.gpus.gpus[0].sms_per_tpc = 1;
-	fake.gpus.gpus[0].compute_major = 6;
-	fake.gpus.gpus[0].compute_minor = 1;
-	assert_loads();
-	assert_same_gpus();
+	gpu->sms_per_tpc = gpu->compute_minor = 1;
+	gpu->compute_major = 6;
+	assert_loads_all();
 }
 
 /* The table's 512 SMs. */
@@ -441,8 +445,7 @@ TEST(largest_gpu)
 	gpu->tpc_count = TPCSET_MAX;
 	for (uint16_t tpc = 0; tpc < TPCSET_MAX; tpc++)
 		gpu->tpcs[tpc] = (struct topology_tpc){tpc % 12, TOPOLOGY_UNKNOWN, tpc};
-	assert_loads();
-	assert_same_gpus();
+	assert_loads_all();
 }
 
 /* Device files are numbered as the driver finds the GPUs; the list is ordered by bus id. */
@@ -455,8 +458,8 @@ TEST(order)
 	fake.gpus.gpus[0] = fake.gpus.gpus[1];
 	fake.gpus.gpus[1] = first;
 	assert_loads();
-	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
-	assert_memory_equal(&list.gpus[1], &fake.gpus.gpus[0], sizeof list.gpus[0]);
+	assert_same(0, 1);
+	assert_same(1, 0);
 }
 
 TEST(more_gpus_than_the_maximum)
@@ -487,9 +490,7 @@ TEST(gpus_that_may_not_be_opened)
 {
 	prepare("h200-x2");
 	fake.device_errno[0] = EACCES;
-	assert_loads();
-	assert_int_equal(list.count, 1);
-	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
+	assert_loads_second_alone();
 	fake.others_use_all = true;
 	assert_loads();
 	assert_int_equal(list.count, 1);
@@ -501,51 +502,42 @@ TEST(gpus_that_may_not_be_opened)
 	assert_fails("/dev/nvidia0: Input/output error");
 }
 
-static void want(unsigned int gpu)
+/* Of two GPUs, this one and those behind it. */
+static void prepare_and_want(unsigned int first)
 {
-	static struct topology_wanted one;
+	static struct topology_wanted those;
 
-	one = (struct topology_wanted){.count = 1, .gpus = {fake.gpus.gpus[gpu].pci}};
-	wanted = &one;
-}
-
-static void assert_second_alone(void)
-{
-	assert_int_equal(list.count, 1);
-	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
+	prepare("h200-x2");
+	those.count = 0;
+	for (unsigned int gpu = first; gpu < 2; gpu++)
+		those.gpus[those.count++] = fake.gpus.gpus[gpu].pci;
+	wanted = &those;
 }
 
 /* To open the others would wake them. */
 TEST(wanted_gpu)
 {
-	prepare("h200-x2");
-	want(1);
+	prepare_and_want(1);
 	fake.is_in_use[1] = true;
-	assert_loads();
-	assert_second_alone();
+	assert_loads_second_alone();
 	fake.others_use_all = true;
-	assert_loads();
-	assert_second_alone();
+	assert_loads_second_alone();
 	assert_int_equal(devices_opened, 0);
-	prepare("h200-x2");
-	want(1);
-	assert_loads();
-	assert_second_alone();
+	prepare_and_want(1);
+	assert_loads_second_alone();
 	fake.is_in_use[0] = true;
-	assert_loads();
-	assert_second_alone();
+	assert_loads_second_alone();
 	assert_int_equal(devices_opened, 4);
-	prepare("h200-x2");
-	want(1);
+	prepare_and_want(0);
+	fake.is_in_use[1] = true;
+	assert_loads_all();
+	prepare_and_want(1);
 	fake.others_use_all = true;
 	fake.device_errno[1] = EACCES;
-	assert_fails("GPU 0000:00:07.0: the NVIDIA kernel driver does not let this process use it");
+	assert_fails("GPU 0000:00:07.0: " DRIVER "does not let this process use it");
 	fake.others_use_all = false;
 	assert_fails("no NVIDIA GPU that this process may use");
 }
-
-#define GPU "GPU 0000:00:06.0: "
-#define DRIVER "the NVIDIA kernel driver "
 
 /* Each call, refused by the driver with a status or, for 0, by the kernel. */
 TEST(refusals)
@@ -565,11 +557,9 @@ TEST(refusals)
 		{CLASS_SUBDEVICE, NOT_PERMITTED, GPU DRIVER "does not let this process use it"},
 		{GR_INFO, NOT_PERMITTED, GPU DRIVER "does not let this process ask what the GPU is"},
 		{GR_INFO, 0, GPU DRIVER "does not let this process ask what the GPU is"},
-		{GR_INFO, NOT_SUPPORTED, GPU DRIVER "does not say what the GPU is (status 0x56); "
-		                             "nvtaskset knows versions 515 to 595"},
+		{GR_INFO, NOT_SUPPORTED, GPU DRIVER "does not say what the GPU is (status 0x56); " VERSIONS},
 		{SM_ORDER, NOT_PERMITTED, GPU DRIVER "does not let this process ask which SM is where"},
-		{SM_ORDER, NOT_SUPPORTED, GPU DRIVER "does not say which SM is where (status 0x56); "
-		                              "nvtaskset knows versions 515 to 595"},
+		{SM_ORDER, NOT_SUPPORTED, GPU DRIVER "does not say which SM is where (status 0x56); " VERSIONS},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -591,19 +581,10 @@ TEST(mig)
 	assert_int_equal(load(NULL), TOPOLOGY_REFUSED);
 	fake.mig = 2;
 	assert_int_equal(load(NULL), -1);
-	assert_fails(GPU DRIVER "does not say what the GPU is (status 0x1f); "
-	                        "nvtaskset knows versions 515 to 595");
+	assert_fails(GPU DRIVER "does not say what the GPU is (status 0x1f); " VERSIONS);
 }
 
 /* --- contradictory answers --- */
-
-static void assert_fails_with_gpu(const char *reason)
-{
-	char text[ERROR_MAX];
-
-	snprintf(text, sizeof text, GPU "%s", reason);
-	assert_fails(text);
-}
 
 TEST(contradictory_tables)
 {
@@ -631,7 +612,7 @@ TEST(contradictory_tables)
 		prepare(H200);
 		fake.fields = fields[i % 3];
 		fake.pokes = rows[i / 3].pokes;
-		assert_fails_with_gpu(rows[i / 3].reason);
+		assert_fails(text_of(GPU "%s", rows[i / 3].reason));
 	}
 }
 
@@ -652,7 +633,7 @@ TEST(contradictory_limits)
 		ROW("%s", rows[i].reason);
 		prepare(H200);
 		fake.limit = rows[i].limit;
-		assert_fails_with_gpu(rows[i].reason);
+		assert_fails(text_of(GPU "%s", rows[i].reason));
 	}
 }
 
@@ -693,8 +674,7 @@ TEST(names)
 		prepare(H200);
 		fake.name_size = sizes[i];
 		strcpy(fake.gpus.gpus[0].uuid, "GPU-6d4fc787-c00f-df1c-8107-50a21ec528df");
-		assert_loads();
-		assert_same_gpus();
+		assert_loads_all();
 		fake.name = endless;
 		assert_loads();
 		assert_int_equal(strlen(list.gpus[0].name), TOPOLOGY_NAME_MAX - 1);

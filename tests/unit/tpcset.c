@@ -1,56 +1,30 @@
-/* Sets and their notations; the text to parse ends at a page that cannot be read. */
+/* Sets and their notations. tests/fuzz/tpcset.c reads no byte too many, and writes what it reads again. */
 #include "../cases.h"
 #include "gpu/tpcset.h"
 
 #define LIMIT 66
 
-/* A copy whose terminating NUL is the last byte before unreadable memory. */
-static const char *guarded(const char *text)
-{
-	static char *pages;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = strlen(text) + 1;
-
-	if (!pages) {
-		pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		assert_true(pages != MAP_FAILED);
-		assert_int_equal(mprotect(pages + 2 * page, page, PROT_NONE), 0);
-	}
-	assert_true(length <= 2 * page);
-	return memcpy(pages + 2 * page - length, text, length);
-}
-
 static int parse(struct tpcset *set, const char *text, bool is_mask, struct error *error)
 {
-	return is_mask ? tpcset_parse_mask(set, guarded(text), LIMIT, "TPC", error)
-	               : tpcset_parse_list(set, guarded(text), LIMIT, "TPC", error);
+	return is_mask ? tpcset_parse_mask(set, text, LIMIT, "TPC", error) : tpcset_parse_list(set, text, LIMIT, "TPC", error);
 }
 
 static void check_good(const char *text, bool is_mask, const char *list)
 {
-	struct tpcset set, again;
+	struct tpcset set;
 	struct error error = {.reason = ""};
 	char formatted[TPCSET_TEXT];
 
-	if (parse(&set, text, is_mask, &error) < 0)
-		fail_msg("'%s': %s", text, error.reason);
+	ROW("%s", text);
+	assert_done(parse(&set, text, is_mask, &error));
 	assert_string_equal(tpcset_format_list(&set, formatted), list);
-	if (!tpcset_is_empty(&set)) {
-		assert_int_equal(tpcset_parse_list(&again, formatted, LIMIT, "TPC", &error), 0);
-		assert_true(tpcset_equal(&set, &again));
-	}
-	tpcset_format_mask(&set, formatted);
-	assert_int_equal(tpcset_parse_mask(&again, formatted, LIMIT, "TPC", &error), 0);
-	assert_true(tpcset_equal(&set, &again));
 }
 
 TEST(lists)
 {
 	static const char *const lists[][2] = {
-		{"0", "0"},       {"0-9,12,20-30:2", "0-9,12,20,22,24,26,28,30"},
-		{"65", "65"},     {"0-65", "0-65"},
-		{"5,4,3", "3-5"}, {"1-3,2-6", "1-6"},
-		{"7-7", "7"},     {"0-10:100", "0"},
-		{"007", "7"},     {"0-65:64", "0,64"},
+		{"0", "0"}, {"0-9,12,20-30:2", "0-9,12,20,22,24,26,28,30"}, {"65", "65"}, {"0-65", "0-65"}, {"5,4,3", "3-5"},
+		{"1-3,2-6", "1-6"}, {"7-7", "7"}, {"0-10:100", "0"}, {"007", "7"}, {"0-65:64", "0,64"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(lists); i++)
@@ -60,10 +34,9 @@ TEST(lists)
 TEST(masks)
 {
 	static const char *const masks[][2] = {
-		{"ff", "0-7"},          {"0xFF", "0-7"},           {"0Xf0", "4-7"},
-		{"0", ""},              {"3ffffffffffffffff", "0-65"}, {"3,ffffffff,ffffffff", "0-65"},
+		{"ff", "0-7"}, {"0xFF", "0-7"}, {"0Xf0", "4-7"}, {"0", ""}, {"3ffffffffffffffff", "0-65"},
+		{"3,ffffffff,ffffffff", "0-65"}, {"2,00000000,00000000", "65"},
 		{"0000000000000000000000000000000000000000000000000000000000000000000000001", "0"},
-		{"2,00000000,00000000", "65"},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(masks); i++)
@@ -84,9 +57,8 @@ static void check_bad(const char *text, bool is_mask)
 
 TEST(bad_lists)
 {
-	static const char *const lists[] = {"",    ",",     "1,",    ",1",    "1,,2",  "-",    "-1",         "1-",
-	                                    "3-1", "1-2-3", "1:2",   "1-4:0", "1-4:",  "x",    "1x",         " 1",
-	                                    "1 ",  "+1",    "0x1",   "66",    "0-66",  "4294967297", "1;2", "1-4:2:2"};
+	static const char *const lists[] = {"", ",", "1,", ",1", "1,,2", "-", "-1", "1-", "3-1", "1-2-3", "1:2", "1-4:0", "1-4:",
+	                                    "x", "1x", " 1", "1 ", "+1", "0x1", "66", "0-66", "4294967297", "1;2", "1-4:2:2"};
 
 	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		check_bad(lists[i], false);
@@ -94,9 +66,8 @@ TEST(bad_lists)
 
 TEST(bad_masks)
 {
-	static const char *const masks[] = {"",  "0x", "0X", "x",   ",",        ",1",       "1,",         "1,2",
-	                                    "g", "-1", " 1", "1 ",  "40000000000000000", "0x0x1", "1,000000000",
-	                                    "1,,00000000"};
+	static const char *const masks[] = {"", "0x", "0X", "x", ",", ",1", "1,", "1,2", "g", "-1", " 1", "1 ", "40000000000000000",
+	                                    "0x0x1", "1,000000000", "1,,00000000"};
 
 	for (size_t i = 0; i < COUNT_OF(masks); i++)
 		check_bad(masks[i], true);

@@ -122,20 +122,13 @@ TEST(options)
 	assert_int_equal(options_parse_gpcs(&options, "2"), 0);
 }
 
-TEST(two_options_exclude_each_other)
-{
-	assert_int_equal(options_register(NULL), -1);
-	assert_int_equal(options_given()->unit, OPTIONS_TPCS);
-}
-
 TEST(a_line_end_in_an_option_does_not_reach_the_log)
 {
 	logged[0] = '\0';
 	tpcs = "8\nanother line";
 	assert_int_equal(options_register(NULL), -1);
-	assert_string_equal(logged, "nvtaskset: --tpcs=8?another line: wants a number of TPCs from 1 on, "
-	                            "or a part of a GPU such as 25%");
-	tpcs = "8";
+	assert_string_equal(logged,
+	                    "nvtaskset: --tpcs=8?another line: wants a number of TPCs from 1 on, or a part of a GPU such as 25%");
 }
 
 TEST(options_are_compared_with_what_the_job_has)
@@ -186,9 +179,8 @@ static void check_allocation(const char *gres, unsigned int count, const struct 
 
 	assert_int_equal(allocation_parse(&allocation, gres, NULL), 0);
 	assert_int_equal(allocation.count, count);
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++)
 		assert_each(allocation.gpus[i].number, gpus[i].number, allocation.gpus[i].shards, gpus[i].shards);
-	}
 }
 
 TEST(allocations)
@@ -236,13 +228,10 @@ TEST(control_groups)
 		{"6:freezer:/slurm_n1/uid_0/job_7\n", "/slurm_n1/uid_0/job_7"},
 		{"6:freezer:/slurm_n1/uid_0/job_7/step_extern", "/slurm_n1/uid_0/job_7"},
 		{"0::/job_71/job_7/x", "/job_71/job_7"},
-		{"6:freezer:/slurm_n1/uid_0/job_71\n", NULL},
-		{"0::/\n", NULL},
-		{"1:name=/job_7:/", NULL},
-		{"job_7", NULL},
+		{"6:freezer:/slurm_n1/uid_0/job_71\n", NULL}, {"0::/\n", NULL}, {"1:name=/job_7:/", NULL}, {"job_7", NULL},
 		{"", NULL},
 	};
-	char path[PATH_MAX], line[400];
+	char path[PATH_MAX];
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		assert_int_equal(cgroup_read(7, cases[i].line, path), cases[i].path != NULL);
@@ -250,10 +239,8 @@ TEST(control_groups)
 			assert_string_equal(path, cases[i].path);
 	}
 	/* Longer than a group has room for. */
-	snprintf(line, sizeof line, "0::/%0250d/job_7/step_0", 0);
-	assert_false(cgroup_read(7, line, path));
-	snprintf(line, sizeof line, "0::/%0248d/job_7/step_0", 0);
-	assert_true(cgroup_read(7, line, path));
+	assert_false(cgroup_read(7, text_of("0::/%0250d/job_7/step_0", 0), path));
+	assert_true(cgroup_read(7, text_of("0::/%0248d/job_7/step_0", 0), path));
 }
 
 TEST(names_of_files)
@@ -275,23 +262,26 @@ static const struct job job = {directory, "n1", 7};
 static int make_directory(void **state)
 {
 	strcpy(strrchr(directory, '-') + 1, "XXXXXX");
+	living = restarted = ending = 0;
+	started = 0;
+	does_not_answer = false;
+	tpcs = "8";
 	return mkdtemp(directory) && chmod(directory, 0755) == 0 ? 0 : -1;
 }
 
 static int remove_directory(void **state)
 {
-	char command[128];
+	return system(text_of("rm -rf %s", directory));
+}
 
-	snprintf(command, sizeof command, "rm -rf %s", directory);
-	return system(command);
+static const char *below(const char *name)
+{
+	return text_of("%s/%s", directory, name);
 }
 
 static void put(const char *name, const char *text)
 {
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	FILE *file = fopen(path, "w");
+	FILE *file = fopen(below(name), "w");
 
 	assert_non_null(file);
 	fputs(text, file);
@@ -300,13 +290,10 @@ static void put(const char *name, const char *text)
 
 static bool is_there(const char *name)
 {
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	return access(path, F_OK) == 0;
+	return access(below(name), F_OK) == 0;
 }
 
-TEST_WITH(make_directory, remove_directory, notes)
+TEST(notes)
 {
 	static const char *const garbage[] = {"", "x", "7 0 0", "7 0 0 1", "7 0 0 1 1 8\n", "7 0 0 1 \n", "7 0 0 1 1 8 66 7\n", "7 0 0 1 1 8 66x\n",
 	                                      "99999999999999999999999999999999999999999999999999 x"};
@@ -327,7 +314,7 @@ TEST_WITH(make_directory, remove_directory, notes)
 	assert_int_equal(jobs_of_user(&job, 1000), 0);
 }
 
-TEST_WITH(make_directory, remove_directory, the_longest_note)
+TEST(the_longest_note)
 {
 	struct jobs_note note = {.start = INT64_MAX, .restarts = UINT32_MAX, .user = UINT32_MAX, .count = ALLOCATION_GPUS_MAX}, read;
 
@@ -338,7 +325,7 @@ TEST_WITH(make_directory, remove_directory, the_longest_note)
 	assert_memory_equal(&read, &note, sizeof note);
 }
 
-TEST_WITH(make_directory, remove_directory, files_of_dead_jobs_are_removed)
+TEST(files_of_dead_jobs_are_removed)
 {
 	for (const char *const *name = (const char *const[]){"job-7", "job-8", ".note-8", "job-9", ".note-9", "job-x", "garbage", NULL}; *name; name++)
 		put(*name, "garbage");
@@ -359,7 +346,7 @@ TEST_WITH(make_directory, remove_directory, files_of_dead_jobs_are_removed)
 	assert_true(is_there("job-7"));
 }
 
-TEST_WITH(make_directory, remove_directory, another_nodes_jobs_are_dead_here)
+TEST(another_nodes_jobs_are_dead_here)
 {
 	const struct job elsewhere = {directory, "n2", 7};
 
@@ -370,7 +357,7 @@ TEST_WITH(make_directory, remove_directory, another_nodes_jobs_are_dead_here)
 }
 
 /* Its epilog failed, and slurmd has not been started anew. */
-TEST_WITH(make_directory, remove_directory, what_an_earlier_run_has_left_is_removed_by_the_next)
+TEST(what_an_earlier_run_has_left_is_removed_by_the_next)
 {
 	const struct jobs_note claimed = {.start = 1000, .is_claimed = 1, .count = 1, .gpus = {{0, 8, 66}}};
 	struct jobs_note note;
@@ -392,15 +379,13 @@ TEST_WITH(make_directory, remove_directory, what_an_earlier_run_has_left_is_remo
 		assert_true(jobs_read_note(&job, &note));
 		assert_true(!note.is_claimed && note.count == 1 && note.gpus[0].number == 1 && note.gpus[0].shards == 8 && note.user == 1000);
 	}
-	restarted = 0;
 	/* Nobody knows: the job's steps may be running. */
 	does_not_answer = true;
 	assert_int_equal(jobs_begin(&job, 1000, &note, &error), -1);
-	does_not_answer = false;
 	assert_true(is_there(".note-7"));
 }
 
-TEST_WITH(make_directory, remove_directory, a_job_that_the_controller_does_not_know_must_not_run)
+TEST(a_job_that_the_controller_does_not_know_must_not_run)
 {
 	struct jobs_note note;
 
@@ -409,7 +394,7 @@ TEST_WITH(make_directory, remove_directory, a_job_that_the_controller_does_not_k
 	assert_non_null(strstr(error.reason, "does not know that job 7 is on this node"));
 }
 
-TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_and_keeps_its_files)
+TEST(a_job_that_is_ending_begins_nothing_and_keeps_its_files)
 {
 	const struct job other = {directory, "n1", 8};
 	struct jobs_note note;
@@ -422,7 +407,6 @@ TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_
 	put("job-7", "");
 	assert_int_equal(jobs_reconcile(&other, &error), 0);
 	assert_true(is_there("job-7"));
-	ending = 0;
 }
 
 static const struct job forgotten = {directory, "n1", 8};
@@ -433,7 +417,7 @@ static void hold_forgotten(char order)
 }
 
 /* A controller that was killed has forgotten it, and its programs run for a moment. */
-TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_programs_run)
+TEST(files_of_a_job_stay_while_its_programs_run)
 {
 	living = 7;
 	put("job-8", "");
@@ -448,16 +432,13 @@ TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_progra
 	assert_false(is_there("job-8") || is_there(".note-8") || is_there(".live-8"));
 }
 
-TEST_WITH(make_directory, remove_directory, small_files_follow_no_links)
+TEST(small_files_follow_no_links)
 {
 	const struct jobs_note note = {.start = 7};
-	char path[128], victim[128];
 	struct jobs_note read;
 
-	snprintf(path, sizeof path, "%s/.note-7", directory);
-	snprintf(victim, sizeof victim, "%s/victim", directory);
 	put("victim", "7 0 0 0\n");
-	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(symlink(below("victim"), below(".note-7")), 0);
 	assert_false(jobs_read_note(&job, &read));
 	jobs_write_note(&job, &note);
 	assert_true(jobs_read_note(&job, &read));
@@ -465,35 +446,29 @@ TEST_WITH(make_directory, remove_directory, small_files_follow_no_links)
 
 /* --- MPS ------------------------------------------------------------------------------------------------------------- */
 
-TEST_WITH(make_directory, remove_directory, no_link_leads_root_out_of_the_directory)
+TEST(no_link_leads_root_out_of_the_directory)
 {
-	char path[PATH_MAX], away[128], pid[16];
+	char path[PATH_MAX];
 
-	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	snprintf(path, sizeof path, "%s/mps-1000", directory);
-	snprintf(away, sizeof away, "%s/away", directory);
-	assert_true(mkdir(path, 0700) == 0 && mkdir(away, 0700) == 0);
-	put("away/nvidia-cuda-mps-control.pid", pid);
-	strcat(path, "/pipe");
-	assert_int_equal(symlink(away, path), 0);
+	assert_true(mkdir(below("mps-1000"), 0700) == 0 && mkdir(below("away"), 0700) == 0);
+	put("away/nvidia-cuda-mps-control.pid", text_of("%d", (int)getpid()));
+	assert_int_equal(symlink(below("away"), below("mps-1000/pipe")), 0);
 	assert_int_equal(mps_find(&job, 1000, path, &error), -1);
-	assert_true(unlink(path) == 0 && rename(away, path) == 0);
+	assert_true(unlink(below("mps-1000/pipe")) == 0 && rename(below("away"), below("mps-1000/pipe")) == 0);
 	assert_int_equal(mps_find(&job, 1000, path, &error), 0);
 }
 
 /* As a user can do to its own process that starts its daemon. */
-TEST_WITH(make_directory, remove_directory, a_prolog_that_is_killed_leaves_no_lock)
+TEST(a_prolog_that_is_killed_leaves_no_lock)
 {
 	struct config config = {.wait = 0};
-	char path[128];
 
 	if (geteuid() != 0)
 		skip_because("needs root");
 	living = 7;
 	snprintf(config.mps, sizeof config.mps, "%s", directory);
-	snprintf(path, sizeof path, "%s/nvidia-cuda-mps-control", directory);
 	put("nvidia-cuda-mps-control", "#!/bin/bash\nkill -STOP $PPID && echo stopped >>${0%/*}/mps-65534/said\n");
-	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(chmod(below("nvidia-cuda-mps-control"), 0755), 0);
 	pid_t prolog = fork();
 
 	/* What stays of one that fails keeps nobody waiting for its output. */
@@ -505,8 +480,7 @@ TEST_WITH(make_directory, remove_directory, a_prolog_that_is_killed_leaves_no_lo
 	assert_true(is_there("mps-65534/said"));
 	kill(prolog, SIGKILL);
 	waitpid(prolog, NULL, 0);
-	snprintf(path, sizeof path, "%s/.mps-65534", directory);
-	int lock = open(path, O_RDWR | O_CLOEXEC);
+	int lock = open(below(".mps-65534"), O_RDWR | O_CLOEXEC);
 
 	alarm(60);
 	assert_int_equal(flock(lock, LOCK_EX), 0);
@@ -514,4 +488,4 @@ TEST_WITH(make_directory, remove_directory, a_prolog_that_is_killed_leaves_no_lo
 	close(lock);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(make_directory, remove_directory)
