@@ -53,8 +53,8 @@ bool channels_are_current(void)
 	return changes_seen == atomic_load(&changes);
 }
 
-/* While a context is being made, the driver waits for its channels. Once these have been suspended meanwhile, it waits for ever, also
- * after they were resumed (hardware.md, "Time slices"). It is there when we are told so; other channels, by then. */
+/* Programs that were suspended and resumed while they made a context came to wait in the driver for ever (hardware.md, "Time slices").
+ * So none is until we are told that the context is there. Of channels that come later, nobody tells us. */
 #define MAKING_NS UINT64_C(500000000)
 static _Atomic uint64_t made; /* when the last channel was; 0: no context is being made */
 
