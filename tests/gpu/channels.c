@@ -312,8 +312,7 @@ TIMED(watched_again)
 
 /* --- a fork --------------------------------------------------------------------------------------------------------------- */
 
-/* The parent's channels are suspended, and none of the child's: it finds its own, once it has seen the driver's way to
- * them. */
+/* The parent's channels are suspended, and none of the child's: it finds its own, once it has seen the driver's way to them. */
 static void find_its_own(void)
 {
 	channels_after_fork();

@@ -287,8 +287,7 @@ static void add_nodes(CUgraph to, CUgraphNode *added)
 	const CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
 
 	for (unsigned int i = 0; i < NODES; i++)
-		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0,
-		                                  &parameters));
+		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0, &parameters));
 }
 
 static void open_graph(subscriber_action *act)

@@ -47,9 +47,7 @@ static struct shape cooperative(unsigned int tpcs, unsigned int more)
 {
 	return (struct shape){
 		.blocks = tpcs * gpu.topology->sms_per_tpc * gpu_blocks_per_sm(&green.inside) + more,
-		.threads = GPU_COOPERATIVE_THREADS,
-		.is_cooperative = true,
-		.blocks_per_sm = gpu_blocks_per_sm(&green.inside),
+		.threads = GPU_COOPERATIVE_THREADS, .is_cooperative = true, .blocks_per_sm = gpu_blocks_per_sm(&green.inside),
 	};
 }
 

@@ -1,7 +1,4 @@
-/*
- * --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true
- * answers.
- */
+/* --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true answers. */
 #include "../cases.h"
 #include "support/first_gpu.h"
 
@@ -151,8 +148,7 @@ TEST(cublas_gets_the_truth)
 	assert_non_null(library);
 	*(void **)&cublas_sm_count = dlsym(library, "cublas_sm_count");
 	gpu_set_partition(&gpu, &small);
-	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device),
-	                 gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
+	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device), gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
 	assert_int_equal(told_sms(), sms_of(&small));
 	dlclose(library);
 }

@@ -1,7 +1,6 @@
 /*
  * When kernels were on the GPU: what a watcher estimates (monitor/monitor.h), beside what the kernels themselves saw on
- * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate
- * (monitor/estimate/times.h).
+ * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate (monitor/estimate/times.h).
  */
 #include "../cases.h"
 #include "base/clock.h"

@@ -1,7 +1,4 @@
-/*
- * Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was
- * made with.
- */
+/* Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was made with. */
 #include "faults.h"
 #include "graph.h"
 #include "hook.h"

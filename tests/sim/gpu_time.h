@@ -1,9 +1,8 @@
 /*
  * The clock of the simulated GPUs, on which kernels begin and end: %globaltimer.
  *
- * It is the processor's clock, but it shows another time and runs a little faster, as on the hardware. Where a kernel or a
- * release tells the time, the launch returns when that is over: nobody sees an end before it was. Other kernels take no
- * time here.
+ * It is the processor's clock, but it shows another time and runs a little faster, as on the hardware. Where a kernel or a release
+ * tells the time, the launch returns when that is over: nobody sees an end before it was. Other kernels take no time here.
  *
  * The distances are those of costs.h.
  */

@@ -96,12 +96,8 @@ bool graph_has_conditional(CUgraph graph)
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters)
 {
 	const CUlaunchConfig config = {
-		.gridDimX = parameters->gridDimX,
-		.gridDimY = parameters->gridDimY,
-		.gridDimZ = parameters->gridDimZ,
-		.blockDimX = parameters->blockDimX,
-		.blockDimY = parameters->blockDimY,
-		.blockDimZ = parameters->blockDimZ,
+		.gridDimX = parameters->gridDimX, .gridDimY = parameters->gridDimY, .gridDimZ = parameters->gridDimZ,
+		.blockDimX = parameters->blockDimX, .blockDimY = parameters->blockDimY, .blockDimZ = parameters->blockDimZ,
 		.sharedMemBytes = parameters->sharedMemBytes,
 	};
 	CUresult result = launch_configure(launch, &config, parameters->func);
@@ -134,8 +130,7 @@ static CUresult clone_into(struct CUgraphNode_st *content, CUgraph child)
 	return result;
 }
 
-CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-                                  size_t count, CUgraph child)
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
 {
 	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUresult result = clone_into(&content, child);

@@ -103,8 +103,7 @@ static unsigned int count_kernels(CUgraph graph)
 	return count;
 }
 
-/* The driver puts a kernel of its own in front of several kernels (hardware.md, "Graphs"). The program has no handle
- * of it. */
+/* The driver puts a kernel of its own in front of several kernels (hardware.md, "Graphs"). The program has no handle of it. */
 static struct launch drivers_launch(CUcontext context)
 {
 	static struct CUfunc_st function = {.name = "driver"};
@@ -129,9 +128,7 @@ static CUgraphExec flatten(CUgraph graph)
 		graph_visit_launches(graph, append_node, exec);
 		if (has_drivers)
 			exec->nodes[0] = (struct exec_node){
-				.launch = drivers_launch(exec->nodes[1].launch.context),
-				.runs = true,
-				.has_descriptor = true,
+				.launch = drivers_launch(exec->nodes[1].launch.context), .runs = true, .has_descriptor = true,
 				.enabled = true,
 			};
 	} else {
@@ -376,8 +373,7 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill
- * becomes. */
+/* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill becomes. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {
 	struct launch new = *launch;
@@ -390,8 +386,7 @@ static void set_launch(struct exec_node *node, const struct launch *launch)
 	}
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
-                                           const CUDA_KERNEL_NODE_PARAMS *parameters)
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *parameters)
 {
 	struct exec_node *node = find(exec, handle);
 	struct launch launch;

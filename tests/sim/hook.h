@@ -9,13 +9,15 @@
 
 #include "api.h"
 
-/* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md,
- * "The callback table"). */
+/* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md, "The callback table"). */
 bool hook_hides_green_contexts(void);
 
-void hook_context_created(CUcontext context);
-void hook_context_destroy_starting(CUcontext context);
-void hook_context_destroyed(CUcontext context); /* the handle is only a number now */
+enum hook_context_event {
+	CONTEXT_CREATED = 1,
+	CONTEXT_DESTROY_STARTING,
+	CONTEXT_DESTROYED /* the handle is only a number now */
+};
+void hook_context(enum hook_context_event event, CUcontext context);
 
 /* 2/17: the code of a module, in host memory; the driver's own, or the program's. */
 void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size, bool is_drivers);
@@ -23,8 +25,7 @@ void hook_module_loaded(CUcontext context, CUmodule module, const void *code, si
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 
-/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md,
- * "Callbacks"). */
+/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md, "Callbacks"). */
 void hook_check_launch(const char *kernel);
 
 /* 0xb/3: a kernel node, in every launch of its graph. */

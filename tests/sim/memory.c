@@ -276,10 +276,8 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *start, unsigne
 static CUresult launch_drivers(CUfunction function, size_t bytes)
 {
 	const struct launch launch = {
-		.context = context_current(),
-		.function = function,
-		.grid = {(unsigned int)((bytes + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK), 1, 1},
-		.block = {512, 1, 1},
+		.context = context_current(), .function = function,
+		.grid = {(unsigned int)((bytes + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK), 1, 1}, .block = {512, 1, 1},
 	};
 
 	return launch_now(&launch);

@@ -54,8 +54,7 @@ unsigned int occupancy_blocks(const struct topology *gpu, unsigned int threads, 
 	unsigned int whole_warps = (threads + WARP - 1) / WARP * WARP;
 	unsigned int blocks = sm->blocks;
 
-	if (threads == 0 || threads > OCCUPANCY_THREADS_PER_BLOCK ||
-	    shared_bytes > occupancy_shared_per_block(gpu))
+	if (threads == 0 || threads > OCCUPANCY_THREADS_PER_BLOCK || shared_bytes > occupancy_shared_per_block(gpu))
 		return 0;
 	blocks = least(blocks, sm->threads / whole_warps);
 	blocks = least(blocks, REGISTERS_PER_SM / (whole_warps * OCCUPANCY_REGISTERS_PER_THREAD));
@@ -64,8 +63,7 @@ unsigned int occupancy_blocks(const struct topology *gpu, unsigned int threads, 
 	return blocks;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
-                                                     size_t shared_bytes)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared_bytes)
 {
 	if (threads <= 0)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -161,8 +161,7 @@ static uint32_t check_channels(uint32_t subdevice, const struct disable_channels
 	for (uint32_t i = 0; i < list->count && i < 64 && status == STATUS_OK; i++) {
 		const struct object *group = find(group_of(list->channels[i]));
 
-		if (list->clients[i] != client || !group || group->class != CLASS_GROUP ||
-		    group->parent != find(subdevice)->parent)
+		if (list->clients[i] != client || !group || group->class != CLASS_GROUP || group->parent != find(subdevice)->parent)
 			status = RM_INVALID_CHANNEL;
 	}
 	return status;
