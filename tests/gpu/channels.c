@@ -291,8 +291,6 @@ TIMED_BY(timed_run_on_simulator, descriptor_is_gone)
 	assert_int_equal(channels_resume(&error), -1);
 }
 
-/* --- watching ----------------------------------------------------------------------------------------------------------- */
-
 /* A context that was made and destroyed unseen leaves many handles without an object in front of the next one's. */
 TIMED(watched_again)
 {

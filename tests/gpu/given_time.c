@@ -20,10 +20,10 @@ static const struct segment_revision quarter = {.quota = {.run_us = 5000, .perio
 static const struct segment_revision of_priority = {.rank = {.priority = 81}};
 
 /* Busy until it has been suspended for more time than a suspension of before may still add. */
-static void assert_is_suspended(const struct segment_revision *given)
+static void assert_is_suspended(const struct segment_revision *by)
 {
 	double end = timed_now_s() + PATIENCE_S;
-	uint64_t enough = timed_look().aside_us + 2 * given->quota.period_us;
+	uint64_t enough = timed_look().aside_us + 2 * by->quota.period_us;
 
 	while (timed_look().aside_us < enough && timed_look().state <= SEGMENT_TIME_IN_FORCE && timed_now_s() < end) {
 		timed_launch(5);
@@ -127,7 +127,9 @@ static void launch_each(unsigned int count)
 	}
 }
 
-static void be_profiled(const struct segment_revision *given)
+static const struct segment_revision *given;
+
+static void be_profiled(void)
 {
 	uint32_t tool;
 
@@ -144,14 +146,12 @@ static void be_profiled(const struct segment_revision *given)
 	assert_each(timed_look().bounded, 0, timed_look().held, 0);
 }
 
-TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_beside_a_priority)
+TEST_WITH(client_set_up, client_tear_down, a_profiler_beside_a_priority_and_a_quota)
 {
-	be_profiled(&of_priority);
-}
-
-TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_beside_a_quota)
-{
-	be_profiled(&plenty);
+	given = &of_priority;
+	timed_run_and_pass(be_profiled);
+	given = &plenty;
+	timed_run_and_pass(be_profiled);
 }
 
 /* Nobody else is there: 60 launches behind a kernel that does not end for long. */

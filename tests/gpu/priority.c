@@ -176,8 +176,6 @@ TEST(slices)
 	pair_finish(1);
 }
 
-/* --- weights ----------------------------------------------------------------------------------------------------------------- */
-
 /* 3:1; in any case clearly more than one half, and not all. */
 TEST(weights)
 {
@@ -193,8 +191,6 @@ TEST(weights)
 	if (2 * heavy < 3 * light || heavy > 6 * light)
 		fail_msg("%u kernels with a weight of 300, %u with 100", heavy, light);
 }
-
-/* --- edits -------------------------------------------------------------------------------------------------------------------- */
 
 TEST(edits)
 {

@@ -92,8 +92,10 @@ TIMED(holds)
 	keep_within_a_third();
 }
 
-/* It counts presence, and so what a stop costs: whatever that is. Before there is a second thread, which asks for costs. */
-static void hold_at(const char *costs)
+static const char *costs;
+
+/* Before there is a second thread, which asks for costs. */
+static void hold_at_costs(void)
 {
 	setenv("SIM_COSTS", costs, 1);
 	timed_open_gpu();
@@ -101,14 +103,14 @@ static void hold_at(const char *costs)
 	keep_within_a_third();
 }
 
-TIMED_BY(timed_run_on_simulator, holds_at_half_the_costs)
+/* It counts presence, and so what a stop costs: whatever that is. */
+TEST(holds_at_half_and_twice_the_costs)
 {
-	hold_at("50");
-}
-
-TIMED_BY(timed_run_on_simulator, holds_at_twice_the_costs)
-{
-	hold_at("200");
+	for (unsigned int twice = 0; twice < 2; twice++) {
+		costs = twice ? "200" : "50";
+		ROW("%s %%", costs);
+		timed_run_on_simulator(hold_at_costs);
+	}
 }
 
 TIMED(is_lifted)
@@ -364,8 +366,6 @@ TEST(killed)
 	assert_dies_of(SIGABRT, call_abort);
 	assert_dies_of(SIGKILL, be_killed);
 }
-
-/* --- held by others ---------------------------------------------------------------------------------------------- */
 
 /* Stopped for longer than a period while it is suspended: it goes on as before. */
 TIMED(stopped)

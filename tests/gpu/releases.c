@@ -297,8 +297,6 @@ TEST(a_second_context_registers_another_mapping)
 	munmap(again, AREA_BYTES);
 }
 
-/* --- registering while launches are captured ------------------------------------------------------------------ */
-
 static void open_unregistered(void)
 {
 	open_gpu();

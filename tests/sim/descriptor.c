@@ -34,7 +34,8 @@ struct slot {
 static const struct slot slots_of_ampere[DESCRIPTOR_SLOTS] = {
 	{BIT(823), FIELD(831, 830), BIT(826), FIELD(822, 820), FIELD(825, 824), BIT(829), FIELD(807, 768), FIELD(895, 832)},
 	{BIT(951), FIELD(959, 958), BIT(954), FIELD(950, 948), FIELD(953, 952), BIT(957), FIELD(935, 896), FIELD(1023, 960)},
-	{BIT(1719), FIELD(1727, 1726), BIT(1722), FIELD(1718, 1716), FIELD(1721, 1720), BIT(1725), FIELD(1703, 1664), FIELD(1791, 1728)},
+	{BIT(1719), FIELD(1727, 1726), BIT(1722), FIELD(1718, 1716), FIELD(1721, 1720), BIT(1725), FIELD(1703, 1664),
+	 FIELD(1791, 1728)},
 };
 
 static const struct slot slots_of_hopper[DESCRIPTOR_SLOTS] = {
@@ -87,7 +88,8 @@ static const struct format formats[] = {
 		.block = {FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1199, 1184)},
 		.cluster = {FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160)},
 		.cooperative = {FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240)},
-		.shared = FIELD(601, 584), .shared_unit = 1, .mask_valid = BIT(31), .mask = FIELD(2559, 2432), .slots = slots_of_hopper,
+		.shared = FIELD(601, 584), .shared_unit = 1, .mask_valid = BIT(31), .mask = FIELD(2559, 2432),
+		.slots = slots_of_hopper,
 	},
 	{
 		.compute = 100, .version_value = 0x50, .version = FIELD(471, 464), .registers = FIELD(1136, 1128),

@@ -198,8 +198,9 @@ static CUresult enumerate(void)
 
 /* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md, "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
-	(void *)sizeof table, ENTRY(enumerate),     ENTRY(enumerate),  ENTRY(subscribe),       ENTRY(unsubscribe),   ENTRY(get_state),
-	ENTRY(enable),        ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(query_feature), ENTRY(subscribe_with_name),
+	(void *)sizeof table, ENTRY(enumerate), ENTRY(enumerate), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(get_state),
+	ENTRY(enable), ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(query_feature),
+	ENTRY(subscribe_with_name),
 };
 
 _Static_assert(sizeof table == 96, "the size that was measured");
