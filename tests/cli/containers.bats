@@ -19,71 +19,21 @@ teardown() {
 	run cdi add -t 0-15 --mps off infer
 	[ "$status $output" = "0 nvtaskset/group=infer: TPCs 0-15 of GPU 0" ]
 	BUILD=$(realpath "$BUILD")
-	diff - "$WORK/cdi/nvtaskset.json" <<-EOF
-		{
-		  "cdiVersion": "0.3.0",
-		  "kind": "nvtaskset/group",
-		  "devices": [
-		    {
-		      "name": "infer",
-		      "containerEdits": {
-		        "env": [
-		          "NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer",
-		          "CUDA_MPS_PIPE_DIRECTORY=/dev/null"
-		        ],
-		        "mounts": [
-		          {
-		            "hostPath": "$BUILD/lib",
-		            "containerPath": "/opt/nvtaskset/lib",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          },
-		          {
-		            "hostPath": "$WORK/cdi/nvtaskset/.front",
-		            "containerPath": "/opt/nvtaskset/front",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          },
-		          {
-		            "hostPath": "$WORK/cdi/nvtaskset/infer",
-		            "containerPath": "/opt/nvtaskset/groups/infer",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          }
-		        ],
-		        "hooks": [
-		          {
-		            "hookName": "createContainer",
-		            "path": "$BUILD/nvtaskset",
-		            "args": [
-		              "nvtaskset-cdi-hook",
-		              "$WORK/cdi/nvtaskset/infer",
-		              "$HOST_DRIVER",
-		              ""
-		            ],
-		            "env": [
-		              "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
-		            ],
-		            "timeout": 60
-		          }
-		        ]
-		      }
-		    }
-		  ]
-		}
+	options='["bind", "ro", "nosuid", "nodev"]'
+	diff <(jq . "$WORK/cdi/nvtaskset.json") <(jq . <<-EOF
+		{"cdiVersion": "0.3.0", "kind": "nvtaskset/group", "devices": [{"name": "infer", "containerEdits": {
+			"env": ["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer", "CUDA_MPS_PIPE_DIRECTORY=/dev/null"],
+			"mounts": [
+				{"hostPath": "$BUILD/lib", "containerPath": "/opt/nvtaskset/lib", "options": $options},
+				{"hostPath": "$WORK/cdi/nvtaskset/.front", "containerPath": "/opt/nvtaskset/front", "options": $options},
+				{"hostPath": "$WORK/cdi/nvtaskset/infer", "containerPath": "/opt/nvtaskset/groups/infer", "options": $options}],
+			"hooks": [{"hookName": "createContainer", "path": "$BUILD/nvtaskset",
+				"args": ["nvtaskset-cdi-hook", "$WORK/cdi/nvtaskset/infer", "$HOST_DRIVER", ""],
+				"env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"], "timeout": 60}]}}]}
 	EOF
+	)
+	# For people, too.
+	grep -qx '      "name": "infer",' "$WORK/cdi/nvtaskset.json"
 }
 
 # A member of the first device of this name.

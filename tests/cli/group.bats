@@ -34,10 +34,6 @@ come_to() { # TPCs NAME…
 	done
 }
 
-list_of() { # PID
-	nvtaskset -tp "$1" | sed 's/.*: //'
-}
-
 # --- by name -----------------------------------------------------------------------------------------------------------
 
 @test "two commands join by a name, and one change is for both, and for who comes later" {

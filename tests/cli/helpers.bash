@@ -76,6 +76,11 @@ teardown() {
 	rm -rf "$WORK"
 }
 
+# The TPCs of its partition.
+list_of() { # PID
+	nvtaskset -tp "$1" | sed 's/.*: //'
+}
+
 # GPUs of this test's own: programs of other tests do not run on them. GPU is the first one's bus id.
 # shellcheck disable=SC2120 # some tests pass one
 own_gpus() { # [TOPOLOGY]

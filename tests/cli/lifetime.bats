@@ -198,8 +198,7 @@ needs_fixed_addresses() {
 	[[ "$output" == *"cannot be read without /proc; --strict lets nothing run unrestricted" ]]
 }
 
-# --- children that share a partition
-# -------------------------------------------------------------------------------------
+# --- children that share a partition -------------------------------------------------------------------------------------
 
 @test "a child that has not loaded CUDA has its parent's partition; -p on it names the parent" {
 	start_shell_with sleep 'sleep 60'
@@ -268,8 +267,8 @@ says_in_a_container_what_its_user_sees() {
 	kill "$child"
 }
 
-has_the_list() { # pid list
-	[ "$(nvtaskset -tp "$1")" = "pid $1's current TPC list: $2" ]
+has_the_list() { # PID LIST
+	[ "$(list_of "$1")" = "$2" ]
 }
 
 @test "--attach gives a partition to a process that has another user's" {

@@ -26,10 +26,6 @@ start_waiting() { # NAME OPTION…
 	wait_until grep -q waiting "$WORK/$1.out"
 }
 
-list_of() { # PID
-	nvtaskset -tp "$1" | sed 's/.*: //'
-}
-
 @test "sizes, places and commands" {
 	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "critical": true, "curve": "@"}' \
 		'{"name": "decode", "command": ["./decode"], "per_second": 20, "curve": "@"}' \
