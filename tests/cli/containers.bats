@@ -123,12 +123,17 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[[ "$output" == *": others can write there, and containers would load our library from there: install nvtaskset elsewhere" ]]
 }
 
-# --- in containers ---------------------------------------------------------------------------------------------------------
-
-@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+# A device with TPCs 0-15, for containers that can have NVIDIA's.
+give_infer() {
 	needs_containers
 	nvidia_specification
 	cdi add -t 0-15 --mps off infer
+}
+
+# --- in containers ---------------------------------------------------------------------------------------------------------
+
+@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+	give_infer
 	for RUNTIME in runc crun; do
 		command -v "$RUNTIME" || continue
 		[ "$(contain "a$RUNTIME" nvidia.com/gpu=0,nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
@@ -139,9 +144,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "a program in a container obeys its group, whatever its environment says" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	cdi add -t 16-23 --mps off other
 	play=$BUILD/tests/programs/play
 	bare="env -i NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY" # where the simulated GPU is
@@ -161,9 +164,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "edits from the host reach it, and -l, top and metrics show it" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	cdi add -t 16-23 --mps off other
 	start_container a "$BOTH" where wait where wait where wait where wait
 	infer=$PROGRAM
@@ -215,9 +216,7 @@ pod_by_crio='.annotations = {"io.kubernetes.pod.name": "infer-x7k2p", "io.kubern
 	"io.kubernetes.container.name": "main"}'
 
 @test "a container and its pod, in each runtime's control group" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	container='container="0123456789ab"'
 	pod="pod_uid=\"$UID_OF_POD\""
 	all="namespace=\"team-a\",pod=\"infer-x7k2p\",$pod,container=\"main\""

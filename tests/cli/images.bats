@@ -218,7 +218,7 @@ make_static() {
 1
 3" ]
 	[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" | sed 's/.*: //')" = 0-15 ]
-	[ "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')" = 16-31 ]
+	[ "$(list_of "$PROGRAM")" = 16-31 ]
 }
 
 # A program's segment is its own, and it may write there what it likes.

@@ -225,9 +225,7 @@ TEST(lower_one_stopped)
 static void be_client(void)
 {
 	timed_open_gpu();
-	timed_give(&its_revision);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&its_revision);
 	assert_true(timed_has_thread());
 	kernel_was_asked_by(SHIM);
 	pair_work(self, 2);

@@ -30,10 +30,8 @@ static void give_and_wait(struct segment_quota quota)
 /* Busy until the program has been suspended for that long. */
 static void work_until_aside(uint64_t aside_us)
 {
-	timed_until (timed_look().aside_us >= aside_us) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
+	timed_until (timed_look().aside_us >= aside_us)
+		timed_work(5);
 }
 
 /* With work in flight, and suspended: this quota is used up after 1 ms, for the next 10 s. */
@@ -55,8 +53,7 @@ TIMED(without)
 	size_t free_bytes, total_bytes;
 
 	timed_open_gpu();
-	timed_launch(20);
-	gpu_check(cuCtxSynchronize());
+	timed_work(20);
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
@@ -184,8 +181,7 @@ static void assert_never_put_aside(enum segment_time_state why)
 	timed_wait_for_state(why);
 	timed_wait_until_thread_is_gone();
 	kernel_was_asked_by(SHIM);
-	timed_launch(100);
-	gpu_check(cuCtxSynchronize());
+	timed_work(100);
 	assert_int_equal(timed_look().aside_us, 0);
 	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
@@ -218,10 +214,8 @@ TIMED_BY(timed_run_on_simulator, no_effect)
 	setenv("SIM_FAULTS", "inert-aside", 1);
 	timed_open_gpu();
 	give_and_wait(third);
-	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
+	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE)
+		timed_work(5);
 	assert_int_equal(timed_look().state, SEGMENT_TIME_NO_EFFECT);
 	timed_wait_until_thread_is_gone();
 }
