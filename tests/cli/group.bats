@@ -498,8 +498,6 @@ job" ]
 	done
 }
 
-# --- what is shown -------------------------------------------------------------------------------------------------------
-
 @test "-l sums each group; its members share TPCs on purpose" {
 	own_gpus
 	start_as a --group "g$$" -t 0-7

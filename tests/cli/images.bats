@@ -129,8 +129,6 @@ make_static() {
 	runs_unrestricted "its /etc/ld.so.conf does not include /etc/ld.so.conf.d first" /bin/ran
 }
 
-# --- user namespaces -------------------------------------------------------------------------------------------------------
-
 # As with podman without root, and pods with hostUsers: false.
 @test "a container with users of its own: its program is inside, an edit reaches it, and -l shows it" {
 	directory=/lib/$(uname -m)-linux-gnu

@@ -134,8 +134,7 @@ only_measured() {
 
 @test "drivers that lack what is needed, fail, or crash; a GPU whose launch descriptors are not known" {
 	nobody_tells
-	SIM_FAULTS=no-device \
-		refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
+	SIM_FAULTS=no-device refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
 	SIM_FAULTS=no-context refuses "GPU 0000:00:06.0: no context: CUDA error 46, CUDA-capable device(s) is/are busy or unavailable" measure
 	SIM_FAULTS=bad-qmd refuses "GPU 0000:00:06.0: launches cannot be restricted: the launch descriptor has an unknown version" measure
 	SIM_FAULTS=no-table refuses "GPU 0000:00:06.0: this driver does not let launches be restricted; -v says why" measure

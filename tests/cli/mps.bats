@@ -12,8 +12,7 @@ load helpers
 
 @test "who is started by a lower client is a usual one" {
 	fake nvidia-cuda-mps-control -d 3>&-
-	run -0 fake nvtaskset --mps on --priority 20 -t 0-3 \
-		nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
+	run -0 fake nvtaskset --mps on --priority 20 -t 0-3 nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
 	[[ "$output" == *"now <>" ]]
 }
 

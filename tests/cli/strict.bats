@@ -132,8 +132,7 @@ install_in() { # PREFIX
 ends() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	refuses "$reason; --strict lets nothing run unrestricted" \
-		strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
+	refuses "$reason; --strict lets nothing run unrestricted" strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 }
 
 @test "whatever goes wrong inside the program ends it" {

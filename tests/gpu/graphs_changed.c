@@ -83,8 +83,7 @@ TEST(device_updatable_node_is_left_alone)
 	CUlaunchAttributeValue updatable = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
 	CUgraph graph = graph_make();
 
-	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) !=
-	    CUDA_SUCCESS) {
+	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) != CUDA_SUCCESS) {
 		gpu_check(cuGraphDestroy(graph));
 		gpu_skip("this driver has no nodes that kernels update");
 	}

@@ -81,8 +81,6 @@ TEST(the_number_of_blocks)
 	assert_int_equal(threads_inside, threads);
 }
 
-/* --- clusters ---------------------------------------------------------------------------------------------- */
-
 static CUresult count_clusters(unsigned int blocks, int *clusters)
 {
 	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
@@ -133,8 +131,6 @@ TEST(clusters)
 		assert_int_equal(clusters_at_once(4), 0);
 	}
 }
-
-/* --- cuBLAS ------------------------------------------------------------------------------------------------- */
 
 TEST(cublas_gets_the_truth)
 {

@@ -204,8 +204,6 @@ TEST(edits)
 	pair_finish_both();
 }
 
-/* --- those that do not go on -------------------------------------------------------------------------------------------------- */
-
 /* Stopped while it is suspended or not, it holds up nobody. */
 TEST(lower_one_stopped)
 {

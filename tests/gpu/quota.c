@@ -381,8 +381,6 @@ TIMED(stopped)
 	assert_ends_well(other);
 }
 
-/* --- beside another program -------------------------------------------------------------------------------------- */
-
 static void work_with_quota(void)
 {
 	timed_open_gpu();

@@ -711,8 +711,6 @@ TEST(counts_stay_right)
 	graph_end(exec, graph);
 }
 
-/* --- what is not known ------------------------------------------------------------------------------------------ */
-
 TEST(a_context_that_ends)
 {
 	struct gpu_under_test other;

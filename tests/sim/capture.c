@@ -36,8 +36,7 @@ CUgraph capture_of(CUstream stream)
 static bool forbids(const struct capture *capture)
 {
 	bool is_own = pthread_equal(capture->thread, pthread_self());
-	bool is_global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-	                 mode_of_thread == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	bool is_global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mode_of_thread == CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 	return mode_of_thread != CU_STREAM_CAPTURE_MODE_RELAXED && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 	       (is_own || is_global);

@@ -17,8 +17,7 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 
 static bool is_size_allowed(int type, unsigned int size)
 {
-	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) ||
-	       (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
+	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) || (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
 }
 
 /* Which body is run. */

@@ -14,6 +14,9 @@
 #define GPU_TIME_KERNEL_NS 2000 /* how long a kernel lasts, unless it says otherwise */
 #define GPU_TIME_DRIFT 50000    /* so many ns of the processor's are one more on this clock */
 
+/* The processor's clock. */
+uint64_t gpu_time_of_cpu(void);
+
 /* This thread's next kernel begins: it is launched now; or as the driver's own in front of a graph's kernels; or it follows
  * the thread's last one in the graph. */
 void gpu_time_launch(void);

@@ -344,8 +344,7 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned int v
 		node->uploaded = false;
 	node->enabled = enabled;
 	/* As on an H200: it returns an error, and disables the node (hardware.md). */
-	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
-	                                                                        : CUDA_SUCCESS;
+	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
 
 HOOKED_3(cuGraphNodeSetEnabled, set_enabled, CUgraphExec, CUgraphNode, unsigned int)

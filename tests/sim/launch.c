@@ -78,8 +78,7 @@ static CUresult check_room(const struct launch *launch)
 
 	schedule_prepare(&schedule, launch, &launch->context->tpcs);
 	if (schedule_verdict(&schedule))
-		result = launch->cooperative ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-		                             : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		result = launch->cooperative ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	return result;
 }
 

@@ -250,8 +250,7 @@ CUresult cuMemHostUnregister(void *start)
 	if (result != CUDA_SUCCESS)
 		return result;
 	engine_wait_for_all();
-	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS
-	                                                          : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 /* The GPU's address is the CPU's. */
