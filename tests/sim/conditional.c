@@ -53,13 +53,11 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 	return result;
 }
 
-static CUresult add_behind(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                           CUgraphNodeParams *parameters)
+HOOKED_5(cuGraphAddNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,
+         CUgraphNodeParams *, parameters)
 {
 	return add(node, graph, parameters);
 }
-
-HOOKED_5(cuGraphAddNode, add_behind, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *)
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,
                            size_t count, CUgraphNodeParams *parameters)

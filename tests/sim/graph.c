@@ -243,13 +243,13 @@ static bool remove_node(CUgraphNode node)
 	return found;
 }
 
-static CUresult take_out(CUgraphNode node)
+HOOKED_1(cuGraphDestroyNode, CUgraphNode, node)
 {
 	if (!remove_node(node))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < node->inside_count; i++) {
 		while (node->inside[i]->first)
-			take_out(node->inside[i]->first);
+			do_cuGraphDestroyNode(node->inside[i]->first);
 		graph_destroy(node->inside[i]);
 	}
 	free(node->inside);
@@ -260,9 +260,10 @@ static CUresult take_out(CUgraphNode node)
 	return CUDA_SUCCESS;
 }
 
-HOOKED_1(cuGraphDestroyNode, take_out, CUgraphNode)
-
-HOOKED_1(cuGraphDestroy, graph_destroy, CUgraph)
+HOOKED_1(cuGraphDestroy, CUgraph, graph)
+{
+	return graph_destroy(graph);
+}
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 {

@@ -47,30 +47,33 @@ CUresult hook_leave(struct hook_call *call, CUresult result);
 
 #define HOOK_ENTER(call, function, arguments) hook_enter(call, API_ID_##function, #function, arguments)
 
-/* The driver's function `name`, which is announced and does what `does` does with its arguments, of these types. */
-#define HOOKED_1(name, does, A) HOOKED(name, does, (A a), (arguments.a), A a;, a)
-#define HOOKED_2(name, does, A, B) HOOKED(name, does, (A a, B b), (arguments.a, arguments.b), A a; B b;, a, b)
-#define HOOKED_3(name, does, A, B, C) \
-	HOOKED(name, does, (A a, B b, C c), (arguments.a, arguments.b, arguments.c), A a; B b; C c;, a, b, c)
-#define HOOKED_4(name, does, A, B, C, D)                                                                       \
-	HOOKED(name, does, (A a, B b, C c, D d), (arguments.a, arguments.b, arguments.c, arguments.d), A a; B b; C c; D d;, a, b, c, d)
-#define HOOKED_5(name, does, A, B, C, D, E)                                                                    \
-	HOOKED(name, does, (A a, B b, C c, D d, E e), (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e),   \
+/* The head of the driver's function `name`, which is announced, and whose body has the arguments as a callback has left them: their
+ * types and names. Called from here, do_##name is announced to nobody. */
+#define HOOKED_1(name, A, a) HOOKED(name, (A a), (arguments.a), A a;, a)
+#define HOOKED_2(name, A, a, B, b) HOOKED(name, (A a, B b), (arguments.a, arguments.b), A a; B b;, a, b)
+#define HOOKED_3(name, A, a, B, b, C, c)                                                                                           \
+	HOOKED(name, (A a, B b, C c), (arguments.a, arguments.b, arguments.c), A a; B b; C c;, a, b, c)
+#define HOOKED_4(name, A, a, B, b, C, c, D, d)                                                                                     \
+	HOOKED(name, (A a, B b, C c, D d), (arguments.a, arguments.b, arguments.c, arguments.d), A a; B b; C c; D d;, a, b, c, d)
+#define HOOKED_5(name, A, a, B, b, C, c, D, d, E, e)                                                                               \
+	HOOKED(name, (A a, B b, C c, D d, E e), (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e),                 \
 	       A a; B b; C c; D d; E e;, a, b, c, d, e)
-#define HOOKED_6(name, does, A, B, C, D, E, F)                                                                 \
-	HOOKED(name, does, (A a, B b, C c, D d, E e, F f),                                                             \
-	       (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e, arguments.f),                         \
+#define HOOKED_6(name, A, a, B, b, C, c, D, d, E, e, F, f)                                                                         \
+	HOOKED(name, (A a, B b, C c, D d, E e, F f),                                                                               \
+	       (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e, arguments.f),                                     \
 	       A a; B b; C c; D d; E e; F f;, a, b, c, d, e, f)
-#define HOOKED(name, does, parameters, passed, members, ...)        \
-	CUresult name parameters                                    \
-	{                                                           \
-		struct {                                            \
-			members                                     \
-		} arguments = {__VA_ARGS__};                        \
-		struct hook_call call;                              \
-                                                                    \
-		HOOK_ENTER(&call, name, &arguments);                \
-		return hook_leave(&call, does passed);              \
-	}
+#define HOOKED(name, parameters, passed, members, ...)                                                                             \
+	static CUresult do_##name parameters;                                                                                      \
+	CUresult name parameters                                                                                                   \
+	{                                                                                                                          \
+		struct {                                                                                                           \
+			members                                                                                                    \
+		} arguments = {__VA_ARGS__};                                                                                       \
+		struct hook_call call;                                                                                             \
+                                                                                                                                   \
+		HOOK_ENTER(&call, name, &arguments);                                                                               \
+		return hook_leave(&call, do_##name passed);                                                                        \
+	}                                                                                                                          \
+	static CUresult do_##name parameters
 
 #endif

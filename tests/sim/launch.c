@@ -248,10 +248,12 @@ LAUNCH_BY_LIST(cuLaunchKernel, (CUDA_LAUNCH_PARAMETERS, void **extra), extra, fa
 LAUNCH_BY_LIST(cuLaunchKernel_ptsz, (CUDA_LAUNCH_PARAMETERS, void **extra), extra, false)
 LAUNCH_BY_LIST(cuLaunchCooperativeKernel, (CUDA_LAUNCH_PARAMETERS), NULL, true)
 
-static CUresult launch_by_config(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+HOOKED_4(cuLaunchKernelEx, const CUlaunchConfig *, config, CUfunction, function, void **, parameters, void **, extra)
 {
 	return config ? launch_kernel(config, function, parameters, extra) : CUDA_ERROR_INVALID_VALUE;
 }
 
-HOOKED_4(cuLaunchKernelEx, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)
-HOOKED_4(cuLaunchKernelEx_ptsz, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)
+HOOKED_4(cuLaunchKernelEx_ptsz, const CUlaunchConfig *, config, CUfunction, function, void **, parameters, void **, extra)
+{
+	return do_cuLaunchKernelEx(config, function, parameters, extra);
+}

@@ -173,21 +173,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-static CUresult alloc_managed(CUdeviceptr *address, size_t bytes, unsigned int flags)
+HOOKED_3(cuMemAllocManaged, CUdeviceptr *, address, size_t, bytes, unsigned int, flags)
 {
 	return cuMemAlloc_v2(address, bytes);
 }
 
-HOOKED_3(cuMemAllocManaged, alloc_managed, CUdeviceptr *, size_t, unsigned int)
-
 /* Nobody can open the handle. */
-static CUresult get_handle(void *handle, CUdeviceptr address)
+HOOKED_2(cuIpcGetMemHandle, void *, handle, CUdeviceptr, address)
 {
 	memset(handle, 0, 64);
 	return memory_at(address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-
-HOOKED_2(cuIpcGetMemHandle, get_handle, void *, CUdeviceptr)
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
