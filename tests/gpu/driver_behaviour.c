@@ -133,7 +133,8 @@ TEST_WITH(NULL, close_gpu, grids)
 		{"plain", {.blocks = 24, .threads = GPU_THREADS}, 24, 0},
 		{"cooperative", {.blocks = 24, .threads = GPU_THREADS, .is_cooperative = true}, 1, 1 << 16 | 24},
 		{"clusters", {.blocks = 24, .threads = GPU_THREADS, .cluster = 4}, 6, 0},
-		{"cooperative clusters", {.blocks = 24, .threads = GPU_THREADS, .cluster = 4, .is_cooperative = true}, 1, 1 << 16 | 6},
+		{"cooperative clusters", {.blocks = 24, .threads = GPU_THREADS, .cluster = 4, .is_cooperative = true},
+		 1, 1 << 16 | 6},
 	};
 
 	open_gpu(NULL);
