@@ -115,8 +115,7 @@ has_library() {
 
 @test "loads and changes in turn, as on the hardware" {
 	attach_setup
-	LD_LIBRARY_PATH=$BUILD/sim TIMES=50 run -0 "$ROOT/tests/attach/soak" \
-		busy launch=2 allocate=1 load=1 wait=1 signal=1
+	LD_LIBRARY_PATH=$BUILD/sim TIMES=50 run -0 "$ROOT/tests/attach/soak" busy launch=2 allocate=1 load=1 wait=1 signal=1
 	# The last of fifty changes.
 	[[ "$output" == *" 20-21 "* ]]
 	[ "${lines[-1]}" = intact ]

@@ -99,8 +99,7 @@ load helpers
 		NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt \
 			refuses "-G: give every GPU its own SET (-G 0:SET -G 1:SET), or none" nv -t $given true
 	done
-	CUDA_VISIBLE_DEVICES=-1 \
-		refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" nv -t 0 true
+	CUDA_VISIBLE_DEVICES=-1 refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" nv -t 0 true
 }
 
 @test "process ids" {

@@ -60,8 +60,6 @@ load playing
 	done
 }
 
-# --- changes that are made, but cannot be reported -------------------------------------------------------------------
-
 @test "a change that cannot be reported is made, and has an exit status of its own" {
 	start_program -t 0-7
 	run -3 bash -c "nvtaskset -tp 5 $PROGRAM >/dev/full"

@@ -19,71 +19,21 @@ teardown() {
 	run cdi add -t 0-15 --mps off infer
 	[ "$status $output" = "0 nvtaskset/group=infer: TPCs 0-15 of GPU 0" ]
 	BUILD=$(realpath "$BUILD")
-	diff - "$WORK/cdi/nvtaskset.json" <<-EOF
-		{
-		  "cdiVersion": "0.3.0",
-		  "kind": "nvtaskset/group",
-		  "devices": [
-		    {
-		      "name": "infer",
-		      "containerEdits": {
-		        "env": [
-		          "NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer",
-		          "CUDA_MPS_PIPE_DIRECTORY=/dev/null"
-		        ],
-		        "mounts": [
-		          {
-		            "hostPath": "$BUILD/lib",
-		            "containerPath": "/opt/nvtaskset/lib",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          },
-		          {
-		            "hostPath": "$WORK/cdi/nvtaskset/.front",
-		            "containerPath": "/opt/nvtaskset/front",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          },
-		          {
-		            "hostPath": "$WORK/cdi/nvtaskset/infer",
-		            "containerPath": "/opt/nvtaskset/groups/infer",
-		            "options": [
-		              "bind",
-		              "ro",
-		              "nosuid",
-		              "nodev"
-		            ]
-		          }
-		        ],
-		        "hooks": [
-		          {
-		            "hookName": "createContainer",
-		            "path": "$BUILD/nvtaskset",
-		            "args": [
-		              "nvtaskset-cdi-hook",
-		              "$WORK/cdi/nvtaskset/infer",
-		              "$HOST_DRIVER",
-		              ""
-		            ],
-		            "env": [
-		              "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
-		            ],
-		            "timeout": 60
-		          }
-		        ]
-		      }
-		    }
-		  ]
-		}
+	options='["bind", "ro", "nosuid", "nodev"]'
+	diff <(jq . "$WORK/cdi/nvtaskset.json") <(jq . <<-EOF
+		{"cdiVersion": "0.3.0", "kind": "nvtaskset/group", "devices": [{"name": "infer", "containerEdits": {
+			"env": ["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer", "CUDA_MPS_PIPE_DIRECTORY=/dev/null"],
+			"mounts": [
+				{"hostPath": "$BUILD/lib", "containerPath": "/opt/nvtaskset/lib", "options": $options},
+				{"hostPath": "$WORK/cdi/nvtaskset/.front", "containerPath": "/opt/nvtaskset/front", "options": $options},
+				{"hostPath": "$WORK/cdi/nvtaskset/infer", "containerPath": "/opt/nvtaskset/groups/infer", "options": $options}],
+			"hooks": [{"hookName": "createContainer", "path": "$BUILD/nvtaskset",
+				"args": ["nvtaskset-cdi-hook", "$WORK/cdi/nvtaskset/infer", "$HOST_DRIVER", ""],
+				"env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"], "timeout": 60}]}}]}
 	EOF
+	)
+	# For people, too.
+	grep -qx '      "name": "infer",' "$WORK/cdi/nvtaskset.json"
 }
 
 # A member of the first device of this name.
@@ -173,12 +123,17 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[[ "$output" == *": others can write there, and containers would load our library from there: install nvtaskset elsewhere" ]]
 }
 
-# --- in containers ---------------------------------------------------------------------------------------------------------
-
-@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+# A device with TPCs 0-15, for containers that can have NVIDIA's.
+give_infer() {
 	needs_containers
 	nvidia_specification
 	cdi add -t 0-15 --mps off infer
+}
+
+# --- in containers ---------------------------------------------------------------------------------------------------------
+
+@test "an unmodified program runs inside its partition, whichever hook runs first, in each runtime" {
+	give_infer
 	for RUNTIME in runc crun; do
 		command -v "$RUNTIME" || continue
 		[ "$(contain "a$RUNTIME" nvidia.com/gpu=0,nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
@@ -189,9 +144,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "a program in a container obeys its group, whatever its environment says" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	cdi add -t 16-23 --mps off other
 	play=$BUILD/tests/programs/play
 	bare="env -i NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY" # where the simulated GPU is
@@ -211,9 +164,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "edits from the host reach it, and -l, top and metrics show it" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	cdi add -t 16-23 --mps off other
 	start_container a "$BOTH" where wait where wait where wait where wait
 	infer=$PROGRAM
@@ -265,9 +216,7 @@ pod_by_crio='.annotations = {"io.kubernetes.pod.name": "infer-x7k2p", "io.kubern
 	"io.kubernetes.container.name": "main"}'
 
 @test "a container and its pod, in each runtime's control group" {
-	needs_containers
-	nvidia_specification
-	cdi add -t 0-15 --mps off infer
+	give_infer
 	container='container="0123456789ab"'
 	pod="pod_uid=\"$UID_OF_POD\""
 	all="namespace=\"team-a\",pod=\"infer-x7k2p\",$pod,container=\"main\""

@@ -4,6 +4,10 @@
 
 load helpers
 
+prepare() {
+	mkdir "$WORK/groups"
+}
+
 # Starts a program in the background, whose output is in WORK/NAME; its pid is in the variable NAME.
 start_as() { # NAME, options and SET
 	: >"$WORK/$1"
@@ -32,10 +36,6 @@ come_to() { # TPCs NAME…
 			return 1
 		}
 	done
-}
-
-list_of() { # PID
-	nvtaskset -tp "$1" | sed 's/.*: //'
 }
 
 # --- by name -----------------------------------------------------------------------------------------------------------
@@ -215,7 +215,6 @@ group g$$'s new TPC list: 8-15" ]
 
 # A page that nobody has open is out of reach, although programs obey it; a file has a path.
 @test "when all have closed it, a group by name is out of reach, and one with a file is not" {
-	mkdir "$WORK/groups"
 	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where >"$WORK/output" 3>&- &
 	ALL+=($!)
 	NVTASKSET_GROUP_FILE=$WORK/groups/job nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where \
@@ -270,7 +269,6 @@ in_file() { # NAME of the file, and a command
 }
 
 @test "a file: the first command chooses for all, what others of the directory have is taken" {
-	mkdir "$WORK/groups"
 	in_file job-1 start_as a -n 8
 	in_file job-1 start_as b all
 	in_file job-2 start_as c -n 8
@@ -287,7 +285,6 @@ in_file() { # NAME of the file, and a command
 }
 
 @test "a file: -p --group changes it before there is a process, and after; by path, by name, by pid" {
-	mkdir "$WORK/groups"
 	in_file job nvtaskset --mps off -t 0-7 true
 	nvtaskset -tp --group "$WORK/groups/job" 8-15
 	in_file job start_as a all
@@ -308,7 +305,6 @@ in_file() { # NAME of the file, and a command
 }
 
 @test "a file fences: neither -p nor a command inside leads out, and -n chooses inside" {
-	mkdir "$WORK/groups"
 	in_file job nvtaskset --mps off -t 8-15 true
 	in_file job start_as a all
 	refuses "pid $a: its group has TPCs 8-15 only, and its manager alone can change that" nvtaskset -tp 7-9 "$a"
@@ -329,7 +325,6 @@ in_file() { # NAME of the file, and a command
 # Such a command knows the file by a descriptor only, and so not the directory in which TPCs are claimed.
 @test "a file without a partition gets none from a command that has lost its path" {
 	! is_sanitized || skip "a sanitizer's run-time library must come with python"
-	mkdir "$WORK/groups"
 	nvtaskset --mps off -t 0 true # makes the links to the library
 	in_python 'make(sys.argv[1])' "$WORK/groups/empty"
 	make_script "$WORK/inside" '#!/bin/sh' 'exec env -u NVTASKSET_GROUP_FILE nvtaskset --mps off -n 66 true'
@@ -339,7 +334,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 }
 
 @test "a file: without nvtaskset, a program with the library and the path obeys; one that has lost its environment, too" {
-	mkdir "$WORK/groups"
 	in_file job nvtaskset --mps off -t 8-15 true
 	in_file job start_as a all env -u NVTASKSET_GROUP_FILE -u NVTASKSET_PARTITION -u NVTASKSET_PID
 	come_to 8-15 a
@@ -351,7 +345,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 
 # Both groups have changed as often: their numbers are the same.
 @test "a file: named for a child of another group, it is in force from the child's first moment" {
-	mkdir "$WORK/groups"
 	in_file job nvtaskset --mps off -t 8-15 true
 	make_script "$WORK/child" '#!/bin/sh' "NVTASKSET_GROUP_FILE=$WORK/groups/job where 1" 'true'
 	# However often either group was changed: the child's is not taken for the other one that was changed as often.
@@ -364,7 +357,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 }
 
 @test "a file that is none, or not to be trusted" {
-	mkdir "$WORK/groups"
 	cd "$WORK/groups"
 	in_file job nvtaskset --mps off -t 0 true
 	ln -s job link
@@ -397,7 +389,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 
 @test "a file of another user, a directory that is not writable" {
 	needs_another_user
-	mkdir "$WORK/groups"
 	in_file job nvtaskset --mps off -t 0-7 true
 	chown 12345 "$WORK/groups/job"
 	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/job: belongs to another user" \
@@ -425,7 +416,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 @test "a file: a full disk leaves nothing, and no group is hurt that is there already" {
 	needs_root
 	needs_namespaces -m
-	mkdir "$WORK/groups"
 	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=4k none . && cd . && cd "$0/groups" &&
 		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=8k "$0/groups"
 		export NVTASKSET_GROUP_FILE=$0/groups/job; nvtaskset --mps off -t 0-7 true && df --output=avail . | tail -n 1
@@ -444,7 +434,7 @@ job" ]
 @test "a file that was mounted without its directory claims nothing, and all else goes" {
 	needs_root
 	needs_namespaces -m
-	mkdir "$WORK/groups" "$WORK/container"
+	mkdir "$WORK/container"
 	in_file job nvtaskset --mps off -t 0-7 true
 	: >"$WORK/container/job"
 	export NVTASKSET_GROUP_FILE=$WORK/container/job
@@ -460,7 +450,7 @@ job" ]
 	needs_another_user
 	user=(setpriv --reuid 65533 --regid 65533 --clear-groups) # nobody is 65534
 	"${user[@]}" unshare --user --map-root-user --mount true 2>/dev/null || skip "namespaces of users are not permitted"
-	mkdir "$WORK/groups" "$WORK/root"
+	mkdir "$WORK/root"
 	in_file job nvtaskset --mps off -t 8-15 true
 	make_script "$WORK/container" '#!/bin/bash' 'mount -t tmpfs none "$WORK/root" && cd "$WORK/root"' \
 		'for directory in /*; do' \
@@ -487,7 +477,6 @@ job" ]
 @test "a file that its user makes shorter all the time ends nobody else's command" {
 	needs_another_user
 	needs_to_look_into_others
-	mkdir "$WORK/groups"
 	chown 65534 "$WORK/groups"
 	"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where wait \
 		>"$WORK/output" 3>&- &
@@ -508,8 +497,6 @@ job" ]
 		done
 	done
 }
-
-# --- what is shown -------------------------------------------------------------------------------------------------------
 
 @test "-l sums each group; its members share TPCs on purpose" {
 	own_gpus
@@ -553,7 +540,6 @@ in_python() { # what to do with a group, ARGUMENT…
 	needs_root
 	! is_sanitized || skip "a sanitizer's run-time library must come with python"
 	make_cgroup
-	mkdir "$WORK/groups"
 	in_python 'make(sys.argv[1], sys.argv[2])[0] = "8-15"' "$WORK/groups/job" "/nvtaskset-$$"
 	start_as stray -t 20
 	start_as stranger -t 21

@@ -76,6 +76,11 @@ teardown() {
 	rm -rf "$WORK"
 }
 
+# The TPCs of its partition.
+list_of() { # PID
+	nvtaskset -tp "$1" | sed 's/.*: //'
+}
+
 # GPUs of this test's own: programs of other tests do not run on them. GPU is the first one's bus id.
 # shellcheck disable=SC2120 # some tests pass one
 own_gpus() { # [TOPOLOGY]
@@ -177,8 +182,7 @@ stop_program() {
 
 # Runs the command on a terminal of this size, with these steps; OUTPUT has what it wrote, `output` how it ended.
 on_terminal() {
-	TERM=${TERM_NAME-xterm-256color} LC_ALL=C.UTF-8 \
-		run "$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" "${@:2}"
+	TERM=${TERM_NAME-xterm-256color} LC_ALL=C.UTF-8 run "$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" "${@:2}"
 	OUTPUT=$(cat "$WORK/screen")
 }
 

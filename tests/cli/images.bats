@@ -129,8 +129,6 @@ make_static() {
 	runs_unrestricted "its /etc/ld.so.conf does not include /etc/ld.so.conf.d first" /bin/ran
 }
 
-# --- user namespaces -------------------------------------------------------------------------------------------------------
-
 # As with podman without root, and pods with hostUsers: false.
 @test "a container with users of its own: its program is inside, an edit reaches it, and -l shows it" {
 	directory=/lib/$(uname -m)-linux-gnu
@@ -218,7 +216,7 @@ make_static() {
 1
 3" ]
 	[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" | sed 's/.*: //')" = 0-15 ]
-	[ "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')" = 16-31 ]
+	[ "$(list_of "$PROGRAM")" = 16-31 ]
 }
 
 # A program's segment is its own, and it may write there what it likes.

@@ -86,8 +86,7 @@ look_how_busy() {
 	kill "$first"
 	mine=".overlaps[] | select(.bus_id == \"$GPU\")"
 	has_members "$mine" "gpu bus_id $set_members pids"
-	[ "$(ask -c "$mine | [.tpcs, (.pids | sort)]")" = \
-		"[[4,5,6,7],$(printf '%s\n' "$first" "$PROGRAM" | jq -sc sort)]" ]
+	[ "$(ask -c "$mine | [.tpcs, (.pids | sort)]")" = "[[4,5,6,7],$(printf '%s\n' "$first" "$PROGRAM" | jq -sc sort)]" ]
 }
 
 @test "-T" {

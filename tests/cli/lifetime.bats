@@ -143,7 +143,6 @@ needs_fixed_addresses() {
 	needs_to_look_into_others
 	# The kernel lets no user read the memory of a program whose file its user may not read.
 	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
-	chmod 755 "$WORK"
 	make_script "$WORK/child" '#!/bin/sh' 'play where'
 	export XDG_CACHE_HOME=$WORK/cache
 	install -d -o 65534 "$XDG_CACHE_HOME"
@@ -198,8 +197,7 @@ needs_fixed_addresses() {
 	[[ "$output" == *"cannot be read without /proc; --strict lets nothing run unrestricted" ]]
 }
 
-# --- children that share a partition
-# -------------------------------------------------------------------------------------
+# --- children that share a partition -------------------------------------------------------------------------------------
 
 @test "a child that has not loaded CUDA has its parent's partition; -p on it names the parent" {
 	start_shell_with sleep 'sleep 60'
@@ -268,14 +266,13 @@ says_in_a_container_what_its_user_sees() {
 	kill "$child"
 }
 
-has_the_list() { # pid list
-	[ "$(nvtaskset -tp "$1")" = "pid $1's current TPC list: $2" ]
+has_the_list() { # PID LIST
+	[ "$(list_of "$1")" = "$2" ]
 }
 
 @test "--attach gives a partition to a process that has another user's" {
 	needs_another_user
 	needs_attach
-	chmod 755 "$WORK"
 	start_waiting nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" wait
 	run -0 "${ANOTHER_USER[@]}" nvtaskset --attach -tp 9 "$PROGRAM"
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 9" ]
@@ -397,7 +394,6 @@ write_attack() {
 @test "a worker with fewer privileges cannot change the partition that it has from its parent" {
 	needs_another_user
 	write_attack
-	chmod 755 "$WORK"
 	empty_output
 	nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py" >"$WORK/output" 3>&- &
 	PROGRAM=$!
@@ -412,7 +408,6 @@ write_attack() {
 @test "a program that becomes another user starts with the change by -p, not with its environment's partition" {
 	needs_another_user
 	needs_to_look_into_others
-	chmod 755 "$WORK"
 	mkfifo "$WORK/go"
 	for clean in "" "env -u NVTASKSET_PARTITION -u NVTASKSET_PID"; do
 		empty_output
@@ -449,7 +444,6 @@ write_attack() {
 
 @test "a program that becomes another user can be changed by that user" {
 	needs_another_user
-	chmod 755 "$WORK"
 	start_playing -t 0-7 -- wait
 	stop_program
 	start_waiting nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where

@@ -31,27 +31,21 @@ kernels_of() {
 }
 
 @test "a number of kernels that is not known is no number" {
-	NVTASKSET_ACCOUNT=off start_playing -t 0-7 -- where wait
-	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
-	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: counting is turned off (NVTASKSET_ACCOUNT)"* ]]
-	run readlink "/proc/$PROGRAM/fd/"*
-	[[ "$output" != *nvtaskset-counts* ]]
-	stop_program
-	SIM_FAULTS=no-register start_playing -t 0-7 -- where wait
-	[[ "$(kernels_of "$PROGRAM")" =~ ^[1-9][0-9]*\ -\ -$ ]]
-	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: the driver did not let the GPU write the counts"* ]]
-	stop_program
-	SIM_FAULTS=no-register start_playing -t 0-7 -- conditional wait
-	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
-	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: only the GPU knows how often a graph runs them, and it does not count"* ]]
-	stop_program
-	SIM_FAULTS=incoherent start_playing -t 0-7 -- where wait
-	[[ "$(kernels_of "$PROGRAM")" =~ ^[1-9][0-9]*\ -\ -$ ]]
-	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: this processor may not see the GPU's writes in time"* ]]
-	stop_program
-	NV_COMPUTE_PROFILER_PERFWORKS_DIR=/nowhere start_playing -t 0-7 -- where wait
-	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
-	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: Nsight Compute runs its kernels again and again"* ]]
+	while IFS='|' read -r cause step numbers reason; do
+		export "${cause?}"
+		start_playing -t 0-7 -- "$step" wait
+		unset "${cause%%=*}"
+		[[ "$(kernels_of "$PROGRAM")" =~ ^$numbers$ ]]
+		[[ "$(nvtaskset -l)" == *"        kernels are not all counted: $reason"* ]]
+		[ "$cause" != NVTASKSET_ACCOUNT=off ] || not grep -q nvtaskset-counts <(readlink "/proc/$PROGRAM/fd/"*)
+		stop_program
+	done <<-'END'
+		NVTASKSET_ACCOUNT=off|where|- - -|counting is turned off (NVTASKSET_ACCOUNT)
+		SIM_FAULTS=no-register|where|[1-9][0-9]* - -|the driver did not let the GPU write the counts
+		SIM_FAULTS=no-register|conditional|- - -|only the GPU knows how often a graph runs them, and it does not count
+		SIM_FAULTS=incoherent|where|[1-9][0-9]* - -|this processor may not see the GPU's writes in time
+		NV_COMPUTE_PROFILER_PERFWORKS_DIR=/nowhere|where|- - -|Nsight Compute runs its kernels again and again
+	END
 }
 
 @test "overlaps of any number of processes are shown" {

@@ -83,13 +83,12 @@ only_measured() {
 	run measure -G 1
 	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
 	[ "$(kept | wc -l)" -eq 1 ]
-	CUDA_VISIBLE_DEVICES=1 run measure
-	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
-	[ "${#lines[@]}" -eq 2 ]
-	CUDA_VISIBLE_DEVICES=1 run measure -G 0
-	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
-	CUDA_VISIBLE_DEVICES=1 run measure -G 00:06.0
-	[[ "${lines[0]}" == "GPU 0000:00:06.0 "* ]]
+	for chosen in "=00:07.0" "-G 0=00:07.0" "-G 00:06.0=00:06.0"; do
+		# shellcheck disable=SC2086 # several words
+		CUDA_VISIBLE_DEVICES=1 run measure ${chosen%=*}
+		[[ "${lines[0]}" == "GPU 0000:${chosen#*=} "* ]]
+		[ "${#lines[@]}" -eq 2 ]
+	done
 	run measure -G 1 -G 0
 	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
 	[[ "${lines[2]}" == "GPU 0000:00:06.0 "* ]]
@@ -135,8 +134,7 @@ only_measured() {
 
 @test "drivers that lack what is needed, fail, or crash; a GPU whose launch descriptors are not known" {
 	nobody_tells
-	SIM_FAULTS=no-device \
-		refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
+	SIM_FAULTS=no-device refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
 	SIM_FAULTS=no-context refuses "GPU 0000:00:06.0: no context: CUDA error 46, CUDA-capable device(s) is/are busy or unavailable" measure
 	SIM_FAULTS=bad-qmd refuses "GPU 0000:00:06.0: launches cannot be restricted: the launch descriptor has an unknown version" measure
 	SIM_FAULTS=no-table refuses "GPU 0000:00:06.0: this driver does not let launches be restricted; -v says why" measure

@@ -53,8 +53,7 @@ limit_of() { # options and SET
 
 @test "refused where nothing can see to it" {
 	refuses "--memory: only MPS sees to it, and --mps off runs without: choose one" nv --memory 2G all true
-	refuses "--memory: only with a COMMAND and 'cdi add'" \
-		nvtaskset --memory 2G -p 1
+	refuses "--memory: only with a COMMAND and 'cdi add'" nvtaskset --memory 2G -p 1
 	refuses "MPS: no control daemon runs in $WORK/mps; start it with 'nvidia-cuda-mps-control -d', or use --mps auto; only MPS sees to --memory" \
 		fake nvtaskset --memory 2G --mps on all true
 	FAKE_MPS=no-start refuses \

@@ -12,22 +12,22 @@ load helpers
 
 @test "who is started by a lower client is a usual one" {
 	fake nvidia-cuda-mps-control -d 3>&-
-	run -0 fake nvtaskset --mps on --priority 20 -t 0-3 \
-		nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
+	run -0 fake nvtaskset --mps on --priority 20 -t 0-3 nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
 	[[ "$output" == *"now <>" ]]
 }
 
 @test "connections: the option, then what the user set, then 8" {
-	run fake nvtaskset --connections 4 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
-	[ "${lines[1]}" = 4 ]
-	CUDA_DEVICE_MAX_CONNECTIONS=1 run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
-	[ "${lines[0]}" = 1 ]
-	CUDA_DEVICE_MAX_CONNECTIONS=1 run fake nvtaskset --connections 2 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
-	[ "${lines[0]}" = 2 ]
-	CUDA_DEVICE_MAX_CONNECTIONS=junk run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
-	[ "${lines[0]}" = 8 ]
-	CUDA_DEVICE_MAX_CONNECTIONS=33 run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
-	[ "${lines[0]}" = 8 ]
+	while read -r expected set options; do
+		[ "$set" = - ] || export CUDA_DEVICE_MAX_CONNECTIONS=$set
+		# shellcheck disable=SC2086 # several words
+		[ "$(fake nvtaskset $options -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS' 2>/dev/null)" = "$expected" ]
+	done <<-'END'
+		4 - --connections 4
+		1 1
+		2 1 --connections 2
+		8 junk
+		8 33
+	END
 }
 
 @test "a full server" {

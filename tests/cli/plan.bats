@@ -13,7 +13,7 @@ tasks() { # TASK…: in JSON; a curve is "@"
 	echo "{\"tasks\": [${list:2}]}" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
 }
 
-# Also what a test has started that failed.
+# All that a test has started.
 teardown() {
 	stop_program
 	nvtaskset -l --json | jq ".processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid" | xargs -r kill
@@ -24,10 +24,6 @@ start_waiting() { # NAME OPTION…
 	nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait 3>&- >"$WORK/$1.out" &
 	eval "$1=$!"
 	wait_until grep -q waiting "$WORK/$1.out"
-}
-
-list_of() { # PID
-	nvtaskset -tp "$1" | sed 's/.*: //'
 }
 
 @test "sizes, places and commands" {
@@ -66,7 +62,6 @@ list_of() { # PID
 	jq -e '.merges > 0 and .used_tpcs <= 10 and .searched_tpcs <= .fewest_tpcs and .fewest_tpcs <= .used_tpcs' <<<"$output"
 	jq -e '.tasks | all(.response_ms <= .deadline_ms) and any(.others > 0) and .[7].critical and .[7].others == 0' <<<"$output"
 	jq -e '[.tasks[] | select(.others > 0)] | group_by(.tpc_list)[] | sort_by(.deadline_ms) | map(.priority) | . == (sort | reverse)' <<<"$output"
-	kill "$other"
 }
 
 @test "what is impossible: which task, by how much, what would have to give" {
@@ -81,7 +76,6 @@ list_of() { # PID
 	start_waiting other -t 0-63
 	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
 	refuses "task camera: takes 42.000 ms with all 2 TPCs that are free, 29.000 ms more than its deadline" nvtaskset plan "$WORK/tasks.json"
-	kill "$other"
 }
 
 @test "where no TPC is left, best effort gets a quota, or is refused" {
@@ -98,7 +92,6 @@ list_of() { # PID
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true}'
 	refuses "task train: no TPC is left for it, and no deadline leaves time for a quota; its longest launch is not known (launch_ms)" \
 		nvtaskset plan "$WORK/tasks.json"
-	kill "$other"
 }
 
 @test "--apply changes and starts all" {
@@ -109,7 +102,6 @@ list_of() { # PID
 	second=$(jq '.tasks[1].pid' "$WORK/plan.json")
 	[ "$(list_of "$first")" = "$(jq -r '.tasks[0].tpc_list' "$WORK/plan.json")" ]
 	[ "$(list_of "$second")" = "$(jq -r '.tasks[1].tpc_list' "$WORK/plan.json")" ]
-	kill "$first" "$second"
 }
 
 @test "--apply does all or nothing" {
@@ -123,7 +115,6 @@ list_of() { # PID
 		nvtaskset -l --json | jq -e "[.processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid] | . == [$first]" >/dev/null
 	}
 	wait_until only_first
-	kill "$first"
 }
 
 @test "--apply fails at the last of those that run: the others have what they had" {
@@ -144,7 +135,6 @@ list_of() { # PID
 	nvtaskset -p "$second" >>"$WORK/after"
 	diff "$WORK/before" "$WORK/after"
 	nvtaskset -l --json | jq -e "[.processes[] | select(.partitions[]?.bus_id == \"$GPU\") | .pid] | sort == ([$first, $second] | sort)"
-	kill "$first" "$second" "$third"
 }
 
 # While it starts one after the other, those that were started before end with it.
@@ -174,7 +164,6 @@ list_of() { # PID
 		[ ! -s "$WORK/output" ]
 		wait_until is_as_before
 	done
-	kill "$first"
 }
 
 # Both work on the first one: CUDA's simulation has no other order.
@@ -186,7 +175,6 @@ list_of() { # PID
 	refuses "one GPU at a time (-G)" nvtaskset plan -G all "$WORK/tasks.json"
 	[ "$(list_of "$first")" = 0-9 ]
 	nvtaskset plan "$WORK/tasks.json"
-	kill "$first"
 }
 
 # It is idle for most of the time: on a busy machine too, that is longer than what is between the kernels of a job.

@@ -66,7 +66,7 @@ stop_tree() {
 @test "-n with -a: all processes get the same TPCs" {
 	start_tree -t 0-7
 	nvtaskset -anp 4 "$PROGRAM"
-	list=$(nvtaskset -tp "$FIRST" | sed 's/.*: //')
+	list=$(list_of "$FIRST")
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: $list" ]
 	stop_tree
 }

@@ -132,8 +132,6 @@ sees_kernels() {
 	done
 }
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
-
 @test "--json: a document on a line for each look, until nobody reads any more" {
 	start_playing -t 0-7 -- where launch wait
 	run -0 timeout 60 bash -c 'nvtaskset top --json --delay 0.2 | head -n 3'

@@ -52,14 +52,11 @@ plain() {
 
 @test "colour: not with NO_COLOR, on a dumb terminal, on one without a name, or elsewhere" {
 	start_program -t 6
-	NO_COLOR=1 run drawn_on 80x40 nvtaskset -T
-	[[ "${lines[1]}" == "GPC 0 │  6 A   14 · "* ]]
-	[[ "$output" != *$'\e'* ]]
-	TERM=dumb run drawn_on 80x40 nvtaskset -T
-	[[ "${lines[1]}" == "GPC 0 │  6 A   14 · "* ]]
-	[[ "$output" != *$'\e'* ]]
-	TERM='' run drawn_on 80x40 nvtaskset -T
-	[[ "$output" != *$'\e'* ]]
+	for setting in NO_COLOR=1 TERM=dumb TERM=; do
+		run drawn_on 80x40 env "$setting" nvtaskset -T
+		[ "$setting" = TERM= ] || [[ "${lines[1]}" == "GPC 0 │  6 A   14 · "* ]]
+		[[ "$output" != *$'\e'* ]]
+	done
 	run nvtaskset -T
 	[[ "$output" != *$'\e'* ]]
 	# An empty NO_COLOR has no effect: https://no-color.org

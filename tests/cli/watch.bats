@@ -64,8 +64,7 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 }
 
 @test "the picture fits the window, also after a change of its size" {
-	on_terminal 80x24 see "61 ·" size 20x6 see " more lines)" size 80x30 see "single TPC" type q -- \
-		nvtaskset -T --watch=1000
+	on_terminal 80x24 see "61 ·" size 20x6 see " more lines)" size 80x30 see "single TPC" type q -- nvtaskset -T --watch=1000
 	[ "$output" = "status 0, terminal as before" ]
 	# The frame for the small window has its size.
 	small=${OUTPUT%" more lines)"*}

@@ -4,8 +4,8 @@
  */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
-#include "support/child.h"
 #include "support/graph.h"
+#include "support/timed.h"
 
 #include <spawn.h>
 
@@ -49,8 +49,6 @@ static void attach_to(const struct tpcset *set)
 
 /* A case in a process of its own, to which it attaches. */
 #define TEST_ATTACHED(name) TEST_BY(child_run_to_attach, name)
-
-/* --- launches ------------------------------------------------------------------------------------------------------ */
 
 TEST_ATTACHED(next_launch_obeys)
 {
@@ -152,8 +150,6 @@ TEST_ATTACHED(older_contexts_are_said)
 	assert_int_equal(gaps, 1 << COUNTS_OLDER);
 }
 
-/* --- graphs -------------------------------------------------------------------------------------------------------- */
-
 TEST_ATTACHED(older_graphs_are_counted)
 {
 	struct tpcset all;
@@ -175,17 +171,9 @@ TEST_ATTACHED(older_graphs_are_counted)
 	gpu_check(cuGraphExecDestroy(older));
 }
 
-/* --- a quota ------------------------------------------------------------------------------------------------------- */
-
-#define PATIENCE_SECONDS 20
-
-/* With kernels of 1 to 2 ms. It was not suspended before, and has made its context itself. */
+/* It was not suspended before, and has made its context itself. */
 TEST_ATTACHED(quota)
 {
-	uint64_t cycles = 3000000;
-	void *parameters[] = {&gpu.output, &cycles};
-	struct segment_time used = {.aside_us = 0};
-	time_t end = time(NULL) + PATIENCE_SECONDS;
 	uint32_t gaps;
 
 	gpu_initialise();
@@ -194,19 +182,11 @@ TEST_ATTACHED(quota)
 	assert_int_equal(attach_with("-p", "--quota=30%"), 0);
 	gpu_run(&gpu);
 	gpu_kernels(&gpu, &gaps);
-	while (used.aside_us < 50000 && !(gaps & 1 << COUNTS_NO_SLOTS) && time(NULL) < end) {
-		struct segment segment = gpu_own_segment();
-
-		for (unsigned int i = 0; i < 5; i++)
-			gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-		gpu_check(cuCtxSynchronize());
-		segment_read_time(&segment, &used);
-		segment_close(&segment);
-	}
-	if (!(gaps & 1 << COUNTS_NO_SLOTS)) {
-		assert_string_equal(segment_time_text(used.state), segment_time_text(SEGMENT_TIME_IN_FORCE));
-		assert_true(used.aside_us >= 50000);
-	}
+	if (gaps & 1 << COUNTS_NO_SLOTS)
+		return;
+	timed_until (timed_look().aside_us >= 50000)
+		timed_work(5);
+	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));
 }
 
 RUN_TESTS(NULL, NULL)

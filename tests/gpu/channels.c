@@ -291,8 +291,6 @@ TIMED_BY(timed_run_on_simulator, descriptor_is_gone)
 	assert_int_equal(channels_resume(&error), -1);
 }
 
-/* --- watching ----------------------------------------------------------------------------------------------------------- */
-
 /* A context that was made and destroyed unseen leaves many handles without an object in front of the next one's. */
 TIMED(watched_again)
 {
@@ -312,8 +310,7 @@ TIMED(watched_again)
 
 /* --- a fork --------------------------------------------------------------------------------------------------------------- */
 
-/* The parent's channels are suspended, and none of the child's: it finds its own, once it has seen the driver's way to
- * them. */
+/* The parent's channels are suspended, and none of the child's: it finds its own, once it has seen the driver's way to them. */
 static void find_its_own(void)
 {
 	channels_after_fork();

@@ -236,6 +236,13 @@ static void run(CUgraphExec exec, unsigned int times)
 		gpu_check(cuGraphLaunch(exec, NULL));
 }
 
+/* Each launch has so many kernels. */
+static void run_and_count(CUgraphExec exec, unsigned int times, unsigned int kernels)
+{
+	run(exec, times);
+	assert_ran((uint64_t)times * kernels);
+}
+
 static CUgraphExec instantiate_uploaded(CUgraph graph)
 {
 	return graph_instantiate_with(graph, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
@@ -248,13 +255,11 @@ TEST(graph_that_is_uploaded_as_it_is_made)
 	CUgraphExec exec = instantiate_uploaded(graph);
 
 	assert_ran(0);
-	run(exec, 5);
-	assert_ran(5 * NODES);
+	run_and_count(exec, 5, NODES);
 	graph_change(&after);
 	gpu_check(cuGraphUpload(exec, NULL));
 	assert_ran(0);
-	run(exec, 5);
-	assert_ran(5 * NODES);
+	run_and_count(exec, 5, NODES);
 	graph_end(exec, graph);
 }
 
@@ -286,23 +291,17 @@ TEST(fills_that_change)
 	CUgraph small = make_fill(memory, SMALL), large = make_fill(memory, LARGE);
 	CUgraphExec made_small = graph_instantiate(small), made_large = graph_instantiate(large);
 
-	run(made_small, 10);
-	assert_ran(10 * NODES);
-	run(made_large, 10);
-	assert_ran(10 * (NODES + 1));
+	run_and_count(made_small, 10, NODES);
+	run_and_count(made_large, 10, NODES + 1);
 	for (unsigned int i = 0; i < 2; i++) {
 		update(made_small, large);
 		update(made_large, small);
-		run(made_small, 10);
-		assert_ran(10 * (NODES + 1));
-		run(made_large, 10);
-		assert_ran(10 * (NODES + 1));
+		run_and_count(made_small, 10, NODES + 1);
+		run_and_count(made_large, 10, NODES + 1);
 		update(made_small, small);
 		update(made_large, large);
-		run(made_small, 10);
-		assert_ran(10 * NODES);
-		run(made_large, 10);
-		assert_ran(10 * (NODES + 1));
+		run_and_count(made_small, 10, NODES);
+		run_and_count(made_large, 10, NODES + 1);
 	}
 	graph_end(made_small, small);
 	graph_end(made_large, large);
@@ -319,8 +318,7 @@ TEST(graph_that_is_captured)
 	begin();
 	graph = graph_make();
 	exec = graph_instantiate(graph);
-	run(exec, 1);
-	assert_ran(NODES);
+	run_and_count(exec, 1, NODES);
 	stream = gpu_new_stream();
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CUresult result = cuGraphLaunch(exec, stream);
@@ -333,10 +331,8 @@ TEST(graph_that_is_captured)
 	if (result == CUDA_SUCCESS) {
 		gpu_check(ended);
 		outer_exec = graph_instantiate(outer);
-		run(outer_exec, 10);
-		assert_ran(10 * 2 * NODES);
-		run(exec, 10);
-		assert_ran(10 * NODES);
+		run_and_count(outer_exec, 10, 2 * NODES);
+		run_and_count(exec, 10, NODES);
 		graph_end(outer_exec, outer);
 	}
 	gpu_check(cuStreamDestroy_v2(stream));

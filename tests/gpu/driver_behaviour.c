@@ -7,6 +7,7 @@
 #include "../cases.h"
 #include "gpu/qmd.h"
 #include "support/green.h"
+#include "support/room.h"
 #include "support/subscriber.h"
 
 /* --- the table (facts.md, "The callback table") ------------------------------------------------------- */
@@ -59,7 +60,7 @@ static void *pointer(uint64_t word)
 	return (void *)(uintptr_t)word;
 }
 
-TEST_WITH(NULL, close_gpu, a_launch_is_announced_once)
+TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 {
 	open_gpu(NULL);
 	gpu_run(&gpu);
@@ -71,13 +72,7 @@ TEST_WITH(NULL, close_gpu, a_launch_is_announced_once)
 	assert_ptr_equal(pointer(launch->words[1]), gpu.context);
 	assert_ptr_equal(pointer(launch->words[3]), gpu.where);
 	assert_int_equal(launch->words[4] % 4, 0);
-}
-
-TEST_WITH(NULL, close_gpu, launches_are_counted)
-{
-	open_gpu(NULL);
-	gpu_run(&gpu);
-	uint64_t before = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5];
+	uint64_t before = launch->words[5];
 
 	gpu_run(&gpu);
 	assert_int_equal(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5], before + 1);
@@ -132,35 +127,26 @@ TEST_WITH(NULL, close_gpu, grids)
 {
 	static const struct {
 		const char *name;
-		unsigned int cluster, cooperative;
+		struct shape shape;
 		uint32_t grid, cooperative_grid; /* words of the descriptor */
 	} rows[] = {
-		{"plain", 1, 0, 24, 0},
-		{"cooperative", 1, 1, 1, 1 << 16 | 24},
-		{"clusters", 4, 0, 6, 0},
-		{"cooperative clusters", 4, 1, 1, 1 << 16 | 6},
+		{"plain", {.blocks = 24, .threads = GPU_THREADS}, 24, 0},
+		{"cooperative", {.blocks = 24, .threads = GPU_THREADS, .is_cooperative = true}, 1, 1 << 16 | 24},
+		{"clusters", {.blocks = 24, .threads = GPU_THREADS, .cluster = 4}, 6, 0},
+		{"cooperative clusters", {.blocks = 24, .threads = GPU_THREADS, .cluster = 4, .is_cooperative = true},
+		 1, 1 << 16 | 6},
 	};
 
 	open_gpu(NULL);
 	need_hopper();
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		uint64_t cycles = GPU_CYCLES;
-		void *parameters[] = {&gpu.output, &cycles};
-		CUlaunchAttribute attributes[] = {
-			{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = (int)rows[i].cooperative},
-			{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {rows[i].cluster, 1, 1}},
-		};
-		CUlaunchConfig config = gpu_config(24, GPU_THREADS, NULL);
-
 		ROW("%s", rows[i].name);
-		config.attrs = attributes;
-		config.numAttrs = rows[i].cluster > 1 ? 2 : 1;
-		gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+		gpu_check(shape_launch(&gpu, &rows[i].shape, NULL, gpu.output));
 		gpu_check(cuCtxSynchronize());
 		const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
 
 		assert_int_equal(qmd[128 / 4], rows[i].grid);
-		if (rows[i].cooperative)
+		if (rows[i].shape.is_cooperative)
 			assert_int_equal(qmd[276 / 4], rows[i].cooperative_grid);
 	}
 }
@@ -219,6 +205,12 @@ TEST_WITH(NULL, close_slot, green_context_with_feature)
 
 /* --- contexts and calls (hardware.md) ------------------------------------------------------------------- */
 
+static void assert_announced_once(int id, CUcontext context)
+{
+	assert_int_equal(subscriber_count(RESOURCES, id), 1);
+	assert_ptr_equal(pointer(subscriber_last(RESOURCES, id)->words[1]), context);
+}
+
 TEST_WITH(NULL, close_gpu, contexts_are_announced)
 {
 	CUcontext context;
@@ -228,14 +220,11 @@ TEST_WITH(NULL, close_gpu, contexts_are_announced)
 	subscriber_enable(RESOURCES, CONTEXT_DESTROY_STARTING);
 	subscriber_enable(RESOURCES, CONTEXT_DESTROYED);
 	gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
-	assert_int_equal(subscriber_count(RESOURCES, CONTEXT_CREATED), 1);
-	assert_ptr_equal(pointer(subscriber_last(RESOURCES, CONTEXT_CREATED)->words[1]), context);
+	assert_announced_once(CONTEXT_CREATED, context);
 	assert_int_equal(subscriber_count(RESOURCES, CONTEXT_DESTROY_STARTING), 0);
 	gpu_check(cuCtxDestroy_v2(context));
-	assert_int_equal(subscriber_count(RESOURCES, CONTEXT_DESTROY_STARTING), 1);
-	assert_ptr_equal(pointer(subscriber_last(RESOURCES, CONTEXT_DESTROY_STARTING)->words[1]), context);
-	assert_int_equal(subscriber_count(RESOURCES, CONTEXT_DESTROYED), 1);
-	assert_ptr_equal(pointer(subscriber_last(RESOURCES, CONTEXT_DESTROYED)->words[1]), context);
+	assert_announced_once(CONTEXT_DESTROY_STARTING, context);
+	assert_announced_once(CONTEXT_DESTROYED, context);
 	gpu_check(cuCtxSetCurrent(gpu.context));
 }
 
@@ -287,8 +276,7 @@ static void add_nodes(CUgraph to, CUgraphNode *added)
 	const CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
 
 	for (unsigned int i = 0; i < NODES; i++)
-		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0,
-		                                  &parameters));
+		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0, &parameters));
 }
 
 static void open_graph(subscriber_action *act)

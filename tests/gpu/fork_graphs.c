@@ -31,20 +31,6 @@ static void stay(void *user, int domain, int id, const void *parameters)
 	stay_inside(id);
 }
 
-static uint32_t tool;
-
-static void hear(int call, subscriber_callback *callback)
-{
-	inside = may_go = false;
-	gpu_check(tool_subscribe(&tool, callback, NULL));
-	gpu_check(tool_enable(1, tool, API, call));
-}
-
-static void hear_no_more(void)
-{
-	gpu_check(tool_unsubscribe(tool));
-}
-
 /* --- the child ----------------------------------------------------------------------------------------------------- */
 
 static CUgraph empty;
@@ -182,8 +168,11 @@ static unsigned int fork_while_conditionals_go(void)
 {
 	unsigned int met = 0;
 	bool passed = true;
+	uint32_t tool;
 
-	hear(CALL_GRAPH_DESTROY, stay);
+	inside = may_go = false;
+	gpu_check(tool_subscribe(&tool, stay, NULL));
+	gpu_check(tool_enable(1, tool, API, CALL_GRAPH_DESTROY));
 	pthread_t other = thread_start(destroy, make_conditionals());
 
 	while (!inside && passed) {
@@ -192,7 +181,7 @@ static unsigned int fork_while_conditionals_go(void)
 	}
 	may_go = true;
 	pthread_join(other, NULL);
-	hear_no_more();
+	gpu_check(tool_unsubscribe(tool));
 	assert_true(passed);
 	return met;
 }

@@ -20,15 +20,13 @@ static const struct segment_revision quarter = {.quota = {.run_us = 5000, .perio
 static const struct segment_revision of_priority = {.rank = {.priority = 81}};
 
 /* Busy until it has been suspended for more time than a suspension of before may still add. */
-static void assert_is_suspended(const struct segment_revision *given)
+static void assert_is_suspended(const struct segment_revision *by)
 {
 	double end = timed_now_s() + PATIENCE_S;
-	uint64_t enough = timed_look().aside_us + 2 * given->quota.period_us;
+	uint64_t enough = timed_look().aside_us + 2 * by->quota.period_us;
 
-	while (timed_look().aside_us < enough && timed_look().state <= SEGMENT_TIME_IN_FORCE && timed_now_s() < end) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
+	while (timed_look().aside_us < enough && timed_look().state <= SEGMENT_TIME_IN_FORCE && timed_now_s() < end)
+		timed_work(5);
 	assert_true(timed_look().aside_us >= enough);
 }
 
@@ -127,15 +125,15 @@ static void launch_each(unsigned int count)
 	}
 }
 
-static void be_profiled(const struct segment_revision *given)
+static const struct segment_revision *given;
+
+static void be_profiled(void)
 {
 	uint32_t tool;
 
 	alarm(PATIENCE_S);
 	timed_open_gpu();
-	timed_give(given);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(given);
 	gpu_check(tool_subscribe_with_name(&tool, take_slot_1, NULL, "test"));
 	gpu_check(tool_enable(1, tool, LAUNCHES, BEFORE_UPLOAD));
 	launch_each(20);
@@ -144,23 +142,19 @@ static void be_profiled(const struct segment_revision *given)
 	assert_each(timed_look().bounded, 0, timed_look().held, 0);
 }
 
-TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_beside_a_priority)
+TEST_WITH(client_set_up, client_tear_down, a_profiler_beside_a_priority_and_a_quota)
 {
-	be_profiled(&of_priority);
-}
-
-TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_beside_a_quota)
-{
-	be_profiled(&plenty);
+	given = &of_priority;
+	timed_run_and_pass(be_profiled);
+	given = &plenty;
+	timed_run_and_pass(be_profiled);
 }
 
 /* Nobody else is there: 60 launches behind a kernel that does not end for long. */
 TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_queue_where_nobody_is_higher)
 {
 	timed_open_gpu();
-	timed_give(&of_priority);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&of_priority);
 	gpu_check(cuCtxSynchronize());
 	timed_launch_into(NULL, 1, UINT64_C(60000000000));
 	timed_launch_into(NULL, 60, 0);
@@ -196,10 +190,8 @@ TIMED(a_context_ends_as_it_is_stopped)
 	timed_give_and_wait(&little);
 	kernel_listen(block);
 	atomic_store(&is_armed, true);
-	while (!atomic_load(&is_blocked) && timed_now_s() < end) {
-		timed_launch(1);
-		gpu_check(cuCtxSynchronize());
-	}
+	while (!atomic_load(&is_blocked) && timed_now_s() < end)
+		timed_work(1);
 	gpu_close(&gpu);
 	atomic_store(&has_gone, true);
 	timed_sleep_ms(100); /* for whatever our thread does without it */

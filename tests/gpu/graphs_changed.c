@@ -7,8 +7,6 @@
 #include "support/room.h"
 #include "support/subscriber.h"
 
-/* --- instances that are updated ---------------------------------------------------------------------------------- */
-
 /* The largest virtual GPC from this one on that holds a cluster; empty if there is none. */
 static struct tpcset room_for_cluster(unsigned int from, unsigned int blocks)
 {
@@ -62,8 +60,6 @@ TEST(clusters_that_are_not_portable)
 	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0));
 }
 
-/* --- graphs whose nodes are added and destroyed ------------------------------------------------------------------ */
-
 TEST(destroyed_node_is_counted)
 {
 	CUgraph graph = graph_make();
@@ -81,16 +77,13 @@ TEST(destroyed_node_is_counted)
 	graph_end(exec, graph);
 }
 
-/* --- other nodes ------------------------------------------------------------------------------------------------- */
-
 /* Uploading it again would undo what kernels have changed in it. */
 TEST(device_updatable_node_is_left_alone)
 {
 	CUlaunchAttributeValue updatable = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
 	CUgraph graph = graph_make();
 
-	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) !=
-	    CUDA_SUCCESS) {
+	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) != CUDA_SUCCESS) {
 		gpu_check(cuGraphDestroy(graph));
 		gpu_skip("this driver has no nodes that kernels update");
 	}
@@ -101,8 +94,6 @@ TEST(device_updatable_node_is_left_alone)
 	graph_launch_changed(exec, &after, NODES - 1, 1);
 	graph_end(exec, graph);
 }
-
-/* --- ways to make and to launch ---------------------------------------------------------------------------------- */
 
 /* After cuGraphUpload the launch has nothing left to upload. */
 TEST(uploaded_after_a_change)

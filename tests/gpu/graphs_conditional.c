@@ -132,17 +132,11 @@ static void assert_one_of_several(int type, unsigned int bodies, unsigned int va
 	graph_end(exec, graph);
 }
 
-TEST(else)
+TEST(else_and_switch)
 {
 	assert_one_of_several(CU_GRAPH_COND_TYPE_IF, 2, 0, 1);
-}
-
-TEST(switch)
-{
 	assert_one_of_several(CU_GRAPH_COND_TYPE_SWITCH, NODES, 1, 1);
 }
-
-/* --- masks ------------------------------------------------------------------------------------------------------- */
 
 TEST(disabled_stays_disabled)
 {

@@ -28,15 +28,9 @@ static CUgraphNode add_copy(CUgraph graph, const CUDA_MEMCPY3D *parameters)
 static CUDA_MEMCPY3D on_device(void)
 {
 	return (CUDA_MEMCPY3D){
-		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-		.srcDevice = device,
-		.srcPitch = BYTES,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstDevice = second_device,
-		.dstPitch = BYTES,
-		.WidthInBytes = BYTES,
-		.Height = 1,
-		.Depth = 1,
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = device, .srcPitch = BYTES,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = second_device, .dstPitch = BYTES, .WidthInBytes = BYTES,
+		.Height = 1, .Depth = 1,
 	};
 }
 

@@ -47,9 +47,7 @@ static struct shape cooperative(unsigned int tpcs, unsigned int more)
 {
 	return (struct shape){
 		.blocks = tpcs * gpu.topology->sms_per_tpc * gpu_blocks_per_sm(&green.inside) + more,
-		.threads = GPU_COOPERATIVE_THREADS,
-		.is_cooperative = true,
-		.blocks_per_sm = gpu_blocks_per_sm(&green.inside),
+		.threads = GPU_COOPERATIVE_THREADS, .is_cooperative = true, .blocks_per_sm = gpu_blocks_per_sm(&green.inside),
 	};
 }
 
@@ -103,32 +101,20 @@ static void assert_widened(struct shape shape, struct tpcset partition)
 	assert_runs(shape, partition, room_for(gpu.topology, &shape, partition), SEGMENT_WIDENED);
 }
 
-/* --- cooperative launches ---------------------------------------------------------------------------------------- */
-
-TEST(cooperative_in_both)
+TEST(cooperative)
 {
 	green_enter();
 	assert_in_both(cooperative(2, 0), both_of(first_of(green.tpcs, 2), first_of(outside(), 2)));
 	assert_in_both(cooperative(2, 0), first_of(green.tpcs, 2));
-}
-
-TEST(cooperative_with_too_little_in_common)
-{
-	green_enter();
+	/* With too little in common. */
 	assert_partition_wins(cooperative(1, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
 	assert_partition_wins(cooperative(3, 0), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
 	assert_widened(cooperative(2, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 1)));
 	assert_widened(cooperative(2, 1), first_of(green.tpcs, 2));
-}
-
-TEST(cooperative_apart)
-{
-	green_enter();
+	/* With nothing. */
 	assert_partition_wins(cooperative(2, 0), first_of(outside(), 2));
 	assert_widened(cooperative(1, 1), first_of(outside(), 1));
 }
-
-/* --- clusters ------------------------------------------------------------------------------------------------------ */
 
 static void enter_with_clusters(void)
 {
@@ -136,16 +122,12 @@ static void enter_with_clusters(void)
 	green_enter();
 }
 
-TEST(clusters_in_both)
+TEST(clusters)
 {
 	enter_with_clusters();
 	assert_in_both(clusters(), both_of(pair_of(green.tpcs), pair_of(outside())));
 	assert_in_both(clusters(), pair_of(green.tpcs));
-}
-
-TEST(clusters_with_too_little_in_common)
-{
-	enter_with_clusters();
+	/* With too little in common. */
 	assert_partition_wins(clusters(), both_of(first_of(green.tpcs, 1), pair_of(outside())));
 	assert_widened(clusters(), first_of(green.tpcs, 1));
 }

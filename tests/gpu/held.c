@@ -26,9 +26,7 @@ static void give(struct segment_quota quota)
 static void be_client(struct segment_quota quota)
 {
 	timed_open_gpu();
-	give(quota);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&(struct segment_revision){.quota = quota});
 }
 
 static void wait_until_used(uint64_t us)
@@ -144,10 +142,8 @@ static bool has_its_share(struct segment_quota quota)
 	struct segment_time before = timed_look();
 	double begin = timed_now_s();
 
-	for (unsigned int i = 0; i < LAUNCHES; i++) {
-		timed_launch(1);
-		gpu_check(cuCtxSynchronize());
-	}
+	for (unsigned int i = 0; i < LAUNCHES; i++)
+		timed_work(1);
 	double periods = (timed_now_s() - begin) * 1e6 / quota.period_us;
 	double present_us = (double)(timed_look().present_us - before.present_us);
 
@@ -187,8 +183,7 @@ TIMED(mps_comes_back)
 	client_lose_mps();
 	wait_until_launched();
 	timed_wait_for_state(SEGMENT_TIME_MPS_GONE);
-	timed_launch(3);
-	gpu_check(cuCtxSynchronize());
+	timed_work(3);
 	assert_int_equal(client_find_mps(), 0);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	hold(launch_one);
@@ -204,8 +199,7 @@ TIMED(nonsense)
 	hold(launch_one);
 	give((struct segment_quota){.run_us = 0, .period_us = 1});
 	wait_until_launched();
-	timed_launch(3);
-	gpu_check(cuCtxSynchronize());
+	timed_work(3);
 }
 
 /* Others do not wait for a held thread that has nothing of theirs. */
@@ -359,8 +353,7 @@ TIMED_BY(run_unless_sanitized, cancelled)
 	assert_int_equal(pthread_join(launcher.thread, NULL), 0);
 	assert_false(atomic_load(&launcher.has_launched));
 	wait_until_used(used + 500);
-	timed_launch(3);
-	gpu_check(cuCtxSynchronize());
+	timed_work(3);
 }
 
 /* SIGALRM ends it otherwise. */

@@ -26,9 +26,7 @@ static void be_client(unsigned int number, unsigned int priority)
 
 	self = number;
 	timed_open_gpu();
-	timed_give(&revision);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&revision);
 }
 
 static void be_high(void)

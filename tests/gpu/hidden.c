@@ -1,7 +1,4 @@
-/*
- * --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true
- * answers.
- */
+/* --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true answers. */
 #include "../cases.h"
 #include "support/first_gpu.h"
 
@@ -84,8 +81,6 @@ TEST(the_number_of_blocks)
 	assert_int_equal(threads_inside, threads);
 }
 
-/* --- clusters ---------------------------------------------------------------------------------------------- */
-
 static CUresult count_clusters(unsigned int blocks, int *clusters)
 {
 	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
@@ -137,8 +132,6 @@ TEST(clusters)
 	}
 }
 
-/* --- cuBLAS ------------------------------------------------------------------------------------------------- */
-
 TEST(cublas_gets_the_truth)
 {
 	int (*cublas_sm_count)(CUresult(*)(int *, int, CUdevice), CUdevice);
@@ -151,8 +144,7 @@ TEST(cublas_gets_the_truth)
 	assert_non_null(library);
 	*(void **)&cublas_sm_count = dlsym(library, "cublas_sm_count");
 	gpu_set_partition(&gpu, &small);
-	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device),
-	                 gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
+	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device), gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
 	assert_int_equal(told_sms(), sms_of(&small));
 	dlclose(library);
 }

@@ -1,5 +1,4 @@
-/* A kernel runs in the partition, whichever of the driver's functions launches it, and however that function was
- * found. */
+/* A kernel runs in the partition, whichever of the driver's functions launches it, and however that function was found. */
 #include "../cases.h"
 #include "support/first_gpu.h"
 

@@ -2,8 +2,6 @@
 #include "../cases.h"
 #include "support/first_gpu.h"
 
-/* --- editors that write wrong sets ------------------------------------------------------------------------ */
-
 /* This set must change nothing: launches stay inside the former partition, and it is counted. */
 static void assert_not_believed(const struct tpcset *before, const struct tpcset *set)
 {

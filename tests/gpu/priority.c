@@ -176,8 +176,6 @@ TEST(slices)
 	pair_finish(1);
 }
 
-/* --- weights ----------------------------------------------------------------------------------------------------------------- */
-
 /* 3:1; in any case clearly more than one half, and not all. */
 TEST(weights)
 {
@@ -194,8 +192,6 @@ TEST(weights)
 		fail_msg("%u kernels with a weight of 300, %u with 100", heavy, light);
 }
 
-/* --- edits -------------------------------------------------------------------------------------------------------------------- */
-
 TEST(edits)
 {
 	start(0, be, of_rank(SEGMENT_PRIORITY_USUAL, 0));
@@ -207,8 +203,6 @@ TEST(edits)
 	wait_until_never_aside(1);
 	pair_finish_both();
 }
-
-/* --- those that do not go on -------------------------------------------------------------------------------------------------- */
 
 /* Stopped while it is suspended or not, it holds up nobody. */
 TEST(lower_one_stopped)
@@ -229,9 +223,7 @@ TEST(lower_one_stopped)
 static void be_client(void)
 {
 	timed_open_gpu();
-	timed_give(&its_revision);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&its_revision);
 	assert_true(timed_has_thread());
 	kernel_was_asked_by(SHIM);
 	pair_work(self, 2);

@@ -30,10 +30,8 @@ static void give_and_wait(struct segment_quota quota)
 /* Busy until the program has been suspended for that long. */
 static void work_until_aside(uint64_t aside_us)
 {
-	timed_until (timed_look().aside_us >= aside_us) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
+	timed_until (timed_look().aside_us >= aside_us)
+		timed_work(5);
 }
 
 /* With work in flight, and suspended: this quota is used up after 1 ms, for the next 10 s. */
@@ -55,8 +53,7 @@ TIMED(without)
 	size_t free_bytes, total_bytes;
 
 	timed_open_gpu();
-	timed_launch(20);
-	gpu_check(cuCtxSynchronize());
+	timed_work(20);
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
@@ -92,8 +89,10 @@ TIMED(holds)
 	keep_within_a_third();
 }
 
-/* It counts presence, and so what a stop costs: whatever that is. Before there is a second thread, which asks for costs. */
-static void hold_at(const char *costs)
+static const char *costs;
+
+/* Before there is a second thread, which asks for costs. */
+static void hold_at_costs(void)
 {
 	setenv("SIM_COSTS", costs, 1);
 	timed_open_gpu();
@@ -101,14 +100,14 @@ static void hold_at(const char *costs)
 	keep_within_a_third();
 }
 
-TIMED_BY(timed_run_on_simulator, holds_at_half_the_costs)
+/* It counts presence, and so what a stop costs: whatever that is. */
+TEST(holds_at_half_and_twice_the_costs)
 {
-	hold_at("50");
-}
-
-TIMED_BY(timed_run_on_simulator, holds_at_twice_the_costs)
-{
-	hold_at("200");
+	for (unsigned int twice = 0; twice < 2; twice++) {
+		costs = twice ? "200" : "50";
+		ROW("%s %%", costs);
+		timed_run_on_simulator(hold_at_costs);
+	}
 }
 
 TIMED(is_lifted)
@@ -182,8 +181,7 @@ static void assert_never_put_aside(enum segment_time_state why)
 	timed_wait_for_state(why);
 	timed_wait_until_thread_is_gone();
 	kernel_was_asked_by(SHIM);
-	timed_launch(100);
-	gpu_check(cuCtxSynchronize());
+	timed_work(100);
 	assert_int_equal(timed_look().aside_us, 0);
 	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
@@ -216,10 +214,8 @@ TIMED_BY(timed_run_on_simulator, no_effect)
 	setenv("SIM_FAULTS", "inert-aside", 1);
 	timed_open_gpu();
 	give_and_wait(third);
-	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
+	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE)
+		timed_work(5);
 	assert_int_equal(timed_look().state, SEGMENT_TIME_NO_EFFECT);
 	timed_wait_until_thread_is_gone();
 }
@@ -365,8 +361,6 @@ TEST(killed)
 	assert_dies_of(SIGKILL, be_killed);
 }
 
-/* --- held by others ---------------------------------------------------------------------------------------------- */
-
 /* Stopped for longer than a period while it is suspended: it goes on as before. */
 TIMED(stopped)
 {
@@ -386,8 +380,6 @@ TIMED(stopped)
 	gpu_check(cuCtxSynchronize());
 	assert_ends_well(other);
 }
-
-/* --- beside another program -------------------------------------------------------------------------------------- */
 
 static void work_with_quota(void)
 {

@@ -69,10 +69,8 @@ TEST(cooperative)
 	gpu_set_partition(&gpu, &set);
 	launched = gpu_launches();
 	refused = gpu_counted(SEGMENT_REFUSED);
-	assert_refused(launch_cooperative_by_list(room_on(4) + 1), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
-	               refused);
-	assert_refused(launch_cooperative(room_on(4) + 1, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
-	               refused + 1);
+	assert_refused(launch_cooperative_by_list(room_on(4) + 1), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched, refused);
+	assert_refused(launch_cooperative(room_on(4) + 1, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched, refused + 1);
 	gpu_check(launch_cooperative_by_list(room_on(4)));
 	gpu_check(launch_cooperative(room_on(4), NULL));
 	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, room_on(4)), &set);

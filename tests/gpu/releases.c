@@ -279,8 +279,6 @@ TEST_WITH(no_fixture, NULL, slot_0_is_the_drivers)
 	run_in_child(take_slot_0);
 }
 
-/* --- registering -------------------------------------------------------------------------------------------- */
-
 /* With the address that is registered, a second context need not. */
 TEST(a_second_context_registers_another_mapping)
 {
@@ -296,8 +294,6 @@ TEST(a_second_context_registers_another_mapping)
 	gpu_check(cuMemHostUnregister(again));
 	munmap(again, AREA_BYTES);
 }
-
-/* --- registering while launches are captured ------------------------------------------------------------------ */
 
 static void open_unregistered(void)
 {

@@ -94,8 +94,6 @@ TEST(precedence)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-/* --- masks in logical numbers -------------------------------------------------------------------------------- */
-
 TEST(narrow_masks)
 {
 	struct tpcset set = gpu_range(1, 63);

@@ -1,7 +1,6 @@
 /*
- * libsmctrl in a program that already has a partition by nvtaskset --attach: one library gets the callbacks and knows
- * partition and masks. And libsmctrl after a tool that has the driver's callbacks. BUILD is the build directory, where
- * the command is.
+ * libsmctrl in a program that already has a partition by nvtaskset --attach: one library gets the callbacks and knows partition and
+ * masks. And libsmctrl after a tool that has the driver's callbacks. BUILD is the build directory, where the command is.
  */
 #include "../cases.h"
 #include "libsmctrl.h"
@@ -25,8 +24,7 @@ TEST_BY(child_run_to_attach, attached_before)
 	graph_set_up(NULL);
 	/* For kernels that let only its parents trace a process. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	snprintf(command, sizeof command, "%s/nvtaskset --attach -tp 2-6 %d >/dev/null", build ? build : "build",
-	         (int)getpid());
+	snprintf(command, sizeof command, "%s/nvtaskset --attach -tp 2-6 %d >/dev/null", build ? build : "build", (int)getpid());
 	assert_int_equal(system(command), 0);
 	assert_runs_in(2, 6);
 	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(0x1f)), 0);

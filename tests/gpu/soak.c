@@ -1,15 +1,14 @@
 /*
- * A mixed load for SOAK_SECONDS: plain launches, clusters, cooperative grids and graphs, from several threads on one
- * or two GPUs, while their partitions change some thousand times a second and editors are killed in the middle of an
- * edit.
+ * A mixed load for SOAK_SECONDS: plain launches, clusters, cooperative grids and graphs, from several threads on one or two GPUs,
+ * while their partitions change some thousand times a second and editors are killed in the middle of an edit.
  *
- * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is,
- * between two reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h.
- * In between, workers launch bursts that nobody waits for, so that many kernels are counted (state/kernels/counts.h).
- * In the end none is lost: as many were launched as the workers say, and all of them have ended, as the GPU says.
+ * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is, between two
+ * reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h. In between, workers launch
+ * bursts that nobody waits for, so that many kernels are counted (state/kernels/counts.h). In the end none is lost: as many were
+ * launched as the workers say, and all of them have ended, as the GPU says.
  *
- * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
- * threads; the killer; and the editors that it kills.
+ * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its threads; the
+ * killer; and the editors that it kills.
  */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
@@ -152,8 +151,7 @@ struct span {
 	uint64_t last;
 };
 
-static _Noreturn void report(const struct worker *worker, const struct shape *shape, const struct tpcset *ran,
-                             struct span span)
+static _Noreturn void report(const struct worker *worker, const struct shape *shape, const struct tpcset *ran, struct span span)
 {
 	struct tpcset last = plan_set(&shared->plan, worker->gpu_number, span.last);
 	char ran_text[TPCSET_TEXT], last_text[TPCSET_TEXT];
@@ -166,8 +164,7 @@ static _Noreturn void report(const struct worker *worker, const struct shape *sh
 	abort();
 }
 
-static void check_place(const struct worker *worker, const struct shape *shape, const struct tpcset *ran,
-                        struct span span)
+static void check_place(const struct worker *worker, const struct shape *shape, const struct tpcset *ran, struct span span)
 {
 	const struct topology *gpu = worker->gpu->topology;
 	bool inside = false;
@@ -427,8 +424,7 @@ static unsigned int open_gpus(struct gpu_under_test *gpus)
 	for (unsigned int i = 0; i < count; i++) {
 		gpu_open(&gpus[i], (int)i);
 		if (gpus[i].topology->compute_major >= 9)
-			gpu_check(cuFuncSetAttribute(gpus[i].where,
-			                             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+			gpu_check(cuFuncSetAttribute(gpus[i].where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
 	}
 	return count;
 }

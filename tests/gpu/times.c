@@ -1,7 +1,6 @@
 /*
  * When kernels were on the GPU: what a watcher estimates (monitor/monitor.h), beside what the kernels themselves saw on
- * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate
- * (monitor/estimate/times.h).
+ * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate (monitor/estimate/times.h).
  */
 #include "../cases.h"
 #include "base/clock.h"
@@ -422,43 +421,27 @@ static CUgraph make_graph(unsigned int kernels, uint64_t ns)
 #define GRAPH_NS 200000
 #define REPLAYS 20
 
-/* How long each kernel looked at the clock, in all replays: on a busy machine, simulated ones take longer than they should. */
-static uint64_t own_ns[REPLAYS * GRAPH_KERNELS];
-
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-static double own_median(void)
-{
-	const size_t middle = COUNT_OF(own_ns) / 2;
-
-	qsort(own_ns, COUNT_OF(own_ns), sizeof own_ns[0], compare_numbers);
-	return (double)own_ns[middle];
-}
-
-/* From the first look of its first kernel to the last one of its last. */
-static double span_of_replay(unsigned int replay)
+/* From the first look of its first kernel to the last one of its last. How long each kernel looked at the clock goes to `own`: on a
+ * busy machine, simulated ones take longer than they should. */
+static double span_of_replay(struct durations *own)
 {
 	struct span spans[GRAPH_KERNELS];
 
 	read_spans(GRAPH_KERNELS, spans);
 	for (unsigned int i = 0; i < GRAPH_KERNELS; i++)
-		own_ns[replay * GRAPH_KERNELS + i] = spans[i].end - spans[i].begin;
+		durations_add(own, spans[i].end - spans[i].begin);
 	return (double)(spans[GRAPH_KERNELS - 1].end - spans[0].begin);
 }
 
 static bool graph_is_right(CUgraphExec exec)
 {
+	struct durations own = {.count = 0};
 	double expected = 0;
 
 	memset(&seen, 0, sizeof seen);
 	for (unsigned int i = 0; i < REPLAYS; i++) {
 		graph_replay(exec);
-		expected += span_of_replay(i) / REPLAYS;
+		expected += span_of_replay(&own) / REPLAYS;
 		take();
 	}
 	take_until(1);
@@ -469,9 +452,9 @@ static bool graph_is_right(CUgraphExec exec)
 	              GRAPH_KERNELS, GRAPH_NS, busy, expected, median);
 	assert_each(seen.gaps, 0, seen.kernels, REPLAYS * GRAPH_KERNELS, seen.instances[0], REPLAYS * GRAPH_KERNELS);
 	assert_true(seen.durations[0].count >= GRAPH_KERNELS - 1);
-	double own = own_median();
+	double own_median = (double)durations_median(&own);
 
-	return distance(median, own) <= own / 10 && distance(busy, expected) <= expected / 100;
+	return distance(median, own_median) <= own_median / 10 && distance(busy, expected) <= expected / 100;
 }
 
 TEST(graph)
@@ -727,8 +710,6 @@ TEST(counts_stay_right)
 	assert_int_equal(now.ended - at_first.ended, 6 * GRAPH_KERNELS + 3);
 	graph_end(exec, graph);
 }
-
-/* --- what is not known ------------------------------------------------------------------------------------------ */
 
 TEST(a_context_that_ends)
 {

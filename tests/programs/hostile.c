@@ -288,8 +288,7 @@ static void trick_names(char **arguments)
 	make_segment();
 	for (int number = 0; number < SEGMENT_AREAS; number++) {
 		int file = make_memory(TIMESTAMPS_NAME, sizeof(struct timestamps_memory));
-		struct timestamps_memory *memory =
-		    mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		struct timestamps_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 		if (memory == MAP_FAILED || fstat(file, &status) < 0)
 			err(77, "mmap");

@@ -1,7 +1,6 @@
 /*
- * A program for libsmctrl, as its paper and its documentation show how to use it: most TPCs are disabled by default,
- * and streams are given some of their own. Prints where kernels ran; `smctrl COUNT` launches so many into a masked
- * stream and prints nothing.
+ * A program for libsmctrl, as its paper and its documentation show how to use it: most TPCs are disabled by default, and streams
+ * are given some of their own. Prints where kernels ran; `smctrl COUNT` launches so many into a masked stream and prints nothing.
  */
 #include <libsmctrl.h>
 

@@ -36,8 +36,7 @@ CUgraph capture_of(CUstream stream)
 static bool forbids(const struct capture *capture)
 {
 	bool is_own = pthread_equal(capture->thread, pthread_self());
-	bool is_global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-	                 mode_of_thread == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	bool is_global = capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mode_of_thread == CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 	return mode_of_thread != CU_STREAM_CAPTURE_MODE_RELAXED && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 	       (is_own || is_global);
@@ -120,7 +119,7 @@ void capture_forget(CUstream stream)
 	free(capture);
 }
 
-static CUresult end_capture(CUstream stream, CUgraph *graph)
+HOOKED_2(cuStreamEndCapture, CUstream, stream, CUgraph *, graph)
 {
 	if (!capture_of(stream))
 		return CUDA_ERROR_ILLEGAL_STATE;
@@ -134,13 +133,9 @@ static CUresult end_capture(CUstream stream, CUgraph *graph)
 	return result;
 }
 
-HOOKED_2(cuStreamEndCapture, end_capture, CUstream, CUgraph *)
-
 /* Of a capture that is invalid, too, it says that there is one. */
-static CUresult is_capturing(CUstream stream, int *status)
+HOOKED_2(cuStreamIsCapturing, CUstream, stream, int *, status)
 {
 	*status = capture_of(stream) != NULL;
 	return CUDA_SUCCESS;
 }
-
-HOOKED_2(cuStreamIsCapturing, is_capturing, CUstream, int *)

@@ -1,7 +1,4 @@
-/*
- * Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was
- * made with.
- */
+/* Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was made with. */
 #include "faults.h"
 #include "graph.h"
 #include "hook.h"
@@ -20,8 +17,7 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 
 static bool is_size_allowed(int type, unsigned int size)
 {
-	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) ||
-	       (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
+	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) || (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
 }
 
 /* Which body is run. */
@@ -57,13 +53,11 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 	return result;
 }
 
-static CUresult add_behind(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                           CUgraphNodeParams *parameters)
+HOOKED_5(cuGraphAddNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,
+         CUgraphNodeParams *, parameters)
 {
 	return add(node, graph, parameters);
 }
-
-HOOKED_5(cuGraphAddNode, add_behind, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *)
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,
                            size_t count, CUgraphNodeParams *parameters)

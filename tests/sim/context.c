@@ -102,10 +102,7 @@ void context_prepare(CUcontext context, CUdevice device)
 	const struct topology *gpu = device_topology(device);
 
 	*context = (struct CUctx_st){
-		.device = device,
-		.gpu = gpu,
-		.family = context,
-		.tpcs = topology_all(gpu),
+		.device = device, .gpu = gpu, .family = context, .tpcs = topology_all(gpu),
 		.hides_green_contexts = hook_hides_green_contexts(),
 	};
 }
@@ -134,7 +131,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	context_prepare(new, device);
 	rm_context_created(new);
-	hook_context_created(new);
+	hook_context(CONTEXT_CREATED, new);
 	module_announce_drivers(new);
 	push(new);
 	*context = new;
@@ -143,13 +140,13 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 
 static void end(CUcontext context)
 {
-	hook_context_destroy_starting(context);
+	hook_context(CONTEXT_DESTROY_STARTING, context);
 	engine_wait_for_all();
 	if (context->family == context)
 		rm_context_destroyed(context);
 	engine_forget(context); /* nobody can suspend it any more */
 	memory_forget(context);
-	hook_context_destroyed(context);
+	hook_context(CONTEXT_DESTROYED, context);
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context)
@@ -190,7 +187,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 	pthread_mutex_unlock(&lock);
 	if (is_new) {
 		rm_context_created(primary);
-		hook_context_created(primary);
+		hook_context(CONTEXT_CREATED, primary);
 	}
 	*context = primary;
 	return CUDA_SUCCESS;

@@ -17,6 +17,7 @@ struct field {
 
 /* As the headers write them: highest bit, lowest bit. */
 #define FIELD(high, low) ((struct field){(low), (high) - (low) + 1})
+#define BIT(number) FIELD(number, number)
 
 struct slot {
 	struct field enable;
@@ -31,30 +32,22 @@ struct slot {
 
 /* The three slots of a version; what has no name here stays 0. */
 static const struct slot slots_of_ampere[DESCRIPTOR_SLOTS] = {
-	{FIELD(823, 823), FIELD(831, 830), FIELD(826, 826), FIELD(822, 820), FIELD(825, 824), FIELD(829, 829),
-	 FIELD(807, 768), FIELD(895, 832)},
-	{FIELD(951, 951), FIELD(959, 958), FIELD(954, 954), FIELD(950, 948), FIELD(953, 952), FIELD(957, 957),
-	 FIELD(935, 896), FIELD(1023, 960)},
-	{FIELD(1719, 1719), FIELD(1727, 1726), FIELD(1722, 1722), FIELD(1718, 1716), FIELD(1721, 1720),
-	 FIELD(1725, 1725), FIELD(1703, 1664), FIELD(1791, 1728)},
+	{BIT(823), FIELD(831, 830), BIT(826), FIELD(822, 820), FIELD(825, 824), BIT(829), FIELD(807, 768), FIELD(895, 832)},
+	{BIT(951), FIELD(959, 958), BIT(954), FIELD(950, 948), FIELD(953, 952), BIT(957), FIELD(935, 896), FIELD(1023, 960)},
+	{BIT(1719), FIELD(1727, 1726), BIT(1722), FIELD(1718, 1716), FIELD(1721, 1720), BIT(1725), FIELD(1703, 1664),
+	 FIELD(1791, 1728)},
 };
 
 static const struct slot slots_of_hopper[DESCRIPTOR_SLOTS] = {
-	{FIELD(320, 320), FIELD(322, 321), FIELD(324, 324), FIELD(327, 325), FIELD(329, 328), FIELD(332, 332),
-	 FIELD(696, 640), FIELD(767, 704)},
-	{FIELD(336, 336), FIELD(338, 337), FIELD(340, 340), FIELD(343, 341), FIELD(345, 344), FIELD(348, 348),
-	 FIELD(824, 768), FIELD(895, 832)},
-	{FIELD(352, 352), FIELD(354, 353), FIELD(356, 356), FIELD(359, 357), FIELD(361, 360), FIELD(364, 364),
-	 FIELD(952, 896), FIELD(1023, 960)},
+	{BIT(320), FIELD(322, 321), BIT(324), FIELD(327, 325), FIELD(329, 328), BIT(332), FIELD(696, 640), FIELD(767, 704)},
+	{BIT(336), FIELD(338, 337), BIT(340), FIELD(343, 341), FIELD(345, 344), BIT(348), FIELD(824, 768), FIELD(895, 832)},
+	{BIT(352), FIELD(354, 353), BIT(356), FIELD(359, 357), FIELD(361, 360), BIT(364), FIELD(952, 896), FIELD(1023, 960)},
 };
 
 static const struct slot slots_of_blackwell[DESCRIPTOR_SLOTS] = {
-	{FIELD(288, 288), FIELD(290, 289), FIELD(292, 292), FIELD(295, 293), FIELD(297, 296), FIELD(300, 300),
-	 FIELD(536, 480), FIELD(607, 544)},
-	{FIELD(304, 304), FIELD(306, 305), FIELD(308, 308), FIELD(311, 309), FIELD(313, 312), FIELD(316, 316),
-	 FIELD(824, 768), FIELD(895, 832)},
-	{FIELD(320, 320), FIELD(322, 321), FIELD(324, 324), FIELD(327, 325), FIELD(329, 328), FIELD(332, 332),
-	 FIELD(952, 896), FIELD(1023, 960)},
+	{BIT(288), FIELD(290, 289), BIT(292), FIELD(295, 293), FIELD(297, 296), BIT(300), FIELD(536, 480), FIELD(607, 544)},
+	{BIT(304), FIELD(306, 305), BIT(308), FIELD(311, 309), FIELD(313, 312), BIT(316), FIELD(824, 768), FIELD(895, 832)},
+	{BIT(320), FIELD(322, 321), BIT(324), FIELD(327, 325), FIELD(329, 328), BIT(332), FIELD(952, 896), FIELD(1023, 960)},
 };
 
 struct format {
@@ -74,22 +67,15 @@ struct format {
 };
 
 /* Versions 1.7 to 3.0 differ only in the depth of the grid, in the registers and in the slots. */
-#define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count, its_slots)                         \
-	{                                                                                                     \
-		.compute = (first_compute),                                                                   \
-		.version_value = (number),                                                                    \
-		.version = FIELD(583, 576),                                                                   \
-		.grid = {FIELD(415, 384), FIELD(431, 416), depth},                                            \
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},                                 \
-		.registers = register_count,                                                                  \
-		.shared = FIELD(561, 544),                                                                    \
-		.shared_unit = 1,                                                                             \
-		.mask = FIELD(735, 672),                                                                      \
-		.slots = its_slots,                                                                           \
+#define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count, its_slots)                                              \
+	{                                                                                                                          \
+		.compute = (first_compute), .version_value = (number), .version = FIELD(583, 576), .registers = register_count,    \
+		.grid = {FIELD(415, 384), FIELD(431, 416), depth},                                                                 \
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},                                                      \
+		.shared = FIELD(561, 544), .shared_unit = 1, .mask = FIELD(735, 672), .slots = its_slots,                          \
 	}
 
-/* The version for compute capability 9.0 was measured. For the others it is the newest one in the header of the
- * generation. */
+/* The version for compute capability 9.0 was measured. For the others it is the newest one in the header of the generation. */
 static const struct format formats[] = {
 	FORMAT_BEFORE_HOPPER(30, 0x17, FIELD(447, 432), FIELD(1503, 1496), NULL),
 	FORMAT_BEFORE_HOPPER(60, 0x21, FIELD(463, 448), FIELD(991, 984), NULL),
@@ -97,33 +83,21 @@ static const struct format formats[] = {
 	FORMAT_BEFORE_HOPPER(75, 0x23, FIELD(463, 448), FIELD(656, 648), NULL),
 	FORMAT_BEFORE_HOPPER(80, 0x30, FIELD(463, 448), FIELD(656, 648), slots_of_ampere),
 	{
-		.compute = 90,
-		.version_value = 0x40,
-		.version = FIELD(583, 576),
+		.compute = 90, .version_value = 0x40, .version = FIELD(583, 576), .registers = FIELD(1208, 1200),
 		.grid = {FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088)},
 		.block = {FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1199, 1184)},
-		.registers = FIELD(1208, 1200),
-		.shared = FIELD(601, 584),
-		.shared_unit = 1,
 		.cluster = {FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160)},
 		.cooperative = {FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240)},
-		.mask_valid = FIELD(31, 31),
-		.mask = FIELD(2559, 2432),
+		.shared = FIELD(601, 584), .shared_unit = 1, .mask_valid = BIT(31), .mask = FIELD(2559, 2432),
 		.slots = slots_of_hopper,
 	},
 	{
-		.compute = 100,
-		.version_value = 0x50,
-		.version = FIELD(471, 464),
+		.compute = 100, .version_value = 0x50, .version = FIELD(471, 464), .registers = FIELD(1136, 1128),
 		.grid = {FIELD(1279, 1248), FIELD(1295, 1280), FIELD(1327, 1312)},
 		.block = {FIELD(1103, 1088), FIELD(1119, 1104), FIELD(1127, 1120)},
-		.registers = FIELD(1136, 1128),
-		.shared = FIELD(1162, 1152),
-		.shared_unit = 128,
 		.cluster = {FIELD(2053, 2048), FIELD(2061, 2056), FIELD(2069, 2064)},
 		.cooperative = {FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144)},
-		.mask_valid = FIELD(159, 159),
-		.mask = FIELD(2367, 2240),
+		.shared = FIELD(1162, 1152), .shared_unit = 128, .mask_valid = BIT(159), .mask = FIELD(2367, 2240),
 		.slots = slots_of_blackwell,
 	},
 };
@@ -171,8 +145,7 @@ static uint64_t get_field(const struct descriptor *descriptor, struct field fiel
 	return value;
 }
 
-static void set_dimensions(struct descriptor *descriptor, const struct field fields[3],
-                           struct dimensions dimensions)
+static void set_dimensions(struct descriptor *descriptor, const struct field fields[3], struct dimensions dimensions)
 {
 	set_field(descriptor, fields[0], dimensions.x);
 	set_field(descriptor, fields[1], dimensions.y);
@@ -181,9 +154,8 @@ static void set_dimensions(struct descriptor *descriptor, const struct field fie
 
 /* --- the driver's side ------------------------------------------------------------------------------ */
 
-/* Bytes that hold the version in other descriptors, but not in this one. They must not be read as a version
- * (facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 one may hold
- * anything at byte 72. */
+/* Bytes that hold the version in other descriptors, but not in this one. They must not be read as a version (facts.md, "Launch
+ * descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 one may hold anything at byte 72. */
 static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
 {
 	static const uint8_t seen[] = {3, 4, 0};
@@ -208,8 +180,7 @@ static unsigned int green_mask_bits(const struct format *format, const struct to
 	return bits < format->mask.bits ? bits : format->mask.bits;
 }
 
-static void disable(struct descriptor *descriptor, const struct format *format, unsigned int from,
-                    unsigned int to)
+static void disable(struct descriptor *descriptor, const struct format *format, unsigned int from, unsigned int to)
 {
 	for (unsigned int bit = from; bit < to; bit++)
 		set_bit(descriptor, format->mask.low + bit, true);
@@ -226,17 +197,14 @@ static void write_green_mask(struct descriptor *descriptor, const struct format 
 	}
 }
 
-/* A singleton has no room for a cluster of more blocks than a TPC has SMs, so the driver disables singletons for it
- * (facts.md, "Launch descriptors": measured with 4). Their bits come after those of all GPCs (facts.md, "Mask
- * bits"). */
-static void write_cluster_mask(struct descriptor *descriptor, const struct format *format,
-                               const struct launch *launch)
+/* A singleton has no room for a cluster of more blocks than a TPC has SMs, so the driver disables singletons for it (facts.md,
+ * "Launch descriptors": measured with 4). Their bits come after those of all GPCs (facts.md, "Mask bits"). */
+static void write_cluster_mask(struct descriptor *descriptor, const struct format *format, const struct launch *launch)
 {
 	const struct topology *gpu = launch->context->gpu;
 
 	if (launch_cluster_size(launch) > gpu->sms_per_tpc)
-		disable(descriptor, format, (unsigned int)gpu->gpc_limit * gpu->tpc_limit,
-		        format->mask.bits);
+		disable(descriptor, format, (unsigned int)gpu->gpc_limit * gpu->tpc_limit, format->mask.bits);
 }
 
 /* Grids of clusters are counted in clusters (hardware.md). */
@@ -252,10 +220,8 @@ static struct dimensions grid_of(const struct launch *launch)
 	return grid;
 }
 
-/* The grid of a cooperative launch is in a field of its own, and the usual one is 1 (facts.md,
- * "Launch descriptors"). */
-static void write_grid(struct descriptor *descriptor, const struct format *format,
-                       const struct launch *launch)
+/* The grid of a cooperative launch is in a field of its own, and the usual one is 1 (facts.md, "Launch descriptors"). */
+static void write_grid(struct descriptor *descriptor, const struct format *format, const struct launch *launch)
 {
 	static const struct dimensions one = {1, 1, 1};
 	bool apart = launch->cooperative && format->cooperative[0].bits > 0;
@@ -277,8 +243,7 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 	write_grid(descriptor, format, launch);
 	set_dimensions(descriptor, format->block, launch->block);
 	set_field(descriptor, format->registers, OCCUPANCY_REGISTERS_PER_THREAD);
-	set_field(descriptor, format->shared,
-	          (launch->shared_bytes + format->shared_unit - 1) / format->shared_unit);
+	set_field(descriptor, format->shared, (launch->shared_bytes + format->shared_unit - 1) / format->shared_unit);
 	if (launch->context->is_green)
 		write_green_mask(descriptor, format, gpu, &launch->context->tpcs);
 	if (launch_cluster_size(launch) > 0)
@@ -334,8 +299,7 @@ static void clear_slot(struct descriptor *descriptor, const struct slot *slot)
 		set_field(descriptor, fields[i], 0);
 }
 
-void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
-                             const struct topology *gpu)
+void descriptor_check_change(const struct descriptor *before, const struct descriptor *after, const struct topology *gpu)
 {
 	const struct format *format = format_of(gpu);
 	const struct field may_change[] = {format->mask, format->mask_valid};
@@ -368,8 +332,7 @@ struct tpcset descriptor_enabled(const struct descriptor *descriptor, const stru
 	return enabled;
 }
 
-bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
-                        struct release *release)
+bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot, struct release *release)
 {
 	const struct format *format = format_of(gpu);
 
@@ -381,11 +344,9 @@ bool descriptor_release(const struct descriptor *descriptor, const struct topolo
 	if (size >= sizeof sizes / sizeof sizes[0] || get_field(descriptor, where->format) != 0)
 		fatal("a release of a kind that the hardware does not have");
 	*release = (struct release){
-		.words = sizes[size],
-		.reduces = get_bit(descriptor, where->reduction_enable.low),
+		.words = sizes[size], .reduces = get_bit(descriptor, where->reduction_enable.low),
 		.operation = (unsigned int)get_field(descriptor, where->operation),
-		.is_64_bit = get_bit(descriptor, where->payload_64.low),
-		.address = get_field(descriptor, where->address),
+		.is_64_bit = get_bit(descriptor, where->payload_64.low), .address = get_field(descriptor, where->address),
 		.payload = get_field(descriptor, where->payload),
 	};
 	return true;

@@ -34,13 +34,11 @@ struct descriptor {
 /* Writes what the driver writes before the callback, including its own mask (facts.md, "Launch descriptors"). */
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
 
-/* The same for one that was written before, or is all 0: the releases in it stay, as on an H100 when an instance is
- * updated. */
+/* The same for one that was written before, or is all 0: the releases in it stay, as on an H100 when an instance is updated. */
 void descriptor_rewrite(struct descriptor *descriptor, const struct launch *launch);
 
 /* Ends the test if a callback changed anything but the mask and the releases. */
-void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
-                             const struct topology *gpu);
+void descriptor_check_change(const struct descriptor *before, const struct descriptor *after, const struct topology *gpu);
 
 /* The TPCs that the descriptor enables. */
 struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct topology *gpu);

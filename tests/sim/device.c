@@ -128,7 +128,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 	return device_topology(device) ? CUDA_SUCCESS : no_such_device();
 }
 
-static CUresult get_attribute(int *value, int attribute, CUdevice device)
+HOOKED_3(cuDeviceGetAttribute, int *, value, int, attribute, CUdevice, device)
 {
 	const struct topology *gpu = device_topology(device);
 	CUresult result = CUDA_ERROR_INVALID_VALUE;
@@ -157,8 +157,6 @@ static CUresult get_attribute(int *value, int attribute, CUdevice device)
 	}
 	return result;
 }
-
-HOOKED_3(cuDeviceGetAttribute, get_attribute, int *, int, CUdevice)
 
 /* "GPU-01234567-89ab-…": the digits after the first dash. */
 static void parse_uuid(const char *text, CUuuid *uuid)

@@ -67,14 +67,6 @@ static struct engine *engine_of(CUcontext context)
 
 /* --- running ---------------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t duration_of(const struct launch *launch)
 {
 	uint64_t cycles = 0;
@@ -96,13 +88,13 @@ static void run_for_a_while(const struct engine *engine, struct work *work)
 
 	turns_begin(engine->slice_us, &tpcs);
 	while (!engine->is_aside && work->left_ns > 0) {
-		uint64_t begin = now_ns(), end;
+		uint64_t begin = gpu_time_of_cpu(), end;
 		double share = turns_share(begin, &end);
 
 		end = share > 0 ? lesser(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
 		pthread_cond_timedwait(&changed, &lock,
 		                       &(struct timespec){.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)});
-		work->left_ns -= lesser((uint64_t)((double)(lesser(now_ns(), end) - begin) * share + 0.5), work->left_ns);
+		work->left_ns -= lesser((uint64_t)((double)(lesser(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
 	}
 	turns_end();
 }

@@ -13,7 +13,7 @@
 static _Thread_local uint64_t begin, length, release_ns, last_end;
 static _Thread_local bool has_ended, is_front;
 
-static uint64_t cpu_now(void)
+uint64_t gpu_time_of_cpu(void)
 {
 	struct timespec now;
 
@@ -23,7 +23,7 @@ static uint64_t cpu_now(void)
 
 static uint64_t now(void)
 {
-	uint64_t cpu = cpu_now();
+	uint64_t cpu = gpu_time_of_cpu();
 
 	return START_NS + cpu + cpu / GPU_TIME_DRIFT;
 }

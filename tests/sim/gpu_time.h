@@ -1,9 +1,8 @@
 /*
  * The clock of the simulated GPUs, on which kernels begin and end: %globaltimer.
  *
- * It is the processor's clock, but it shows another time and runs a little faster, as on the hardware. Where a kernel or a
- * release tells the time, the launch returns when that is over: nobody sees an end before it was. Other kernels take no
- * time here.
+ * It is the processor's clock, but it shows another time and runs a little faster, as on the hardware. Where a kernel or a release
+ * tells the time, the launch returns when that is over: nobody sees an end before it was. Other kernels take no time here.
  *
  * The distances are those of costs.h.
  */
@@ -14,6 +13,9 @@
 
 #define GPU_TIME_KERNEL_NS 2000 /* how long a kernel lasts, unless it says otherwise */
 #define GPU_TIME_DRIFT 50000    /* so many ns of the processor's are one more on this clock */
+
+/* The processor's clock. */
+uint64_t gpu_time_of_cpu(void);
 
 /* This thread's next kernel begins: it is launched now; or as the driver's own in front of a graph's kernels; or it follows
  * the thread's last one in the graph. */

@@ -96,12 +96,8 @@ bool graph_has_conditional(CUgraph graph)
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters)
 {
 	const CUlaunchConfig config = {
-		.gridDimX = parameters->gridDimX,
-		.gridDimY = parameters->gridDimY,
-		.gridDimZ = parameters->gridDimZ,
-		.blockDimX = parameters->blockDimX,
-		.blockDimY = parameters->blockDimY,
-		.blockDimZ = parameters->blockDimZ,
+		.gridDimX = parameters->gridDimX, .gridDimY = parameters->gridDimY, .gridDimZ = parameters->gridDimZ,
+		.blockDimX = parameters->blockDimX, .blockDimY = parameters->blockDimY, .blockDimZ = parameters->blockDimZ,
 		.sharedMemBytes = parameters->sharedMemBytes,
 	};
 	CUresult result = launch_configure(launch, &config, parameters->func);
@@ -134,8 +130,7 @@ static CUresult clone_into(struct CUgraphNode_st *content, CUgraph child)
 	return result;
 }
 
-CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
-                                  size_t count, CUgraph child)
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
 {
 	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUresult result = clone_into(&content, child);
@@ -248,13 +243,13 @@ static bool remove_node(CUgraphNode node)
 	return found;
 }
 
-static CUresult take_out(CUgraphNode node)
+HOOKED_1(cuGraphDestroyNode, CUgraphNode, node)
 {
 	if (!remove_node(node))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < node->inside_count; i++) {
 		while (node->inside[i]->first)
-			take_out(node->inside[i]->first);
+			do_cuGraphDestroyNode(node->inside[i]->first);
 		graph_destroy(node->inside[i]);
 	}
 	free(node->inside);
@@ -265,9 +260,10 @@ static CUresult take_out(CUgraphNode node)
 	return CUDA_SUCCESS;
 }
 
-HOOKED_1(cuGraphDestroyNode, take_out, CUgraphNode)
-
-HOOKED_1(cuGraphDestroy, graph_destroy, CUgraph)
+HOOKED_1(cuGraphDestroy, CUgraph, graph)
+{
+	return graph_destroy(graph);
+}
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 {

@@ -103,8 +103,7 @@ static unsigned int count_kernels(CUgraph graph)
 	return count;
 }
 
-/* The driver puts a kernel of its own in front of several kernels (hardware.md, "Graphs"). The program has no handle
- * of it. */
+/* The driver puts a kernel of its own in front of several kernels (hardware.md, "Graphs"). The program has no handle of it. */
 static struct launch drivers_launch(CUcontext context)
 {
 	static struct CUfunc_st function = {.name = "driver"};
@@ -129,9 +128,7 @@ static CUgraphExec flatten(CUgraph graph)
 		graph_visit_launches(graph, append_node, exec);
 		if (has_drivers)
 			exec->nodes[0] = (struct exec_node){
-				.launch = drivers_launch(exec->nodes[1].launch.context),
-				.runs = true,
-				.has_descriptor = true,
+				.launch = drivers_launch(exec->nodes[1].launch.context), .runs = true, .has_descriptor = true,
 				.enabled = true,
 			};
 	} else {
@@ -141,7 +138,7 @@ static CUgraphExec flatten(CUgraph graph)
 	return exec;
 }
 
-static CUresult destroy(CUgraphExec exec)
+HOOKED_1(cuGraphExecDestroy, CUgraphExec, exec)
 {
 	remove_only_instance(exec);
 	free(exec->nodes);
@@ -156,21 +153,17 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (graph_has_conditional(graph) && !add_only_instance(new)) {
-		destroy(new);
+		do_cuGraphExecDestroy(new);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	*exec = new;
 	return CUDA_SUCCESS;
 }
 
-static CUresult instantiate_plainly(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+HOOKED_3(cuGraphInstantiateWithFlags, CUgraphExec *, exec, CUgraph, graph, unsigned long long, flags)
 {
 	return instantiate(exec, graph);
 }
-
-HOOKED_3(cuGraphInstantiateWithFlags, instantiate_plainly, CUgraphExec *, CUgraph, unsigned long long)
-
-HOOKED_1(cuGraphExecDestroy, destroy, CUgraphExec)
 
 /* --- uploading and launching ------------------------------------------------------------------------------ */
 
@@ -228,7 +221,7 @@ static bool has_front(CUgraphExec exec)
 }
 
 /* With a node, the one before it is uploaded again: seen of the driver's own in front. */
-static CUresult upload_all(CUgraphExec exec, CUstream stream)
+HOOKED_2(cuGraphUpload, CUgraphExec, exec, CUstream, stream)
 {
 	CUresult result = context_result(stream_context(stream));
 
@@ -243,18 +236,14 @@ static CUresult upload_all(CUgraphExec exec, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-HOOKED_2(cuGraphUpload, upload_all, CUgraphExec, CUstream)
-
-static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
+HOOKED_3(cuGraphInstantiateWithParams, CUgraphExec *, exec, CUgraph, graph, CUDA_GRAPH_INSTANTIATE_PARAMS *, parameters)
 {
 	CUresult result = instantiate(exec, graph);
 
 	if (result == CUDA_SUCCESS && parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-		result = upload_all(*exec, parameters->hUploadStream);
+		result = do_cuGraphUpload(*exec, parameters->hUploadStream);
 	return result;
 }
-
-HOOKED_3(cuGraphInstantiateWithParams, instantiate_with, CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *)
 
 /* The instance becomes a child node of the graph that is captured. */
 static CUresult capture(CUgraphExec exec, CUgraph into)
@@ -300,7 +289,7 @@ static CUresult run_node(CUgraphExec exec, struct exec_node *node, bool *is_firs
 
 static CUresult run(CUgraphExec exec, CUstream stream)
 {
-	CUresult result = upload_all(exec, stream);
+	CUresult result = do_cuGraphUpload(exec, stream);
 	bool is_first = true;
 
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
@@ -310,14 +299,12 @@ static CUresult run(CUgraphExec exec, CUstream stream)
 	return result;
 }
 
-static CUresult launch(CUgraphExec exec, CUstream stream)
+HOOKED_2(cuGraphLaunch, CUgraphExec, exec, CUstream, stream)
 {
 	CUgraph capturing = capture_of(stream);
 
 	return capturing ? capture(exec, capturing) : run(exec, stream);
 }
-
-HOOKED_2(cuGraphLaunch, launch, CUgraphExec, CUstream)
 
 /* --- changing --------------------------------------------------------------------------------------------- */
 
@@ -334,7 +321,7 @@ static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
 	return found;
 }
 
-static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned int value)
+HOOKED_3(cuGraphNodeSetEnabled, CUgraphExec, exec, CUgraphNode, handle, unsigned int, value)
 {
 	struct exec_node *node = find(exec, handle);
 	bool enabled = value != 0;
@@ -347,11 +334,8 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned int v
 		node->uploaded = false;
 	node->enabled = enabled;
 	/* As on an H200: it returns an error, and disables the node (hardware.md). */
-	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
-	                                                                        : CUDA_SUCCESS;
+	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
-
-HOOKED_3(cuGraphNodeSetEnabled, set_enabled, CUgraphExec, CUgraphNode, unsigned int)
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int *enabled)
 {
@@ -376,8 +360,7 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill
- * becomes. */
+/* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill becomes. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {
 	struct launch new = *launch;
@@ -390,8 +373,7 @@ static void set_launch(struct exec_node *node, const struct launch *launch)
 	}
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
-                                           const CUDA_KERNEL_NODE_PARAMS *parameters)
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS *parameters)
 {
 	struct exec_node *node = find(exec, handle);
 	struct launch launch;
@@ -414,6 +396,6 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++)
 		set_launch(&exec->nodes[i], &other->nodes[i].launch);
 	*info = (CUgraphExecUpdateResultInfo){.result = result != CUDA_SUCCESS};
-	destroy(other);
+	do_cuGraphExecDestroy(other);
 	return result;
 }

@@ -86,8 +86,7 @@ static struct tpcset first_tpcs(const struct tpcset *set, unsigned int count)
 
 /* SMs that are handed out together lie in one virtual GPC. A part takes such chunks from one GPC after the
  * other: 16 SMs were four TPCs of virtual GPC 0 and four of virtual GPC 1 (facts.md, "Launch descriptors"). */
-static bool take_chunk(const struct topology *gpu, struct tpcset *left, unsigned int *virtual_gpc,
-                       struct tpcset *part)
+static bool take_chunk(const struct topology *gpu, struct tpcset *left, unsigned int *virtual_gpc, struct tpcset *part)
 {
 	unsigned int wanted = (sm_alignment(gpu) + gpu->sms_per_tpc - 1) / gpu->sms_per_tpc;
 	unsigned int gpcs = gpu->compute_major >= 9 ? gpu->gpc_limit : 1u;
@@ -150,8 +149,7 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource *groups, unsigned int *count,
 }
 
 /* The driver has no function that frees a description. */
-CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *description, CUdevResource *resources,
-                                   unsigned int count)
+CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *description, CUdevResource *resources, unsigned int count)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static CUdevResourceDesc all;
@@ -186,13 +184,12 @@ static CUresult make(CUgreenCtx *green, CUcontext primary, const struct tpcset *
 	new->context.family = primary;
 	new->context.tpcs = *tpcs;
 	new->context.is_green = true;
-	hook_context_created(&new->context);
+	hook_context(CONTEXT_CREATED, &new->context);
 	*green = new;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc description, CUdevice device,
-                          unsigned int flags)
+CUresult cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc description, CUdevice device, unsigned int flags)
 {
 	CUcontext primary;
 

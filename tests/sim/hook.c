@@ -17,9 +17,6 @@
 
 enum {
 	DOMAIN_RESOURCE = 0x2,
-	RESOURCE_CONTEXT_CREATED = 1,
-	RESOURCE_CONTEXT_DESTROY_STARTING = 2,
-	RESOURCE_CONTEXT_DESTROYED = 3,
 	RESOURCE_MODULE_LOADED = 17,
 	DOMAIN_API = 0x6,
 	DOMAIN_LAUNCH = 0xb,
@@ -199,30 +196,16 @@ static CUresult enumerate(void)
 #define TABLE_ENTRIES 12
 #define SHORT_TABLE_ENTRIES 3
 
-/* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md,
- * "The callback table"). */
+/* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md, "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
-	(void *)sizeof table,
-	ENTRY(enumerate),
-	ENTRY(enumerate),
-	ENTRY(subscribe),
-	ENTRY(unsubscribe),
-	ENTRY(get_state),
-	ENTRY(enable),
-	ENTRY(enable_domain),
-	ENTRY(enable_all),
-	ENTRY(declare_feature),
-	ENTRY(query_feature),
+	(void *)sizeof table, ENTRY(enumerate), ENTRY(enumerate), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(get_state),
+	ENTRY(enable), ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(query_feature),
 	ENTRY(subscribe_with_name),
 };
 
 _Static_assert(sizeof table == 96, "the size that was measured");
 
-static void *const short_table[SHORT_TABLE_ENTRIES] = {
-	(void *)sizeof short_table,
-	ENTRY(enumerate),
-	ENTRY(enumerate),
-};
+static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_table, ENTRY(enumerate), ENTRY(enumerate)};
 
 /* --- announcing ------------------------------------------------------------------------------------------- */
 
@@ -239,28 +222,11 @@ static uint64_t word(const void *pointer)
 	return (uint64_t)(uintptr_t)pointer;
 }
 
-void hook_context_created(CUcontext context)
+void hook_context(enum hook_context_event event, CUcontext context)
 {
-	const uint64_t parameters[40 / 8] = {sizeof parameters, word(context)};
+	const uint64_t parameters[40 / 8] = {event == CONTEXT_CREATED ? 40 : 24, word(context)};
 
-	announce(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED, parameters);
-}
-
-static void announce_end(int id, CUcontext context)
-{
-	const uint64_t parameters[24 / 8] = {sizeof parameters, word(context)};
-
-	announce(DOMAIN_RESOURCE, id, parameters);
-}
-
-void hook_context_destroy_starting(CUcontext context)
-{
-	announce_end(RESOURCE_CONTEXT_DESTROY_STARTING, context);
-}
-
-void hook_context_destroyed(CUcontext context)
-{
-	announce_end(RESOURCE_CONTEXT_DESTROYED, context);
+	announce(DOMAIN_RESOURCE, event, parameters);
 }
 
 void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size, bool is_drivers)
@@ -290,10 +256,8 @@ void hook_check_launch(const char *kernel)
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 {
 	uint64_t launches = atomic_fetch_add(&context->launches, 1) + 1;
-	const uint64_t parameters[88 / 8] = {
-		sizeof parameters, word(context), word(context->object), word(function), word(qmd), launches,
-		[9] = word(context),
-	};
+	const uint64_t parameters[88 / 8] = {sizeof parameters, word(context), word(context->object), word(function), word(qmd),
+	                                     launches, [9] = word(context)};
 
 	uploads++;
 	if (!is_lost())
@@ -306,9 +270,8 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
 {
-	const uint64_t parameters[168 / 8] = {
-		sizeof parameters, word(context), word(context->object), word(function), word(qmd), UPLOADED_QMD,
-	};
+	const uint64_t parameters[168 / 8] = {sizeof parameters, word(context), word(context->object), word(function), word(qmd),
+	                                      UPLOADED_QMD};
 
 	announce(DOMAIN_LAUNCH, LAUNCH_GRAPH_NODE, parameters);
 }
@@ -319,12 +282,8 @@ void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
 static void announce_call(struct hook_call *call, bool is_exit)
 {
 	const uint64_t parameters[104 / 8] = {
-		[0] = sizeof parameters,
-		[5] = word(&call->result),
-		[6] = word(call->name),
-		[7] = word(call->arguments),
-		[8] = word(context_current()),
-		[10] = (uint64_t)is_exit << 32 | call->id,
+		sizeof parameters, [5] = word(&call->result), [6] = word(call->name), [7] = word(call->arguments),
+		[8] = word(context_current()), [10] = (uint64_t)is_exit << 32 | call->id,
 	};
 
 	announce(DOMAIN_API, (int)call->id, parameters);
@@ -356,7 +315,7 @@ CUresult hook_leave(struct hook_call *call, CUresult result)
 
 /* --- who asks for the table --------------------------------------------------------------------------------- */
 
-static CUresult export_table(const void **found, const CUuuid *id)
+HOOKED_2(cuGetExportTable, const void **, found, const CUuuid *, id)
 {
 	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
 	                              0x9f, 0xe5, 0xf7, 0x4b}};
@@ -366,5 +325,3 @@ static CUresult export_table(const void **found, const CUuuid *id)
 	*found = fault(FAULT_SHORT_TABLE) ? short_table : table;
 	return CUDA_SUCCESS;
 }
-
-HOOKED_2(cuGetExportTable, export_table, const void **, const CUuuid *)

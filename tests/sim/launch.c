@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-
 /* --- shapes ----------------------------------------------------------------------------------------- */
 
 static size_t volume(const struct dimensions *dimensions)
@@ -64,8 +63,7 @@ static CUresult check_cluster(const struct launch *launch)
 
 	if (size == 0)
 		return CUDA_SUCCESS;
-	if (launch->context->gpu->compute_major < 9 || grid->x % cluster->x || grid->y % cluster->y ||
-	    grid->z % cluster->z)
+	if (launch->context->gpu->compute_major < 9 || grid->x % cluster->x || grid->y % cluster->y || grid->z % cluster->z)
 		result = CUDA_ERROR_INVALID_VALUE;
 	else if (size > limit)
 		result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -80,8 +78,7 @@ static CUresult check_room(const struct launch *launch)
 
 	schedule_prepare(&schedule, launch, &launch->context->tpcs);
 	if (schedule_verdict(&schedule))
-		result = launch->cooperative ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-		                             : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		result = launch->cooperative ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	return result;
 }
 
@@ -119,12 +116,9 @@ CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, C
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*launch = (struct launch){
-		.context = context,
-		.stream = config->hStream,
-		.function = function,
+		.context = context, .stream = config->hStream, .function = function,
 		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-		.shared_bytes = config->sharedMemBytes,
+		.block = {config->blockDimX, config->blockDimY, config->blockDimZ}, .shared_bytes = config->sharedMemBytes,
 	};
 	for (unsigned int i = 0; i < config->numAttrs; i++)
 		read_attribute(launch, &config->attrs[i]);
@@ -138,8 +132,7 @@ CUresult launch_copy_arguments(struct launch *launch, void **parameters)
 	if (!parameters && function->parameter_count > 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < function->parameter_count; i++)
-		memcpy(launch->arguments + function->parameters[i].offset, parameters[i],
-		       function->parameters[i].bytes);
+		memcpy(launch->arguments + function->parameters[i].offset, parameters[i], function->parameters[i].bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -198,8 +191,7 @@ CUresult launch_now(const struct launch *launch)
 	return launch_by(&descriptor, launch);
 }
 
-static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function, void **parameters,
-                              void **extra)
+static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
 	struct launch launch;
 	CUgraph capturing = capture_of(config->hStream);
@@ -233,54 +225,35 @@ static CUresult launch_by_list(const struct list_arguments *list, bool cooperati
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
 	const CUlaunchConfig config = {
-		.gridDimX = list->grid[0],
-		.gridDimY = list->grid[1],
-		.gridDimZ = list->grid[2],
-		.blockDimX = list->block[0],
-		.blockDimY = list->block[1],
-		.blockDimZ = list->block[2],
-		.sharedMemBytes = list->shared_bytes,
-		.hStream = list->stream,
-		.attrs = &attribute,
-		.numAttrs = cooperative,
+		.gridDimX = list->grid[0], .gridDimY = list->grid[1], .gridDimZ = list->grid[2], .blockDimX = list->block[0],
+		.blockDimY = list->block[1], .blockDimZ = list->block[2], .sharedMemBytes = list->shared_bytes,
+		.hStream = list->stream, .attrs = &attribute, .numAttrs = cooperative,
 	};
 
 	return launch_kernel(&config, list->function, list->parameters, list->extra);
 }
 
-#define LAUNCH_BY_LIST(name)                                                                                           \
-	CUresult name(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,              \
-	              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,     \
-	              CUstream stream, void **parameters, void **extra)                                                \
-	{                                                                                                              \
-		struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},         \
-		                              shared_bytes, stream, parameters, extra};                                \
-		struct hook_call call;                                                                                 \
-                                                                                                                       \
-		HOOK_ENTER(&call, name, &list);                                                                        \
-		return hook_leave(&call, launch_by_list(&list, false));                                                \
+#define LAUNCH_BY_LIST(name, its_parameters, its_extra, is_cooperative)                                                            \
+	CUresult name its_parameters                                                                                               \
+	{                                                                                                                          \
+		struct list_arguments list = {function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ},                           \
+		                              sharedBytes, stream, parameters, its_extra};                                         \
+		struct hook_call call;                                                                                             \
+                                                                                                                                   \
+		HOOK_ENTER(&call, name, &list);                                                                                    \
+		return hook_leave(&call, launch_by_list(&list, is_cooperative));                                                   \
 	}
 
-LAUNCH_BY_LIST(cuLaunchKernel)
-LAUNCH_BY_LIST(cuLaunchKernel_ptsz)
+LAUNCH_BY_LIST(cuLaunchKernel, (CUDA_LAUNCH_PARAMETERS, void **extra), extra, false)
+LAUNCH_BY_LIST(cuLaunchKernel_ptsz, (CUDA_LAUNCH_PARAMETERS, void **extra), extra, false)
+LAUNCH_BY_LIST(cuLaunchCooperativeKernel, (CUDA_LAUNCH_PARAMETERS), NULL, true)
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                                   void **parameters)
-{
-	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-	                              shared_bytes, stream, parameters, NULL};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuLaunchCooperativeKernel, &list);
-	return hook_leave(&call, launch_by_list(&list, true));
-}
-
-static CUresult launch_by_config(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+HOOKED_4(cuLaunchKernelEx, const CUlaunchConfig *, config, CUfunction, function, void **, parameters, void **, extra)
 {
 	return config ? launch_kernel(config, function, parameters, extra) : CUDA_ERROR_INVALID_VALUE;
 }
 
-HOOKED_4(cuLaunchKernelEx, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)
-HOOKED_4(cuLaunchKernelEx_ptsz, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)
+HOOKED_4(cuLaunchKernelEx_ptsz, const CUlaunchConfig *, config, CUfunction, function, void **, parameters, void **, extra)
+{
+	return do_cuLaunchKernelEx(config, function, parameters, extra);
+}

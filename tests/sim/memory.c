@@ -173,21 +173,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-static CUresult alloc_managed(CUdeviceptr *address, size_t bytes, unsigned int flags)
+HOOKED_3(cuMemAllocManaged, CUdeviceptr *, address, size_t, bytes, unsigned int, flags)
 {
 	return cuMemAlloc_v2(address, bytes);
 }
 
-HOOKED_3(cuMemAllocManaged, alloc_managed, CUdeviceptr *, size_t, unsigned int)
-
 /* Nobody can open the handle. */
-static CUresult get_handle(void *handle, CUdeviceptr address)
+HOOKED_2(cuIpcGetMemHandle, void *, handle, CUdeviceptr, address)
 {
 	memset(handle, 0, 64);
 	return memory_at(address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-
-HOOKED_2(cuIpcGetMemHandle, get_handle, void *, CUdeviceptr)
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
@@ -250,8 +246,7 @@ CUresult cuMemHostUnregister(void *start)
 	if (result != CUDA_SUCCESS)
 		return result;
 	engine_wait_for_all();
-	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS
-	                                                          : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 /* The GPU's address is the CPU's. */
@@ -276,10 +271,8 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *start, unsigne
 static CUresult launch_drivers(CUfunction function, size_t bytes)
 {
 	const struct launch launch = {
-		.context = context_current(),
-		.function = function,
-		.grid = {(unsigned int)((bytes + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK), 1, 1},
-		.block = {512, 1, 1},
+		.context = context_current(), .function = function,
+		.grid = {(unsigned int)((bytes + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK), 1, 1}, .block = {512, 1, 1},
 	};
 
 	return launch_now(&launch);

@@ -186,13 +186,11 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 	return result;
 }
 
-static CUresult get_name(const char **name, CUfunction function)
+HOOKED_2(cuFuncGetName, const char **, name, CUfunction, function)
 {
 	*name = function->name;
 	return CUDA_SUCCESS;
 }
-
-HOOKED_2(cuFuncGetName, get_name, const char **, CUfunction)
 
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {

@@ -54,8 +54,7 @@ unsigned int occupancy_blocks(const struct topology *gpu, unsigned int threads, 
 	unsigned int whole_warps = (threads + WARP - 1) / WARP * WARP;
 	unsigned int blocks = sm->blocks;
 
-	if (threads == 0 || threads > OCCUPANCY_THREADS_PER_BLOCK ||
-	    shared_bytes > occupancy_shared_per_block(gpu))
+	if (threads == 0 || threads > OCCUPANCY_THREADS_PER_BLOCK || shared_bytes > occupancy_shared_per_block(gpu))
 		return 0;
 	blocks = least(blocks, sm->threads / whole_warps);
 	blocks = least(blocks, REGISTERS_PER_SM / (whole_warps * OCCUPANCY_REGISTERS_PER_THREAD));
@@ -64,8 +63,7 @@ unsigned int occupancy_blocks(const struct topology *gpu, unsigned int threads, 
 	return blocks;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
-                                                     size_t shared_bytes)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared_bytes)
 {
 	if (threads <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -73,7 +71,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 	return CUDA_SUCCESS;
 }
 
-static CUresult count_clusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+HOOKED_3(cuOccupancyMaxActiveClusters, int *, clusters, CUfunction, function, const CUlaunchConfig *, config)
 {
 	struct launch launch;
 	struct schedule schedule;
@@ -88,10 +86,9 @@ static CUresult count_clusters(int *clusters, CUfunction function, const CUlaunc
 	return CUDA_SUCCESS;
 }
 
-HOOKED_3(cuOccupancyMaxActiveClusters, count_clusters, int *, CUfunction, const CUlaunchConfig *)
-
 /* The largest size of a block, and the number of such blocks that run at once on the whole GPU. */
-static CUresult find_block_size(int *blocks, int *threads, CUfunction function, void *to_shared_bytes, size_t shared_bytes, int limit)
+HOOKED_6(cuOccupancyMaxPotentialBlockSize, int *, blocks, int *, threads, CUfunction, function, void *, to_shared_bytes, size_t,
+         shared_bytes, int, limit)
 {
 	const struct topology *gpu = function->module->family->gpu;
 
@@ -100,12 +97,8 @@ static CUresult find_block_size(int *blocks, int *threads, CUfunction function, 
 	return CUDA_SUCCESS;
 }
 
-HOOKED_6(cuOccupancyMaxPotentialBlockSize, find_block_size, int *, int *, CUfunction, void *, size_t, int)
-
-static CUresult find_cluster_size(int *blocks, CUfunction function, const CUlaunchConfig *config)
+HOOKED_3(cuOccupancyMaxPotentialClusterSize, int *, blocks, CUfunction, function, const CUlaunchConfig *, config)
 {
 	*blocks = function->allows_large_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 	return CUDA_SUCCESS;
 }
-
-HOOKED_3(cuOccupancyMaxPotentialClusterSize, find_cluster_size, int *, CUfunction, const CUlaunchConfig *)

@@ -55,19 +55,18 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, ui
 
 static const struct {
 	CUresult error;
-	const char *name;
-	const char *text;
+	const char *name, *text;
 } errors[] = {
-	{CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
-	{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-	{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-	{CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-	{CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE",
-	 "CUDA-capable device(s) is/are busy or unavailable"},
-	{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-	{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-	{CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-	{CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+#define ERROR(name, text) {name, #name, text}
+	ERROR(CUDA_SUCCESS, "no error"),
+	ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+	ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+	ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+	ERROR(CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"),
+	ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+	ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+	ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+	ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 };
 
 static CUresult look_up(CUresult error, const char **name, const char **text)

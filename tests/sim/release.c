@@ -17,8 +17,7 @@
 #define LINE_BYTES 64
 #define FENCES 8
 
-/* A launch has ended before its call returns, so each thread needs to be told of one at a time. They are numbered from
- * 1 on. */
+/* A launch has ended before its call returns, so each thread needs to be told of one at a time. They are numbered from 1 on. */
 static _Thread_local uint32_t last_asked, last_ended;
 
 static uint64_t address_of(CUstream stream, uint32_t number)
@@ -70,8 +69,7 @@ static void store(const struct release *release, void *to, uint64_t now)
 	} else {
 		if (release->words == 4)
 			__atomic_store_n(&words[1], now, __ATOMIC_RELAXED);
-		__atomic_store_n(&words[0], release->is_64_bit ? release->payload : (uint32_t)release->payload,
-		                 __ATOMIC_RELAXED);
+		__atomic_store_n(&words[0], release->is_64_bit ? release->payload : (uint32_t)release->payload, __ATOMIC_RELAXED);
 	}
 }
 

@@ -161,8 +161,7 @@ static uint32_t check_channels(uint32_t subdevice, const struct disable_channels
 	for (uint32_t i = 0; i < list->count && i < 64 && status == STATUS_OK; i++) {
 		const struct object *group = find(group_of(list->channels[i]));
 
-		if (list->clients[i] != client || !group || group->class != CLASS_GROUP ||
-		    group->parent != find(subdevice)->parent)
+		if (list->clients[i] != client || !group || group->class != CLASS_GROUP || group->parent != find(subdevice)->parent)
 			status = RM_INVALID_CHANNEL;
 	}
 	return status;
@@ -178,19 +177,21 @@ static void wait_for(struct timespec begin, enum cost cost)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL);
 }
 
+static bool refuses_to_suspend(void)
+{
+	static _Atomic unsigned int calls;
+
+	return fault(FAULT_NO_ASIDE) || (fault(FAULT_SECOND_ASIDE) && ++calls % 2 == 0);
+}
+
 /* One channel stops and starts its whole group. */
 static uint32_t disable_channels(uint32_t subdevice, const struct disable_channels *list)
 {
-	static _Atomic unsigned int calls;
 	uint32_t status = check_channels(subdevice, list);
 	struct timespec begin;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	if (status == STATUS_OK && fault(FAULT_NO_ASIDE) && list->disable)
-		status = RM_NOT_SUPPORTED;
-	if (status == STATUS_OK && fault(FAULT_KEEPS_ASIDE) && !list->disable)
-		status = RM_NOT_SUPPORTED;
-	if (status == STATUS_OK && fault(FAULT_SECOND_ASIDE) && list->disable && ++calls % 2 == 0)
+	if (status == STATUS_OK && (list->disable ? refuses_to_suspend() : fault(FAULT_KEEPS_ASIDE)))
 		status = RM_NOT_SUPPORTED;
 	if (status == STATUS_OK)
 		wait_for(begin, list->disable ? COST_STOP : COST_BACK_CALL);

@@ -12,8 +12,7 @@ static void add_sms(struct schedule *schedule, const struct topology *gpu, unsig
 		schedule->sms[schedule->sm_count++] = (uint16_t)(tpc * gpu->sms_per_tpc + sm);
 }
 
-static void add_group(struct schedule *schedule, const struct tpcset *group, const struct tpcset *enabled,
-                      unsigned int size)
+static void add_group(struct schedule *schedule, const struct tpcset *group, const struct tpcset *enabled, unsigned int size)
 {
 	const struct topology *gpu = schedule->launch->context->gpu;
 	struct tpcset usable = tpcset_and(group, enabled);
@@ -31,8 +30,7 @@ static void add_group(struct schedule *schedule, const struct tpcset *group, con
 	}
 }
 
-/* Groups in which clusters of `size` blocks fit. A singleton is alone in its virtual GPC, so it needs no rule of its
- * own. */
+/* Groups in which clusters of `size` blocks fit. A singleton is alone in its virtual GPC, so it needs no rule of its own. */
 static void add_groups(struct schedule *schedule, const struct tpcset *enabled, unsigned int size)
 {
 	const struct topology *gpu = schedule->launch->context->gpu;
@@ -53,8 +51,7 @@ void schedule_prepare(struct schedule *schedule, const struct launch *launch, co
 	unsigned int size = launch_cluster_size(launch);
 
 	*schedule = (struct schedule){
-		.launch = launch,
-		.blocks_per_sm = occupancy_blocks(gpu, launch_threads(launch), launch->shared_bytes),
+		.launch = launch, .blocks_per_sm = occupancy_blocks(gpu, launch_threads(launch), launch->shared_bytes),
 	};
 	if (size > 0) {
 		add_groups(schedule, enabled, size);

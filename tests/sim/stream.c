@@ -32,7 +32,7 @@ CUresult stream_create(CUstream *stream, CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-static CUresult create(CUstream *stream, unsigned int flags)
+HOOKED_2(cuStreamCreate, CUstream *, stream, unsigned int, flags)
 {
 	CUcontext context = context_current();
 
@@ -41,9 +41,7 @@ static CUresult create(CUstream *stream, unsigned int flags)
 	return context ? stream_create(stream, context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-HOOKED_2(cuStreamCreate, create, CUstream *, unsigned int)
-
-static CUresult destroy(CUstream stream)
+HOOKED_1(cuStreamDestroy_v2, CUstream, stream)
 {
 	if (!stream_is_real(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -52,10 +50,8 @@ static CUresult destroy(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-HOOKED_1(cuStreamDestroy_v2, destroy, CUstream)
-
 /* Here the host is called before this returns. */
-static CUresult call_host(CUstream stream, void (*function)(void *), void *data)
+HOOKED_3(cuLaunchHostFunc, CUstream, stream, host_function *, function, void *, data)
 {
 	if (!stream_context(stream))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -63,8 +59,6 @@ static CUresult call_host(CUstream stream, void (*function)(void *), void *data)
 	function(data);
 	return CUDA_SUCCESS;
 }
-
-HOOKED_3(cuLaunchHostFunc, call_host, CUstream, host_function *, void *)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
@@ -118,9 +112,7 @@ CUresult cuEventSynchronize(CUevent event)
 }
 
 /* Here the program waits, and not the stream. */
-static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
+HOOKED_3(cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags)
 {
 	return event && flags == 0 ? cuEventSynchronize(event) : CUDA_ERROR_INVALID_VALUE;
 }
-
-HOOKED_3(cuStreamWaitEvent, wait_event, CUstream, CUevent, unsigned int)

@@ -1,12 +1,11 @@
 /*
- * Programs that share a simulated GPU. They find each other in the file that SIM_GPU names, which is zeros at first; without it, each
- * has a GPU of its own.
+ * Programs that share a simulated GPU. They find each other in the file that SIM_GPU names, which is zeros at first; without it,
+ * each has a GPU of its own.
  *
- * They take turns: those that have work and are not suspended, each for its time slice, in a fixed order, and nobody runs
- * while the GPU changes from one to the next (facts.md, "Time slices"). Nobody waits for anybody: from the clock,
- * each finds out whose turn it is. Clients of MPS (where its pipe is) run side by side: those that share a TPC get equal
- * parts of it, so that their kernels take longer. Whoever has died takes nothing. Clients and others do not see each
- * other.
+ * They take turns: those that have work and are not suspended, each for its time slice, in a fixed order, and nobody runs while the
+ * GPU changes from one to the next (facts.md, "Time slices"). Nobody waits for anybody: from the clock, each finds out whose turn
+ * it is. Clients of MPS (where its pipe is) run side by side: those that share a TPC get equal parts of it, so that their kernels
+ * take longer. Whoever has died takes nothing. Clients and others do not see each other.
  */
 #ifndef SIM_TURNS_H
 #define SIM_TURNS_H

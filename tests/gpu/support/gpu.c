@@ -157,12 +157,7 @@ static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *c
 CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream stream)
 {
 	return (CUlaunchConfig){
-		.gridDimX = blocks,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = threads,
-		.blockDimY = 1,
-		.blockDimZ = 1,
+		.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
 		.hStream = stream,
 	};
 }
@@ -249,8 +244,7 @@ struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 	return set;
 }
 
-struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
-                                 uint32_t *sms)
+struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks, uint32_t *sms)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
 	CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, NULL);
@@ -260,8 +254,7 @@ struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int 
 	config.attrs = &attribute;
 	config.numAttrs = cluster > 0;
 	if (cluster > 8)
-		gpu_check(cuFuncSetAttribute(gpu->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
-		                             1));
+		gpu_check(cuFuncSetAttribute(gpu->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
 	gpu_check(launch(gpu, &config, gpu->output));
 	gpu_check(cuCtxSynchronize());
 	gpu_check(cuMemcpyDtoH_v2(sms, gpu->output, blocks * sizeof *sms));
@@ -281,14 +274,8 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **arguments)
 {
 	return (CUDA_KERNEL_NODE_PARAMS){
-		.func = gpu->where,
-		.gridDimX = GPU_BLOCKS(gpu),
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = GPU_THREADS,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = arguments,
+		.func = gpu->where, .gridDimX = GPU_BLOCKS(gpu), .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+		.blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments,
 	};
 }
 
@@ -442,8 +429,7 @@ void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected
 	char ran[TPCSET_TEXT], wanted[TPCSET_TEXT];
 
 	if (!tpcset_equal(actual, expected))
-		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(actual, ran),
-		         tpcset_format_list(expected, wanted));
+		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(actual, ran), tpcset_format_list(expected, wanted));
 }
 
 void gpu_assert_ran(struct tpcset ran, const struct tpcset *expected)

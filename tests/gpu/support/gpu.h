@@ -56,8 +56,7 @@ void gpu_close_current(struct gpu_under_test *gpu);
 /* Of so many blocks, in one dimension. */
 CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream stream);
 
-/* Launches so many blocks, waits, and returns the TPCs that they ran on. Fails if they ran on a TPC, but not on all its
- * SMs. */
+/* Launches so many blocks, waits, and returns the TPCs that they ran on. Fails if they ran on a TPC, but not on all its SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
 void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set);
 
@@ -70,11 +69,9 @@ CUstream gpu_new_stream(void);
 void gpu_launch_empty(const struct gpu_under_test *gpu);
 
 /* On which SM each block ran, of a launch of `blocks` with clusters of this size (0: none); returns the TPCs. */
-struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
-                                 uint32_t *sms);
+struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks, uint32_t *sms);
 
-/* Eight of these blocks fit an SM of an H200: facts.md, "Launches that never finish", has cooperative launches of
- * that many. */
+/* Eight of these blocks fit an SM of an H200: facts.md, "Launches that never finish", has cooperative launches of that many. */
 #define GPU_COOPERATIVE_THREADS 256
 unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu);
 

@@ -1,7 +1,5 @@
-/*
- * Shared by the tests of graphs: graphs of kernels that write where they ran, each with an output of its own, and two
- * partitions.
- */
+/* Shared by the tests of graphs: graphs of kernels that write where they ran, each with an output of its own, and two
+ * partitions. */
 #ifndef TESTS_GRAPH_H
 #define TESTS_GRAPH_H
 

@@ -1,6 +1,4 @@
-/*
- * What a program asks NVIDIA's kernel driver: this program's own `ioctl`, which passes all calls on.
- */
+/* What a program asks NVIDIA's kernel driver: this program's own `ioctl`, which passes all calls on. */
 #ifndef TESTS_KERNEL_H
 #define TESTS_KERNEL_H
 

@@ -82,10 +82,7 @@ int plan_edit(const struct plan *plan, struct segment *segment, struct error *er
 		return -1;
 	uint64_t next = plan_last(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
-	const struct segment_partition partition = {
-		.pci = plan->gpus[gpu].pci,
-		.set = plan_set(plan, gpu, next),
-	};
+	const struct segment_partition partition = {.pci = plan->gpus[gpu].pci, .set = plan_set(plan, gpu, next)};
 
 	return segment_change(segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
 }

@@ -94,6 +94,13 @@ void timed_give_and_wait(const struct segment_revision *wanted)
 	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));
 }
 
+void timed_give_to_client(const struct segment_revision *wanted)
+{
+	timed_give(wanted);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+}
+
 void timed_wait_until_thread_is_gone(void)
 {
 	timed_wait_until(!timed_has_thread());
@@ -112,6 +119,12 @@ void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles)
 void timed_launch(unsigned int kernels)
 {
 	timed_launch_into(NULL, kernels, CYCLES);
+}
+
+void timed_work(unsigned int kernels)
+{
+	timed_launch(kernels);
+	gpu_check(cuCtxSynchronize());
 }
 
 void timed_leave_out(const char *reason)

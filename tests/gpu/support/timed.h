@@ -37,13 +37,17 @@ void timed_wait_for_state(enum segment_time_state state);
 void timed_give(const struct segment_revision *wanted);
 void timed_give_and_wait(const struct segment_revision *wanted);
 
+/* The same for a client of MPS, whose launches are held back then. */
+void timed_give_to_client(const struct segment_revision *wanted);
+
 /* Opens it as `gpu`. The test is left out where kernels are not counted; and where they may use any memory. */
 void timed_open_any_gpu(void);
 void timed_open_gpu(void);
 bool timed_uses_any_memory(void);
 
-/* Kernels of 1 to 2 ms each. */
+/* Kernels of 1 to 2 ms each; and waits for them. */
 void timed_launch(unsigned int kernels);
+void timed_work(unsigned int kernels);
 void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles); /* for so long each */
 
 /* In a child: its parent's test is skipped, once it asks. */
