@@ -92,8 +92,9 @@ static void run_for_a_while(const struct engine *engine, struct work *work)
 		double share = turns_share(begin, &end);
 
 		end = share > 0 ? lesser(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
-		pthread_cond_timedwait(&changed, &lock,
-		                       &(struct timespec){.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)});
+		struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+
+		pthread_cond_timedwait(&changed, &lock, &until);
 		work->left_ns -= lesser((uint64_t)((double)(lesser(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
 	}
 	turns_end();
