@@ -71,14 +71,14 @@ void control_module_loaded(const void *cubin, size_t size)
 
 void control_context_created(void)
 {
-	channels_are_made();
+	channels_are_there();
 	control_check(segment_revision_number(&segment));
 	time_thread_ring();
 }
 
 void control_context_destroyed(void)
 {
-	channels_have_changed();
+	channels_are_going();
 }
 
 /* --- its life ------------------------------------------------------------------------------------------------------------ */

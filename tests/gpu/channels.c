@@ -27,7 +27,7 @@ static void set_up(void)
 	assert_done(channels_watch(&error));
 	gpu_initialise();
 	gpu_open(&gpu, 0);
-	channels_are_made();
+	channels_are_there();
 }
 
 /* --- work ------------------------------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ TIMED(list_out_of_date)
 
 	set_up();
 	gpu_open(&other, 0);
-	channels_are_made();
+	channels_are_there();
 	assert_done(channels_suspend(&error));
 	assert_done(channels_resume(&error));
 	gpu_close(&other);
@@ -249,7 +249,7 @@ TIMED_BY(timed_run_on_simulator, all_or_none)
 	setenv("SIM_FAULTS", "second-aside", 1);
 	set_up();
 	open_many();
-	channels_are_made();
+	channels_are_there();
 	assert_int_equal(channels_suspend(&error), CHANNELS_REFUSED);
 	close_many();
 }

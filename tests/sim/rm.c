@@ -74,7 +74,7 @@ static struct object *objects; /* by their handles, which are never used again *
 static uint32_t count, room;
 static int file = -1;
 static uint32_t client;
-static _Atomic(CUcontext) creating; /* whose objects are being made */
+static _Atomic(CUcontext) changing; /* whose objects are being made, or freed */
 static atomic_bool is_broken;       /* since these were suspended meanwhile, as on the hardware */
 
 /* --- objects ------------------------------------------------------------------------------------------------ */
@@ -116,7 +116,7 @@ static uint32_t alloc(const struct rm_alloc *call)
 	objects[count++] = (struct object){
 		.class = call->class,
 		.parent = call->parent,
-		.context = atomic_load(&creating),
+		.context = atomic_load(&changing),
 		.slice_us = 0, /* or gcc 11 warns */
 	};
 	return STATUS_OK;
@@ -198,7 +198,7 @@ static uint32_t disable_channels(uint32_t subdevice, const struct disable_channe
 	for (uint32_t i = 0; i < list->count && status == STATUS_OK; i++) {
 		uint32_t group = group_of(list->channels[i]);
 
-		if (list->disable && find(group)->context == atomic_load(&creating))
+		if (list->disable && find(group)->context == atomic_load(&changing))
 			atomic_store(&is_broken, true);
 		if (!list->only_scheduling && is_compute(group) && !fault(FAULT_INERT_ASIDE))
 			engine_put_aside(find(group)->context, list->disable);
@@ -364,28 +364,35 @@ static void make_group(CUcontext context, unsigned int channels, uint32_t class)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
+static void take_long(void)
+{
+	if (fault(FAULT_SLOW_CONTEXTS))
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	while (fault(FAULT_SLOW_CONTEXTS) && atomic_load(&is_broken))
+		pause();
+}
+
 void rm_context_created(CUcontext context)
 {
 	pthread_mutex_lock(&making);
 	if (fault(FAULT_OLD_HANDLES))
 		use_up(100000);
-	atomic_store(&creating, context);
+	atomic_store(&changing, context);
 	for (unsigned int i = 0; i < 12; i++)
 		make(device_of(context), CLASS_MEMORY);
 	make_group(context, 8, CLASS_COMPUTE);
 	for (unsigned int i = 0; i < 3; i++)
 		make_group(context, 4, CLASS_COPY);
-	if (fault(FAULT_SLOW_CONTEXTS))
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-	while (fault(FAULT_SLOW_CONTEXTS) && atomic_load(&is_broken))
-		pause();
-	atomic_store(&creating, NULL);
+	take_long();
+	atomic_store(&changing, NULL);
 	pthread_mutex_unlock(&making);
 }
 
 void rm_context_destroyed(CUcontext context)
 {
 	pthread_mutex_lock(&making);
+	atomic_store(&changing, context);
+	take_long();
 	for (uint32_t handle = FIRST_HANDLE; handle < FIRST_HANDLE + count; handle++) {
 		struct rm_free call = {.client = client, .object = handle};
 		const struct object *object = find(handle);
@@ -393,6 +400,7 @@ void rm_context_destroyed(CUcontext context)
 		if (object && object->context == context)
 			call_kernel(IOCTL_FREE, &call);
 	}
+	atomic_store(&changing, NULL);
 	pthread_mutex_unlock(&making);
 }
 

@@ -53,21 +53,28 @@ bool channels_are_current(void)
 	return changes_seen == atomic_load(&changes);
 }
 
-/* Programs that were suspended and resumed while they made a context came to wait in the driver for ever (hardware.md, "Time slices").
- * So none is until we are told that the context is there. Of channels that come later, nobody tells us. */
-#define MAKING_NS UINT64_C(500000000)
-static _Atomic uint64_t made; /* when the last channel was; 0: no context is being made */
+/* Programs that were suspended and resumed while they destroyed a context and made another one came to wait in the driver for ever
+ * (hardware.md, "Time slices"). So none is while a context comes, until it is there, or goes; for so long at most, since nobody tells us
+ * when it has gone, and channels may come for other reasons. */
+#define CHANGE_NS UINT64_C(500000000)
+static _Atomic uint64_t changing; /* since then; 0: no context does */
 
-static bool are_being_made(void)
+static bool are_changing(void)
 {
-	uint64_t then = atomic_load(&made);
+	uint64_t since = atomic_load(&changing);
 
-	return then != 0 && process_clock_ns() - then < MAKING_NS;
+	return since != 0 && process_clock_ns() - since < CHANGE_NS;
 }
 
-void channels_are_made(void)
+void channels_are_there(void)
 {
-	atomic_store(&made, 0);
+	atomic_store(&changing, 0);
+	channels_have_changed();
+}
+
+void channels_are_going(void)
+{
+	atomic_store(&changing, process_clock_ns());
 	channels_have_changed();
 }
 
@@ -82,7 +89,7 @@ static void set_suspended(bool wanted)
 
 static void note_new_channel(void)
 {
-	atomic_store(&made, process_clock_ns());
+	atomic_store(&changing, process_clock_ns());
 	if (atomic_load_explicit(&are_suspended, memory_order_relaxed))
 		atomic_store_explicit(&some_are_new, true, memory_order_relaxed);
 	else
@@ -347,12 +354,12 @@ static uint32_t suspend(const struct kernel_client *client)
 	return status;
 }
 
-/* None while a context is being made, also one that has begun while we looked. */
+/* None while a context comes or goes, also one that has begun to while we looked. */
 static enum channels_result list_for_suspension(const struct kernel_client *client, bool is_current, struct error *error)
 {
-	enum channels_result result = is_current || are_being_made() ? CHANNELS_DONE : make_list(client, error);
+	enum channels_result result = is_current || are_changing() ? CHANNELS_DONE : make_list(client, error);
 
-	return result == CHANNELS_DONE && are_being_made() ? CHANNELS_NONE : result;
+	return result == CHANNELS_DONE && are_changing() ? CHANNELS_NONE : result;
 }
 
 /* A list that is out of date is brought up to date once. */
@@ -469,7 +476,7 @@ void channels_after_fork(void)
 	atomic_store(&highest, 0);
 	atomic_store(&saw_all, false);
 	atomic_store(&are_suspended, false);
-	atomic_store(&made, 0);
+	atomic_store(&changing, 0);
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
 	asked = FIRST_HANDLE;
 	channels_have_changed();

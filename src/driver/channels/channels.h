@@ -23,14 +23,15 @@
 int channels_watch(struct error *error);
 void channels_unwatch(void);
 
-/* A context has been made; or has been made or destroyed: the channels are looked for again before they are suspended. From any
+/* A context has been made; is being destroyed; or either: the channels are looked for again before they are suspended. From any
  * thread. */
-void channels_are_made(void);
+void channels_are_there(void);
+void channels_are_going(void);
 void channels_have_changed(void);
 
 enum channels_result {
 	CHANNELS_DONE,
-	CHANNELS_NONE,   /* there are none, since there is no context, or one is being made: nothing was done */
+	CHANNELS_NONE,   /* there are none, since there is no context, or one comes or goes: nothing was done */
 	CHANNELS_REFUSED /* with the reason */
 };
 
