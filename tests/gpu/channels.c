@@ -157,6 +157,26 @@ TIMED(list_out_of_date)
 	gpu_close(&gpu);
 }
 
+static void *begin_a_context(void *gone)
+{
+	gpu_open(gone, 0);
+	return NULL;
+}
+
+/* Nobody has said yet that this thread's context is there; only that another one is. */
+TIMED(another_is_being_made)
+{
+	struct gpu_under_test other, third;
+
+	set_up();
+	pthread_t another = thread_start(begin_a_context, &other);
+
+	pthread_join(another, NULL);
+	gpu_open(&third, 0);
+	channels_are_there();
+	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
+}
+
 /* --- time slices -------------------------------------------------------------------------------------------------------- */
 
 enum {

@@ -58,6 +58,8 @@ bool channels_are_current(void)
  * when it has gone, and channels may come for other reasons. */
 #define CHANGE_NS UINT64_C(500000000)
 static _Atomic uint64_t changing; /* since then; 0: no context does */
+static atomic_uint makers;        /* threads that have made channels, and no context is there since: */
+static __thread bool is_maker __attribute__((tls_model("initial-exec")));
 
 static bool are_changing(void)
 {
@@ -66,9 +68,12 @@ static bool are_changing(void)
 	return since != 0 && process_clock_ns() - since < CHANGE_NS;
 }
 
+/* Another thread may be in the middle of another one. */
 void channels_are_there(void)
 {
-	atomic_store(&changing, 0);
+	if (is_maker && atomic_fetch_sub(&makers, 1) == 1)
+		atomic_store(&changing, 0);
+	is_maker = false;
 	channels_have_changed();
 }
 
@@ -89,6 +94,9 @@ static void set_suspended(bool wanted)
 
 static void note_new_channel(void)
 {
+	if (!is_maker)
+		atomic_fetch_add(&makers, 1);
+	is_maker = true;
 	atomic_store(&changing, process_clock_ns());
 	if (atomic_load_explicit(&are_suspended, memory_order_relaxed))
 		atomic_store_explicit(&some_are_new, true, memory_order_relaxed);
@@ -477,6 +485,8 @@ void channels_after_fork(void)
 	atomic_store(&saw_all, false);
 	atomic_store(&are_suspended, false);
 	atomic_store(&changing, 0);
+	atomic_store(&makers, 0);
+	is_maker = false;
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
 	asked = FIRST_HANDLE;
 	channels_have_changed();
