@@ -147,8 +147,7 @@ def main():
     chosen = options.parse_args()
     with torch.inference_mode():
         jobs = Jobs(chosen.kind, chosen.period)
-        if not os.environ.get("BENCH_PLAN_ORDINARY"):
-            be_in_time()
+        be_in_time()
         conversation.converse(jobs, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
         jobs.run()
         jobs.check()
