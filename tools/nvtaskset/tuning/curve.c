@@ -192,8 +192,9 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	const struct pids ours = {1, &pid};
 	struct error why;
 
-	if (program_open(editor, pid, is_new, error) < 0 || editor_read(editor, &in_force, error) < 0 || room_open(&study->room, study->options, &in_force, error) < 0 ||
-	    room_look(&study->room, &ours, error) < 0 || sampled_open(&study->program, study->room.gpu->pci, error) < 0)
+	if (program_open(editor, pid, is_new, error) < 0 || editor_read(editor, &in_force, error) < 0 ||
+	    room_open(&study->room, study->options, &in_force, error) < 0 || room_look(&study->room, &ours, error) < 0 ||
+	    sampled_open(&study->program, study->room.gpu->pci, error) < 0)
 		return -1;
 	study->monitor = monitor_begin(pid, &why);
 	if (is_new)
