@@ -248,13 +248,13 @@ bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number)
 	return atomic_load_explicit(&oldest[table_bucket(exec)], memory_order_relaxed) < number;
 }
 
-bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew)
+bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew, void *data)
 {
 	pthread_mutex_lock(&lock);
 	struct held_exec *held = find_exec(exec);
 
 	if (held && (held->has_expired || held->number < number)) {
-		renew(exec, &held->nodes, held->number != number);
+		renew(exec, &held->nodes, held->number != number, data);
 		held->number = number;
 		held->has_expired = false;
 		find_oldest(table_bucket(exec));

@@ -36,10 +36,10 @@ void graph_instances_lose_node(CUgraphNode node);
 /* Whether the instance may be older than the number. May be true although it is not. Costs one load. */
 bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number);
 
-/* Calls `renew` for an instance that is older than the number, or has expired under it (`is_older` says which), and gives it the
- * number. None of its nodes is destroyed meanwhile. False if the instance is not known. */
-typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes, bool is_older);
-bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew);
+/* Calls `renew` with `data` for an instance that is older than the number, or has expired under it (`is_older` says which), and gives
+ * it the number. None of its nodes is destroyed meanwhile. False if the instance is not known. */
+typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes, bool is_older, void *data);
+bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew, void *data);
 
 /* Its nodes are to be in the place of this number, where they are by default in that of 0. If that is another one, it moves: from
  * here on, it is older than any number; or it stays, unless it `may_move`, as does one that is not known. One that is there is found

@@ -21,6 +21,7 @@ struct qmd_layout {
 	uint8_t shared_low;       /* from this bit on, */
 	uint8_t shared_bits;      /* of so many bits, */
 	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
+	uint8_t banks_word;       /* CONSTANT_BUFFER_VALID(0) and the next ones, of four bits each; 0 where that was not measured */
 };
 
 /*
@@ -92,6 +93,7 @@ static const struct qmd_layout hopper = {
 	.shared_low = 8,
 	.shared_bits = 18,
 	.shared_shift = 0,
+	.banks_word = 416 / 32,
 };
 
 /* Blackwell: version 5.0. For version 5.1 the position of the mask is not published. */
@@ -479,6 +481,22 @@ void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct
 	store_at(release, qmd, *saved);
 }
 
+/* --- fetching ahead ------------------------------------------------------------------------------------ */
+
+/* The bank for the next node's parameters. Its bits: VALID, two of PREFETCH, and INVALIDATE. */
+#define NEXT_BANK(bits) (UINT32_C(bits) << 4 * 5)
+#define BANK_VALID 1
+#define PREFETCH_POST 4
+
+void qmd_fetch_ahead(const struct qmd_family *family, void *qmd)
+{
+	const struct qmd_layout *layout = family->layout;
+	uint32_t *banks = (uint32_t *)qmd + layout->banks_word;
+
+	if (layout->banks_word != 0 && has_known_version(layout, qmd) && (*banks & NEXT_BANK(15)) == NEXT_BANK(PREFETCH_POST))
+		*banks |= NEXT_BANK(BANK_VALID);
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------- */
 
 static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
@@ -501,6 +519,8 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 		save_mask(family, qmd, saved);
 		outcomes.mask = write_mask(family, qmd, change);
 	}
+	if (change->fetches_ahead)
+		qmd_fetch_ahead(family, qmd);
 	if (change->counting) {
 		saved->counting_slot = qmd_save_slot(change->counting, qmd);
 		outcomes.counting = qmd_release(change->counting, qmd);

@@ -343,6 +343,38 @@ TEST(enabling_again_uploads)
 	check_launch(0, NODES);
 }
 
+/* Whether a descriptor's bank 5 is for the parameters of the next node, and whether it is valid: bits 436 to 439. */
+static void assert_next(unsigned int nodes_before_the_last, bool is_valid)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < subscriber_count_all(); i++) {
+		const struct event *event = subscriber_event(i);
+
+		if (event->domain == LAUNCHES && event->id == BEFORE_UPLOAD && (event->qmd[13] >> 20 & 15) != 0) {
+			assert_int_equal(event->qmd[13] >> 20 & 15, is_valid ? 5 : 4);
+			count++;
+		}
+	}
+	assert_int_equal(count, nodes_before_the_last);
+}
+
+/* The driver's own in front is one of them. */
+TEST(parameters_are_fetched_ahead_until_a_node_is_disabled)
+{
+	open_graph(NULL);
+	need_hopper();
+	launch_graph();
+	assert_next(NODES, true);
+	for (unsigned int i = 0; i < NODES; i++) {
+		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 0));
+		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 1));
+	}
+	subscriber_forget();
+	launch_graph();
+	assert_next(NODES, false);
+}
+
 TEST(what_does_not_upload)
 {
 	CUgraphExecUpdateResultInfo info;

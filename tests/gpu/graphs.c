@@ -21,6 +21,33 @@ TEST(replays_are_no_uploads)
 	gpu_check(cuGraphExecDestroy(exec));
 }
 
+/* The driver no longer lets a node fetch the parameters of the next one ahead if that is disabled, as we do. On hardware, only the time
+ * of a launch tells (bench/cost/graphs). */
+TEST(parameters_are_fetched_ahead_as_before)
+{
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	setenv("SIM_FAULTS", "slow-nodes", 1);
+	for (int i = 0; i < 4; i++)
+		graph_assert_follows(exec, NODES, i % 2 ? &before : &after);
+	unsetenv("SIM_FAULTS");
+	gpu_check(cuGraphExecDestroy(exec));
+}
+
+/* What the program changes stays as the driver has it. The simulator ends a program where it does not. */
+TEST(parameters_of_changed_nodes_are_not_fetched_ahead)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_assert_follows(exec, NODES, &before);
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 0));
+	graph_replay(exec);
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 1));
+	graph_assert_ran(exec, NODES, &before);
+	graph_end(exec, graph);
+}
+
 static void cycle(unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {

@@ -63,6 +63,7 @@ struct format {
 	struct field cooperative[3];
 	struct field mask_valid;
 	struct field mask;
+	struct field next; /* of a graph's node: VALID and PREFETCH of the bank that the next node's parameters are in */
 	const struct slot *slots; /* NULL where they do not add 64-bit numbers */
 };
 
@@ -89,7 +90,7 @@ static const struct format formats[] = {
 		.cluster = {FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160)},
 		.cooperative = {FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240)},
 		.shared = FIELD(601, 584), .shared_unit = 1, .mask_valid = BIT(31), .mask = FIELD(2559, 2432),
-		.slots = slots_of_hopper,
+		.next = FIELD(438, 436), .slots = slots_of_hopper,
 	},
 	{
 		.compute = 100, .version_value = 0x50, .version = FIELD(471, 464), .registers = FIELD(1136, 1128),
@@ -250,6 +251,19 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 		write_cluster_mask(descriptor, format, launch);
 }
 
+#define NEXT_VALID 1
+#define NEXT_POST 4
+
+bool descriptor_has_next(const struct topology *gpu)
+{
+	return format_of(gpu)->next.bits > 0;
+}
+
+void descriptor_set_next(struct descriptor *descriptor, const struct topology *gpu, bool fetches_ahead)
+{
+	set_field(descriptor, format_of(gpu)->next, NEXT_POST | (fetches_ahead ? NEXT_VALID : 0));
+}
+
 /* The structure's sizes, in words. */
 static const unsigned int sizes[] = {4, 1, 2};
 
@@ -302,7 +316,7 @@ static void clear_slot(struct descriptor *descriptor, const struct slot *slot)
 void descriptor_check_change(const struct descriptor *before, const struct descriptor *after, const struct topology *gpu)
 {
 	const struct format *format = format_of(gpu);
-	const struct field may_change[] = {format->mask, format->mask_valid};
+	const struct field may_change[] = {format->mask, format->mask_valid, format->next};
 	struct descriptor a = *before, b = *after;
 
 	for (unsigned int slot = 0; slot < DESCRIPTOR_SLOTS && format->slots; slot++) {
@@ -330,6 +344,11 @@ struct tpcset descriptor_enabled(const struct descriptor *descriptor, const stru
 			tpcset_remove(&enabled, tpc);
 	}
 	return enabled;
+}
+
+bool descriptor_fetches_ahead(const struct descriptor *descriptor, const struct topology *gpu)
+{
+	return get_field(descriptor, format_of(gpu)->next) == (NEXT_POST | NEXT_VALID);
 }
 
 bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot, struct release *release)

@@ -37,7 +37,11 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 /* The same for one that was written before, or is all 0: the releases in it stay, as on an H100 when an instance is updated. */
 void descriptor_rewrite(struct descriptor *descriptor, const struct launch *launch);
 
-/* Ends the test if a callback changed anything but the mask and the releases. */
+/* Whether a node of a graph fetches the parameters of the next one ahead (facts.md, "CUDA graphs"); it does, or does no longer. */
+bool descriptor_has_next(const struct topology *gpu);
+void descriptor_set_next(struct descriptor *descriptor, const struct topology *gpu, bool fetches_ahead);
+
+/* Ends the test if a callback changed anything but the mask, the releases and what is fetched ahead. */
 void descriptor_check_change(const struct descriptor *before, const struct descriptor *after, const struct topology *gpu);
 
 /* The TPCs that the descriptor enables. */
@@ -46,6 +50,8 @@ struct tpcset descriptor_enabled(const struct descriptor *descriptor, const stru
 /* Fills the slot. False if this GPU's descriptors have no slots. */
 bool descriptor_set_release(struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
                             const struct release *release);
+
+bool descriptor_fetches_ahead(const struct descriptor *descriptor, const struct topology *gpu);
 
 /* Whether the slot is used, and for what. */
 bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,

@@ -32,6 +32,7 @@
 #define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
 #define FAULT_INCOHERENT "incoherent"             /* GPU and processor share a chip, and not their atomics */
+#define FAULT_SLOW_NODES "slow-nodes"             /* ends the program if a node no longer fetches ahead */
 #define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */

@@ -27,6 +27,8 @@ struct exec_node {
 	bool written;  /* `host` is written, and used for every upload: a callback's changes stay in it */
 	bool written_enabled; /* what it is written for: the node, or what takes its place when it is disabled */
 	bool uploaded;
+	bool has_next;
+	bool fetches_ahead; /* the parameters of the next one */
 	struct descriptor host;   /* the copy that callbacks see: changing it after the upload has no effect */
 	struct descriptor device; /* the copy that runs */
 };
@@ -36,6 +38,7 @@ struct CUgraphExec_st {
 	uint64_t serial;  /* of the graph */
 	size_t count;
 	struct exec_node *nodes;
+	bool is_refreshed; /* a callback has changed nodes, which are not yet uploaded */
 };
 
 /* --- conditional nodes ---------------------------------------------------------------------------------- */
@@ -111,6 +114,13 @@ static struct launch drivers_launch(CUcontext context)
 	return (struct launch){.context = context, .function = &function, .grid = {0, 1, 1}, .block = {32, 1, 1}};
 }
 
+static void connect(CUgraphExec exec)
+{
+	for (size_t i = 0; i + 1 < exec->count; i++)
+		exec->nodes[i].has_next = exec->nodes[i].fetches_ahead =
+			exec->nodes[i].has_descriptor && descriptor_has_next(exec->nodes[i].launch.context->gpu);
+}
+
 static CUgraphExec flatten(CUgraph graph)
 {
 	CUgraphExec exec = calloc(1, sizeof *exec);
@@ -131,6 +141,7 @@ static CUgraphExec flatten(CUgraph graph)
 				.launch = drivers_launch(exec->nodes[1].launch.context), .runs = true, .has_descriptor = true,
 				.enabled = true,
 			};
+		connect(exec);
 	} else {
 		free(exec);
 		exec = NULL;
@@ -173,7 +184,19 @@ static struct launch launch_of(const struct exec_node *node)
 	return node->enabled ? node->launch : drivers_launch(node->launch.context);
 }
 
-static void upload(struct exec_node *node)
+/* What a callback has made of it. */
+static void check_fetching(CUgraphExec exec, struct exec_node *node, const struct topology *gpu)
+{
+	bool fetches_ahead = node->has_next && descriptor_fetches_ahead(&node->host, gpu);
+
+	if (fetches_ahead && !node->fetches_ahead && !exec->is_refreshed)
+		fatal("a callback lets a node fetch the parameters of one that the program has changed");
+	if (!fetches_ahead && node->has_next && fault(FAULT_SLOW_NODES))
+		fatal("a node no longer fetches the parameters of the next one ahead");
+	node->fetches_ahead = fetches_ahead;
+}
+
+static void upload(CUgraphExec exec, struct exec_node *node)
 {
 	const struct launch launch = launch_of(node);
 
@@ -182,7 +205,10 @@ static void upload(struct exec_node *node)
 			descriptor_rewrite(&node->host, &launch);
 		node->written = true;
 		node->written_enabled = node->enabled;
+		if (node->has_next)
+			descriptor_set_next(&node->host, launch.context->gpu, node->fetches_ahead);
 		launch_upload(&launch, &node->host);
+		check_fetching(exec, node, launch.context->gpu);
 		node->device = node->host;
 		node->uploaded = true;
 	}
@@ -220,17 +246,15 @@ static bool has_front(CUgraphExec exec)
 	return exec->count > 1 && exec->nodes[0].serial == 0;
 }
 
-/* With a node, the one before it is uploaded again: seen of the driver's own in front. */
 HOOKED_2(cuGraphUpload, CUgraphExec, exec, CUstream, stream)
 {
 	CUresult result = context_result(stream_context(stream));
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (has_front(exec) && !exec->nodes[1].uploaded)
-		exec->nodes[0].uploaded = false;
 	for (size_t i = 0; i < exec->count; i++)
-		upload(&exec->nodes[upload_order(exec->count, has_front(exec), i)]);
+		upload(exec, &exec->nodes[upload_order(exec->count, has_front(exec), i)]);
+	exec->is_refreshed = false;
 	for (size_t i = 0; i < exec->count; i++)
 		announce(&exec->nodes[i]);
 	return CUDA_SUCCESS;
@@ -321,6 +345,20 @@ static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
 	return found;
 }
 
+/* It is uploaded again, and the one before it no longer fetches its parameters ahead: that is uploaded again as well. Where a callback
+ * changes them, each of them is by itself here, but for the driver's own in front. */
+static void expire(CUgraphExec exec, struct exec_node *node)
+{
+	bool is_ours = hook_is_in_callback();
+
+	node->uploaded = false;
+	exec->is_refreshed |= is_ours;
+	if (node > exec->nodes && node[-1].has_next) {
+		node[-1].fetches_ahead = false;
+		node[-1].uploaded &= is_ours && node[-1].serial != 0;
+	}
+}
+
 HOOKED_3(cuGraphNodeSetEnabled, CUgraphExec, exec, CUgraphNode, handle, unsigned int, value)
 {
 	struct exec_node *node = find(exec, handle);
@@ -331,7 +369,7 @@ HOOKED_3(cuGraphNodeSetEnabled, CUgraphExec, exec, CUgraphNode, handle, unsigned
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (node->enabled != enabled)
-		node->uploaded = false;
+		expire(exec, node);
 	node->enabled = enabled;
 	/* As on an H200: it returns an error, and disables the node (hardware.md). */
 	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
@@ -361,7 +399,7 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 }
 
 /* The same parameters cause no upload, others do (facts.md, "CUDA graphs"). A kernel stays one, however small a fill becomes. */
-static void set_launch(struct exec_node *node, const struct launch *launch)
+static void set_launch(CUgraphExec exec, struct exec_node *node, const struct launch *launch)
 {
 	struct launch new = *launch;
 
@@ -369,7 +407,8 @@ static void set_launch(struct exec_node *node, const struct launch *launch)
 		new.function = node->launch.function;
 	if (!is_same_launch(&node->launch, &new)) {
 		node->launch = new;
-		node->uploaded = node->written = false;
+		node->written = false;
+		expire(exec, node);
 	}
 }
 
@@ -380,7 +419,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
 	CUresult result = node ? graph_read_parameters(&launch, parameters) : CUDA_ERROR_INVALID_VALUE;
 
 	if (result == CUDA_SUCCESS)
-		set_launch(node, &launch);
+		set_launch(exec, node, &launch);
 	return result;
 }
 
@@ -394,7 +433,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	if (other->count != exec->count)
 		result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++)
-		set_launch(&exec->nodes[i], &other->nodes[i].launch);
+		set_launch(exec, &exec->nodes[i], &other->nodes[i].launch);
 	*info = (CUgraphExecUpdateResultInfo){.result = result != CUDA_SUCCESS};
 	do_cuGraphExecDestroy(other);
 	return result;

@@ -209,12 +209,22 @@ static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_tabl
 
 /* --- announcing ------------------------------------------------------------------------------------------- */
 
+/* How many callbacks this thread is in. */
+static _Thread_local unsigned int callbacks;
+
+bool hook_is_in_callback(void)
+{
+	return callbacks > 0;
+}
+
 static void announce(int domain, int id, const uint64_t *parameters)
 {
 	struct subscription *current = atomic_load(&slot);
 
+	callbacks++;
 	if (current && atomic_load(&enabled[domain][id / 64]) >> (id % 64) & 1)
 		current->function(current->user, domain, id, parameters);
+	callbacks--;
 }
 
 static uint64_t word(const void *pointer)

@@ -12,6 +12,8 @@
 /* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md, "The callback table"). */
 bool hook_hides_green_contexts(void);
 
+bool hook_is_in_callback(void);
+
 enum hook_context_event {
 	CONTEXT_CREATED = 1,
 	CONTEXT_DESTROY_STARTING,

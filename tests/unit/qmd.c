@@ -401,4 +401,43 @@ TEST(kernels_without_blocks)
 	}
 }
 
+/* Only a bank for the next node's parameters, which is no longer valid. */
+TEST(fetching_ahead)
+{
+	static const struct {
+		unsigned int major;
+		uint32_t banks, expected;
+	} rows[] = {
+		{9, 0x10400011, 0x10500011}, /* as the driver leaves it, and as it was */
+		{9, 0x10500011, 0x10500011}, {9, 0x10000011, 0x10000011}, {9, 0x10200011, 0x10200011}, {9, 0x10c00011, 0x10c00011},
+		{8, 0x10400011, 0x10400011}, {10, 0x10400011, 0x10400011},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		ROW("%u.0: %08x", rows[i].major, rows[i].banks);
+		for (size_t k = 0; k < COUNT_OF(generations); k++) {
+			if (generations[k].major != rows[i].major)
+				continue;
+			union descriptor descriptor = make(&generations[k]), expected;
+
+			descriptor.words[13] = rows[i].banks;
+			expected = descriptor;
+			expected.words[13] = rows[i].expected;
+			qmd_write(qmd_family_for(generations[k].major, generations[k].minor), &descriptor,
+			          &(struct qmd_change){.fetches_ahead = true}, NULL);
+			assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		}
+	}
+}
+
+TEST(fetching_ahead_of_an_unknown_version)
+{
+	union descriptor descriptor = {.bytes = {[72] = 0x42}}, expected;
+
+	descriptor.words[13] = 0x10400011;
+	expected = descriptor;
+	qmd_fetch_ahead(qmd_family_for(9, 0), &descriptor);
+	assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+}
+
 RUN_TESTS(NULL, NULL)

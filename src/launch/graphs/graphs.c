@@ -64,10 +64,11 @@ static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 
 /* A node that cannot be uploaded again where nothing but the gate has changed is inside the partition: only there the gate sends what it
  * cannot call back. */
-static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool masks_changed)
+static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool masks_changed, void *frame)
 {
 	size_t left = nodes->out_of_reach;
 
+	((struct frame *)frame)->refreshes = true;
 	graph_timestamps_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		left += refresh_node(exec, nodes->list[i]);
@@ -82,10 +83,12 @@ static bool older_are_stale(uint64_t masks)
 	return expects_older && masks - segment_raised(&own) > whole_edit;
 }
 
-static void launch_begins(CUgraphExec exec, uint64_t masks)
+static void launch_begins(CUgraphExec exec, struct frame *frame)
 {
+	uint64_t masks = frame->masks;
+
 	if ((graph_instances_may_be_older(exec, masks) || older_are_stale(masks)) &&
-	    !graph_instances_renew(exec, masks, refresh) && older_are_stale(masks))
+	    !graph_instances_renew(exec, masks, refresh, frame) && older_are_stale(masks))
 		count_stale();
 }
 
@@ -188,7 +191,7 @@ void graphs_call_begins(const struct call *call)
 	if (calls_instantiate_graph(call->id))
 		instance_begins(call);
 	else if (calls_launch_graph(call->id))
-		launch_begins(((const struct call_exec *)call->arguments)->exec, call->frame->masks);
+		launch_begins(((const struct call_exec *)call->arguments)->exec, call->frame);
 	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
 		destroy_instance(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_DESTROY)
@@ -209,6 +212,7 @@ void graphs_call_ended(const struct call *call)
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_counts_restore(call->frame);
+	call->frame->refreshes = false;
 	if (calls_launch_graph(call->id))
 		graph_timestamps_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	if (calls_add_node(call->id) && is_done)

@@ -106,6 +106,12 @@ const struct event *subscriber_last(int domain, int id)
 	return last;
 }
 
+const struct event *subscriber_event(unsigned int number)
+{
+	assert_true(number < subscriber.count);
+	return &subscriber.events[number];
+}
+
 void subscriber_forget(void)
 {
 	subscriber.count = 0;

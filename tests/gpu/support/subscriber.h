@@ -72,6 +72,7 @@ unsigned int subscriber_count(int domain, int id);
 unsigned int subscriber_count_all(void);
 unsigned int subscriber_count_function(int domain, int id, CUfunction function); /* of launches of this one */
 const struct event *subscriber_last(int domain, int id); /* there must be one */
+const struct event *subscriber_event(unsigned int number); /* from 0 on */
 void subscriber_forget(void);
 
 /* An action: leaves each launch exactly these TPCs, which may be none. */
