@@ -164,6 +164,21 @@ TEST(as_new)
 	}
 }
 
+/* Also where the first one of a row is shorter than the last one before it. */
+TEST(the_first_one_is_shorter)
+{
+	launch(90 * US);
+	seen.ended++, seen.in_flight = 0;
+	seen.state = atomic_load(&flight.state);
+	assert_false(flight_look(&flight, &seen));
+	assert_int_equal(flight_longest(&flight), 90 * US);
+	look();
+	assert_true(flight_add(&flight, &seen, 5 * US, 7));
+	seen.in_flight++;
+	look();
+	assert_false(flight_add(&flight, &seen, 5 * US, 7));
+}
+
 /* --- what nobody adds ------------------------------------------------------------------------------------------------- */
 
 TEST(as_the_one_before)

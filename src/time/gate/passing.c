@@ -257,7 +257,8 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 
 	arrival->passage.is_entering = true;
 	arrival->passage.is_graph = arrival->work.is_graph;
-	flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, arrival->stream);
+	if (flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, arrival->stream))
+		epoch_raise_world();
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);

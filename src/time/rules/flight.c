@@ -62,12 +62,12 @@ static void note_stream(struct flight_row *row, uintptr_t stream)
 		atomic_store(&row->stream, FLIGHT_STREAMS);
 }
 
-/* With those that nobody has added since the last one. */
-void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
+/* With those that nobody has added since the last one. The first one of a row may be shorter than the last one before. */
+bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
 	struct flight_row *row = &flight->rows[atomic_fetch_add(&flight->state, ADDED) & 1];
 	uint64_t launched = seen->ended + seen->in_flight, missed = missed_of(flight, launched), before = atomic_load(&row->ns);
-	uint64_t theirs = missed > 0 ? flight_longest(flight) : 0, all = add(ns, times(missed, theirs));
+	uint64_t longest = flight_longest(flight), theirs = missed > 0 ? longest : 0, all = add(ns, times(missed, theirs));
 
 	note_stream(row, stream);
 	while (!atomic_compare_exchange_weak(&row->ns, &before, add(before, all)))
@@ -75,6 +75,7 @@ void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t 
 	raise(&row->longest_ns, max_u64(ns, theirs));
 	atomic_store(&flight->last_ns, ns);
 	raise(&flight->covered, launched + 1);
+	return flight_longest(flight) < longest;
 }
 
 void flight_cover(struct flight *flight, uint64_t launched)

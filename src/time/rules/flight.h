@@ -41,8 +41,8 @@ struct flight_seen {
 /* Where nothing is in flight, nothing counts any more. Returns whether the longest is shorter now than before. */
 bool flight_look(struct flight *flight, const struct flight_seen *seen);
 
-/* A launch goes, by what it has seen. */
-void flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream);
+/* A launch goes, by what it has seen. Returns the same. */
+bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream);
 
 /* It was a graph: so many kernels have been launched by now. */
 void flight_cover(struct flight *flight, uint64_t launched);
