@@ -177,6 +177,18 @@ TIMED(another_is_being_made)
 	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
 }
 
+/* Another thread's context that goes is not forgotten since one is there. */
+TIMED(another_is_going)
+{
+	struct gpu_under_test other;
+
+	set_up();
+	gpu_open(&other, 0);
+	channels_are_going();
+	channels_are_there();
+	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
+}
+
 /* --- time slices -------------------------------------------------------------------------------------------------------- */
 
 enum {

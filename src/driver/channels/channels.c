@@ -1,6 +1,7 @@
 #include "channels.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "gpu/topology/rm_abi.h"
 #include "kernel_client.h"
 
@@ -57,29 +58,36 @@ bool channels_are_current(void)
  * (hardware.md, "Time slices"). So none is while a context comes, until it is there, or goes; for so long at most, since nobody tells us
  * when it has gone, and channels may come for other reasons. */
 #define CHANGE_NS UINT64_C(500000000)
-static _Atomic uint64_t changing; /* since then; 0: no context does */
-static atomic_uint makers;        /* threads that have made channels, and no context is there since: */
+static _Atomic uint64_t made, going; /* when the last channel was, and a context began to; 0: never */
+static atomic_uint makers;           /* threads that have made channels, and no context is there since */
 static __thread bool is_maker __attribute__((tls_model("initial-exec")));
+
+static bool is_of_late(_Atomic uint64_t *when, uint64_t now)
+{
+	uint64_t since = atomic_load(when);
+
+	return since != 0 && now - min_u64(now, since) < CHANGE_NS;
+}
 
 static bool are_changing(void)
 {
-	uint64_t since = atomic_load(&changing);
+	uint64_t now = process_clock_ns();
 
-	return since != 0 && process_clock_ns() - since < CHANGE_NS;
+	return is_of_late(&going, now) || (atomic_load(&makers) > 0 && is_of_late(&made, now));
 }
 
 /* Another thread may be in the middle of another one. */
 void channels_are_there(void)
 {
-	if (is_maker && atomic_fetch_sub(&makers, 1) == 1)
-		atomic_store(&changing, 0);
+	if (is_maker)
+		atomic_fetch_sub(&makers, 1);
 	is_maker = false;
 	channels_have_changed();
 }
 
 void channels_are_going(void)
 {
-	atomic_store(&changing, process_clock_ns());
+	atomic_store(&going, process_clock_ns());
 	channels_have_changed();
 }
 
@@ -94,10 +102,10 @@ static void set_suspended(bool wanted)
 
 static void note_new_channel(void)
 {
+	atomic_store(&made, process_clock_ns());
 	if (!is_maker)
 		atomic_fetch_add(&makers, 1);
 	is_maker = true;
-	atomic_store(&changing, process_clock_ns());
 	if (atomic_load_explicit(&are_suspended, memory_order_relaxed))
 		atomic_store_explicit(&some_are_new, true, memory_order_relaxed);
 	else
@@ -484,7 +492,8 @@ void channels_after_fork(void)
 	atomic_store(&highest, 0);
 	atomic_store(&saw_all, false);
 	atomic_store(&are_suspended, false);
-	atomic_store(&changing, 0);
+	atomic_store(&made, 0);
+	atomic_store(&going, 0);
 	atomic_store(&makers, 0);
 	is_maker = false;
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
