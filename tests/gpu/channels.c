@@ -189,6 +189,24 @@ TIMED(another_is_going)
 	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
 }
 
+/* What is not suspended anew, as a context has begun to go, runs again. */
+TIMED(one_goes_meanwhile)
+{
+	struct work work;
+
+	set_up();
+	prepare(&work);
+	channels_are_there();
+	wait_until_it_runs(&work);
+	assert_done(channels_suspend(&error));
+	channels_are_going();
+	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
+	timed_sleep_ms(ALL_OF_THEM_MS);
+	assert_true(has_ended(&work));
+	discard(&work);
+	gpu_close(&gpu);
+}
+
 /* --- time slices -------------------------------------------------------------------------------------------------------- */
 
 enum {

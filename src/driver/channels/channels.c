@@ -395,12 +395,17 @@ static enum channels_result suspend_listed(const struct kernel_client *client, s
 	return result;
 }
 
+/* What was suspended before, and cannot be anew, does not stay so: nobody would resume it. */
 enum channels_result channels_suspend(struct error *error)
 {
 	struct kernel_client client;
-	enum channels_result result = kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED
-	                                                                      : suspend_listed(&client, error);
+	bool is_reached = kernel_client_reach(&client, error) == 0;
+	enum channels_result result = is_reached ? suspend_listed(&client, error) : CHANNELS_REFUSED;
 
+	if (is_reached && result != CHANNELS_DONE && atomic_load(&are_suspended) && !resume(&client)) {
+		error_set(error, "the kernel driver does not resume its work");
+		result = CHANNELS_REFUSED;
+	}
 	set_suspended(result == CHANNELS_DONE);
 	return result;
 }
