@@ -345,8 +345,8 @@ static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
 	return found;
 }
 
-/* It is uploaded again, and the one before it no longer fetches its parameters ahead: that is uploaded again as well. Where a callback
- * changes them, each of them is by itself here, but for the driver's own in front. */
+/* It is uploaded again, and so is the one before it, which no longer fetches its parameters ahead, unless it is the driver's own in
+ * front. Where a callback changes them, each of them is uploaded by itself here, but for that one. */
 static void expire(CUgraphExec exec, struct exec_node *node)
 {
 	bool is_ours = hook_is_in_callback();
@@ -354,7 +354,7 @@ static void expire(CUgraphExec exec, struct exec_node *node)
 	node->uploaded = false;
 	exec->is_refreshed |= is_ours;
 	if (node > exec->nodes && node[-1].has_next) {
-		node[-1].fetches_ahead = false;
+		node[-1].fetches_ahead &= node[-1].serial == 0;
 		node[-1].uploaded &= is_ours && node[-1].serial != 0;
 	}
 }
