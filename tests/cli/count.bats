@@ -45,8 +45,6 @@ start_program_loudly() {
 	own_gpus h200-x2
 	run nvtaskset --dry-run -G all -n 20
 	[ -n "$output" ]
-	# Word splitting is wanted: options.
-	# shellcheck disable=SC2086
 	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
 }
 

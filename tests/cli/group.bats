@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # --group: processes that have one partition
-# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
 
@@ -72,7 +71,6 @@ group g$$'s new TPC list: 8-15" ]
 @test "a limit for files that leaves no room for a turn is a reason" {
 	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
 	for turn in "--group g$$ -t 0" "-n 4"; do
-		# shellcheck disable=SC2086 # several words
 		run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset --mps off $turn true
 		[ "$status $output" = "1 nvtaskset: ${turn%% *}: no shared memory: it takes 16 bytes, and the limit for files (ulimit -f) is 0" ]
 	done
@@ -491,7 +489,6 @@ job" ]
 		for command in "-l" "-tp $theirs" "-tp --group $theirs" "-tp --group $WORK/groups/job" "-tp --group job" \
 			"--mps off -n 1 true"; do
 			status=0
-			# shellcheck disable=SC2086 # several words
 			nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
 			[ "$status" -le 1 ] || { echo "$command: status $status"; cat "$WORK/answer"; false; }
 		done

@@ -88,7 +88,6 @@ own_gpus() { # [TOPOLOGY]
 	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
 	sed "s/^gpu 0000:/gpu $domain:/" "$ROOT/share/topologies/${1:-h200}.txt" >"$WORK/gpus.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
-	# shellcheck disable=SC2034 # for the tests
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 

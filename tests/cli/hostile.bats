@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # What other users' programs offer to those who look at them: it costs a bounded time, and is believed of themselves only.
-# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
 OWN_GPUS=yes
@@ -53,7 +52,6 @@ all_end() {
 	local command
 	for command in "-l" "-T" "metrics" "top --once --delay 0.1" "--mps off --dry-run -n 3" "-p --group x$$" \
 		"--mps off -t 0-3 true" "-p $hostile"; do
-		# shellcheck disable=SC2086 # several words
 		ends nvtaskset $command
 	done
 }

@@ -244,7 +244,6 @@ says_in_a_container_what_its_user_sees() {
 @test "also if the first process of the machine may not be read" {
 	needs_root
 	needs_namespaces -pf --mount-proc
-	# shellcheck disable=SC2016 # for that shell
 	run unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
 		"$(declare -p BUILD WORK; declare -f wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
 		if readlink /proc/1/ns/pid; then exit 2; fi

@@ -68,7 +68,6 @@ kernels_of() {
 @test "a shell and its children are no overlap" {
 	own_gpus
 	empty_output
-	# shellcheck disable=SC2016 # for that shell
 	nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	runs_on 0-7
@@ -141,8 +140,6 @@ crowd_is_there() {
 	run bash -c 'trap "" PIPE; exec 4> >(true); wait $!; nvtaskset -l >&4; echo "status $?" >&2'
 	[ "$output" = $'nvtaskset: standard output: Broken pipe\nstatus 1' ]
 	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
-		# Word splitting is wanted: options.
-		# shellcheck disable=SC2086
 		refuses "standard output: No space left on device" timeout 60 bash -c "nvtaskset $view >/dev/full"
 	done
 }

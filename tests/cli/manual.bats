@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2016 # expressions that are expanded later
 # The man pages, README, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
 
 load helpers

@@ -84,7 +84,6 @@ only_measured() {
 	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
 	[ "$(kept | wc -l)" -eq 1 ]
 	for chosen in "=00:07.0" "-G 0=00:07.0" "-G 00:06.0=00:06.0"; do
-		# shellcheck disable=SC2086 # several words
 		CUDA_VISIBLE_DEVICES=1 run measure ${chosen%=*}
 		[[ "${lines[0]}" == "GPU 0000:${chosen#*=} "* ]]
 		[ "${#lines[@]}" -eq 2 ]
@@ -121,7 +120,6 @@ only_measured() {
 	child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
 	kill -KILL "$PROGRAM"
 	wait "$PROGRAM" || PROGRAM=
-	# shellcheck disable=SC2086 # a number and a space
 	wait_until not kill -0 $child
 }
 

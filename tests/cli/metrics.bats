@@ -105,7 +105,6 @@ value() { # NAME [LABEL=VALUE]…
 		for name in launched ended; do
 			declare "$name=$(sed -n "s/^nvtaskset_${name}_kernels_total{.*pid=\"$PROGRAM\".* //p" "$WORK/metrics")"
 		done
-		# shellcheck disable=SC2154 # declared by their names
 		[ "$ended" -ge "$last" ]
 		[ "$launched" -ge "$ended" ]
 		last=$ended
@@ -177,7 +176,6 @@ value() { # NAME [LABEL=VALUE]…
 	needs_namespaces -m
 	export WORK
 	mkdir "$WORK/disk"
-	# shellcheck disable=SC2016 # the inner shell's
 	run -0 unshare -m bash -euc 'mount -t tmpfs -o size=8k none "$WORK/disk"
 		cd "$WORK/disk"
 		echo old >file
@@ -325,7 +323,6 @@ HTTP/1.1 200 OK" ]
 	hand_over two -- nvtaskset metrics
 	[ "${lines[0]}" = "nvtaskset: LISTEN_FDS=2: must be 1, one socket" ]
 	for count in 0 -1 1x '' 99999999999999999999 4294967297; do
-		# shellcheck disable=SC2016 # the inner shell's
 		refuses "LISTEN_FDS=$count: must be 1, one socket" env "LISTEN_FDS=$count" sh -c 'LISTEN_PID=$$ exec nvtaskset metrics'
 	done
 }

@@ -19,7 +19,6 @@ load helpers
 @test "connections: the option, then what the user set, then 8" {
 	while read -r expected set options; do
 		[ "$set" = - ] || export CUDA_DEVICE_MAX_CONNECTIONS=$set
-		# shellcheck disable=SC2086 # several words
 		[ "$(fake nvtaskset $options -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS' 2>/dev/null)" = "$expected" ]
 	done <<-'END'
 		4 - --connections 4
@@ -59,7 +58,6 @@ load helpers
 		nvtaskset -t 0 true
 	# These start no program that could do without MPS.
 	for words in "mps" "mps stop"; do
-		# shellcheck disable=SC2086 # several words
 		refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH" nvtaskset $words
 		CUDA_MPS_PIPE_DIRECTORY=/dev/null refuses \
 			"MPS: CUDA_MPS_PIPE_DIRECTORY is /dev/null, which keeps programs away from MPS; unset it" nvtaskset $words

@@ -36,7 +36,6 @@ stop_tree() {
 	needs_namespaces --pid --fork --mount-proc
 	[ "$(id -u)" = 0 ] || skip "only root chooses the numbers of processes"
 	mkfifo "$WORK/never"
-	# shellcheck disable=SC2016 # for that shell
 	run -0 timeout 60 unshare --pid --fork --kill-child --mount-proc bash -c '
 		echo 400 >/proc/sys/kernel/ns_last_pid
 		nvtaskset --mps off -t 0-7 bash -c "
@@ -86,7 +85,6 @@ stop_tree() {
 # Each of those that are about to start a program would be waited for. The command itself is in the tree, too.
 @test "a tree with the command in it, and with programs of the same name" {
 	cp "$(command -v sleep)" "$WORK/nvtaskset"
-	# shellcheck disable=SC2016 # the inner shell's
 	"$BUILD/nvtaskset" --mps off -t 0-3 bash -c 'for _ in $(seq 8); do "$0" 1000 & done
 		"$1" -tp -a 0-2 $$
 		kill $(jobs -p)' "$WORK/nvtaskset" "$BUILD/nvtaskset" >"$WORK/changed" 2>&1 3>&- &

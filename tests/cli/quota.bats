@@ -41,14 +41,12 @@ is_refused() { # QUOTA REASON
 	start_playing -t 0-7 -- busy wait
 	[ -z "$(current quota)" ]
 	has_no_thread
-	run nvtaskset -p --quota 5ms/20ms "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --quota 5ms/20ms "$PROGRAM"
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
 	[[ "${lines[1]}" == "pid $PROGRAM's new quota: 5ms/20ms: "* ]]
 	wait_until is_used
 	has_thread
-	run nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
 	nvtaskset -p --quota max "$PROGRAM"
@@ -168,9 +166,7 @@ is_aside_for() { # PID US
 	wait_until has_launched "$first"
 	wait_until has_launched "$second"
 	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
-	run nvtaskset -p --group "q$$" --quota 800ms/10s
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --group "q$$" --quota 800ms/10s
 	[ "${lines[0]}" = "group q$$'s current TPC mask: ff" ]
 	[ "${lines[1]}" = "group q$$'s new quota: 800ms/10s" ]
 	wait_until is_aside_for "$first" 10000

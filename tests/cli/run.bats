@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # nvtaskset SET COMMAND
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 
@@ -44,7 +43,6 @@ load helpers
 	[[ "$output" == *"on TPCs 7 ("* ]]
 	[[ "$output" != *"3-5"* ]]
 	# The inner program also has none of the outer one's other settings.
-	# shellcheck disable=SC2016 # for that shell
 	[ "$(nv --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "${NVTASKSET_HIDE-} ${NVTASKSET_ON_MISFIT-}"')" = " " ]
 }
 

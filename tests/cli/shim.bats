@@ -80,10 +80,8 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	warns_nobody 0 -t 0-3 "$BUILD/tests/programs/play" data FILE where
 	warns_nobody 1 --strict -t 0-3 "$needed" output FILE where
 	warns_nobody 1 --strict -t 0-3 "$BUILD/tests/programs/play" data FILE where
-	# shellcheck disable=SC2016 # for that shell
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>&-' sh "$needed" output FILE where
 	# Also if standard error was a file on the same file system.
-	# shellcheck disable=SC2016
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>"$0"' "$WORK/log" "$needed" output FILE where
 }
 

@@ -3,7 +3,6 @@
 # own, whose /tmp, /run and /var/cache are empty.
 
 # Variables in single quotes are for the inner shells.
-# shellcheck disable=SC2016
 load helpers
 
 AS_USER="setpriv --reuid 65534 --regid 65534 --clear-groups"

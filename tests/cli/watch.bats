@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # --watch, on terminals and elsewhere; and what top has in common with it
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 OWN_GPUS=yes

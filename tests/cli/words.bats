@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # The words of the command, and what --help says.
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 
