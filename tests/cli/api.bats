@@ -43,9 +43,7 @@ compile() { # OUTPUT SOURCE FLAG...
 try_scheduler() {
 	start_program -t 0-7
 	first=$PROGRAM
-	nvtaskset --mps off -t 5 "$BUILD/demo/where" 60 >"$WORK/second" 3>&- &
-	second=$!
-	wait_until [ -s "$WORK/second" ]
+	start_as second nvtaskset --mps off -t 5 "$BUILD/demo/where" 60
 	"$@" 1 3 "$first" "$second" >"$WORK/turns"
 	printf '%s\n' "$first: 0,2-65" "$second: 1-65" "$first: 0,2-65" | diff - "$WORK/turns"
 	[ "$(nvtaskset -tp "$first")" = "pid $first's current TPC list: 0-7" ]

@@ -10,8 +10,7 @@ has_launched() { # PID
 
 # A job each 40 ms: 60 ms / TPCs + 2 ms.
 start_jobs() { # OPTION…
-	nvtaskset --mps off "$@" "$BUILD/tests/programs/play" jobs 40000,60000,2000,2 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off "$@" "$BUILD/tests/programs/play" jobs 40000,60000,2000,2
 	wait_until has_launched "$PROGRAM"
 }
 
@@ -171,8 +170,7 @@ has_neighbour() {
 }
 
 @test "a program that is never idle needs the number of kernels" {
-	nvtaskset --mps off all "$BUILD/tests/programs/play" busy wait 3>&- >"$WORK/output" &
-	PROGRAM=$!
+	start nvtaskset --mps off all "$BUILD/tests/programs/play" busy wait
 	wait_until has_launched "$PROGRAM"
 	run -0 nvtaskset curve --json --kernels 4 "$PROGRAM"
 	jq -e '.jobs.apart == "kernels" and .jobs.kernels == 4 and .points[-1].job_ms > 1' <<<"$output"

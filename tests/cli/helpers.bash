@@ -22,6 +22,7 @@ setup() {
 	LIMITED_ROOT=(setpriv "--bounding-set=-sys_ptrace,-mknod")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
+	ALL=() # all that were started
 	[ -z "${OWN_GPUS-}" ] || own_gpus
 	! declare -F prepare >/dev/null || prepare
 }
@@ -73,6 +74,7 @@ needs_attach() {
 
 teardown() {
 	stop_program
+	kill "${ALL[@]}" 2>/dev/null || true
 	rm -rf "$WORK"
 }
 
@@ -140,6 +142,23 @@ empty_output() {
 	: >"$WORK/output"
 }
 
+# Starts it in the background; PROGRAM is its pid, WORK/output and WORK/errors are what it prints.
+start() { # COMMAND…
+	empty_output
+	"$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	ALL+=($!)
+}
+
+# Starts another beside it, which prints something; NAME is its pid, WORK/NAME and WORK/NAME.errors are what it prints.
+start_as() { # NAME COMMAND…
+	: >"$WORK/$1"
+	"${@:2}" >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
+	printf -v "$1" %s $!
+	ALL+=($!)
+	wait_until [ -s "$WORK/$1" ]
+}
+
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
 start_program() { # options and SET
 	start_program_by nvtaskset --mps off "$@"
@@ -147,9 +166,7 @@ start_program() { # options and SET
 
 # Not by nv: the process in the background would be a shell around it.
 start_program_by() { # COMMAND…
-	empty_output
-	"$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}"
 	wait_until [ -s "$WORK/output" ]
 }
 
@@ -168,9 +185,7 @@ wait_for_line() { # PATTERN
 
 # Starts a program that says that it waits; PROGRAM is its pid, WORK/output its output.
 start_waiting() { # COMMAND…
-	empty_output
-	"$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
+	start "$@"
 	wait_for_line waiting
 }
 

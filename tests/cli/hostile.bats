@@ -13,11 +13,7 @@ prepare() {
 # Starts a hostile program of another user, whose pid is then in `hostile`.
 play() { # TRICK ARGUMENT…
 	local status=0
-	: >"$WORK/hostile"
-	"${ANOTHER_USER[@]}" "$BUILD/tests/programs/hostile" "$@" >"$WORK/hostile" 2>&1 3>&- &
-	hostile=$!
-	ALL+=("$hostile")
-	wait_until [ -s "$WORK/hostile" ]
+	start_as hostile "${ANOTHER_USER[@]}" sh -c 'exec "$@" 2>&1' sh "$BUILD/tests/programs/hostile" "$@"
 	if ! grep -q ready "$WORK/hostile"; then
 		wait "$hostile" || status=$?
 		[ "$status" != 77 ] || skip "not permitted here: $(cat "$WORK/hostile")"
@@ -40,9 +36,8 @@ is_gone() { # PID
 # It ends, though only the time that a test may take bounds how soon. A command that the kernel does not let end would keep
 # bats waiting: so it is in the background.
 ends() { # COMMAND…
-	"$@" >"$WORK/answer" 2>&1 3>&- &
-	ALL+=($!)
-	wait_until is_gone "$!" || {
+	start "$@"
+	wait_until is_gone "$PROGRAM" || {
 		echo "does not end: $*"
 		return 1
 	}
@@ -71,11 +66,7 @@ all_end() {
 }
 
 start_root() { # options and SET
-	: >"$WORK/root"
-	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/root" 2>&1 3>&- &
-	root=$!
-	ALL+=("$root")
-	wait_until [ -s "$WORK/root" ]
+	start_as root nvtaskset --mps off "$@" "$BUILD/demo/where" 60
 }
 
 group_file_of() { # PID
@@ -123,9 +114,6 @@ group_file_of() { # PID
 
 @test "a group of another user's makes no name of one's own mean several" {
 	start_root --group "g$$" -t 0-3
-	: >"$WORK/theirs"
-	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 2>&1 3>&- &
-	ALL+=($!)
-	wait_until [ -s "$WORK/theirs" ]
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60
 	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
 }

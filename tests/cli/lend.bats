@@ -94,7 +94,6 @@ is_in_top() {
 	[ "$(listed "loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0")" = true ]
 	nvtaskset -p --borrow=off "$PROGRAM"
 	wait_until borrows_nothing
-	kill "$lender"
 }
 
 # The lender launches a kernel while the other one's are in its TPCs, which it has been lending since a second later than its last
@@ -121,7 +120,6 @@ sees_the_wait() {
 	wait_until borrows 12-15
 	nvtaskset -p --lend=off "$lender"
 	wait_until borrows_nothing
-	kill "$lender"
 }
 
 @test "two programs: how long the lender waited at most, and what took too long" {
@@ -134,5 +132,4 @@ sees_the_wait() {
 	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .gpus[0].waited_seconds" "$WORK/json")" = null ]
 	nvtaskset top --json --once --delay 0.5 "$PROGRAM" | jq -e '.kernels | map(.overruns >= 0) | all' >/dev/null
 	nvtaskset top --json --once --delay 0.5 "$lender" | jq -e '.kernels | map(.overruns == null) | all' >/dev/null
-	kill "$lender"
 }

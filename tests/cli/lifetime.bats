@@ -12,9 +12,7 @@ prepare() {
 start_script() { # LINE…
 	make_script "$WORK/script" '#!/bin/bash' 'read -r go <"$1"' "$@"
 	mkfifo "$WORK/go"
-	empty_output
-	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go"
 }
 
 let_go() {
@@ -23,8 +21,7 @@ let_go() {
 
 # Starts a shell inside TPCs 0-7 that runs LINE and waits for its end; `child` is the pid of the child that runs it.
 start_shell_with() { # NAME LINE
-	nvtaskset --mps off -t 0-7 bash -c "$2; true" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c "$2; true"
 	wait_for_child "$PROGRAM" "$1"
 }
 
@@ -38,22 +35,19 @@ ends_with() { # LINE
 
 @test "a partition can be changed as soon as the command is started" {
 	for _ in $(seq 20); do
-		nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
-		PROGRAM=$!
+		start nvtaskset --mps off -t 0-7 where 60
 		run -0 nvtaskset -tp 8-15 "$PROGRAM"
 		[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-15" ]
 		stop_program
 	done
-	nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 where 60
 	nvtaskset -tp 8-15 "$PROGRAM"
 	runs_on 8-15
 }
 
 @test "also before the starting shell has called exec for the command, and while the exec takes long" {
 	mkfifo "$WORK/go"
-	bash -c 'read -r <"$0"; exec nvtaskset --mps off -t 0-7 where 60' "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start bash -c 'read -r <"$0"; exec nvtaskset --mps off -t 0-7 where 60' "$WORK/go"
 	not nvtaskset -tp 8-15 "$PROGRAM"
 	echo >"$WORK/go"
 	wait_for_line "my kernels"
@@ -214,8 +208,7 @@ needs_fixed_addresses() {
 
 says_in_a_container_what_its_user_sees() {
 	local owner
-	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
-	PROGRAM=$!
+	start unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true'
 	wait_for_child "$PROGRAM" bash
 	owner=$child
 	wait_for_child "$owner" sleep
@@ -245,7 +238,7 @@ says_in_a_container_what_its_user_sees() {
 	needs_root
 	needs_namespaces -pf --mount-proc
 	run unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
-		"$(declare -p BUILD WORK; declare -f wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
+		"$(declare -p BUILD WORK; declare -f empty_output start wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
 		if readlink /proc/1/ns/pid; then exit 2; fi
 		says_in_a_container_what_its_user_sees" 3>&-
 	[ "$status" -ne 2 ] || skip "root has no more rights here than in a container"
@@ -254,8 +247,7 @@ says_in_a_container_what_its_user_sees() {
 
 @test "-n for a process: TPCs of its former partition, which its children share, count as its own" {
 	own_gpus
-	nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61' 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61'
 	wait_until has_the_list "$PROGRAM" 9
 	wait_for_child "$PROGRAM" sleep
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
@@ -393,9 +385,7 @@ write_attack() {
 @test "a worker with fewer privileges cannot change the partition that it has from its parent" {
 	needs_another_user
 	write_attack
-	empty_output
-	nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py"
 	wait_for_line tried
 	[ "$(cat "$WORK/output")" = "tried 1" ]
 	for list in 9 10-12; do
@@ -409,10 +399,7 @@ write_attack() {
 	needs_to_look_into_others
 	mkfifo "$WORK/go"
 	for clean in "" "env -u NVTASKSET_PARTITION -u NVTASKSET_PID"; do
-		empty_output
-		nvtaskset --mps off -t 0-7 bash -c "read -r go <'$WORK/go'; exec ${ANOTHER_USER[*]} $clean $BUILD/tests/programs/play wait where" \
-			>"$WORK/output" 2>"$WORK/errors" 3>&- &
-		PROGRAM=$!
+		start nvtaskset --mps off -t 0-7 bash -c "read -r go <'$WORK/go'; exec ${ANOTHER_USER[*]} $clean $BUILD/tests/programs/play wait where"
 		nvtaskset -tp 20-23 "$PROGRAM"
 		let_go
 		wait_for_line waiting

@@ -60,16 +60,13 @@ kernels_of() {
 	start_program -t 6,20
 	pids=$(printf '%s\n' "$first" "$second" "$PROGRAM" | sort -n | xargs)
 	run nvtaskset -l
-	kill "$first" "$second"
 	[[ "$output" == *" share TPCs 4-5,7 of GPU 0"* ]]
 	[[ "$output" == *"processes $(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
 }
 
 @test "a shell and its children are no overlap" {
 	own_gpus
-	empty_output
-	nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where"
 	runs_on 0-7
 	run nvtaskset -l
 	pkill -P "$PROGRAM"
@@ -99,8 +96,7 @@ crowd_is_there() {
 
 @test "hundreds of programs, none of them missed" {
 	own_gpus
-	nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1
 	wait_until crowd_is_there
 	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
 	[ "$(wc -l <"$WORK/pids")" -eq 300 ]

@@ -84,10 +84,7 @@ shows_in_vain() { # the TPCs that it has
 }
 
 escapes_and_shows() { # the program and its arguments
-	empty_output
-	nvtaskset --mps off -t 3-5 "$@" where wait >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	waits 1
+	start_waiting nvtaskset --mps off -t 3-5 "$@" where wait
 	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
 	shows_in_vain 3-5
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM " | grep -qx "        $not_in_force"

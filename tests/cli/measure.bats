@@ -114,8 +114,7 @@ only_measured() {
 
 @test "killing the command also ends its kernels on the GPU" {
 	nobody_tells
-	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset measure 3>&- &
-	PROGRAM=$!
+	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache start nvtaskset measure
 	wait_until grep -q . "/proc/$PROGRAM/task/$PROGRAM/children"
 	child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
 	kill -KILL "$PROGRAM"

@@ -294,10 +294,8 @@ HTTP/1.1 200 OK" ]
 
 @test "more programs than the service may have files open" {
 	needs_parser
-	own_gpus
-	"$BUILD/tests/programs/hostile" many 80 0 >"$WORK/many" 3>&- &
-	PROGRAM=$!
-	ready() { [ "$(wc -l <"$WORK/many")" -eq 80 ]; }
+	start "$BUILD/tests/programs/hostile" many 80 0
+	ready() { [ "$(wc -l <"$WORK/output")" -eq 80 ]; }
 	wait_until ready
 	hand_over listening rest 1.5 get /metrics rest 1.5 get /metrics -- \
 		bash -c 'ulimit -n 120; exec nvtaskset metrics --busy --format openmetrics'
@@ -306,10 +304,8 @@ HTTP/1.1 200 OK" ]
 }
 
 @test "a GPU that the machine does not have is in no label" {
-	own_gpus
-	"$BUILD/tests/programs/hostile" many 1 0x77 >"$WORK/many" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/many" ]
+	start "$BUILD/tests/programs/hostile" many 1 0x77
+	wait_for_line ready
 	look
 	grep -q "^nvtaskset_program_info.*pid=\"$PROGRAM\"" "$WORK/metrics"
 	not grep -q 77:06 "$WORK/metrics"

@@ -15,9 +15,7 @@ take_steps() { # OPTION… -- STEP…
 start_as_usual() { # options and SET -- steps
 	local options steps
 	take_steps "$@"
-	empty_output
-	nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
+	start nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}"
 	waits 1
 }
 

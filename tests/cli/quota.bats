@@ -104,9 +104,7 @@ lacks_room_for_the_thread() {
 @test "a program that was started without us, and may be a client of MPS: held back" {
 	mkdir "$WORK/mps"
 	touch "$WORK/mps/control"
-	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim "$BUILD/tests/programs/play" busy wait >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	waits 1
+	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim start_waiting "$BUILD/tests/programs/play" busy wait
 	[ "$(uname -m)" = x86_64 ] || skip "attaching works on x86-64 only"
 	nvtaskset --attach -tp 0-7 "$PROGRAM" || skip "attaching is not possible here"
 	nvtaskset -p --quota 30% "$PROGRAM"
@@ -120,9 +118,7 @@ four_have_launched() {
 # A group has one share (tests/unit/rules, tests/unit/given): so all must be in it.
 @test "nobody gains by splitting: after fork, exec, setsid and a double fork, all share one quota and one weight" {
 	local play="$BUILD/tests/programs/play busy wait $WORK/split"
-	nvtaskset --mps off --quota 30% --weight 200 -t 0-7 bash -c "$play & setsid $play & (setsid $play &) & exec $play" \
-		>"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off --quota 30% --weight 200 -t 0-7 bash -c "$play & setsid $play & (setsid $play &) & exec $play"
 	wait_until four_have_launched
 	nvtaskset -l --json >"$WORK/json"
 	run jq -c --arg name "$WORK/split" '[.processes[] | select(.uploads > 0 and (.command | contains($name)))] | map(.group.id) as $ids | [length, ($ids | unique | length),
@@ -135,20 +131,12 @@ four_have_launched() {
 
 # A member that is busy all the time, from here on.
 start_member() { # NAME, options and SET
-	: >"$WORK/$1"
-	nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" busy wait >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
-	printf -v "$1" %s $!
-	MEMBERS+=($!)
-}
-
-end_programs() {
-	kill -KILL ${MEMBERS[@]+"${MEMBERS[@]}"} ${PROGRAM:-} 2>/dev/null || true
-	wait
-	MEMBERS=()
+	start_as "$1" nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" busy wait
 }
 
 teardown() {
-	end_programs
+	kill -KILL "${ALL[@]}" 2>/dev/null || true
+	wait
 	rm -rf "$WORK"
 }
 

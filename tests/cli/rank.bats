@@ -64,9 +64,7 @@ ranks() { # [PID]
 
 @test "a group: who joins has the group's; shown and changed, live" {
 	start_playing --group "r$$" --priority 80 -t 0-7 -- context wait
-	nvtaskset --mps off --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait >"$WORK/second" 3>&- &
-	second=$!
-	wait_until grep -q waiting "$WORK/second"
+	start_as second nvtaskset --mps off --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait
 	[ "$(ranks "$second")" = "[80,null]" ]
 	run nvtaskset -p --group "r$$"
 	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
@@ -84,7 +82,6 @@ ranks() { # [PID]
 	nvtaskset -tp --group "r$$" --priority 10 8-9
 	[ "$(ranks)" = "[10,300]" ]
 	[ "$(ranks "$second")" = "[10,300]" ]
-	kill "$second"
 }
 
 @test "refused: what is neither, where there are no turns, and where nobody is started" {

@@ -47,8 +47,7 @@ shows_own_mask() {
 }
 
 @test "a launch whose mask is overruled did not run outside" {
-	nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000 >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000
 	wait_until shows_own_mask
 	[ "$(jq '.reasons[] | select(.reason == "own_mask") | .times > 0' <<<"$shown")" = true ]
 	[ "$(jq .outside <<<"$shown")" = 0 ]

@@ -204,11 +204,9 @@ make_privileged() {
 
 @test "a privileged program loads the library, which believes no variable" {
 	make_privileged
-	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
-		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
-	[ "$(cat "$WORK/output")" = waiting ]
+	start_waiting nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
+		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait
+	[ "$(cat "$WORK/output" "$WORK/errors")" = waiting ]
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
@@ -223,16 +221,14 @@ make_privileged() {
 	# Without privileges, both count.
 	on_machine cp "$BUILD/tests/programs/play" /mnt/plain
 	for program in plain:0-7 privileged:0-65; do
-		NVTASKSET_GROUP_FILE=/mnt/groups/job "${as_user[@]}" "/mnt/${program%:*}" open libcuda.so.1 context wait >"$WORK/output" 3>&- &
+		NVTASKSET_GROUP_FILE=/mnt/groups/job start_waiting "${as_user[@]}" "/mnt/${program%:*}" open libcuda.so.1 context wait
 		is_given "${program#*:}"
-		"${as_user[@]}" "$installed" --mps off --group "g$$" -t 0-7 "/mnt/${program%:*}" context wait >"$WORK/output" 3>&- &
+		start_waiting "${as_user[@]}" "$installed" --mps off --group "g$$" -t 0-7 "/mnt/${program%:*}" context wait
 		is_given "${program#*:}"
 	done
 }
 
 is_given() { # TPCs
-	PROGRAM=$!
-	wait_for_line waiting
 	run on_machine "$installed" -l --json
 	jq -c ".processes[] | select(.pid == $PROGRAM)" <<<"$output"
 	[ "$(jq "[.processes[] | select(.pid == $PROGRAM) | .group] | length" <<<"$output")" -eq 1 ]
@@ -240,7 +236,6 @@ is_given() { # TPCs
 	run on_machine "$installed" -tp "$PROGRAM"
 	[[ "$output" == *": $1" ]]
 	stop_program
-	empty_output
 }
 
 @test "children with fewer privileges do not get a privileged program's own partition" {
