@@ -1,4 +1,4 @@
-#include "device.h"
+#include "context.h"
 
 #include "faults.h"
 #include "hook.h"

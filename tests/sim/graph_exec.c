@@ -3,7 +3,6 @@
  * cuGraphUpload, and after the node was disabled and enabled again or given other parameters. Only then does the launch
  * callback come, and only then does the mask in force reach the node.
  */
-#include "capture.h"
 #include "context.h"
 #include "engine.h"
 #include "faults.h"

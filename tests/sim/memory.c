@@ -1,12 +1,12 @@
 #include "memory.h"
 
-#include "capture.h"
 #include "context.h"
 #include "engine.h"
 #include "faults.h"
 #include "hook.h"
 #include "launch.h"
 #include "module.h"
+#include "stream.h"
 
 #include <inttypes.h>
 #include <pthread.h>
