@@ -8,7 +8,7 @@ load helpers
 make_tests() {
 	mkdir "$WORK/unit"
 	cc -I"$ROOT/tests" -x c - -x none -lcmocka -o "$WORK/unit/program" <<-'END'
-		#include "skip.h"
+		#include "cases.h"
 
 		static void test_need(void **state) { (void)state; skip_because("needs a penny"); }
 		static void test_other(void **state) { (void)state; skip_because("it rains"); }

@@ -116,14 +116,6 @@ static void set_enabled(_Atomic uint64_t *word, uint64_t bits, bool on)
 		atomic_fetch_and(word, ~bits);
 }
 
-static CUresult get_state(uint32_t *on, uint32_t handle, int domain, int id)
-{
-	if (!find(handle) || !is_known(domain, id))
-		return CUDA_ERROR_INVALID_VALUE;
-	*on = atomic_load(&enabled[domain][id / 64]) >> (id % 64) & 1;
-	return CUDA_SUCCESS;
-}
-
 static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
 {
 	if (!find(handle) || !is_known(domain, id))
@@ -165,17 +157,6 @@ static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 	return CUDA_SUCCESS;
 }
 
-/* The order of the arguments is a guess, by analogy with entry 5; nobody has called it yet. */
-static CUresult query_feature(uint32_t *on, uint32_t handle, int feature)
-{
-	struct subscription *subscription = find(handle);
-
-	if (!subscription || feature < 0 || feature >= FEATURES)
-		return CUDA_ERROR_INVALID_VALUE;
-	*on = atomic_load(&subscription->features) >> feature & 1;
-	return CUDA_SUCCESS;
-}
-
 bool hook_hides_green_contexts(void)
 {
 	struct subscription *current = atomic_load(&slot);
@@ -185,8 +166,8 @@ bool hook_hides_green_contexts(void)
 
 /* --- the table -------------------------------------------------------------------------------------------- */
 
-/* Entries 1 and 2 enumerate, as in CUPTI's interface; their arguments are not known. */
-static CUresult enumerate(void)
+/* Entries 1 and 2 enumerate, as in CUPTI's interface, 5 and 10 say what is enabled and declared: nobody here calls them. */
+static CUresult not_called(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -198,14 +179,14 @@ static CUresult enumerate(void)
 
 /* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md, "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
-	(void *)sizeof table, ENTRY(enumerate), ENTRY(enumerate), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(get_state),
-	ENTRY(enable), ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(query_feature),
+	(void *)sizeof table, ENTRY(not_called), ENTRY(not_called), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(not_called),
+	ENTRY(enable), ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(not_called),
 	ENTRY(subscribe_with_name),
 };
 
 _Static_assert(sizeof table == 96, "the size that was measured");
 
-static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_table, ENTRY(enumerate), ENTRY(enumerate)};
+static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_table, ENTRY(not_called), ENTRY(not_called)};
 
 /* --- announcing ------------------------------------------------------------------------------------------- */
 
