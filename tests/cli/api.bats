@@ -17,12 +17,6 @@ compile() { # OUTPUT SOURCE FLAG...
 	${CC:-cc} -Wall -Wextra -Werror $sanitizer -o "$@"
 }
 
-@test "the library needs only libc" {
-	! is_sanitized || skip "sanitizers need more"
-	needed=$(readelf -d "$BUILD/api/libnvtaskset.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-	[ "$needed" = libc.so.6 ]
-}
-
 @test "the header compiles as C11 without extensions, and as C++" {
 	echo '#include <nvtaskset.h>' >"$WORK/include.c"
 	compile "$WORK/include.o" "$WORK/include.c" -c -std=c11 -pedantic -D_POSIX_C_SOURCE=200809L -I"$ROOT/include"

@@ -149,7 +149,6 @@ has_library() {
 }
 
 @test "a program in other namespaces, with another root" {
-	needs_root
 	needs_namespaces --mount --pid --fork
 	attach_setup
 	root=$WORK/root
@@ -188,7 +187,6 @@ has_library() {
 }
 
 @test "a program whose filter makes the kernel kill it at an unexpected system call" {
-	needs_root
 	needs_namespaces --mount # with SYS_ADMIN root can do this, and can also lift a filter
 	needs_no_filter
 	start_plain busy filter=1 launch=1

@@ -179,7 +179,6 @@ group g$$'s new TPC list: 8-15" ]
 }
 
 @test "another user's group is not joined, and not changed; root changes it" {
-	needs_another_user
 	needs_to_look_into_others
 	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60
 	start_in mine --group "g$$" -t 20
@@ -397,7 +396,6 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 }
 
 @test "a file: a full disk leaves nothing, and no group is hurt that is there already" {
-	needs_root
 	needs_namespaces -m
 	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=4k none . && cd . && cd "$0/groups" &&
 		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=8k "$0/groups"
@@ -415,7 +413,6 @@ job" ]
 
 # As with docker run -v /run/jobs/job:/job: other claims are in a directory that is not to be seen here.
 @test "a file that was mounted without its directory claims nothing, and all else goes" {
-	needs_root
 	needs_namespaces -m
 	mkdir "$WORK/container"
 	in_file job nvtaskset --mps off -t 0-7 true
@@ -458,7 +455,6 @@ job" ]
 # Whoever may write to a file can end those that have it mapped, by SIGBUS: members obey only files of root and of
 # themselves, and the command copies what belongs to others.
 @test "a file that its user makes shorter all the time ends nobody else's command" {
-	needs_another_user
 	needs_to_look_into_others
 	chown 65534 "$WORK/groups"
 	start_waiting "${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where wait

@@ -58,13 +58,15 @@ needs_another_user() {
 	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at the build directory"
 }
 
-# Namespaces of the kinds that these options of unshare make. In a container, not even root may make them.
+# Namespaces of the kinds that these options of unshare make: only root may, and in a container not even root.
 needs_namespaces() {
+	needs_root
 	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
 }
 
-# This takes the capability SYS_PTRACE, which root does not have in every container.
+# Another user, whose processes root may look into: by the capability SYS_PTRACE, which root does not have in every container.
 needs_to_look_into_others() {
+	needs_another_user
 	(($(sed -n 's/^CapEff:[[:blank:]]*/0x/p' /proc/self/status) >> 19 & 1)) || skip "root may not look into others' processes here"
 }
 

@@ -6,7 +6,6 @@ OWN_GPUS=yes
 
 prepare() {
 	chmod 644 "$WORK/gpus.txt"
-	needs_another_user
 	needs_to_look_into_others
 }
 

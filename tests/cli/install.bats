@@ -55,7 +55,6 @@ load helpers
 	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
 	[ "${lines[1]}" = "Programs find $WORK/usr/lib/libsmctrl.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
 	[ "${#lines[@]}" -eq 2 ]
-	needs_root
 	needs_namespaces -m
 	export ROOT BUILD
 	run -0 unshare -m sh -euc 'mount -t tmpfs -o mode=755 none /mnt

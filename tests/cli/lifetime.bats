@@ -133,7 +133,6 @@ needs_fixed_addresses() {
 }
 
 @test "if nobody may read its memory, its children say that they have the partition of the start" {
-	needs_another_user
 	needs_to_look_into_others
 	# The kernel lets no user read the memory of a program whose file its user may not read.
 	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
@@ -181,7 +180,6 @@ needs_fixed_addresses() {
 }
 
 @test "without /proc a program starts with the partition of the start, says so, and can be changed" {
-	needs_root
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 start_playing -t 0-7 -- proc where wait where
 	grep -q "cannot be read without /proc: this program starts with the one given to nvtaskset" "$WORK/errors"
@@ -235,7 +233,6 @@ says_in_a_container_what_its_user_sees() {
 
 # The container's first process has the same pid.
 @test "also if the first process of the machine may not be read" {
-	needs_root
 	needs_namespaces -pf --mount-proc
 	run unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
 		"$(declare -p BUILD WORK; declare -f empty_output start wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
@@ -395,7 +392,6 @@ write_attack() {
 }
 
 @test "a program that becomes another user starts with the change by -p, not with its environment's partition" {
-	needs_another_user
 	needs_to_look_into_others
 	mkfifo "$WORK/go"
 	for clean in "" "env -u NVTASKSET_PARTITION -u NVTASKSET_PID"; do

@@ -138,11 +138,12 @@ escapes_but_for_strict() { # the program and its arguments
 	[[ "$output" == *"/lib/libnvtaskset-audit.so:/nonexistent.so /nonexistent2.so" ]]
 }
 
-@test "nvtaskset under nvtaskset --strict removes the outer one's settings" {
-	NVTASKSET_LIBRARY=theirs run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c \
-		'echo "${LD_AUDIT-none} ${NVTASKSET_STRICT-none} ${NVTASKSET_SHIM-none} $NVTASKSET_LIBRARY"; where 1'
-	[ "${lines[0]}" = "none none none theirs" ]
+@test "nvtaskset under nvtaskset: the inner partition is in force, and the outer one's settings are not" {
+	NVTASKSET_LIBRARY=theirs run nv --strict --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c \
+		'env | grep -E "^(LD_AUDIT|NVTASKSET_(STRICT|SHIM|HIDE|ON_MISFIT|LIBRARY))="; where 1'
+	[ "${lines[0]}" = NVTASKSET_LIBRARY=theirs ]
 	[[ "${lines[1]}" == *"on TPCs 7 ("* ]]
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "the Python module under --strict" {

@@ -20,6 +20,9 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 		SIM_FAULTS=slot-taken
 	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
 		NVTASKSET_PARTITION=nonsense
+	# Silenced:
+	run -0 nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
+	[ "${#lines[@]}" -eq 1 ]
 }
 
 @test "a module whose kernels can launch kernels: the program runs; the module is reported and counted" {
@@ -53,11 +56,6 @@ told_by_the_command() { # COMMAND…
 	[ "${lines[0]}" = "nvtaskset: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory; this program runs unrestricted" ]
 	[ "${lines[1]}" = "nvtaskset: the GPU's topology is unknown; launches run unrestricted" ]
 	[ "${#lines[@]}" -eq 2 ]
-}
-
-@test "NVTASKSET_LOG=off silences it" {
-	run -0 nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
-	[ "${#lines[@]}" -eq 1 ]
 }
 
 # The library has something to warn of, but descriptor 2 is by then a file of the program's own: FILE, in its steps.
@@ -98,9 +96,10 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	done
 }
 
-@test "the library needs only libc and the driver" {
-	run bash -c "readelf -d $BUILD/lib/libcuda.so.1 | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san"
-	[ "${lines[*]}" = "libnvtaskset-driver.so.1 libc.so.6" ]
+@test "the libraries need only libc, and that inside the program the driver" {
+	for library in lib/libcuda.so.1=libnvtaskset-driver.so.1,libc.so.6 api/libnvtaskset.so.0=libc.so.6; do
+		[ "$(readelf -d "$BUILD/${library%=*}" | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san | paste -sd ,)" = "${library#*=}" ]
+	done
 }
 
 @test "the code of a launch lies on one page" {

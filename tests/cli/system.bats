@@ -11,7 +11,6 @@ is_elsewhere() { # pid
 }
 
 prepare() {
-	needs_root
 	needs_namespaces -m
 	setpriv --pdeathsig KILL unshare -m sleep infinity 3>&- &
 	MACHINE=$!
