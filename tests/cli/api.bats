@@ -34,14 +34,18 @@ compile() { # OUTPUT SOURCE FLAG...
 	[ -z "$(find "$WORK/stage" -type f -o -type l)" ]
 }
 
-try_scheduler() {
+@test "the example gives programs the GPU in turns" {
+	install_api
+	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
+	LD_LIBRARY_PATH=$WORK/usr/lib
+	export LD_LIBRARY_PATH
 	start_program -t 0-7
 	first=$PROGRAM
 	start_as second nvtaskset --mps off -t 5 "$BUILD/demo/where" 60
-	"$@" 1 3 "$first" "$second" >"$WORK/turns"
+	"$WORK/scheduler" 1 3 "$first" "$second" >"$WORK/turns"
 	printf '%s\n' "$first: 0,2-65" "$second: 1-65" "$first: 0,2-65" | diff - "$WORK/turns"
 	[ "$(nvtaskset -tp "$first")" = "pid $first's current TPC list: 0-7" ]
-	"$@" 60000 2 "$first" "$second" >"$WORK/turns" 3>&- &
+	"$WORK/scheduler" 60000 2 "$first" "$second" >"$WORK/turns" 3>&- &
 	scheduler=$!
 	runs_on 0,2-65
 	refuses "pid $scheduler: has not loaded CUDA" nvtaskset -tp 0-3 "$scheduler"
@@ -50,14 +54,6 @@ try_scheduler() {
 	stop_program
 	wait "$scheduler"
 	printf '%s\n' "$first: 0,2-65" "$second: gone" "$first: 0-65" "$first: gone" | diff - "$WORK/turns"
-}
-
-@test "the example gives programs the GPU in turns" {
-	install_api
-	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
-	LD_LIBRARY_PATH=$WORK/usr/lib
-	export LD_LIBRARY_PATH
-	try_scheduler "$WORK/scheduler"
 }
 
 @test "the example, linked with the archive" {

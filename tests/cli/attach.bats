@@ -31,17 +31,6 @@ end_intact() {
 	[ "$(tail -n 1 "$WORK/output")" = intact ]
 }
 
-last_line_is_on() { # TPCs
-	[[ "$(grep 'run on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]]
-}
-
-runs_on_tpcs() {
-	wait_until last_line_is_on "$1" || {
-		tail -n 3 "$WORK/output"
-		return 1
-	}
-}
-
 # If this shell has a filter of its own, as in a container, a program's filter would be a second one.
 needs_no_filter() {
 	grep -q '^Seccomp:.*0$' /proc/self/status || skip "our own system calls are filtered"
@@ -71,13 +60,13 @@ has_library() {
 
 @test "attach and change, and the next kernel obeys" {
 	start_plain busy launch=1
-	runs_on_tpcs 0-65
+	runs_on 0-65
 	run -0 nvtaskset --attach -tp 0-7 "$PROGRAM"
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-65" ]
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 0-7" ]
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	nvtaskset -tp 8-15 "$PROGRAM"
-	runs_on_tpcs 8-15
+	runs_on 8-15
 	run nvtaskset -l
 	[[ "$output" == *"$PROGRAM "*"8-15"* ]]
 	end_intact
@@ -88,7 +77,7 @@ has_library() {
 	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
 	SIM_TOPOLOGY=$WORK/known.txt start_plain env -u NVTASKSET_TOPOLOGY busy launch=1
 	NVTASKSET_TOPOLOGY=$WORK/known.txt nvtaskset --attach -tp 0-7 "$PROGRAM"
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	end_intact
 	[ ! -s "$WORK/errors" ]
 }
@@ -132,9 +121,9 @@ has_library() {
 
 @test "a partition in the environment that never came into force" {
 	NVTASKSET_PARTITION=0000:00:06.0=5-6 start_plain busy launch=1
-	runs_on_tpcs 0-65
+	runs_on 0-65
 	nvtaskset --attach -p "$PROGRAM"
-	runs_on_tpcs 5-6
+	runs_on 5-6
 	end_intact
 }
 
@@ -142,7 +131,7 @@ has_library() {
 	start_plain sh -c 'busy launch=1'
 	wait_for_child "$PROGRAM"
 	nvtaskset --attach -atp 2 "$PROGRAM"
-	runs_on_tpcs 2
+	runs_on 2
 	has_library "$child"
 	not has_library "$PROGRAM"
 	end_intact
@@ -163,7 +152,7 @@ has_library() {
 	inside=$(pgrep -P "$PROGRAM")
 	[ "$(readlink "/proc/$inside/root")" != / ]
 	nvtaskset --attach -tp 0-7 "$inside"
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	end_intact
 }
 
@@ -182,7 +171,7 @@ has_library() {
 	[ "$scope" = 0 ] || skip "this kernel lets only root attach"
 	start_plain "${ANOTHER_USER[@]}" busy launch=1
 	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 0-7 "$PROGRAM"
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	end_intact
 }
 
@@ -191,7 +180,7 @@ has_library() {
 	needs_no_filter
 	start_plain busy filter=1 launch=1
 	nvtaskset --attach -tp 0-7 "$PROGRAM"
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	end_intact
 }
 
@@ -211,7 +200,7 @@ has_library() {
 	start_plain "${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork --kill-child busy launch=1
 	inside=$(pgrep -P "$PROGRAM")
 	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 0-7 "$inside"
-	runs_on_tpcs 0-7
+	runs_on 0-7
 	end_intact
 }
 
@@ -227,7 +216,7 @@ has_library() {
 	: >"$WORK/done"
 	wait $debugger
 	nvtaskset --attach -tp 0 "$PROGRAM"
-	runs_on_tpcs 0
+	runs_on 0
 	end_intact
 }
 

@@ -203,13 +203,13 @@ on_terminal() {
 }
 
 last_is_on() { # TPCs
-	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]]
+	[[ "$(grep 'on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]]
 }
 
 # Waits until the program prints that its kernels run there.
 runs_on() { # TPCs
 	wait_until last_is_on "$1" || {
-		echo "last: $(tail -n 1 "$WORK/output")"
+		tail -n 3 "$WORK/output"
 		return 1
 	}
 }
@@ -227,17 +227,4 @@ refuses() {
 	[ "$status" -eq 1 ]
 	[ ! -s "$WORK/stdout" ]
 	[ "$(cat "$WORK/stderr")" = "nvtaskset: $reason" ]
-}
-
-slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
-
-# Changes the program's partition with the command, which says that the partition is not in force.
-changes_in_vain() { # the TPCs, and the command
-	local tpcs=$1 status=0
-	shift
-	"$@" -tp "$tpcs" "$PROGRAM" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
-	echo "status $status; stderr: $(cat "$WORK/stderr")"
-	[ "$status" -eq 3 ]
-	[ "$(tail -n 1 "$WORK/stdout")" = "pid $PROGRAM's new TPC list: $tpcs" ]
-	[ "$(cat "$WORK/stderr")" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
 }

@@ -108,7 +108,7 @@ ends_with() { # LINE
 }
 
 @test "the kernel may map everything at the same addresses as before the exec" {
-	needs_fixed_addresses
+	setarch -R true 2>/dev/null || skip "fixed addresses are not permitted"
 	touch "$WORK/again" "$WORK/once-more"
 	start_waiting setarch -R nvtaskset --mps off -t 0-7 play where again "$WORK/again" again "$WORK/once-more" wait where
 	[ ! -e "$WORK/once-more" ]
@@ -116,10 +116,6 @@ ends_with() { # LINE
 	nvtaskset -tp 9 "$PROGRAM"
 	go_on
 	wait_for_line '^9$'
-}
-
-needs_fixed_addresses() {
-	setarch -R true 2>/dev/null || skip "fixed addresses are not permitted"
 }
 
 # --- descriptors that a program closes -----------------------------------------------------------------------------------
@@ -245,17 +241,13 @@ says_in_a_container_what_its_user_sees() {
 @test "-n for a process: TPCs of its former partition, which its children share, count as its own" {
 	own_gpus
 	start nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61'
-	wait_until has_the_list "$PROGRAM" 9
+	wait_until eval '[ "$(list_of "$PROGRAM")" = 9 ]'
 	wait_for_child "$PROGRAM" sleep
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	run nvtaskset -np 66 "$PROGRAM"
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 0-65" ]
 	kill "$child"
-}
-
-has_the_list() { # PID LIST
-	[ "$(list_of "$1")" = "$2" ]
 }
 
 @test "--attach gives a partition to a process that has another user's" {
@@ -348,8 +340,9 @@ has_the_list() { # PID LIST
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
-# Tries on an inherited segment all that only the owner's user may do. Then it keeps every lock that a reader can have.
-write_attack() {
+@test "a worker with fewer privileges cannot change the partition that it has from its parent" {
+	needs_another_user
+	# Tries on an inherited segment all that only the owner's user may do. Then it keeps every lock that a reader can have.
 	cat >"$WORK/attack.py" <<-'END'
 		import fcntl, mmap, os, struct, time
 		def name(n):
@@ -377,11 +370,6 @@ write_attack() {
 		print("tried", len(found), flush=True)
 		time.sleep(60)
 	END
-}
-
-@test "a worker with fewer privileges cannot change the partition that it has from its parent" {
-	needs_another_user
-	write_attack
 	start nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py"
 	wait_for_line tried
 	[ "$(cat "$WORK/output")" = "tried 1" ]

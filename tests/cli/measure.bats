@@ -62,15 +62,11 @@ bits_of() {
 	[ -z "$(kept)" ]
 }
 
-only_measured() {
+@test "commands and programs use the measured topology" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
 	nvtaskset measure
-}
-
-@test "commands and programs use the measured topology" {
-	only_measured
 	start_program -t 3-5
 	runs_on 3-5
 	nvtaskset -tp 62-65 "$PROGRAM"

@@ -29,15 +29,6 @@ start_side_by_side() { # options and SET -- steps
 	fake start_as_usual "$@"
 }
 
-# A program that may be a client of MPS, since a daemon is there.
-start_in_reach_of_mps() { # options and SET -- steps
-	local options steps
-	take_steps "$@"
-	mkdir "$WORK/mps"
-	touch "$WORK/mps/control"
-	start_as_usual --mps off "${options[@]}" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" -- "${steps[@]}"
-}
-
 has_waited() { # how often by now
 	[ "$(grep -c waiting "$WORK/output")" -eq "$1" ]
 }

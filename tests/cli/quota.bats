@@ -16,10 +16,6 @@ has_thread() {
 	grep -qx nvtaskset /proc/"$PROGRAM"/task/*/comm
 }
 
-has_no_thread() {
-	! has_thread
-}
-
 is_refused() { # QUOTA REASON
 	run nvtaskset -p --quota "$1" "$PROGRAM"
 	[ "$status" -eq 3 ] && [[ "$output" == *"nvtaskset: pid $PROGRAM: $2"* ]]
@@ -40,7 +36,7 @@ is_refused() { # QUOTA REASON
 @test "live, without a SET: given, changed and lifted" {
 	start_playing -t 0-7 -- busy wait
 	[ -z "$(current quota)" ]
-	has_no_thread
+	not has_thread
 	run -0 nvtaskset -p --quota 5ms/20ms "$PROGRAM"
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
 	[[ "${lines[1]}" == "pid $PROGRAM's new quota: 5ms/20ms: "* ]]
@@ -51,7 +47,7 @@ is_refused() { # QUOTA REASON
 	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
 	nvtaskset -p --quota max "$PROGRAM"
 	[[ "$(current quota)" == "max: present for "* ]]
-	wait_until has_no_thread
+	wait_until not has_thread
 }
 
 @test "a program that uses managed memory is not suspended: changed, and not in force" {
@@ -164,7 +160,7 @@ is_aside_for() { # PID US
 	[ "${lines[1]}" = "group q$$'s new TPC list: 8-9" ]
 	[ "${lines[2]}" = "group q$$'s new quota: max" ]
 	PROGRAM=$first
-	wait_until has_no_thread
+	wait_until not has_thread
 }
 
 @test "a group's change leaves the quota of a member alone if the group was never given one" {

@@ -114,7 +114,9 @@ ranks() { # [PID]
 }
 
 @test "a process that may be a client of MPS: a priority, no weight" {
-	start_in_reach_of_mps -t 0-7 -- context wait
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	start_playing -t 0-7 env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" -- context wait
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
 		nvtaskset -p --weight 200 "$PROGRAM"
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \

@@ -67,11 +67,7 @@ load helpers
 		[ "$output" = "$now" ]
 	done
 	for former in --measure --mps-status --mps-stop --enable-system --disable-system; do
-		refuses_to_tell "$former"
+		not grep -rnF -e "$former" -e "${former//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" \
+			"$ROOT/tools/nvtaskset/cli/help.c" "$ROOT/README.md" "$ROOT/docs" "$ROOT/SECURITY.md" "$ROOT/include"
 	done
-}
-
-refuses_to_tell() { # option
-	! grep -rnF -e "$1" -e "${1//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" "$ROOT/tools/nvtaskset/cli/help.c" "$ROOT/README.md" "$ROOT/docs" \
-		"$ROOT/SECURITY.md" "$ROOT/include"
 }
