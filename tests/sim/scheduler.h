@@ -37,8 +37,8 @@ const char *schedule_verdict(const struct schedule *schedule);
 /* Blocks are numbered as in memory: x runs fastest. */
 unsigned int schedule_sm(const struct schedule *schedule, size_t block);
 
-/* How many blocks of a kernel fit on an SM, and how many clusters on a GPU: the driver answers by the same numbers, without regard to
- * partitions (facts.md, "Launches that never finish"). */
+/* How many blocks of a kernel fit on an SM, and how many clusters on a GPU: the driver answers by the same numbers, without regard
+ * to partitions (facts.md, "Launches that never finish"). */
 #define OCCUPANCY_THREADS_PER_BLOCK 1024
 #define OCCUPANCY_REGISTERS_PER_THREAD 32 /* of every kernel, since none is compiled */
 
