@@ -40,17 +40,12 @@ has_library() {
 	grep -q nvtaskset-library "/proc/$1/maps"
 }
 
-@test "without --attach: the reason, and what to do" {
+@test "without --attach: the reason, and what to do; a SET that is wrong changes nothing" {
 	start_plain busy launch=1
 	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" \
 		nvtaskset -tp 0-7 "$PROGRAM"
 	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" \
 		nvtaskset --attach --dry-run -tp 0-7 "$PROGRAM"
-	end_intact
-}
-
-@test "a SET that is wrong changes nothing" {
-	start_plain busy launch=1
 	refuses "TPC 999: this GPU has TPCs 0-65" nvtaskset --attach -tp 0-999 "$PROGRAM"
 	refuses "GPU 7: CUDA sees one GPU here, number 0" nvtaskset --attach -G 7 -tp 0-3 "$PROGRAM"
 	not grep -q 'nvtaskset-library\|memfd:nvtaskset' "/proc/$PROGRAM/maps"

@@ -50,7 +50,7 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	[ "$(current policy)" = prt,pe ]
 }
 
-@test "refused: what is no policy, and two of one kind" {
+@test "refused: what is no policy, two of one kind, and where nothing is held back" {
 	for text in x "" "," HT h "ht," ",pe" "ht,x" "ht pe" fifo ae "ht,ae"; do
 		refuses "--policy $text: must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe" \
 			nvtaskset --policy "$text" --quota 30% -t 0-7 true
@@ -58,9 +58,6 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "--policy prt,ht: prt and ht say who goes first: choose one" nvtaskset -p --policy prt,ht 1
 	refuses "--policy ht,pe,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,pe,ht -t 0-7 true
 	refuses "--policy pe,ht,pe: pe is there twice" nvtaskset --policy pe,ht,pe -t 0-7 true
-}
-
-@test "refused: where nothing is held back" {
 	for options in "" "--weight 200" "--quota max" "--mps on" "--mps auto --weight 200"; do
 		refuses "--policy: $NEEDS" nvtaskset --policy ht $options -t 0-7 true
 	done

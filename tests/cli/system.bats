@@ -132,11 +132,8 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 		on_machine "/mnt/my usr/bin/nvtaskset" system enable
 }
 
-@test "nothing changes if the library does not work with the driver" {
+@test "nothing changes if our library does not work with the driver, others come first, or the dynamic linker does not use it" {
 	refuses_to_enable "the driver has no callback table (error 500)" env SIM_FAULTS=no-table
-}
-
-@test "nothing changes if other directories come first, or the dynamic linker does not use ours" {
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf.d/00-000-first.conf'
 	refuses_to_enable "programs would still find /mnt/driver/libcuda.so.1 first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose name comes before ours, names its directory"
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf'
@@ -178,19 +175,14 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-65" ]
 }
 
-@test "nvtaskset in front of a command works as before" {
+@test "nvtaskset in front of a command works as before; a program without a partition gets no message, whatever goes wrong" {
 	on_machine "$installed" system enable
 	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
-}
-
-@test "a program without a partition gets no message, whatever goes wrong" {
-	on_machine "$installed" system enable
-	on_machine test -e "$configuration"
-	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
-	[ "$output" = 0-65 ]
-	run on_machine env SIM_FAULTS=slot-taken "$BUILD/tests/programs/play" where
-	[ "$output" = 0-65 ]
+	for fault in no-table slot-taken; do
+		run on_machine env SIM_FAULTS=$fault "$BUILD/tests/programs/play" where
+		[ "$output" = 0-65 ]
+	done
 }
 
 # Everything is enabled, and root's program may be run by others with root's privileges.
