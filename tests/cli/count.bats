@@ -147,17 +147,15 @@ time.sleep(60)'
 @test "a process that chooses anew gives up its former TPCs" {
 	run -0 nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 sh -c 'echo "$NVTASKSET_PARTITION"'
 	[ "${lines[-1]}" = "$GPU=0-65" ]
+	# Who has the whole GPU claims no TPC.
+	start_program all
+	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
 @test "a program that was moved away frees the TPCs that it was started with" {
 	start_program -t 0-59
 	nvtaskset -tp 60-65 "$PROGRAM"
 	[ "$(nvtaskset --dry-run --strategy distributed -n 60)" = 0-59 ]
-}
-
-@test "a partition of the whole GPU claims no TPC" {
-	start_program all
-	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
 @test "-p: a program keeps TPCs of its own when it gets more, or fewer" {

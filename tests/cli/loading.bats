@@ -84,10 +84,6 @@ escapes_but_for_strict() { # the program and its arguments
 	is_inside
 }
 
-@test "a run path (DT_RPATH) to the driver" {
-	escapes_but_for_strict "$BUILD/tests/programs/play-rpath"
-}
-
 @test "a library that could not set itself up" {
 	SIM_FAULTS=no-table start_playing -t 3-5 -- where wait
 	shows_in_vain 3-5
@@ -105,15 +101,13 @@ escapes_but_for_strict() { # the program and its arguments
 	[ "$(listed not_in_force)" = "$slot_taken" ]
 }
 
-@test "a wrapper that puts the driver's directory first" {
+@test "a run path (DT_RPATH) to the driver; its path; a wrapper that puts its directory first" {
+	escapes_but_for_strict "$BUILD/tests/programs/play-rpath"
+	escapes_but_for_strict "$BUILD/tests/programs/play" open "$BUILD/sim/libcuda.so.1"
 	make_driver_directory
 	make_script "$WORK/wrapper" '#!/bin/sh' 'LD_LIBRARY_PATH=$DRIVER:$LD_LIBRARY_PATH exec "$@"'
 	export DRIVER=$WORK/driver
 	escapes_but_for_strict "$WORK/wrapper" "$BUILD/tests/programs/play"
-}
-
-@test "the driver by its path" {
-	escapes_but_for_strict "$BUILD/tests/programs/play" open "$BUILD/sim/libcuda.so.1"
 }
 
 @test "the driver by LD_PRELOAD" {

@@ -102,16 +102,13 @@ load helpers
 	[ "${lines[1]}" = "server: none yet; it comes with the first client" ]
 	echo quit | fake nvidia-cuda-mps-control || true
 	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps status
-}
-
-@test "--mps-status: a process that has the pid of a daemon that has ended" {
+	# A process that has the pid of a daemon that has ended.
 	fake nvtaskset -t 0 true 3>&-
-	echo $$ >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset mps status
-	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
-	echo garbage >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset mps status
-	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
+	for pid in $$ garbage; do
+		echo "$pid" >"$WORK/mps/nvidia-cuda-mps-control.pid"
+		run fake nvtaskset mps status
+		[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
+	done
 }
 
 @test "--mps-stop ends the daemon that nvtaskset started" {

@@ -144,12 +144,15 @@ is_aside_for() { # PID US
 	[ "$(listed quota.aside_us "$1")" -ge "$2" ]
 }
 
-@test "a running group is given a quota, which its members share; shown, changed and lifted" {
+@test "a running group is given a quota, which its members share; shown, changed and lifted; before, a change leaves a member's alone" {
 	start_member first --group "q$$" -t 0-7
 	start_member second --group "q$$" -t 0-7
 	wait_until has_launched "$first"
 	wait_until has_launched "$second"
 	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
+	nvtaskset -p --quota 40% "$second"
+	nvtaskset -tp --group "q$$" 0-7
+	[[ "$(current quota "$second")" == "40ms/100ms: "* ]]
 	run -0 nvtaskset -p --group "q$$" --quota 800ms/10s
 	[ "${lines[0]}" = "group q$$'s current TPC mask: ff" ]
 	[ "${lines[1]}" = "group q$$'s new quota: 800ms/10s" ]
@@ -161,13 +164,4 @@ is_aside_for() { # PID US
 	[ "${lines[2]}" = "group q$$'s new quota: max" ]
 	PROGRAM=$first
 	wait_until not has_thread
-}
-
-@test "a group's change leaves the quota of a member alone if the group was never given one" {
-	start_member first --group "q$$" -t 0-7
-	wait_until has_launched "$first"
-	nvtaskset -p --quota 40% "$first"
-	nvtaskset -tp --group "q$$" 8-9
-	PROGRAM=$first
-	[[ "$(current quota)" == "40ms/100ms: "* ]]
 }
