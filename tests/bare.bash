@@ -30,7 +30,6 @@ make_bare() {
 # processes, mounts and shared memory of its own, and nothing of our environment. The first process takes in orphans, as
 # init does.
 inside() { # COMMAND…
-	# shellcheck disable=SC2016 # for that shell
 	unshare --pid --fork --kill-child --mount --uts sh -euc '
 		root=$1
 		shift

@@ -69,7 +69,6 @@ has_rows() { # FILE
 	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
 	# The settings that it prints do for every command, also for this one, which writes a topology of its own.
 	sed -n '/^export PATH/,/[^\\]$/p' <<<"$output" >"$WORK/settings"
-	# shellcheck disable=SC2016 # the inner shell's
 	run -0 env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c '. "$0"; XDG_CACHE_HOME=$1 nvtaskset measure' "$WORK/settings" "$WORK"
 	[[ "${lines[0]}" == "GPU 0000:00:06.0 (NVIDIA H200): 66 TPCs in 12 virtual GPCs"* ]]
 }
@@ -100,7 +99,6 @@ has_rows() { # FILE
 @test "a damaged table is refused, not drawn" {
 	mkdir "$WORK/results"
 	printf '# gpu: x\nround,mechanism,ms\n1,none,1.5\n2,none\n' >"$WORK/results/startup.csv"
-	run python3 "$ROOT/bench/report/tables.py" "$WORK/results"
-	[ "$status" -ne 0 ]
+	run ! python3 "$ROOT/bench/report/tables.py" "$WORK/results"
 	[[ "$output" == *"startup.csv:4: not as many values as columns"* ]]
 }

@@ -40,6 +40,13 @@ load playing
 	[[ "${lines[0]}" == "pid $PROGRAM's current TPC list on GPU "*": 0-3" ]]
 	nvtaskset -G 0 -tp 9 "$PROGRAM"
 	runs_on 9
+	# All of them change at once.
+	run -0 nvtaskset -tp -G 0:10 -G 1:10 "$PROGRAM"
+	run nvtaskset -tp "$PROGRAM"
+	[[ "${lines[0]}" == *": 10" && "${lines[1]}" == *": 10" ]]
+	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp -G 0:11 -G 1:66 "$PROGRAM"
+	run nvtaskset -tp "$PROGRAM"
+	[[ "${lines[0]}" == *": 10" && "${lines[1]}" == *": 10" ]]
 }
 
 @test "a thread's id means its process" {
@@ -72,15 +79,4 @@ load playing
 	refuses "standard output: No space left on device" bash -c "nvtaskset -tp $PROGRAM >/dev/full"
 	run -1 bash -c "nvtaskset --dry-run -tp 7 $PROGRAM >/dev/full"
 	runs_on 6
-}
-
-@test "the partitions on several GPUs change at once" {
-	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
-	start_program -t -G 0:0-3 -G 1:4-7
-	run -0 nvtaskset -tp -G 0:9 -G 1:10 "$PROGRAM"
-	run nvtaskset -tp "$PROGRAM"
-	[[ "${lines[0]}" == *": 9" && "${lines[1]}" == *": 10" ]]
-	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp -G 0:11 -G 1:66 "$PROGRAM"
-	run nvtaskset -tp "$PROGRAM"
-	[[ "${lines[0]}" == *": 9" && "${lines[1]}" == *": 10" ]]
 }

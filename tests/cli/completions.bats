@@ -111,7 +111,6 @@ offered() { # SHELL LINE
 	[ "$(offers nvtaskset -G 0000 : 3b : 00.0 measu)" = measure ]
 	[ "$(offers nvtaskset -T --watch = 2 --js)" = --json ]
 	for line in "-tG 0000:3b:00.0:3 measur" "-G 0 -t m" "-t 0-7 mps sto"; do
-		# shellcheck disable=SC2086 # several words
 		[ "$(offers nvtaskset $line | grep -xE 'mps|system|measur|measure|top|metrics|stop')" = "" ]
 	done
 }
@@ -148,7 +147,6 @@ offered() { # SHELL LINE
 
 @test "every option is offered, where it makes sense" {
 	for words in "" mps system cdi measure top metrics curve plan; do
-		# shellcheck disable=SC2086 # none or one
 		nvtaskset --complete $words -- | cut -f 1
 	done | sort -u >"$WORK/offered"
 	documented_options | diff - "$WORK/offered"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # nvtaskset cdi: containers get a partition as a device
-# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
 load containers
@@ -182,7 +181,6 @@ give_infer() {
 	kill -USR1 "$infer"
 	wait_until grep -qx 5 "$WORK/a"
 	run cdi list
-	echo "$output"
 	[ "$output" = "nvtaskset/group=infer: TPCs 5 of GPU 0; quota 40ms/100ms
         container a, pid $infer
 nvtaskset/group=other: TPCs 16-23 of GPU 0

@@ -6,24 +6,17 @@ load helpers
 OWN_GPUS=yes
 
 chosen() {
-	sed -n 's/^nvtaskset: GPU .*TPCs: //p' "$WORK/output"
+	sed -n 's/^nvtaskset: GPU .*TPCs: //p' "$WORK/errors"
 }
 
 @test "a number of TPCs: packed takes whole GPCs first, and the choice is printed" {
-	start_program_loudly --strategy packed -n 8
+	start nvtaskset --mps off --strategy packed -n 8 "$BUILD/demo/where" 60
+	wait_for_line "kernels run"
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $(chosen)" ]
 	for gpc in 0 1 2 3 4 5 6 7; do
 		[ "$(nvtaskset --dry-run -g $gpc)" != "$(chosen)" ] || break
 	done
 	[ "$(nvtaskset --dry-run -g $gpc)" = "$(chosen)" ]
-}
-
-# The command's message goes where the program's output goes.
-start_program_loudly() {
-	empty_output
-	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	wait_for_line "kernels run"
 }
 
 @test "a share of the GPU; the strategies; nothing is started by --dry-run" {
@@ -45,8 +38,6 @@ start_program_loudly() {
 	own_gpus h200-x2
 	run nvtaskset --dry-run -G all -n 20
 	[ -n "$output" ]
-	# Word splitting is wanted: options.
-	# shellcheck disable=SC2086
 	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
 }
 
@@ -58,14 +49,12 @@ start_program_loudly() {
 	start_program -n 6
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $free" ]
 	refuses "1 TPC: none of this GPU's 66 is free; see nvtaskset -l" nv -n 1 true
-	kill "$first"
 }
 
 # Its environment alone says so, and takes a while to read.
 @test "a program that calls exec all the time keeps its TPCs" {
 	again='exec sh -c "$0" "$0"'
-	LONG=$(printf '%0100000d' 0) nvtaskset --mps off -n 3 "${WITHOUT_SEGMENT[@]}" sh -c "$again" "$again" 2>/dev/null 3>&- &
-	PROGRAM=$!
+	LONG=$(printf '%0100000d' 0) start nvtaskset --mps off -n 3 "${WITHOUT_SEGMENT[@]}" sh -c "$again" "$again"
 	wait_until grep -qz NVTASKSET_PARTITION= "/proc/$PROGRAM/environ"
 	for _ in $(seq 100); do
 		if nvtaskset --dry-run -n 64 2>"$WORK/errors"; then
@@ -135,18 +124,14 @@ time.sleep(60)'
 
 @test "another user's process cannot keep anybody from choosing; one of the same user's only for a while" {
 	needs_another_user
-	"${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket" >"$WORK/ready" 3>&- &
-	holder=$!
-	wait_until [ -s "$WORK/ready" ]
+	start_as holder "${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket"
 	nv -n 3 true
 	# Nor where a process of this user, here bats, has got the other's ticket, as one that sudo starts may.
 	exec 9<"$(find "/proc/$holder/fd" -lname '/memfd:nvtaskset-turn*')"
 	nv -n 3 true
 	exec 9<&-
 	kill "$holder"
-	hold_ticket >"$WORK/again" 3>&- &
-	holder=$!
-	wait_until [ -s "$WORK/again" ]
+	start_as holder hold_ticket
 	refuses "-n: another nvtaskset has been choosing TPCs for 10 s; name them instead (-t)" nv -n 3 true
 	kill "$holder"
 	nv -n 3 true 2>/dev/null
@@ -162,17 +147,15 @@ time.sleep(60)'
 @test "a process that chooses anew gives up its former TPCs" {
 	run -0 nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 sh -c 'echo "$NVTASKSET_PARTITION"'
 	[ "${lines[-1]}" = "$GPU=0-65" ]
+	# Who has the whole GPU claims no TPC.
+	start_program all
+	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
 @test "a program that was moved away frees the TPCs that it was started with" {
 	start_program -t 0-59
 	nvtaskset -tp 60-65 "$PROGRAM"
 	[ "$(nvtaskset --dry-run --strategy distributed -n 60)" = 0-59 ]
-}
-
-@test "a partition of the whole GPU claims no TPC" {
-	start_program all
-	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
 @test "-p: a program keeps TPCs of its own when it gets more, or fewer" {
@@ -184,7 +167,6 @@ time.sleep(60)'
 	refuses "57 TPCs: of this GPU's 66 only 56 are free: 0-9,20-65" nvtaskset -np 57 "$PROGRAM"
 	[ "$(nvtaskset --dry-run --strategy distributed -np 1 "$PROGRAM")" = 0 ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-9,20-65" ]
-	kill "$first"
 }
 
 @test "another number on each GPU" {

@@ -10,8 +10,7 @@ has_launched() { # PID
 
 # A job each 40 ms: 60 ms / TPCs + 2 ms.
 start_jobs() { # OPTION…
-	nvtaskset --mps off "$@" "$BUILD/tests/programs/play" jobs 40000,60000,2000,2 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off "$@" "$BUILD/tests/programs/play" jobs 40000,60000,2000,2
 	wait_until has_launched "$PROGRAM"
 }
 
@@ -71,20 +70,6 @@ tells_jobs_apart() { # COMMAND…
 	done
 }
 
-# The child that gives back has ended when nobody has the write end of this pipe any more.
-kill_curve_after() { # SECONDS OPTION…
-	mkfifo "$WORK/pipe"
-	nvtaskset curve --mps off --kernels 3 "${@:2}" "$PROGRAM" 3>&- 5>"$WORK/pipe" >"$WORK/output" 2>"$WORK/errors" &
-	curve=$!
-	exec 6<"$WORK/pipe"
-	sleep "$1"
-	kill -KILL "$curve"
-	wait "$curve" || true
-	timeout 20 cat <&6
-	exec 6<&-
-	rm "$WORK/pipe"
-}
-
 has_neighbour() {
 	nvtaskset -l --json | jq -e '.processes | any(.command | contains("--neighbour"))' >/dev/null
 }
@@ -92,8 +77,17 @@ has_neighbour() {
 @test "killed at any moment, it leaves the partition as it was, and no neighbour" {
 	local after
 	start_jobs -t 0-39
+	mkfifo "$WORK/pipe"
 	for after in 0 0.02 0.05 0.1 0.2 0.4 0.7; do
-		kill_curve_after "$after"
+		nvtaskset curve --mps off --kernels 3 "$PROGRAM" 3>&- 5>"$WORK/pipe" >"$WORK/output" 2>"$WORK/errors" &
+		curve=$!
+		exec 6<"$WORK/pipe"
+		sleep "$after"
+		kill -KILL "$curve"
+		wait "$curve" || true
+		# The child that gives back has ended when nobody has the write end of this pipe any more.
+		timeout 20 cat <&6
+		exec 6<&-
 		has_partition 0-39
 	done
 	nvtaskset curve --mps off --kernels 3 --beside compute "$PROGRAM" 3>&- >"$WORK/output" 2>&1 &
@@ -171,8 +165,7 @@ has_neighbour() {
 }
 
 @test "a program that is never idle needs the number of kernels" {
-	nvtaskset --mps off all "$BUILD/tests/programs/play" busy wait 3>&- >"$WORK/output" &
-	PROGRAM=$!
+	start nvtaskset --mps off all "$BUILD/tests/programs/play" busy wait
 	wait_until has_launched "$PROGRAM"
 	run -0 nvtaskset curve --json --kernels 4 "$PROGRAM"
 	jq -e '.jobs.apart == "kernels" and .jobs.kernels == 4 and .points[-1].job_ms > 1' <<<"$output"

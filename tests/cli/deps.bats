@@ -4,14 +4,14 @@
 
 load helpers
 
-# All commands of the made-up machine.
-new_machine() {
+# A machine with these commands, and an ordinary user.
+prepare() {
 	mkdir "$WORK/bin" "$WORK/headers"
 	unset COMPILE
 	log=$WORK/log
 	: >"$log"
 	command_is apt-get "echo \"\$0 \$*\" | sed 's|.*/||' >>'$log'" 'test ! -e "$0-fails"'
-	command_is id "echo ${1:-1000}"
+	command_is id "echo 1000"
 	for command in env sed; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
@@ -22,6 +22,7 @@ command_is() { # NAME, and the lines of its script
 	chmod 755 "$WORK/bin/$1"
 }
 
+# A compiler with these headers, whatever the real machine has.
 has_compiler() { # HEADER…
 	local name=${COMPILE:-cc}
 	command_is "${name%% *}" 'read -r _ header' 'header=${header#<}' "test -e '$WORK/headers/'\${header%>}"
@@ -72,16 +73,10 @@ installs() { # PACKAGES, and how often through sudo
 	[ "$(grep -c '^sudo$' "$log")" -eq "${2:-0}" ]
 }
 
-# It has a compiler, so that the headers of the real machine do not matter.
-new_bare_machine() { # the user's id
-	new_machine "$@"
-	has_compiler
-}
 to_build="libc6-dev make libjansson-dev"
 to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 
 @test "nothing is missing: no output, for any user" {
-	new_machine
 	has_all
 	for what in build tests; do
 		deps "$what"
@@ -90,7 +85,6 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 }
 
 @test "to build, a compiler, its headers, make and jansson are enough" {
-	new_machine
 	has_compiler stdlib.h jansson.h
 	has_commands make
 	deps build
@@ -101,7 +95,6 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 }
 
 @test "each thing that is missing is noticed" {
-	new_machine
 	has_all
 	for pair in stdlib.h=libc6-dev jansson.h=libjansson-dev cmocka.h=libcmocka-dev make=make prove=perl pgrep=procps bats=bats \
 		jq=jq python3=python3 pkg-config=pkg-config; do
@@ -113,7 +106,6 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 }
 
 @test "the compiler that was asked for" {
-	new_machine
 	has_compiler stdlib.h jansson.h
 	has_commands make
 	export COMPILE="clang -DTEXT='\"two words\"'"
@@ -127,21 +119,19 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 	gives_up "deps: /opt/cc: no such compiler"
 }
 
-@test "root: installs" {
-	new_bare_machine 0
+@test "sudo that needs no password, and root: installs" {
+	has_compiler
+	has_sudo free
+	deps build
+	installs "$to_build" 2
+	command_is id "echo 0"
+	: >"$log"
 	deps tests
 	installs "$to_test"
 }
 
-@test "sudo that needs no password: installs" {
-	new_bare_machine
-	has_sudo free
-	deps build
-	installs "$to_build" 2
-}
-
 @test "no sudo, or one that would ask for a password without a terminal: two lines for the administrator" {
-	new_bare_machine
+	has_compiler
 	for asks in '' typed; do
 		[ -z "$asks" ] || has_sudo "$asks"
 		deps build
@@ -151,20 +141,19 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 }
 
 @test "not Debian" {
-	new_bare_machine 0
+	has_compiler
+	command_is id "echo 0"
 	rm "$WORK/bin/apt-get"
 	deps build
 	gives_up "deps: missing packages, by Debian's names: $to_build; install them with your package manager"
 }
 
 @test "make stops when deps fails, before it builds anything" {
-	new_machine
 	for command in make mkdir find rm sh; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
 	for goal in all demo check; do
-		PATH=$WORK/bin run env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" "$goal" </dev/null
-		[ "$status" -ne 0 ]
+		PATH=$WORK/bin run ! env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" "$goal" </dev/null
 		[ "$(grep -c '^deps: ' <<<"$output")" -eq 2 ]
 		[ "$(grep -vcE '^(deps: |make: (Entering|Leaving) directory )' <<<"$output")" -eq 1 ]
 		[ ! -e "$WORK/build" ]

@@ -45,7 +45,6 @@ draws() (
 succeeds_again() { # what a run has printed, whose last line names those that failed
 	local again
 	again=$(sed -n '$s/.*; failed: //p' <<<"$1")
-	# shellcheck disable=SC2086 # several
 	[ -z "$again" ] || wait_until bench $again
 }
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # --group: processes that have one partition
-# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
 
@@ -8,13 +7,15 @@ prepare() {
 	mkdir "$WORK/groups"
 }
 
-# Starts a program in the background, whose output is in WORK/NAME; its pid is in the variable NAME.
-start_as() { # NAME, options and SET
-	: >"$WORK/$1"
-	nvtaskset --mps off "${@:2}" "$BUILD/demo/where" 60 >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
-	printf -v "$1" %s $!
-	ALL+=($!)
-	wait_until [ -s "$WORK/$1" ]
+# Starts a program whose pid is then in the variable NAME, and its output in WORK/NAME.
+start_in() { # NAME, options and SET
+	start_as "$1" nvtaskset --mps off "${@:2}" "$BUILD/demo/where" 60
+}
+
+# The same of one that closes all descriptors, and says when it waits.
+start_closing() { # NAME, options and SET
+	start_as "$1" nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" where closefrom 3 wait where
+	wait_until grep -q waiting "$WORK/$1"
 }
 
 teardown() {
@@ -41,28 +42,28 @@ come_to() { # TPCs NAME…
 # --- by name -----------------------------------------------------------------------------------------------------------
 
 @test "two commands join by a name, and one change is for both, and for who comes later" {
-	start_as a --group "g$$" -t 0-7
-	start_as b --group "g$$" -t 0-7
-	start_as other --group "h$$" -t 20
+	start_in a --group "g$$" -t 0-7
+	start_in b --group "g$$" -t 0-7
+	start_in other --group "h$$" -t 20
 	[ ! -s "$WORK/b.errors" ]
 	run nvtaskset -tp --group "g$$" 8-15
 	[ "$status $output" = "0 group g$$'s current TPC list: 0-7
 group g$$'s new TPC list: 8-15" ]
 	come_to 8-15 a b
 	[ "$(list_of "$a") $(list_of "$b") $(list_of "$other")" = "8-15 8-15 20" ]
-	start_as c --group "g$$" -t 8-15
+	start_in c --group "g$$" -t 8-15
 	[ "$(list_of "$c")" = 8-15 ]
 	[ "$(nvtaskset -tp --group "$c")" = "group $c's current TPC list: 8-15" ]
 }
 
 @test "who joins gets what the group has, and is told so" {
-	start_as a --group "g$$" -t 0-7
-	start_as b --group "g$$" -t 30
+	start_in a --group "g$$" -t 0-7
+	start_in b --group "g$$" -t 30
 	[ "$(cat "$WORK/b.errors")" = "nvtaskset: group g$$ has TPCs 0-7 of GPU 0, and so has COMMAND; to change all of it: -p --group" ]
 	come_to 0-7 b
-	start_as c --group "g$$" -n 4
+	start_in c --group "g$$" -n 4
 	come_to 0-7 c
-	start_as d --group "g$$" all
+	start_in d --group "g$$" all
 	come_to 0-7 d
 	[ ! -s "$WORK/d.errors" ]
 	refuses "TPC 66: this GPU has TPCs 0-65" nv --group "g$$" -t 66 true
@@ -72,7 +73,6 @@ group g$$'s new TPC list: 8-15" ]
 @test "a limit for files that leaves no room for a turn is a reason" {
 	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
 	for turn in "--group g$$ -t 0" "-n 4"; do
-		# shellcheck disable=SC2086 # several words
 		run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset --mps off $turn true
 		[ "$status $output" = "1 nvtaskset: ${turn%% *}: no shared memory: it takes 16 bytes, and the limit for files (ulimit -f) is 0" ]
 	done
@@ -89,17 +89,15 @@ group g$$'s new TPC list: 8-15" ]
 }
 
 @test "children that come later, and their children, have it from their first moment" {
-	empty_output
-	nvtaskset --mps off --group "g$$" -t 0-7 bash -c 'until [ -e "$1" ]; do sleep 0.05; done; bash -c "\"\$0\" 60; true" "$0"' \
-		"$BUILD/demo/where" "$WORK/go" >"$WORK/output" 3>&- &
-	ALL+=($!)
+	start nvtaskset --mps off --group "g$$" -t 0-7 bash -c 'until [ -e "$1" ]; do sleep 0.05; done; bash -c "\"\$0\" 60; true" "$0"' \
+		"$BUILD/demo/where" "$WORK/go"
 	wait_until nvtaskset -tp --group "g$$" 8-15
 	touch "$WORK/go"
 	runs_on 8-15
 	# What it has started shows its group, not what the environment says.
 	nvtaskset -tp --group "g$$" 30-31
 	runs_on 30-31
-	pkill -P "$!" -f where || pkill -f "$BUILD/demo/where 60"
+	pkill -P "$PROGRAM" -f where || pkill -f "$BUILD/demo/where 60"
 }
 
 # Each runs where the group was at one moment, and from the last change on, there; those that go on running, too.
@@ -123,9 +121,7 @@ group g$$'s new TPC list: 8-15" ]
 		'done'
 	: >"$WORK/edits"
 	export WORK PLAY=$BUILD/tests/programs/play
-	nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$WORK/worker" "$0" & "$WORK/worker" "$0" & wait' $((programs / 2)) \
-		>"$WORK/output" 3>&- &
-	ALL+=($!)
+	start nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$WORK/worker" "$0" & "$WORK/worker" "$0" & wait' $((programs / 2))
 	wait_until nvtaskset -tp --group "g$$"
 	while [ "$(wc -l <"$WORK/output")" -lt $((programs * 2 / 3)) ]; do
 		for set in 20-27 40-43 10,12,14 0-7; do
@@ -156,9 +152,9 @@ group g$$'s new TPC list: 8-15" ]
 }
 
 @test "nested: a command in a group starts its own, or joins another" {
-	start_as a --group "g$$" -t 0-7
-	start_as b --group "h$$" -t 0-7 nvtaskset --mps off -t 20-21
-	start_as c --group "h$$" -t 0-7 nvtaskset --mps off --group "g$$" -t 0-7
+	start_in a --group "g$$" -t 0-7
+	start_in b --group "h$$" -t 0-7 nvtaskset --mps off -t 20-21
+	start_in c --group "h$$" -t 0-7 nvtaskset --mps off --group "g$$" -t 0-7
 	nvtaskset -tp --group "g$$" 8-15
 	come_to 8-15 a c
 	[ "$(list_of "$b")" = 20-21 ]
@@ -183,13 +179,9 @@ group g$$'s new TPC list: 8-15" ]
 }
 
 @test "another user's group is not joined, and not changed; root changes it" {
-	needs_another_user
 	needs_to_look_into_others
-	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 3>&- &
-	ALL+=($!)
-	theirs=$!
-	wait_until [ -s "$WORK/theirs" ]
-	start_as mine --group "g$$" -t 20
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60
+	start_in mine --group "g$$" -t 20
 	come_to 20 mine
 	nvtaskset -tp --group "g$$" 21
 	come_to 21 mine
@@ -200,14 +192,12 @@ group g$$'s new TPC list: 8-15" ]
 }
 
 @test "a program that has closed its descriptors still obeys; nothing is left when all have ended" {
-	start_as a --group "g$$" -t 0-7
-	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where >"$WORK/output" 3>&- &
-	ALL+=($!)
-	wait_until grep -q waiting "$WORK/output"
+	start_in a --group "g$$" -t 0-7
+	start_closing b --group "g$$" -t 0-7
 	nvtaskset -tp --group "g$$" 8-15
-	kill -USR1 "$!"
-	wait "$!"
-	[ "$(tail -n 1 "$WORK/output")" = 8-15 ]
+	kill -USR1 "$b"
+	wait "$b"
+	[ "$(tail -n 1 "$WORK/b")" = 8-15 ]
 	kill "$a"
 	wait "$a" || true
 	refuses "--group g$$: no program that you may look at is in it" nvtaskset -tp --group "g$$"
@@ -215,39 +205,33 @@ group g$$'s new TPC list: 8-15" ]
 
 # A page that nobody has open is out of reach, although programs obey it; a file has a path.
 @test "when all have closed it, a group by name is out of reach, and one with a file is not" {
-	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where >"$WORK/output" 3>&- &
-	ALL+=($!)
-	NVTASKSET_GROUP_FILE=$WORK/groups/job nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where \
-		>"$WORK/by_file" 3>&- &
-	ALL+=($!)
-	wait_until grep -q waiting "$WORK/output"
-	wait_until grep -q waiting "$WORK/by_file"
+	start_closing by_name --group "g$$" -t 0-7
+	in_file job start_closing by_file -t 0-7
 	refuses "--group g$$: no program that you may look at is in it" nvtaskset -tp --group "g$$" 8-15
-	refuses "pid ${ALL[0]}: has closed the file of its partition, which is out of reach until the program makes its next CUDA context" \
-		nvtaskset -tp --group "${ALL[0]}" 8-15
+	refuses "pid $by_name: has closed the file of its partition, which is out of reach until the program makes its next CUDA context" \
+		nvtaskset -tp --group "$by_name" 8-15
 	# Another group of that name begins.
-	start_as b --group "g$$" -t 20
+	start_in b --group "g$$" -t 20
 	nvtaskset -tp --group "g$$" 21
 	come_to 21 b
 	nvtaskset -tp --group "$WORK/groups/job" 8-15
-	kill -USR1 "${ALL[@]:0:2}"
-	wait "${ALL[@]:0:2}"
-	[ "$(tail -n 1 "$WORK/output") $(tail -n 1 "$WORK/by_file")" = "0-7 8-15" ]
+	kill -USR1 "$by_name" "$by_file"
+	wait "$by_name" "$by_file"
+	[ "$(tail -n 1 "$WORK/by_name") $(tail -n 1 "$WORK/by_file")" = "0-7 8-15" ]
 }
 
 @test "a program whose segment's descriptor was closed before its exec is in its group" {
-	start_as a --group "g$$" -t 0-7
+	start_in a --group "g$$" -t 0-7
 	# Its segment's descriptor is gone, and its group's is not.
-	start_as b --group "g$$" -t 0-7 bash -c 'nvtaskset -tp --group "$$" 8-15 >&2; exec 237>&-; exec "$@"' bash
+	start_in b --group "g$$" -t 0-7 bash -c 'nvtaskset -tp --group "$$" 8-15 >&2; exec 237>&-; exec "$@"' bash
 	come_to 8-15 a b
 }
 
 @test "a child that gets a partition of its own by --attach stays in the group" {
 	needs_attach
 	! is_sanitized || skip "not with a sanitizer"
-	nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$0" 60; true' "$(command -v sleep)" 3>&- &
-	ALL+=($!)
-	wait_for_child "$!" sleep
+	start nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$0" 60; true' "$(command -v sleep)"
+	wait_for_child "$PROGRAM" sleep
 	ALL+=("$child")
 	wait_until nvtaskset -tp --group "g$$"
 	nvtaskset --attach -tp 2-3 "$child"
@@ -269,9 +253,9 @@ in_file() { # NAME of the file, and a command
 }
 
 @test "a file: the first command chooses for all, what others of the directory have is taken" {
-	in_file job-1 start_as a -n 8
-	in_file job-1 start_as b all
-	in_file job-2 start_as c -n 8
+	in_file job-1 start_in a -n 8
+	in_file job-1 start_in b all
+	in_file job-2 start_in c -n 8
 	first=$(list_of "$a")
 	[ "$(list_of "$b")" = "$first" ]
 	[ "$(list_of "$c")" != "$first" ]
@@ -287,9 +271,9 @@ in_file() { # NAME of the file, and a command
 @test "a file: -p --group changes it before there is a process, and after; by path, by name, by pid" {
 	in_file job nvtaskset --mps off -t 0-7 true
 	nvtaskset -tp --group "$WORK/groups/job" 8-15
-	in_file job start_as a all
+	in_file job start_in a all
 	come_to 8-15 a
-	in_file job start_as b -t 9
+	in_file job start_in b -t 9
 	come_to 9 b
 	nvtaskset -tp --group job 20-27
 	come_to 20-27 a b
@@ -306,13 +290,13 @@ in_file() { # NAME of the file, and a command
 
 @test "a file fences: neither -p nor a command inside leads out, and -n chooses inside" {
 	in_file job nvtaskset --mps off -t 8-15 true
-	in_file job start_as a all
+	in_file job start_in a all
 	refuses "pid $a: its group has TPCs 8-15 only, and its manager alone can change that" nvtaskset -tp 7-9 "$a"
 	nvtaskset -tp 9-10 "$a"
 	come_to 9-10 a
 	refuses "its group has TPCs 8-15 only, and its manager alone can change that" in_file job nv -t 0-7 true
-	in_file job start_as b -n 3
-	in_file job start_as c -n 3
+	in_file job start_in b -n 3
+	in_file job start_in c -n 3
 	# What is left of it: 8 and 11 to 15.
 	[ "$(each_of "$(list_of "$b"),$(list_of "$c")" | sort -n | tr '\n' ' ')" = "8 11 12 13 14 15 " ]
 	refuses "--group x: this program was started in the group of a file (NVTASKSET_GROUP_FILE), which it cannot leave" \
@@ -335,7 +319,7 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 
 @test "a file: without nvtaskset, a program with the library and the path obeys; one that has lost its environment, too" {
 	in_file job nvtaskset --mps off -t 8-15 true
-	in_file job start_as a all env -u NVTASKSET_GROUP_FILE -u NVTASKSET_PARTITION -u NVTASKSET_PID
+	in_file job start_in a all env -u NVTASKSET_GROUP_FILE -u NVTASKSET_PARTITION -u NVTASKSET_PID
 	come_to 8-15 a
 	nvtaskset -tp --group "$WORK/groups/job" 20
 	come_to 20 a
@@ -348,7 +332,7 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 	in_file job nvtaskset --mps off -t 8-15 true
 	make_script "$WORK/child" '#!/bin/sh' "NVTASKSET_GROUP_FILE=$WORK/groups/job where 1" 'true'
 	# However often either group was changed: the child's is not taken for the other one that was changed as often.
-	start_as a --group "g$$" -t 0-7
+	start_in a --group "g$$" -t 0-7
 	for _ in 1 2 3; do
 		nvtaskset -tp --group "g$$" 0-7
 		run -0 nvtaskset --mps off --group "g$$" -t 0-7 "$WORK/child"
@@ -406,15 +390,12 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 	refuses "the group belongs to user 0, who alone can change it" \
 		"${ANOTHER_USER[@]}" nvtaskset -tp --group "$WORK/groups/job" 0
 	# Root does not map what another user could make shorter.
-	"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/another/theirs" nvtaskset --mps off -t 0-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 3>&- &
-	ALL+=($!)
-	wait_until [ -s "$WORK/theirs" ]
-	[ "$(nvtaskset -tp --group "${ALL[0]}")" = "group ${ALL[0]}'s current TPC list: 0-7" ]
-	refuses "the group belongs to user 65534, who alone can change it" nvtaskset -tp --group "${ALL[0]}" 0
+	start_as theirs "${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/another/theirs" nvtaskset --mps off -t 0-7 "$BUILD/demo/where" 60
+	[ "$(nvtaskset -tp --group "$theirs")" = "group $theirs's current TPC list: 0-7" ]
+	refuses "the group belongs to user 65534, who alone can change it" nvtaskset -tp --group "$theirs" 0
 }
 
 @test "a file: a full disk leaves nothing, and no group is hurt that is there already" {
-	needs_root
 	needs_namespaces -m
 	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=4k none . && cd . && cd "$0/groups" &&
 		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=8k "$0/groups"
@@ -432,7 +413,6 @@ job" ]
 
 # As with docker run -v /run/jobs/job:/job: other claims are in a directory that is not to be seen here.
 @test "a file that was mounted without its directory claims nothing, and all else goes" {
-	needs_root
 	needs_namespaces -m
 	mkdir "$WORK/container"
 	in_file job nvtaskset --mps off -t 0-7 true
@@ -463,7 +443,7 @@ job" ]
 		in_container=("${WITHOUT_SEGMENT[@]}" "${user[@]}" unshare --user $mapped --mount "$WORK/container")
 		[ "$("${in_container[@]}" stat -c %u / "$WORK/groups/job" | sort -u | wc -l)" = 2 ]
 		nvtaskset -tp --group "$WORK/groups/job" 8-15
-		start_as a -t 5 "${in_container[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job"
+		start_in a -t 5 "${in_container[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job"
 		come_to 8-15 a
 		nvtaskset -tp --group "$WORK/groups/job" 20
 		come_to 20 a
@@ -475,23 +455,17 @@ job" ]
 # Whoever may write to a file can end those that have it mapped, by SIGBUS: members obey only files of root and of
 # themselves, and the command copies what belongs to others.
 @test "a file that its user makes shorter all the time ends nobody else's command" {
-	needs_another_user
 	needs_to_look_into_others
 	chown 65534 "$WORK/groups"
-	"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where wait \
-		>"$WORK/output" 3>&- &
-	ALL+=($!)
-	theirs=$!
-	wait_until grep -q waiting "$WORK/output"
+	start_waiting "${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where wait
+	theirs=$PROGRAM
 	cp "$WORK/groups/job" "$WORK/whole"
 	chmod 644 "$WORK/whole"
-	"${ANOTHER_USER[@]}" bash -c 'while :; do : >"$0/groups/job"; cat "$0/whole" >"$0/groups/job"; done' "$WORK" 3>&- &
-	ALL+=($!)
+	start "${ANOTHER_USER[@]}" bash -c 'while :; do : >"$0/groups/job"; cat "$0/whole" >"$0/groups/job"; done' "$WORK"
 	for i in $(seq 30); do
 		for command in "-l" "-tp $theirs" "-tp --group $theirs" "-tp --group $WORK/groups/job" "-tp --group job" \
 			"--mps off -n 1 true"; do
 			status=0
-			# shellcheck disable=SC2086 # several words
 			nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
 			[ "$status" -le 1 ] || { echo "$command: status $status"; cat "$WORK/answer"; false; }
 		done
@@ -500,9 +474,9 @@ job" ]
 
 @test "-l sums each group; its members share TPCs on purpose" {
 	own_gpus
-	start_as a --group "g$$" -t 0-7
-	start_as b --group "g$$" -t 0-7
-	start_as other -t 4-5
+	start_in a --group "g$$" -t 0-7
+	start_in b --group "g$$" -t 0-7
+	start_in other -t 4-5
 	run nvtaskset -l
 	[[ "$output" =~ (^|$'\n')"group g$$: 2 processes, "[0-9]+" launches, "[0-9]+" ended, "[0-9]+" in flight, 0 outside"($'\n'|$) ]]
 	# Only those that share with somebody else are named.
@@ -541,8 +515,8 @@ in_python() { # what to do with a group, ARGUMENT…
 	! is_sanitized || skip "a sanitizer's run-time library must come with python"
 	make_cgroup
 	in_python 'make(sys.argv[1], sys.argv[2])[0] = "8-15"' "$WORK/groups/job" "/nvtaskset-$$"
-	start_as stray -t 20
-	start_as stranger -t 21
+	start_in stray -t 20
+	start_in stranger -t 21
 	echo "$stray" >"$CGROUP/cgroup.procs"
 	nvtaskset -tp --group "$WORK/groups/job" 30-31
 	come_to 30-31 stray

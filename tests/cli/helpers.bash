@@ -22,6 +22,7 @@ setup() {
 	LIMITED_ROOT=(setpriv "--bounding-set=-sys_ptrace,-mknod")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
+	ALL=() # all that were started
 	[ -z "${OWN_GPUS-}" ] || own_gpus
 	! declare -F prepare >/dev/null || prepare
 }
@@ -57,13 +58,15 @@ needs_another_user() {
 	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at the build directory"
 }
 
-# Namespaces of the kinds that these options of unshare make. In a container, not even root may make them.
+# Namespaces of the kinds that these options of unshare make: only root may, and in a container not even root.
 needs_namespaces() {
+	needs_root
 	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
 }
 
-# This takes the capability SYS_PTRACE, which root does not have in every container.
+# Another user, whose processes root may look into: by the capability SYS_PTRACE, which root does not have in every container.
 needs_to_look_into_others() {
+	needs_another_user
 	(($(sed -n 's/^CapEff:[[:blank:]]*/0x/p' /proc/self/status) >> 19 & 1)) || skip "root may not look into others' processes here"
 }
 
@@ -73,6 +76,7 @@ needs_attach() {
 
 teardown() {
 	stop_program
+	kill "${ALL[@]}" 2>/dev/null || true
 	rm -rf "$WORK"
 }
 
@@ -88,7 +92,6 @@ own_gpus() { # [TOPOLOGY]
 	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
 	sed "s/^gpu 0000:/gpu $domain:/" "$ROOT/share/topologies/${1:-h200}.txt" >"$WORK/gpus.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
-	# shellcheck disable=SC2034 # for the tests
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 
@@ -141,6 +144,23 @@ empty_output() {
 	: >"$WORK/output"
 }
 
+# Starts it in the background; PROGRAM is its pid, WORK/output and WORK/errors are what it prints.
+start() { # COMMAND…
+	empty_output
+	"$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	ALL+=($!)
+}
+
+# Starts another beside it, which prints something; NAME is its pid, WORK/NAME and WORK/NAME.errors are what it prints.
+start_as() { # NAME COMMAND…
+	: >"$WORK/$1"
+	"${@:2}" >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
+	printf -v "$1" %s $!
+	ALL+=($!)
+	wait_until [ -s "$WORK/$1" ]
+}
+
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
 start_program() { # options and SET
 	start_program_by nvtaskset --mps off "$@"
@@ -148,9 +168,7 @@ start_program() { # options and SET
 
 # Not by nv: the process in the background would be a shell around it.
 start_program_by() { # COMMAND…
-	empty_output
-	"$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}"
 	wait_until [ -s "$WORK/output" ]
 }
 
@@ -169,9 +187,7 @@ wait_for_line() { # PATTERN
 
 # Starts a program that says that it waits; PROGRAM is its pid, WORK/output its output.
 start_waiting() { # COMMAND…
-	empty_output
-	"$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
+	start "$@"
 	wait_for_line waiting
 }
 
@@ -187,13 +203,13 @@ on_terminal() {
 }
 
 last_is_on() { # TPCs
-	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]]
+	[[ "$(grep 'on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]]
 }
 
 # Waits until the program prints that its kernels run there.
 runs_on() { # TPCs
 	wait_until last_is_on "$1" || {
-		echo "last: $(tail -n 1 "$WORK/output")"
+		tail -n 3 "$WORK/output"
 		return 1
 	}
 }
@@ -211,17 +227,4 @@ refuses() {
 	[ "$status" -eq 1 ]
 	[ ! -s "$WORK/stdout" ]
 	[ "$(cat "$WORK/stderr")" = "nvtaskset: $reason" ]
-}
-
-slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
-
-# Changes the program's partition with the command, which says that the partition is not in force.
-changes_in_vain() { # the TPCs, and the command
-	local tpcs=$1 status=0
-	shift
-	"$@" -tp "$tpcs" "$PROGRAM" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
-	echo "status $status; stderr: $(cat "$WORK/stderr")"
-	[ "$status" -eq 3 ]
-	[ "$(tail -n 1 "$WORK/stdout")" = "pid $PROGRAM's new TPC list: $tpcs" ]
-	[ "$(cat "$WORK/stderr")" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
 }

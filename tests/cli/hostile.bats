@@ -1,24 +1,18 @@
 #!/usr/bin/env bats
 # What other users' programs offer to those who look at them: it costs a bounded time, and is believed of themselves only.
-# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
 OWN_GPUS=yes
 
 prepare() {
 	chmod 644 "$WORK/gpus.txt"
-	needs_another_user
 	needs_to_look_into_others
 }
 
 # Starts a hostile program of another user, whose pid is then in `hostile`.
 play() { # TRICK ARGUMENT…
 	local status=0
-	: >"$WORK/hostile"
-	"${ANOTHER_USER[@]}" "$BUILD/tests/programs/hostile" "$@" >"$WORK/hostile" 2>&1 3>&- &
-	hostile=$!
-	ALL+=("$hostile")
-	wait_until [ -s "$WORK/hostile" ]
+	start_as hostile "${ANOTHER_USER[@]}" sh -c 'exec "$@" 2>&1' sh "$BUILD/tests/programs/hostile" "$@"
 	if ! grep -q ready "$WORK/hostile"; then
 		wait "$hostile" || status=$?
 		[ "$status" != 77 ] || skip "not permitted here: $(cat "$WORK/hostile")"
@@ -41,9 +35,8 @@ is_gone() { # PID
 # It ends, though only the time that a test may take bounds how soon. A command that the kernel does not let end would keep
 # bats waiting: so it is in the background.
 ends() { # COMMAND…
-	"$@" >"$WORK/answer" 2>&1 3>&- &
-	ALL+=($!)
-	wait_until is_gone "$!" || {
+	start "$@"
+	wait_until is_gone "$PROGRAM" || {
 		echo "does not end: $*"
 		return 1
 	}
@@ -53,7 +46,6 @@ all_end() {
 	local command
 	for command in "-l" "-T" "metrics" "top --once --delay 0.1" "--mps off --dry-run -n 3" "-p --group x$$" \
 		"--mps off -t 0-3 true" "-p $hostile"; do
-		# shellcheck disable=SC2086 # several words
 		ends nvtaskset $command
 	done
 }
@@ -73,11 +65,7 @@ all_end() {
 }
 
 start_root() { # options and SET
-	: >"$WORK/root"
-	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/root" 2>&1 3>&- &
-	root=$!
-	ALL+=("$root")
-	wait_until [ -s "$WORK/root" ]
+	start_as root nvtaskset --mps off "$@" "$BUILD/demo/where" 60
 }
 
 group_file_of() { # PID
@@ -125,9 +113,6 @@ group_file_of() { # PID
 
 @test "a group of another user's makes no name of one's own mean several" {
 	start_root --group "g$$" -t 0-3
-	: >"$WORK/theirs"
-	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 2>&1 3>&- &
-	ALL+=($!)
-	wait_until [ -s "$WORK/theirs" ]
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60
 	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
 }

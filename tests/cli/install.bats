@@ -43,8 +43,7 @@ load helpers
 	needs_another_user
 	mkdir -p "$WORK/usr/bin"
 	before=$(find "$WORK/usr")
-	run "${ANOTHER_USER[@]}" make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install PREFIX="$WORK/usr" 3>&-
-	[ "$status" -ne 0 ]
+	run ! "${ANOTHER_USER[@]}" make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install PREFIX="$WORK/usr" 3>&-
 	[ "${lines[0]}" = "make install: $WORK/usr/bin/: you may not write there; use 'sudo make install', or 'make install PREFIX=\$HOME/.local'" ]
 	[[ "${lines[1]}" == make*": *** "* ]]
 	[ "${#lines[@]}" -eq 2 ]
@@ -56,10 +55,8 @@ load helpers
 	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
 	[ "${lines[1]}" = "Programs find $WORK/usr/lib/libsmctrl.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
 	[ "${#lines[@]}" -eq 2 ]
-	needs_root
 	needs_namespaces -m
 	export ROOT BUILD
-	# shellcheck disable=SC2016 # the inner shell's
 	run -0 unshare -m sh -euc 'mount -t tmpfs -o mode=755 none /mnt
 		mount -t tmpfs none /var/cache
 		cp -a /etc /mnt/etc

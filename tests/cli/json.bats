@@ -83,7 +83,6 @@ look_how_busy() {
 	first=$PROGRAM
 	start_program -t 4-11
 	nvtaskset -l --json >"$WORK/json"
-	kill "$first"
 	mine=".overlaps[] | select(.bus_id == \"$GPU\")"
 	has_members "$mine" "gpu bus_id $set_members pids"
 	[ "$(ask -c "$mine | [.tpcs, (.pids | sort)]")" = "[[4,5,6,7],$(printf '%s\n' "$first" "$PROGRAM" | jq -sc sort)]" ]
@@ -189,7 +188,6 @@ look_how_busy() {
 		nvtaskset -p --json --quota 30% --weight 200 "$PROGRAM"
 		nvtaskset -p --group "$PROGRAM" --json
 	} >"$WORK/json"
-	kill "$first"
 	ask -s '[.. | objects | keys[]] | unique[]' | sort >"$WORK/members"
 	sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' "$ROOT/docs/reference/json.md" | sort -u >"$WORK/described"
 	diff "$WORK/described" "$WORK/members"

@@ -12,9 +12,7 @@ prepare() {
 start_script() { # LINE…
 	make_script "$WORK/script" '#!/bin/bash' 'read -r go <"$1"' "$@"
 	mkfifo "$WORK/go"
-	empty_output
-	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go"
 }
 
 let_go() {
@@ -23,8 +21,7 @@ let_go() {
 
 # Starts a shell inside TPCs 0-7 that runs LINE and waits for its end; `child` is the pid of the child that runs it.
 start_shell_with() { # NAME LINE
-	nvtaskset --mps off -t 0-7 bash -c "$2; true" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c "$2; true"
 	wait_for_child "$PROGRAM" "$1"
 }
 
@@ -38,22 +35,19 @@ ends_with() { # LINE
 
 @test "a partition can be changed as soon as the command is started" {
 	for _ in $(seq 20); do
-		nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
-		PROGRAM=$!
+		start nvtaskset --mps off -t 0-7 where 60
 		run -0 nvtaskset -tp 8-15 "$PROGRAM"
 		[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-15" ]
 		stop_program
 	done
-	nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 where 60
 	nvtaskset -tp 8-15 "$PROGRAM"
 	runs_on 8-15
 }
 
 @test "also before the starting shell has called exec for the command, and while the exec takes long" {
 	mkfifo "$WORK/go"
-	bash -c 'read -r <"$0"; exec nvtaskset --mps off -t 0-7 where 60' "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start bash -c 'read -r <"$0"; exec nvtaskset --mps off -t 0-7 where 60' "$WORK/go"
 	not nvtaskset -tp 8-15 "$PROGRAM"
 	echo >"$WORK/go"
 	wait_for_line "my kernels"
@@ -114,7 +108,7 @@ ends_with() { # LINE
 }
 
 @test "the kernel may map everything at the same addresses as before the exec" {
-	needs_fixed_addresses
+	setarch -R true 2>/dev/null || skip "fixed addresses are not permitted"
 	touch "$WORK/again" "$WORK/once-more"
 	start_waiting setarch -R nvtaskset --mps off -t 0-7 play where again "$WORK/again" again "$WORK/once-more" wait where
 	[ ! -e "$WORK/once-more" ]
@@ -122,10 +116,6 @@ ends_with() { # LINE
 	nvtaskset -tp 9 "$PROGRAM"
 	go_on
 	wait_for_line '^9$'
-}
-
-needs_fixed_addresses() {
-	setarch -R true 2>/dev/null || skip "fixed addresses are not permitted"
 }
 
 # --- descriptors that a program closes -----------------------------------------------------------------------------------
@@ -139,7 +129,6 @@ needs_fixed_addresses() {
 }
 
 @test "if nobody may read its memory, its children say that they have the partition of the start" {
-	needs_another_user
 	needs_to_look_into_others
 	# The kernel lets no user read the memory of a program whose file its user may not read.
 	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
@@ -178,16 +167,13 @@ needs_fixed_addresses() {
 		[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 		ends_with 20-23
 	done
-}
-
-@test "in a sandbox that refuses statx, -p does not say that the program has closed a file" {
+	# Nor does -p there say that the program has closed a file.
 	start_program -t 0-7
 	refuses "pid $PROGRAM: which files of it are in memory cannot be seen without the system call statx" \
 		refuse statx nvtaskset -p "$PROGRAM"
 }
 
 @test "without /proc a program starts with the partition of the start, says so, and can be changed" {
-	needs_root
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 start_playing -t 0-7 -- proc where wait where
 	grep -q "cannot be read without /proc: this program starts with the one given to nvtaskset" "$WORK/errors"
@@ -214,8 +200,7 @@ needs_fixed_addresses() {
 
 says_in_a_container_what_its_user_sees() {
 	local owner
-	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
-	PROGRAM=$!
+	start unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true'
 	wait_for_child "$PROGRAM" bash
 	owner=$child
 	wait_for_child "$owner" sleep
@@ -242,11 +227,9 @@ says_in_a_container_what_its_user_sees() {
 
 # The container's first process has the same pid.
 @test "also if the first process of the machine may not be read" {
-	needs_root
 	needs_namespaces -pf --mount-proc
-	# shellcheck disable=SC2016 # for that shell
 	run unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
-		"$(declare -p BUILD WORK; declare -f wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
+		"$(declare -p BUILD WORK; declare -f empty_output start wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
 		if readlink /proc/1/ns/pid; then exit 2; fi
 		says_in_a_container_what_its_user_sees" 3>&-
 	[ "$status" -ne 2 ] || skip "root has no more rights here than in a container"
@@ -255,19 +238,14 @@ says_in_a_container_what_its_user_sees() {
 
 @test "-n for a process: TPCs of its former partition, which its children share, count as its own" {
 	own_gpus
-	nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61' 3>&- &
-	PROGRAM=$!
-	wait_until has_the_list "$PROGRAM" 9
+	start nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61'
+	wait_until eval '[ "$(list_of "$PROGRAM")" = 9 ]'
 	wait_for_child "$PROGRAM" sleep
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	run nvtaskset -np 66 "$PROGRAM"
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 0-65" ]
 	kill "$child"
-}
-
-has_the_list() { # PID LIST
-	[ "$(list_of "$1")" = "$2" ]
 }
 
 @test "--attach gives a partition to a process that has another user's" {
@@ -360,8 +338,9 @@ has_the_list() { # PID LIST
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
-# Tries on an inherited segment all that only the owner's user may do. Then it keeps every lock that a reader can have.
-write_attack() {
+@test "a worker with fewer privileges cannot change the partition that it has from its parent" {
+	needs_another_user
+	# Tries on an inherited segment all that only the owner's user may do. Then it keeps every lock that a reader can have.
 	cat >"$WORK/attack.py" <<-'END'
 		import fcntl, mmap, os, struct, time
 		def name(n):
@@ -389,14 +368,7 @@ write_attack() {
 		print("tried", len(found), flush=True)
 		time.sleep(60)
 	END
-}
-
-@test "a worker with fewer privileges cannot change the partition that it has from its parent" {
-	needs_another_user
-	write_attack
-	empty_output
-	nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py"
 	wait_for_line tried
 	[ "$(cat "$WORK/output")" = "tried 1" ]
 	for list in 9 10-12; do
@@ -406,14 +378,10 @@ write_attack() {
 }
 
 @test "a program that becomes another user starts with the change by -p, not with its environment's partition" {
-	needs_another_user
 	needs_to_look_into_others
 	mkfifo "$WORK/go"
 	for clean in "" "env -u NVTASKSET_PARTITION -u NVTASKSET_PID"; do
-		empty_output
-		nvtaskset --mps off -t 0-7 bash -c "read -r go <'$WORK/go'; exec ${ANOTHER_USER[*]} $clean $BUILD/tests/programs/play wait where" \
-			>"$WORK/output" 2>"$WORK/errors" 3>&- &
-		PROGRAM=$!
+		start nvtaskset --mps off -t 0-7 bash -c "read -r go <'$WORK/go'; exec ${ANOTHER_USER[*]} $clean $BUILD/tests/programs/play wait where"
 		nvtaskset -tp 20-23 "$PROGRAM"
 		let_go
 		wait_for_line waiting

@@ -60,17 +60,13 @@ kernels_of() {
 	start_program -t 6,20
 	pids=$(printf '%s\n' "$first" "$second" "$PROGRAM" | sort -n | xargs)
 	run nvtaskset -l
-	kill "$first" "$second"
 	[[ "$output" == *" share TPCs 4-5,7 of GPU 0"* ]]
 	[[ "$output" == *"processes $(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
 }
 
 @test "a shell and its children are no overlap" {
 	own_gpus
-	empty_output
-	# shellcheck disable=SC2016 # for that shell
-	nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where"
 	runs_on 0-7
 	run nvtaskset -l
 	pkill -P "$PROGRAM"
@@ -100,8 +96,7 @@ crowd_is_there() {
 
 @test "hundreds of programs, none of them missed" {
 	own_gpus
-	nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1
 	wait_until crowd_is_there
 	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
 	[ "$(wc -l <"$WORK/pids")" -eq 300 ]
@@ -113,7 +108,6 @@ crowd_is_there() {
 }
 
 @test "no process has a partition: only the heading" {
-	needs_root
 	needs_namespaces --pid --fork --mount-proc
 	run -0 unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
@@ -140,25 +134,25 @@ crowd_is_there() {
 	# If the caller ignores SIGPIPE, as some do, a closed pipe is an error like any other.
 	run bash -c 'trap "" PIPE; exec 4> >(true); wait $!; nvtaskset -l >&4; echo "status $?" >&2'
 	[ "$output" = $'nvtaskset: standard output: Broken pipe\nstatus 1' ]
-	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
-		# Word splitting is wanted: options.
-		# shellcheck disable=SC2086
+	# The program is there so that files are opened, which would take the place of one that is closed.
+	start_program -t 0-7
+	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1" metrics "top --once --delay 0.1" "top --json --delay 0.1"; do
 		refuses "standard output: No space left on device" timeout 60 bash -c "nvtaskset $view >/dev/full"
+		refuses "standard output: Bad file descriptor" timeout 60 bash -c "nvtaskset $view >&-"
 	done
 }
 
-hidden="Programs that you may not look at, those of other users, are not shown."
-
-@test "another user's processes are left out, and both views say so" {
+@test "another user's processes are left out, and all views say so" {
 	needs_another_user
 	start_program -t 0-7
-	run -0 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l
-	[[ "$output" != *"$PROGRAM"* ]]
-	[[ "${lines[0]}" == *"PID USER"* ]]
-	[ "${lines[-1]}" = "$hidden" ]
-	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -T
-	[ "${lines[-1]}" = "$hidden" ]
+	for view in -l -T "top --once --delay 0.1"; do
+		run -0 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" $view
+		[[ "$output" != *"$PROGRAM"* ]]
+		[ "${lines[-1]}" = "Programs that you may not look at, those of other users, are not shown." ]
+	done
 	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l --json | jq -e .processes
+	refuses "pid $PROGRAM: belongs to another user, or does not let itself be inspected" \
+		"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" top --once "$PROGRAM"
 }
 
 # Not even its parent may look at a process that has ended. Here `sleep` is such a parent, which never waits for it.

@@ -17,17 +17,6 @@ make_driver_directory() {
 	ln -s libcuda.so.1 "$WORK/driver/libcuda.so"
 }
 
-has_last_line() { # LINE
-	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
-}
-
-last_line_is() { # LINE
-	wait_until has_last_line "$1" || {
-		cat "$WORK/output" "$WORK/errors"
-		return 1
-	}
-}
-
 is_inside() {
 	[ "$status" -eq 0 ]
 	[ "$output" = 3-5 ]
@@ -59,7 +48,7 @@ is_inside() {
 	start_playing -t 3-5 -- namespace libcuda.so.1 where wait where
 	[ "$(nvtaskset -tp 8-9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 8-9" ]
 	go_on
-	last_line_is 8-9
+	wait_for_line '^8-9$'
 	[ ! -s "$WORK/errors" ]
 }
 
@@ -83,27 +72,16 @@ shows_in_vain() { # the TPCs that it has
 	[ "$(cat "$WORK/stderr")" = "nvtaskset: pid $PROGRAM: $not_in_force" ]
 }
 
-escapes_and_shows() { # the program and its arguments
-	empty_output
-	nvtaskset --mps off -t 3-5 "$@" where wait >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	waits 1
+# With --strict, it stays inside.
+escapes_but_for_strict() { # the program and its arguments
+	start_waiting nvtaskset --mps off -t 3-5 "$@" where wait
 	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
 	shows_in_vain 3-5
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM " | grep -qx "        $not_in_force"
 	[ "$(listed not_in_force)" = "$not_in_force" ]
 	stop_program
-}
-
-# With --strict, it stays inside.
-escapes_but_for_strict() { # the program and its arguments
-	escapes_and_shows "$@"
 	run nv --strict -t 3-5 "$@" where
 	is_inside
-}
-
-@test "a run path (DT_RPATH) to the driver" {
-	escapes_but_for_strict "$BUILD/tests/programs/play-rpath"
 }
 
 @test "a library that could not set itself up" {
@@ -115,20 +93,21 @@ escapes_but_for_strict() { # the program and its arguments
 	SIM_FAULTS=slot-taken start_playing -t 3-5 -- where wait
 	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
 	[ "$(wc -l <"$WORK/errors")" -eq 1 ]
-	changes_in_vain 8-9 nvtaskset
+	run -3 --separate-stderr nvtaskset -tp 8-9 "$PROGRAM"
+	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
+	slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
+	[ "$stderr" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM .* 8-9 " | grep -qx "        $slot_taken"
 	[ "$(listed not_in_force)" = "$slot_taken" ]
 }
 
-@test "a wrapper that puts the driver's directory first" {
+@test "a run path (DT_RPATH) to the driver; its path; a wrapper that puts its directory first" {
+	escapes_but_for_strict "$BUILD/tests/programs/play-rpath"
+	escapes_but_for_strict "$BUILD/tests/programs/play" open "$BUILD/sim/libcuda.so.1"
 	make_driver_directory
 	make_script "$WORK/wrapper" '#!/bin/sh' 'LD_LIBRARY_PATH=$DRIVER:$LD_LIBRARY_PATH exec "$@"'
 	export DRIVER=$WORK/driver
 	escapes_but_for_strict "$WORK/wrapper" "$BUILD/tests/programs/play"
-}
-
-@test "the driver by its path" {
-	escapes_but_for_strict "$BUILD/tests/programs/play" open "$BUILD/sim/libcuda.so.1"
 }
 
 @test "the driver by LD_PRELOAD" {
@@ -141,11 +120,12 @@ escapes_but_for_strict() { # the program and its arguments
 	[[ "$output" == *"/lib/libnvtaskset-audit.so:/nonexistent.so /nonexistent2.so" ]]
 }
 
-@test "nvtaskset under nvtaskset --strict removes the outer one's settings" {
-	NVTASKSET_LIBRARY=theirs run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c \
-		'echo "${LD_AUDIT-none} ${NVTASKSET_STRICT-none} ${NVTASKSET_SHIM-none} $NVTASKSET_LIBRARY"; where 1'
-	[ "${lines[0]}" = "none none none theirs" ]
+@test "nvtaskset under nvtaskset: the inner partition is in force, and the outer one's settings are not" {
+	NVTASKSET_LIBRARY=theirs run nv --strict --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c \
+		'env | grep -E "^(LD_AUDIT|NVTASKSET_(STRICT|SHIM|HIDE|ON_MISFIT|LIBRARY))="; where 1'
+	[ "${lines[0]}" = NVTASKSET_LIBRARY=theirs ]
 	[[ "${lines[1]}" == *"on TPCs 7 ("* ]]
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "the Python module under --strict" {
@@ -179,7 +159,7 @@ escapes_but_for_strict() { # the program and its arguments
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 3-5" ]
 	nvtaskset -tp 7-9 "$PROGRAM"
 	go_on
-	last_line_is 7-9
+	wait_for_line '^7-9$'
 	[ ! -s "$WORK/errors" ]
 }
 

@@ -62,15 +62,11 @@ bits_of() {
 	[ -z "$(kept)" ]
 }
 
-only_measured() {
+@test "commands and programs use the measured topology" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
 	nvtaskset measure
-}
-
-@test "commands and programs use the measured topology" {
-	only_measured
 	start_program -t 3-5
 	runs_on 3-5
 	nvtaskset -tp 62-65 "$PROGRAM"
@@ -84,7 +80,6 @@ only_measured() {
 	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
 	[ "$(kept | wc -l)" -eq 1 ]
 	for chosen in "=00:07.0" "-G 0=00:07.0" "-G 00:06.0=00:06.0"; do
-		# shellcheck disable=SC2086 # several words
 		CUDA_VISIBLE_DEVICES=1 run measure ${chosen%=*}
 		[[ "${lines[0]}" == "GPU 0000:${chosen#*=} "* ]]
 		[ "${#lines[@]}" -eq 2 ]
@@ -115,13 +110,11 @@ only_measured() {
 
 @test "killing the command also ends its kernels on the GPU" {
 	nobody_tells
-	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset measure 3>&- &
-	PROGRAM=$!
+	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache start nvtaskset measure
 	wait_until grep -q . "/proc/$PROGRAM/task/$PROGRAM/children"
 	child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
 	kill -KILL "$PROGRAM"
 	wait "$PROGRAM" || PROGRAM=
-	# shellcheck disable=SC2086 # a number and a space
 	wait_until not kill -0 $child
 }
 

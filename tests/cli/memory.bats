@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # --memory: a limit of GPU memory, which MPS sees to
-# shellcheck disable=SC2016,SC2030,SC2031 # there is a shell inside; each test is a subshell
 
 load helpers
 

@@ -19,7 +19,6 @@ load helpers
 @test "connections: the option, then what the user set, then 8" {
 	while read -r expected set options; do
 		[ "$set" = - ] || export CUDA_DEVICE_MAX_CONNECTIONS=$set
-		# shellcheck disable=SC2086 # several words
 		[ "$(fake nvtaskset $options -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS' 2>/dev/null)" = "$expected" ]
 	done <<-'END'
 		4 - --connections 4
@@ -59,7 +58,6 @@ load helpers
 		nvtaskset -t 0 true
 	# These start no program that could do without MPS.
 	for words in "mps" "mps stop"; do
-		# shellcheck disable=SC2086 # several words
 		refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH" nvtaskset $words
 		CUDA_MPS_PIPE_DIRECTORY=/dev/null refuses \
 			"MPS: CUDA_MPS_PIPE_DIRECTORY is /dev/null, which keeps programs away from MPS; unset it" nvtaskset $words
@@ -104,16 +102,13 @@ load helpers
 	[ "${lines[1]}" = "server: none yet; it comes with the first client" ]
 	echo quit | fake nvidia-cuda-mps-control || true
 	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps status
-}
-
-@test "--mps-status: a process that has the pid of a daemon that has ended" {
+	# A process that has the pid of a daemon that has ended.
 	fake nvtaskset -t 0 true 3>&-
-	echo $$ >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset mps status
-	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
-	echo garbage >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset mps status
-	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
+	for pid in $$ garbage; do
+		echo "$pid" >"$WORK/mps/nvidia-cuda-mps-control.pid"
+		run fake nvtaskset mps status
+		[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
+	done
 }
 
 @test "--mps-stop ends the daemon that nvtaskset started" {
@@ -203,7 +198,6 @@ ran" ]
 }
 
 @test "interface 3: the directory of root's daemon" {
-	needs_root
 	needs_namespaces -m
 	[ ! -e /tmp/nvidia-mps/control ] || skip "MPS runs here"
 	export -f fake

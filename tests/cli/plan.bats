@@ -20,10 +20,15 @@ teardown() {
 	rm -rf "$WORK"
 }
 
-start_waiting() { # NAME OPTION…
-	nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait 3>&- >"$WORK/$1.out" &
-	eval "$1=$!"
-	wait_until grep -q waiting "$WORK/$1.out"
+start_in() { # NAME OPTION…
+	start_as "$1" nvtaskset --mps off "${@:2}" "$BUILD/$play" where wait
+	wait_until grep -q waiting "$WORK/$1"
+}
+
+# A job of one kernel each so many µs.
+start_jobs() { # PERIOD
+	start nvtaskset --mps off all "$BUILD/$play" jobs "$1,60000,2000,1"
+	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
 }
 
 @test "sizes, places and commands" {
@@ -53,7 +58,7 @@ start_waiting() { # NAME OPTION…
 
 @test "who shares a partition has a priority, the shorter deadline a higher one" {
 	local name list=()
-	start_waiting other -t 0-55
+	start_in other -t 0-55
 	for name in 1 2 3 4 5 6 7 8; do
 		list+=("{\"name\": \"$name\", \"command\": [\"./$name\"], \"period_ms\": 200, \"deadline_ms\": 10$name, \"curve\": \"@\", \"launch_ms\": 0.5}")
 	done
@@ -73,13 +78,13 @@ start_waiting() { # NAME OPTION…
 	run ! nvtaskset plan "$WORK/tasks.json"
 	[[ "$output" =~ ^"nvtaskset: the deadlines need 72 TPCs, 6 more than are free; they would fit if task "[abc]" had "[0-9.]+" ms instead of 7.000 ms"$ ]]
 	# With other programs on the GPU, less is free.
-	start_waiting other -t 0-63
+	start_in other -t 0-63
 	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
 	refuses "task camera: takes 42.000 ms with all 2 TPCs that are free, 29.000 ms more than its deadline" nvtaskset plan "$WORK/tasks.json"
 }
 
 @test "where no TPC is left, best effort gets a quota, or is refused" {
-	start_waiting other -t 0-62
+	start_in other -t 0-62
 	task='{"name": "decode", "command": ["./decode"], "period_ms": 40, "curve": "@"}'
 	tasks "$task" '{"name": "train", "command": ["./train"], "best_effort": true, "launch_ms": 1}'
 	run -0 nvtaskset plan "$WORK/tasks.json"
@@ -95,7 +100,7 @@ start_waiting() { # NAME OPTION…
 }
 
 @test "--apply changes and starts all" {
-	start_waiting first -t 0-65
+	start_in first -t 0-65
 	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
 		'{"name": "second", "command": ["'"$BUILD/$play"'", "where", "wait"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
 	nvtaskset plan --mps off --apply --json "$WORK/tasks.json" >"$WORK/plan.json"
@@ -105,7 +110,7 @@ start_waiting() { # NAME OPTION…
 }
 
 @test "--apply does all or nothing" {
-	start_waiting first -t 0-9
+	start_in first -t 0-9
 	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
 		'{"name": "second", "command": ["sleep", "1000"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}' \
 		'{"name": "third", "command": ["/no/such"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
@@ -119,8 +124,8 @@ start_waiting() { # NAME OPTION…
 
 @test "--apply fails at the last of those that run: the others have what they had" {
 	local name
-	start_waiting first -t 0-9
-	start_waiting second --priority 30 -t 10-19
+	start_in first -t 0-9
+	start_in second --priority 30 -t 10-19
 	nvtaskset -p "$first" >"$WORK/before"
 	nvtaskset -p "$second" >>"$WORK/before"
 	sleep 1000 3>&- &
@@ -140,7 +145,7 @@ start_waiting() { # NAME OPTION…
 # While it starts one after the other, those that were started before end with it.
 @test "--apply is killed meanwhile: nothing of it stays" {
 	local list=() number
-	start_waiting first -t 0-9
+	start_in first -t 0-9
 	for ((number = 0; number < 60; number++)); do
 		list+=("{\"name\": \"$number\", \"command\": [\"$BUILD/$play\", \"where\", \"wait\"], \"period_ms\": 2000, \"curve\": \"@\"}")
 	done
@@ -169,7 +174,7 @@ start_waiting() { # NAME OPTION…
 # Both work on the first one: CUDA's simulation has no other order.
 @test "a plan is for one GPU" {
 	own_gpus h200-x2
-	start_waiting first -t 0-9
+	start_in first -t 0-9
 	tasks '{"name": "new", "command": ["./new"], "period_ms": 50, "curve": "@"}' '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}'
 	refuses "task first: pid $first works on GPU 0, and a plan is for one GPU: this one is for GPU 1 (-G)" nvtaskset plan -G 1 --apply "$WORK/tasks.json"
 	refuses "one GPU at a time (-G)" nvtaskset plan -G all "$WORK/tasks.json"
@@ -179,9 +184,7 @@ start_waiting() { # NAME OPTION…
 
 # It is idle for most of the time: on a busy machine too, that is longer than what is between the kernels of a job.
 @test "--check compares and counts" {
-	nvtaskset --mps off all "$BUILD/$play" jobs 100000,60000,2000,1 3>&- &
-	PROGRAM=$!
-	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
+	start_jobs 100000
 	points='{"points": [{"tpcs": 2, "job_ms": 32}, {"tpcs": 10, "job_ms": 8}, {"tpcs": 66, "job_ms": 3}]}'
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 15, "curve": '"$points"'}'
 	is_applied() {
@@ -206,9 +209,7 @@ start_waiting() { # NAME OPTION…
 
 # The curve says half of what a job takes: with 3 TPCs, 11 ms instead of 22.
 @test "--apply --check plans anew with what was measured" {
-	nvtaskset --mps off all "$BUILD/$play" jobs 40000,60000,2000,1 3>&- &
-	PROGRAM=$!
-	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
+	start_jobs 40000
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 40, "deadline_ms": 15, "curve":
 		{"points": [{"tpcs": 2, "job_ms": 16}, {"tpcs": 10, "job_ms": 4}, {"tpcs": 66, "job_ms": 1.5}]}}' \
 		'{"name": "rest", "command": ["'"$BUILD/$play"'", "where", "wait"], "best_effort": true}'

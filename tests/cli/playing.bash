@@ -15,9 +15,7 @@ take_steps() { # OPTION… -- STEP…
 start_as_usual() { # options and SET -- steps
 	local options steps
 	take_steps "$@"
-	empty_output
-	nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
+	start nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}"
 	waits 1
 }
 
@@ -29,15 +27,6 @@ start_playing() { # options and SET -- steps
 # Under MPS.
 start_side_by_side() { # options and SET -- steps
 	fake start_as_usual "$@"
-}
-
-# A program that may be a client of MPS, since a daemon is there.
-start_in_reach_of_mps() { # options and SET -- steps
-	local options steps
-	take_steps "$@"
-	mkdir "$WORK/mps"
-	touch "$WORK/mps/control"
-	start_as_usual --mps off "${options[@]}" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" -- "${steps[@]}"
 }
 
 has_waited() { # how often by now

@@ -37,13 +37,10 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "pid $PROGRAM: --policy: $NEEDS" nvtaskset -tp --policy ht --quota max 8-9 "$PROGRAM"
 	[ -z "$(current policy)" ]
 	[ "$(listed policy)" = null ]
-	run nvtaskset -p --policy ht --priority 20 "$PROGRAM"
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --policy ht --priority 20 "$PROGRAM"
 	[[ "${lines[1]}" =~ ^"pid $PROGRAM's new priority: 20"(:.*)?$ ]]
 	[ "${lines[2]}" = "pid $PROGRAM's new policy: ht" ]
-	run nvtaskset -tp --policy pe 8-9 "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -tp --policy pe 8-9 "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" =~ ^"pid $PROGRAM's current priority: 20"(:.*)?$ ]]
 	[ "${lines[3]}" = "pid $PROGRAM's new policy: ht,pe" ]
@@ -53,7 +50,7 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	[ "$(current policy)" = prt,pe ]
 }
 
-@test "refused: what is no policy, and two of one kind" {
+@test "refused: what is no policy, two of one kind, and where nothing is held back" {
 	for text in x "" "," HT h "ht," ",pe" "ht,x" "ht pe" fifo ae "ht,ae"; do
 		refuses "--policy $text: must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe" \
 			nvtaskset --policy "$text" --quota 30% -t 0-7 true
@@ -61,11 +58,7 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	refuses "--policy prt,ht: prt and ht say who goes first: choose one" nvtaskset -p --policy prt,ht 1
 	refuses "--policy ht,pe,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,pe,ht -t 0-7 true
 	refuses "--policy pe,ht,pe: pe is there twice" nvtaskset --policy pe,ht,pe -t 0-7 true
-}
-
-@test "refused: where nothing is held back" {
 	for options in "" "--weight 200" "--quota max" "--mps on" "--mps auto --weight 200"; do
-		# shellcheck disable=SC2086 # several words
 		refuses "--policy: $NEEDS" nvtaskset --policy ht $options -t 0-7 true
 	done
 	refuses "--policy: launches are held back under MPS only; leave it out, or use --mps on" \

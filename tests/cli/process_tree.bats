@@ -5,26 +5,20 @@ load helpers
 
 # A shell in a partition that starts two programs; PROGRAM is the shell, FIRST and SECOND are its children.
 start_tree() {
-	nvtaskset --mps off "$@" bash -c "
+	start nvtaskset --mps off "$@" bash -c "
 		'$BUILD/demo/where' 60 >'$WORK/first' & echo \$! >'$WORK/pid.first'
 		'$BUILD/demo/where' 60 >'$WORK/second' & echo \$! >'$WORK/pid.second'
-		wait" 3>&- &
-	PROGRAM=$!
+		wait"
 	wait_until [ -s "$WORK/first" ]
 	wait_until [ -s "$WORK/second" ]
 	FIRST=$(cat "$WORK/pid.first")
 	SECOND=$(cat "$WORK/pid.second")
-}
-
-stop_tree() {
-	kill "$FIRST" "$SECOND" 2>/dev/null || true
+	ALL+=("$FIRST" "$SECOND")
 }
 
 @test "shown together" {
 	start_tree -t 0-7
-	run nvtaskset -atp "$PROGRAM"
-	stop_tree
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -atp "$PROGRAM"
 	[ "${#lines[@]}" -eq 3 ]
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-7" ]
 	[[ "$output" == *"pid $FIRST's current TPC list: 0-7"* ]]
@@ -34,9 +28,7 @@ stop_tree() {
 # Process ids wrap around: then a child has a smaller id than its parent.
 @test "a process whose parent comes later in /proc" {
 	needs_namespaces --pid --fork --mount-proc
-	[ "$(id -u)" = 0 ] || skip "only root chooses the numbers of processes"
 	mkfifo "$WORK/never"
-	# shellcheck disable=SC2016 # for that shell
 	run -0 timeout 60 unshare --pid --fork --kill-child --mount-proc bash -c '
 		echo 400 >/proc/sys/kernel/ns_last_pid
 		nvtaskset --mps off -t 0-7 bash -c "
@@ -59,8 +51,6 @@ stop_tree() {
 	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 8-9" ]
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: 8-9" ]
 	[ "$(nvtaskset -tp "$stranger")" = "pid $stranger's current TPC list: 20-21" ]
-	stop_tree
-	kill "$stranger"
 }
 
 @test "-n with -a: all processes get the same TPCs" {
@@ -68,33 +58,27 @@ stop_tree() {
 	nvtaskset -anp 4 "$PROGRAM"
 	list=$(list_of "$FIRST")
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: $list" ]
-	stop_tree
 }
 
 @test "a process without CUDA, and one that does not exist" {
-	sleep 60 3>&- &
-	PROGRAM=$!
+	start sleep 60
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset -atp "$PROGRAM"
 	refuses "pid 4194304: no such process" nvtaskset -atp 4194304
-	bash -c 'sleep 60; true' 3>&- &
-	shell=$!
-	wait_for_child "$shell" sleep
-	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"
-	pkill -P "$shell"
+	start bash -c 'sleep 60; true'
+	wait_for_child "$PROGRAM" sleep
+	refuses "pid $PROGRAM: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$PROGRAM"
+	ALL+=("$child")
 }
 
 # Each of those that are about to start a program would be waited for. The command itself is in the tree, too.
 @test "a tree with the command in it, and with programs of the same name" {
 	cp "$(command -v sleep)" "$WORK/nvtaskset"
-	# shellcheck disable=SC2016 # the inner shell's
-	"$BUILD/nvtaskset" --mps off -t 0-3 bash -c 'for _ in $(seq 8); do "$0" 1000 & done
+	start "$BUILD/nvtaskset" --mps off -t 0-3 bash -c 'for _ in $(seq 8); do "$0" 1000 & done
 		"$1" -tp -a 0-2 $$
-		kill $(jobs -p)' "$WORK/nvtaskset" "$BUILD/nvtaskset" >"$WORK/changed" 2>&1 3>&- &
-	shell=$!
-	is_changed() { grep -q "new TPC list: 0-2" "$WORK/changed"; }
-	wait_until is_changed || {
-		pkill -P "$shell"
+		kill $(jobs -p)' "$WORK/nvtaskset" "$BUILD/nvtaskset"
+	wait_for_line "new TPC list: 0-2" || {
+		pkill -P "$PROGRAM"
 		false
 	}
-	wait "$shell"
+	wait "$PROGRAM"
 }

@@ -16,10 +16,6 @@ has_thread() {
 	grep -qx nvtaskset /proc/"$PROGRAM"/task/*/comm
 }
 
-has_no_thread() {
-	! has_thread
-}
-
 is_refused() { # QUOTA REASON
 	run nvtaskset -p --quota "$1" "$PROGRAM"
 	[ "$status" -eq 3 ] && [[ "$output" == *"nvtaskset: pid $PROGRAM: $2"* ]]
@@ -40,20 +36,18 @@ is_refused() { # QUOTA REASON
 @test "live, without a SET: given, changed and lifted" {
 	start_playing -t 0-7 -- busy wait
 	[ -z "$(current quota)" ]
-	has_no_thread
-	run nvtaskset -p --quota 5ms/20ms "$PROGRAM"
-	[ "$status" -eq 0 ]
+	not has_thread
+	run -0 nvtaskset -p --quota 5ms/20ms "$PROGRAM"
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
 	[[ "${lines[1]}" == "pid $PROGRAM's new quota: 5ms/20ms: "* ]]
 	wait_until is_used
 	has_thread
-	run nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
 	nvtaskset -p --quota max "$PROGRAM"
 	[[ "$(current quota)" == "max: present for "* ]]
-	wait_until has_no_thread
+	wait_until not has_thread
 }
 
 @test "a program that uses managed memory is not suspended: changed, and not in force" {
@@ -106,9 +100,7 @@ lacks_room_for_the_thread() {
 @test "a program that was started without us, and may be a client of MPS: held back" {
 	mkdir "$WORK/mps"
 	touch "$WORK/mps/control"
-	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim "$BUILD/tests/programs/play" busy wait >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	waits 1
+	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim start_waiting "$BUILD/tests/programs/play" busy wait
 	[ "$(uname -m)" = x86_64 ] || skip "attaching works on x86-64 only"
 	nvtaskset --attach -tp 0-7 "$PROGRAM" || skip "attaching is not possible here"
 	nvtaskset -p --quota 30% "$PROGRAM"
@@ -122,9 +114,7 @@ four_have_launched() {
 # A group has one share (tests/unit/rules, tests/unit/given): so all must be in it.
 @test "nobody gains by splitting: after fork, exec, setsid and a double fork, all share one quota and one weight" {
 	local play="$BUILD/tests/programs/play busy wait $WORK/split"
-	nvtaskset --mps off --quota 30% --weight 200 -t 0-7 bash -c "$play & setsid $play & (setsid $play &) & exec $play" \
-		>"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off --quota 30% --weight 200 -t 0-7 bash -c "$play & setsid $play & (setsid $play &) & exec $play"
 	wait_until four_have_launched
 	nvtaskset -l --json >"$WORK/json"
 	run jq -c --arg name "$WORK/split" '[.processes[] | select(.uploads > 0 and (.command | contains($name)))] | map(.group.id) as $ids | [length, ($ids | unique | length),
@@ -137,20 +127,12 @@ four_have_launched() {
 
 # A member that is busy all the time, from here on.
 start_member() { # NAME, options and SET
-	: >"$WORK/$1"
-	nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" busy wait >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
-	printf -v "$1" %s $!
-	MEMBERS+=($!)
-}
-
-end_programs() {
-	kill -KILL ${MEMBERS[@]+"${MEMBERS[@]}"} ${PROGRAM:-} 2>/dev/null || true
-	wait
-	MEMBERS=()
+	start_as "$1" nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" busy wait
 }
 
 teardown() {
-	end_programs
+	kill -KILL "${ALL[@]}" 2>/dev/null || true
+	wait
 	rm -rf "$WORK"
 }
 
@@ -162,15 +144,16 @@ is_aside_for() { # PID US
 	[ "$(listed quota.aside_us "$1")" -ge "$2" ]
 }
 
-@test "a running group is given a quota, which its members share; shown, changed and lifted" {
+@test "a running group is given a quota, which its members share; shown, changed and lifted; before, a change leaves a member's alone" {
 	start_member first --group "q$$" -t 0-7
 	start_member second --group "q$$" -t 0-7
 	wait_until has_launched "$first"
 	wait_until has_launched "$second"
 	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
-	run nvtaskset -p --group "q$$" --quota 800ms/10s
-	echo "$output"
-	[ "$status" -eq 0 ]
+	nvtaskset -p --quota 40% "$second"
+	nvtaskset -tp --group "q$$" 0-7
+	[[ "$(current quota "$second")" == "40ms/100ms: "* ]]
+	run -0 nvtaskset -p --group "q$$" --quota 800ms/10s
 	[ "${lines[0]}" = "group q$$'s current TPC mask: ff" ]
 	[ "${lines[1]}" = "group q$$'s new quota: 800ms/10s" ]
 	wait_until is_aside_for "$first" 10000
@@ -180,14 +163,5 @@ is_aside_for() { # PID US
 	[ "${lines[1]}" = "group q$$'s new TPC list: 8-9" ]
 	[ "${lines[2]}" = "group q$$'s new quota: max" ]
 	PROGRAM=$first
-	wait_until has_no_thread
-}
-
-@test "a group's change leaves the quota of a member alone if the group was never given one" {
-	start_member first --group "q$$" -t 0-7
-	wait_until has_launched "$first"
-	nvtaskset -p --quota 40% "$first"
-	nvtaskset -tp --group "q$$" 8-9
-	PROGRAM=$first
-	[[ "$(current quota)" == "40ms/100ms: "* ]]
+	wait_until not has_thread
 }

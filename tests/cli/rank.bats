@@ -29,13 +29,11 @@ ranks() { # [PID]
 
 @test "live, without a SET and with one: given and changed, each for itself" {
 	start_playing -t 0-7 -- context wait
-	run nvtaskset -p --priority 20 "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --priority 20 "$PROGRAM"
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
 	[[ "${lines[1]}" =~ ^"pid $PROGRAM's new priority: 20"(:.*)?$ ]]
 	[ "${#lines[@]}" -eq 2 ]
-	run nvtaskset -tp --weight 300 8-9 "$PROGRAM"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -tp --weight 300 8-9 "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" =~ ^"pid $PROGRAM's current priority: 20"(:.*)?$ ]]
 	[ "${lines[3]}" = "pid $PROGRAM's new weight: 300" ]
@@ -66,14 +64,11 @@ ranks() { # [PID]
 
 @test "a group: who joins has the group's; shown and changed, live" {
 	start_playing --group "r$$" --priority 80 -t 0-7 -- context wait
-	nvtaskset --mps off --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait >"$WORK/second" 3>&- &
-	second=$!
-	wait_until grep -q waiting "$WORK/second"
+	start_as second nvtaskset --mps off --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait
 	[ "$(ranks "$second")" = "[80,null]" ]
 	run nvtaskset -p --group "r$$"
 	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
-	run nvtaskset -p --group "r$$" --weight 300
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --group "r$$" --weight 300
 	[ "${lines[0]}" = "group r$$'s current TPC mask: ff" ]
 	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
 	[ "${lines[2]}" = "group r$$'s new weight: 300" ]
@@ -87,7 +82,6 @@ ranks() { # [PID]
 	nvtaskset -tp --group "r$$" --priority 10 8-9
 	[ "$(ranks)" = "[10,300]" ]
 	[ "$(ranks "$second")" = "[10,300]" ]
-	kill "$second"
 }
 
 @test "refused: what is neither, where there are no turns, and where nobody is started" {
@@ -98,7 +92,6 @@ ranks() { # [PID]
 		refuses "--weight $text: must be 1-10000" nvtaskset -p --weight "$text" 1
 	done
 	for options in "--mps on" "--mps auto --priority 80" "--mps on --quota 30%" "--policy ht --priority 80" --lend; do
-		# shellcheck disable=SC2086 # several words
 		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 			nvtaskset $options --weight 200 -t 0-7 true
 	done
@@ -121,16 +114,16 @@ ranks() { # [PID]
 }
 
 @test "a process that may be a client of MPS: a priority, no weight" {
-	start_in_reach_of_mps -t 0-7 -- context wait
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	start_playing -t 0-7 env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" -- context wait
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
 		nvtaskset -p --weight 200 "$PROGRAM"
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
 		nvtaskset -tp --priority 80 --weight 200 8-9 "$PROGRAM"
 	[ "$(ranks)" = "[null,null]" ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
-	run nvtaskset -p --priority 80 "$PROGRAM"
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -p --priority 80 "$PROGRAM"
 	[[ "$output" != *"nvtaskset:"* ]]
 	[ "$(ranks)" = "[80,null]" ]
 }

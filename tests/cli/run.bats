@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # nvtaskset SET COMMAND
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 
@@ -39,24 +38,6 @@ load helpers
 	run -126 nv -t 0 /etc/passwd
 }
 
-@test "nvtaskset under nvtaskset: the inner partition is in force" {
-	run nv -t 3-5 nvtaskset --mps off -t 7 where 1
-	[[ "$output" == *"on TPCs 7 ("* ]]
-	[[ "$output" != *"3-5"* ]]
-	# The inner program also has none of the outer one's other settings.
-	# shellcheck disable=SC2016 # for that shell
-	[ "$(nv --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "${NVTASKSET_HIDE-} ${NVTASKSET_ON_MISFIT-}"')" = " " ]
-}
-
-@test "an LD_LIBRARY_PATH with the driver's directory comes after ours" {
-	mkdir "$WORK/driver"
-	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
-	unset NVTASKSET_DRIVER
-	LD_LIBRARY_PATH=/nonexistent:$WORK/driver run nv -v -t 7 where 1
-	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
-	[[ "$output" == *"on TPCs 7 ("* ]]
-}
-
 @test "empty entries of LD_LIBRARY_PATH, which mean the current directory, stay where they are" {
 	local first path
 	for path in :/x /x: /x::/y : :: '/x;' '/x;:'; do
@@ -79,14 +60,15 @@ load helpers
 	LD_LIBRARY_PATH=/x: nv -t 7 ./program
 }
 
-@test "a toolkit's stub, our own library and a text file are not taken for the driver" {
+@test "the driver is found by LD_LIBRARY_PATH, and a toolkit's stub and our own library are not taken for it; ours comes first" {
 	mkdir -p "$WORK/stubs" "$WORK/ours" "$WORK/driver"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/stubs/"
 	cp "$BUILD/lib/libcuda.so.1" "$WORK/ours/"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
 	unset NVTASKSET_DRIVER
-	LD_LIBRARY_PATH=$WORK/stubs:$WORK/ours:$WORK/driver run nv -v -t 7 true
+	LD_LIBRARY_PATH=/nonexistent:$WORK/stubs:$WORK/ours:$WORK/driver run nv -v -t 7 where 1
 	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
+	[[ "$output" == *"on TPCs 7 ("* ]]
 }
 
 @test "the library directory belongs to the user, and is made once" {

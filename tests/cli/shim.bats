@@ -20,6 +20,9 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 		SIM_FAULTS=slot-taken
 	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
 		NVTASKSET_PARTITION=nonsense
+	# Silenced:
+	run -0 nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
+	[ "${#lines[@]}" -eq 1 ]
 }
 
 @test "a module whose kernels can launch kernels: the program runs; the module is reported and counted" {
@@ -55,11 +58,6 @@ told_by_the_command() { # COMMAND…
 	[ "${#lines[@]}" -eq 2 ]
 }
 
-@test "NVTASKSET_LOG=off silences it" {
-	run -0 nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
-	[ "${#lines[@]}" -eq 1 ]
-}
-
 # The library has something to warn of, but descriptor 2 is by then a file of the program's own: FILE, in its steps.
 warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	local expected=$1 file=$WORK/theirs
@@ -80,10 +78,8 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	warns_nobody 0 -t 0-3 "$BUILD/tests/programs/play" data FILE where
 	warns_nobody 1 --strict -t 0-3 "$needed" output FILE where
 	warns_nobody 1 --strict -t 0-3 "$BUILD/tests/programs/play" data FILE where
-	# shellcheck disable=SC2016 # for that shell
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>&-' sh "$needed" output FILE where
 	# Also if standard error was a file on the same file system.
-	# shellcheck disable=SC2016
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>"$0"' "$WORK/log" "$needed" output FILE where
 }
 
@@ -100,9 +96,10 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	done
 }
 
-@test "the library needs only libc and the driver" {
-	run bash -c "readelf -d $BUILD/lib/libcuda.so.1 | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san"
-	[ "${lines[*]}" = "libnvtaskset-driver.so.1 libc.so.6" ]
+@test "the libraries need only libc, and that inside the program the driver" {
+	for library in lib/libcuda.so.1=libnvtaskset-driver.so.1,libc.so.6 api/libnvtaskset.so.0=libc.so.6; do
+		[ "$(readelf -d "$BUILD/${library%=*}" | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san | paste -sd ,)" = "${library#*=}" ]
+	done
 }
 
 @test "the code of a launch lies on one page" {

@@ -47,8 +47,7 @@ shows_own_mask() {
 }
 
 @test "a launch whose mask is overruled did not run outside" {
-	nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000 >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
+	start nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000
 	wait_until shows_own_mask
 	[ "$(jq '.reasons[] | select(.reason == "own_mask") | .times > 0' <<<"$shown")" = true ]
 	[ "$(jq .outside <<<"$shown")" = 0 ]
@@ -67,9 +66,7 @@ has_no_effect() { # reason
 	has_no_effect "the driver does not announce launches (error 801)"
 	SIM_FAULTS=no-table NVTASKSET_LOG=off run "$SMCTRL"
 	[ "${lines[0]}" = "default: TPCs 0-65" ]
-}
-
-@test "the same inside nvtaskset: its library says why, and libsmctrl that its masks have no effect" {
+	# Inside nvtaskset, its library says why, and libsmctrl that its masks have no effect.
 	run nv -t 3 env SIM_FAULTS=no-table "$SMCTRL"
 	[ "${lines[0]}" = "nvtaskset: the driver has no callback table (error 500); this program runs unrestricted" ]
 	[ "${lines[1]}" = "nvtaskset: nvtaskset's library in this program cannot see launches; libsmctrl's masks have no effect" ]

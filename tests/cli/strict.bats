@@ -38,25 +38,16 @@ make_driver() {
 	export NVTASKSET_DRIVER=$WORK/driver.so
 }
 
-@test "a driver that cannot be loaded" {
+@test "a driver that cannot be loaded; that dies while it loads, or never finishes; that prints a lot, and exits" {
 	make_driver -Wl,-z,now <<<'void nobody_has_this(void); void f(void) { nobody_has_this(); }'
 	run -1 strict true
 	[[ "$output" == "nvtaskset: the driver library cannot be loaded: "*nobody_has_this* ]]
 	[ "${#lines[@]}" -eq 1 ]
-}
-
-@test "a driver that dies while it loads" {
 	make_driver <<<'__attribute__((constructor)) static void f(void) { __builtin_trap(); }'
 	refuses "our library was tested, and the test process died without giving a reason" strict true
-}
-
-@test "a driver that never finishes loading" {
 	make_driver <<<'#include <unistd.h>
 		__attribute__((constructor)) static void f(void) { for (;;) pause(); }'
 	refuses "our library was tested, and the driver did not load within 10 seconds" strict true
-}
-
-@test "a driver that prints a lot, and exits" {
 	make_driver <<<'#include <stdio.h>
 		#include <stdlib.h>
 		__attribute__((constructor)) static void f(void) {
@@ -91,17 +82,13 @@ install_in() { # PREFIX
 		"$WORK/a:b/bin/nvtaskset" --mps off --strict -t 8 true
 }
 
-@test "GPUs before Hopper" {
+@test "GPUs before Hopper, and those that are too new" {
+	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
+	NVTASKSET_TOPOLOGY=$WORK/topology \
+		refuses "GPU 0000:00:06.0: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" strict true
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/ada.txt
 	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
 	refuses "GPU $pci: before Hopper, a cooperative node of a CUDA graph that does not fit its partition is not recognised, and hangs: --strict starts nothing there" \
-		strict true
-}
-
-@test "GPUs that are too new" {
-	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
-	export NVTASKSET_TOPOLOGY=$WORK/topology
-	refuses "GPU 0000:00:06.0: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
 		strict true
 }
 

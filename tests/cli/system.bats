@@ -11,7 +11,6 @@ is_elsewhere() { # pid
 }
 
 prepare() {
-	needs_root
 	needs_namespaces -m
 	setpriv --pdeathsig KILL unshare -m sleep infinity 3>&- &
 	MACHINE=$!
@@ -133,11 +132,8 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 		on_machine "/mnt/my usr/bin/nvtaskset" system enable
 }
 
-@test "nothing changes if the library does not work with the driver" {
+@test "nothing changes if our library does not work with the driver, others come first, or the dynamic linker does not use it" {
 	refuses_to_enable "the driver has no callback table (error 500)" env SIM_FAULTS=no-table
-}
-
-@test "nothing changes if other directories come first, or the dynamic linker does not use ours" {
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf.d/00-000-first.conf'
 	refuses_to_enable "programs would still find /mnt/driver/libcuda.so.1 first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose name comes before ours, names its directory"
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf'
@@ -179,19 +175,14 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-65" ]
 }
 
-@test "nvtaskset in front of a command works as before" {
+@test "nvtaskset in front of a command works as before; a program without a partition gets no message, whatever goes wrong" {
 	on_machine "$installed" system enable
 	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
-}
-
-@test "a program without a partition gets no message, whatever goes wrong" {
-	on_machine "$installed" system enable
-	on_machine test -e "$configuration"
-	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
-	[ "$output" = 0-65 ]
-	run on_machine env SIM_FAULTS=slot-taken "$BUILD/tests/programs/play" where
-	[ "$output" = 0-65 ]
+	for fault in no-table slot-taken; do
+		run on_machine env SIM_FAULTS=$fault "$BUILD/tests/programs/play" where
+		[ "$output" = 0-65 ]
+	done
 }
 
 # Everything is enabled, and root's program may be run by others with root's privileges.
@@ -204,11 +195,9 @@ make_privileged() {
 
 @test "a privileged program loads the library, which believes no variable" {
 	make_privileged
-	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
-		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
-	[ "$(cat "$WORK/output")" = waiting ]
+	start_waiting nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
+		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait
+	[ "$(cat "$WORK/output" "$WORK/errors")" = waiting ]
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
@@ -223,16 +212,14 @@ make_privileged() {
 	# Without privileges, both count.
 	on_machine cp "$BUILD/tests/programs/play" /mnt/plain
 	for program in plain:0-7 privileged:0-65; do
-		NVTASKSET_GROUP_FILE=/mnt/groups/job "${as_user[@]}" "/mnt/${program%:*}" open libcuda.so.1 context wait >"$WORK/output" 3>&- &
+		NVTASKSET_GROUP_FILE=/mnt/groups/job start_waiting "${as_user[@]}" "/mnt/${program%:*}" open libcuda.so.1 context wait
 		is_given "${program#*:}"
-		"${as_user[@]}" "$installed" --mps off --group "g$$" -t 0-7 "/mnt/${program%:*}" context wait >"$WORK/output" 3>&- &
+		start_waiting "${as_user[@]}" "$installed" --mps off --group "g$$" -t 0-7 "/mnt/${program%:*}" context wait
 		is_given "${program#*:}"
 	done
 }
 
 is_given() { # TPCs
-	PROGRAM=$!
-	wait_for_line waiting
 	run on_machine "$installed" -l --json
 	jq -c ".processes[] | select(.pid == $PROGRAM)" <<<"$output"
 	[ "$(jq "[.processes[] | select(.pid == $PROGRAM) | .group] | length" <<<"$output")" -eq 1 ]
@@ -240,7 +227,6 @@ is_given() { # TPCs
 	run on_machine "$installed" -tp "$PROGRAM"
 	[[ "$output" == *": $1" ]]
 	stop_program
-	empty_output
 }
 
 @test "children with fewer privileges do not get a privileged program's own partition" {

@@ -109,29 +109,6 @@ sees_kernels() {
 	refuses "--frob: unknown option; try 'nvtaskset top --help'" nvtaskset top --frob
 }
 
-@test "another user's program" {
-	needs_another_user
-	needs_to_look_into_others
-	chmod 644 "$WORK/gpus.txt"
-	start_program -t 0-7
-	"${ANOTHER_USER[@]}" nvtaskset top --once --delay 0.1 >"$WORK/page"
-	not grep -q "^ *$PROGRAM " "$WORK/page"
-	[ "$(tail -n 1 "$WORK/page")" = "Programs that you may not look at, those of other users, are not shown." ]
-	run -1 "${ANOTHER_USER[@]}" nvtaskset top --once "$PROGRAM"
-	[[ "$output" == "nvtaskset: pid $PROGRAM: "* ]]
-}
-
-# The program is there so that files are opened, which would take the place of one that is closed.
-@test "standard output that cannot be written" {
-	start_program -t 0-7
-	for option in --once --json; do
-		run -1 timeout 60 bash -c "nvtaskset top $option --delay 0.1 2>&1 >/dev/full"
-		[ "$output" = "nvtaskset: standard output: No space left on device" ]
-		run -1 timeout 60 bash -c "nvtaskset top $option --delay 0.1 2>&1 >&-"
-		[ "$output" = "nvtaskset: standard output: Bad file descriptor" ]
-	done
-}
-
 @test "--json: a document on a line for each look, until nobody reads any more" {
 	start_playing -t 0-7 -- where launch wait
 	run -0 timeout 60 bash -c 'nvtaskset top --json --delay 0.2 | head -n 3'

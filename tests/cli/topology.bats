@@ -25,9 +25,7 @@ plain() {
 	start_program -g 2
 	first=$PROGRAM
 	start_program -t 0,8,16,24,62-65,1
-	run nvtaskset -T
-	kill "$first"
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -T
 	[ "${lines[0]}" = "GPU 0, NVIDIA H200, $GPU: 66 TPCs of 2 SMs, 50 free" ]
 	[ "${lines[1]}" = "GPC 0 |  6 .   14 .   22 .   30 .   37 .   44 .   51 .   58 .   60 ." ]
 	if [ "$first" -lt "$PROGRAM" ]; then letters=AB; else letters=BA; fi

@@ -3,7 +3,6 @@
 # own, whose /tmp, /run and /var/cache are empty.
 
 # Variables in single quotes are for the inner shells.
-# shellcheck disable=SC2016
 load helpers
 
 AS_USER="setpriv --reuid 65534 --regid 65534 --clear-groups"
@@ -41,15 +40,12 @@ on_machine() { # TEXT
 
 # --- root ------------------------------------------------------------------------------------------------
 
-@test "every user can read root's directory" {
+@test "every user can read root's directory, and only root can write it" {
 	run on_machine 'through env'
 	[ "$output" = /var/cache/nvtaskset ]
 	run on_machine 'umask 077; through env; nvtaskset --mps off -t 3 '"$AS_USER"' where 1'
 	[ "${lines[0]}" = /var/cache/nvtaskset ]
 	[[ "${lines[1]}" == *"on TPCs 3 ("* ]]
-}
-
-@test "root uses a directory that only root can write" {
 	run on_machine 'cache=$(mktemp -d); chmod 755 $cache; [ "$(through env XDG_CACHE_HOME=$cache)" = $cache/nvtaskset ]
 		mkdir -p /run/real; ln -s /run/real /run/link; through env XDG_CACHE_HOME=/run/link/below'
 	[ "$output" = /run/real/below/nvtaskset ]

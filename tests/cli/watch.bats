@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # --watch, on terminals and elsewhere; and what top has in common with it
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 OWN_GPUS=yes
@@ -31,9 +30,7 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 	# SIGSTOP cannot be caught, so the screen stays as it is; after SIGCONT all is well again.
 	on_terminal 80x24 see "PID" signal STOP stopped continue see "$enter" see "PID" type q -- nvtaskset -l --watch=1000
 	[ "${lines[1]}" = "status 0, terminal as before" ]
-}
-
-@test "killed while it is stopped" {
+	# Killed while it is stopped.
 	on_terminal 80x24 see "PID" type $'\x1a' stopped signal TERM continue -- nvtaskset -l --watch=1000
 	[ "$output" = $'stopped, terminal as before\nsignal 15, terminal as before' ]
 }
@@ -73,22 +70,20 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$small")" -eq 20 ]
 }
 
-@test "without a terminal: one picture after the other, with an empty line between" {
+@test "without a terminal: one picture after the other, with an empty line between, until nobody reads any more" {
 	run -0 timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
 	[ "${#lines[@]}" -gt 20 ]
 	[[ "$output" == *$'\n\nGPU 0, '* ]]
 	[[ "$output" != *$'\e'* ]]
-}
-
-@test "without a terminal: it ends when nobody reads any more, even before the next update" {
+	# It ends then even before the next update.
 	run -0 timeout 60 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
 	[[ "$output" == *"PID USER"* ]]
 }
 
 @test "a dumb terminal gets one picture after the other, in plain text" {
-	TERM_NAME=dumb on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
-	[ "$output" = "signal 2, terminal as before" ]
-	[[ "$OUTPUT" != *$'\e'* ]]
-	TERM_NAME='' on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
-	[[ "$OUTPUT" != *$'\e'* ]]
+	for name in dumb ''; do
+		TERM_NAME=$name on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
+		[ "$output" = "signal 2, terminal as before" ]
+		[[ "$OUTPUT" != *$'\e'* ]]
+	done
 }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # The words of the command, and what --help says.
-# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 
@@ -68,11 +67,7 @@ load helpers
 		[ "$output" = "$now" ]
 	done
 	for former in --measure --mps-status --mps-stop --enable-system --disable-system; do
-		refuses_to_tell "$former"
+		not grep -rnF -e "$former" -e "${former//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" \
+			"$ROOT/tools/nvtaskset/cli/help.c" "$ROOT/README.md" "$ROOT/docs" "$ROOT/SECURITY.md" "$ROOT/include"
 	done
-}
-
-refuses_to_tell() { # option
-	! grep -rnF -e "$1" -e "${1//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" "$ROOT/tools/nvtaskset/cli/help.c" "$ROOT/README.md" "$ROOT/docs" \
-		"$ROOT/SECURITY.md" "$ROOT/include"
 }

@@ -48,7 +48,6 @@ keeps_its_partition() {
 is_listed() {
 	start_where
 	run -0 "$OTHER/nvtaskset" -l
-	echo "$output"
 	[[ "$output" == *"$PROGRAM "* ]]
 	[[ "$output" == *"$PROGRAM root "*" 3 "* ]] || gives_reason
 	run -0 "$OTHER/nvtaskset" top --once
@@ -64,7 +63,6 @@ child_runs() {
 	rm -rf "$WORK/front" && mkdir "$WORK/front"
 	cp "$OTHER/lib/libcuda.so.1" "$WORK/front" && ln -s "$NVTASKSET_DRIVER" "$WORK/front/libnvtaskset-driver.so.1"
 	run -0 "$STARTER/nvtaskset" --mps off -t 3 env LD_LIBRARY_PATH="$WORK/front" "$BUILD/demo/where" 1
-	echo "$output"
 	[[ "$output" == *"on TPCs "* ]]
 	[[ "$output" == *"on TPCs 3 "* ]]
 }

@@ -4,7 +4,6 @@
  * Only on the simulator: with the real driver, the child may wait for the driver's own locks.
  */
 #include "../cases.h"
-#include "../sanitized.h"
 #include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"

@@ -8,7 +8,6 @@
 #include "../alone.h"
 #include "../cases.h"
 #include "../peer.h"
-#include "../sanitized.h"
 #include "base/clock.h"
 #include "libsmctrl.h"
 #include "state/board/board.h"

@@ -6,7 +6,6 @@
  */
 #include "../alone.h"
 #include "../cases.h"
-#include "../sanitized.h"
 #include "base/proc.h"
 #include "support/client.h"
 #include "support/subscriber.h"

@@ -3,7 +3,6 @@
  * said, and no other one.
  */
 #include "../cases.h"
-#include "../sanitized.h"
 #include "state/kernels/counts.h"
 #include "support/graph.h"
 #include "support/timed.h"

@@ -50,20 +50,31 @@ static bool is_open;
 static void *last_library;
 static char **all_arguments;
 
+/* The word behind a step, and its name. */
+#define STEP const char *argument, const char *step
+
 static _Noreturn void stop(const char *what, const char *why)
 {
 	fprintf(stderr, "play: %s: %s\n", what, why);
 	exit(EXIT_FAILURE);
 }
 
-static void open_library(void *library)
+static void open_library(const char *name, const char *how)
 {
-	if (!library)
+	if (strcmp(how, "namespace") == 0)
+		last_library = dlmopen(LM_ID_NEWLM, name, RTLD_NOW);
+	else
+		last_library = dlopen(name, strcmp(how, "global") == 0 ? RTLD_NOW | RTLD_GLOBAL : RTLD_LAZY);
+	if (!last_library)
 		stop("open", dlerror());
-	last_library = library;
 }
 
-static void be_in_context(void)
+static void close_library(STEP)
+{
+	dlclose(last_library);
+}
+
+static void be_in_context(STEP)
 {
 	if (!is_open) {
 		gpu_initialise();
@@ -72,19 +83,19 @@ static void be_in_context(void)
 	}
 }
 
-static void say_where(void)
+static void say_where(STEP)
 {
 	char text[TPCSET_TEXT];
 
-	be_in_context();
+	be_in_context(NULL, NULL);
 	struct tpcset ran = gpu_where(&gpu, NULL);
 
 	puts(tpcset_format_list(&ran, text));
 }
 
-static void look_at_errno(void)
+static void look_at_errno(STEP)
 {
-	be_in_context();
+	be_in_context(NULL, NULL);
 	errno = EDOM;
 	gpu_launch_empty(&gpu);
 	if (errno != EDOM)
@@ -101,7 +112,7 @@ static void wait_for(pid_t child)
 		exit(EXIT_FAILURE);
 }
 
-static void go_on_in_child(void)
+static void go_on_in_child(STEP)
 {
 	pid_t child = fork();
 
@@ -111,7 +122,7 @@ static void go_on_in_child(void)
 	}
 }
 
-static void run_by_vfork(const char *program)
+static void run_by_vfork(const char *program, const char *step)
 {
 	pid_t child = vfork();
 
@@ -122,7 +133,7 @@ static void run_by_vfork(const char *program)
 	wait_for(child);
 }
 
-static void run_by_spawn(const char *program)
+static void run_by_spawn(const char *program, const char *step)
 {
 	char *const arguments[] = {(char *)program, NULL};
 	pid_t child;
@@ -140,20 +151,20 @@ static void become(char **steps)
 	stop("exec", "it cannot be executed");
 }
 
-static void start_again(const char *file)
+static void start_again(const char *file, const char *step)
 {
 	if (unlink(file) == 0)
 		execv("/proc/self/exe", all_arguments);
 }
 
-static void open_as_descriptor_2(const char *name, int access)
+static void open_as_descriptor_2(const char *name, const char *how)
 {
 	close(STDERR_FILENO);
-	if (open(name, access | O_CREAT, 0600) != STDERR_FILENO)
+	if (open(name, (*how == 'd' ? O_RDWR : O_WRONLY) | O_CREAT, 0600) != STDERR_FILENO)
 		exit(EXIT_FAILURE);
 }
 
-static void allocate(const char *mebibytes)
+static void allocate(const char *mebibytes, const char *step)
 {
 	int count = 0;
 
@@ -195,12 +206,12 @@ static void *keep_busy(void *unused)
 	return NULL;
 }
 
-static void launch(void *(*keep)(void *))
+static void launch(STEP)
 {
 	pthread_t thread;
 
-	be_in_context();
-	if (pthread_create(&thread, NULL, keep, NULL) != 0)
+	be_in_context(NULL, NULL);
+	if (pthread_create(&thread, NULL, *step == 'b' ? keep_busy : keep_launching, NULL) != 0)
 		stop("launch", "no thread");
 }
 
@@ -213,13 +224,13 @@ static uint64_t now_us(void)
 }
 
 /* Kernels of a simulated GPU take half a nanosecond for each cycle, wherever they run. */
-static _Noreturn void do_jobs(const char *numbers)
+static _Noreturn void do_jobs(const char *numbers, const char *step)
 {
 	unsigned int period, a, b, kernels;
 
 	if (sscanf(numbers, "%u,%u,%u,%u", &period, &a, &b, &kernels) != 4)
 		stop("jobs", "needs four numbers");
-	be_in_context();
+	be_in_context(NULL, NULL);
 	for (uint64_t next = now_us();; next += period) {
 		struct tpcset tpcs = gpu_where(&gpu, NULL);
 		uint64_t cycles = (a / tpcset_count(&tpcs) + b) * 2000 / kernels;
@@ -233,22 +244,22 @@ static _Noreturn void do_jobs(const char *numbers)
 	}
 }
 
-static void use_managed_memory(void)
+static void use_managed_memory(STEP)
 {
 	CUdeviceptr memory;
 
-	be_in_context();
+	be_in_context(NULL, NULL);
 	if (cuMemAllocManaged(&memory, 4096, 1) != CUDA_SUCCESS)
 		stop("managed", "no memory");
 }
 
-static void launch_conditional(void)
+static void launch_conditional(STEP)
 {
 	CUgraphNode conditional, kernel;
 	CUgraphExec exec;
 	CUgraph graph;
 
-	be_in_context();
+	be_in_context(NULL, NULL);
 	const CUDA_KERNEL_NODE_PARAMS nothing = {gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, gpu.context};
 
 	gpu_check(cuGraphCreate(&graph, 0));
@@ -261,7 +272,7 @@ static void launch_conditional(void)
 	gpu_check(cuCtxSynchronize());
 }
 
-static void wait_for_signal(void)
+static void wait_for_signal(STEP)
 {
 	sigset_t signals;
 	int signal;
@@ -273,7 +284,7 @@ static void wait_for_signal(void)
 	sigwait(&signals, &signal);
 }
 
-static void wait_until_unwatched(void)
+static void wait_until_unwatched(STEP)
 {
 	struct segment segment = gpu_own_segment();
 
@@ -284,69 +295,42 @@ static void wait_until_unwatched(void)
 	segment_close(&segment);
 }
 
-static void hide_proc(void)
+static void hide_proc(STEP)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "/proc", "tmpfs", 0, NULL) < 0)
 		stop("proc", "it cannot be hidden");
 }
 
+static void close_descriptors(STEP)
+{
+	closefrom(atoi(argument));
+}
+
+static const struct {
+	const char *name;
+	void (*play)(const char *argument, const char *step);
+	int words;
+} steps[] = {
+	{"open", open_library, 2}, {"global", open_library, 2}, {"namespace", open_library, 2}, {"close", close_library, 1},
+	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"closefrom", close_descriptors, 2},
+	{"again", start_again, 2}, {"data", open_as_descriptor_2, 2}, {"output", open_as_descriptor_2, 2}, {"fork", go_on_in_child, 1},
+	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2}, {"launch", launch, 1}, {"busy", launch, 1},
+	{"jobs", do_jobs, 2}, {"managed", use_managed_memory, 1}, {"conditional", launch_conditional, 1},
+	{"watched", wait_until_unwatched, 1}, {"wait", wait_for_signal, 1}, {"proc", hide_proc, 1},
+};
+
 /* Runs a step, and returns how many words it takes. */
 static int play(const char *step, const char *argument)
 {
-	int words = 2;
+	size_t row = 0;
 
-	if (strcmp(step, "open") == 0)
-		open_library(dlopen(argument, RTLD_LAZY));
-	else if (strcmp(step, "global") == 0)
-		open_library(dlopen(argument, RTLD_NOW | RTLD_GLOBAL));
-	else if (strcmp(step, "namespace") == 0)
-		open_library(dlmopen(LM_ID_NEWLM, argument, RTLD_NOW));
-	else if (strcmp(step, "closefrom") == 0)
-		closefrom(atoi(argument));
-	else if (strcmp(step, "allocate") == 0)
-		allocate(argument);
-	else if (strcmp(step, "data") == 0)
-		open_as_descriptor_2(argument, O_RDWR);
-	else if (strcmp(step, "output") == 0)
-		open_as_descriptor_2(argument, O_WRONLY);
-	else if (strcmp(step, "vfork") == 0)
-		run_by_vfork(argument);
-	else if (strcmp(step, "spawn") == 0)
-		run_by_spawn(argument);
-	else if (strcmp(step, "again") == 0)
-		start_again(argument);
-	else
-		words = 1;
-	if (strcmp(step, "close") == 0)
-		dlclose(last_library);
-	else if (strcmp(step, "context") == 0)
-		be_in_context();
-	else if (strcmp(step, "errno") == 0)
-		look_at_errno();
-	else if (strcmp(step, "where") == 0)
-		say_where();
-	else if (strcmp(step, "fork") == 0)
-		go_on_in_child();
-	else if (strcmp(step, "conditional") == 0)
-		launch_conditional();
-	else if (strcmp(step, "launch") == 0)
-		launch(keep_launching);
-	else if (strcmp(step, "busy") == 0)
-		launch(keep_busy);
-	else if (strcmp(step, "jobs") == 0)
-		do_jobs(argument);
-	else if (strcmp(step, "managed") == 0)
-		use_managed_memory();
-	else if (strcmp(step, "watched") == 0)
-		wait_until_unwatched();
-	else if (strcmp(step, "wait") == 0)
-		wait_for_signal();
-	else if (strcmp(step, "proc") == 0)
-		hide_proc();
-	else if (words == 1)
+	while (row < sizeof steps / sizeof *steps && strcmp(step, steps[row].name) != 0)
+		row++;
+	if (row == sizeof steps / sizeof *steps)
 		stop(step, "no such step");
-	return words;
+	steps[row].play(argument, step);
+	return steps[row].words;
 }
 
 int main(int count, char **arguments)

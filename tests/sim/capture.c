@@ -1,4 +1,3 @@
-#include "capture.h"
 
 #include "graph.h"
 #include "hook.h"

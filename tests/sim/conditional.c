@@ -20,12 +20,6 @@ static bool is_size_allowed(int type, unsigned int size)
 	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) || (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
 }
 
-/* Which body is run. */
-static unsigned int choose(int type, unsigned int value)
-{
-	return type == CU_GRAPH_COND_TYPE_SWITCH ? value : value == 0;
-}
-
 /* A loop with a true condition would never end. */
 static bool is_supported(const CUDA_CONDITIONAL_NODE_PARAMS *parameters)
 {
@@ -41,7 +35,10 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 
 	if (parameters->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || !is_supported(conditional))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	content.chosen = choose(conditional->type, (unsigned int)(conditional->handle - 1));
+	/* Which body is run. */
+	content.chosen = (unsigned int)conditional->handle - 1;
+	if (conditional->type != CU_GRAPH_COND_TYPE_SWITCH)
+		content.chosen = content.chosen == 0;
 	content.inside = calloc(conditional->size, sizeof(CUgraph));
 	if (!content.inside)
 		return CUDA_ERROR_OUT_OF_MEMORY;

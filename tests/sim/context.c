@@ -1,6 +1,5 @@
 #include "context.h"
 
-#include "device.h"
 #include "engine.h"
 #include "faults.h"
 #include "hook.h"

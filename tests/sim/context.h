@@ -30,6 +30,12 @@ void context_fail(CUcontext context, CUresult error);
 /* The error with which it failed, or CUDA_SUCCESS; CUDA_ERROR_INVALID_CONTEXT without a context. */
 CUresult context_result(CUcontext context);
 
-/* Removes it from this thread's stack, as it is about to be destroyed. */
+/* The simulated GPUs are those of a topology file. */
+
+/* CUDA_SUCCESS once this process has called cuInit; a child of fork has not, even if its parent has. */
+CUresult device_ready(void);
+
+/* NULL if there is no such device. */
+const struct topology *device_topology(CUdevice device);
 
 #endif

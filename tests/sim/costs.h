@@ -8,34 +8,29 @@
 
 #include <stdint.h>
 
-/* X(name, ns) */
-#define COSTS(X)                                                                                 \
-	/* "Releases", the table of ways: from a launch to its kernel's first look at the clock; */ \
-	X(LAUNCH, 4600)                                                                          \
-	/* from a kernel's last look to its time stamp, and in a graph of several; */             \
-	X(STAMP, 760)                                                                            \
-	X(NODE_STAMP, 960)                                                                       \
-	/* from there until the processor sees it; */                                            \
-	X(VISIBLE, 1000)                                                                         \
-	/* from there to the first look of the next kernel in the stream; in a graph; */          \
-	X(NEXT, 1060)                                                                            \
-	X(NEXT_NODE, 110)                                                                        \
-	/* from the stamp of the driver's kernel in front to the first look in the graph. */      \
-	X(FRONT, 470)                                                                            \
-	/* "Time slices": neither of two programs runs while the GPU changes from one to the other; */ \
-	X(CHANGE, 190000)                                                                        \
-	/* from the begin of a call that suspends until kernels stand, and until it returns; */  \
-	X(STOP, 270000)                                                                          \
-	X(STOP_CALL, 467000)                                                                     \
-	/* and for resuming. */                                                                  \
-	X(BACK_CALL, 268000)
-
-enum cost {
-#define COST_NAME(name, ns) COST_##name,
-	COSTS(COST_NAME)
-#undef COST_NAME
+enum {
+	/* "Releases", the table of ways: from a launch to its kernel's first look at the clock; */
+	COST_LAUNCH = 4600,
+	/* from a kernel's last look to its time stamp, and in a graph of several; */
+	COST_STAMP = 760,
+	COST_NODE_STAMP = 960,
+	/* from there until the processor sees it; */
+	COST_VISIBLE = 1000,
+	/* from there to the first look of the next kernel in the stream; in a graph; */
+	COST_NEXT = 1060,
+	COST_NEXT_NODE = 110,
+	/* from the stamp of the driver's kernel in front to the first look in the graph. */
+	COST_FRONT = 470,
+	/* "Time slices": neither of two programs runs while the GPU changes from one to the other; */
+	COST_CHANGE = 190000,
+	/* from the begin of a call that suspends until kernels stand, and until it returns; */
+	COST_STOP = 270000,
+	COST_STOP_CALL = 467000,
+	/* and for resuming. */
+	COST_BACK_CALL = 268000
 };
 
-uint64_t cost_ns(enum cost cost);
+/* As the environment has it. */
+uint64_t cost_ns(unsigned int cost);
 
 #endif

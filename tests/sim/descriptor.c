@@ -3,7 +3,7 @@
 #include "context.h"
 #include "faults.h"
 #include "launch.h"
-#include "occupancy.h"
+#include "scheduler.h"
 
 #include <string.h>
 

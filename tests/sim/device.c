@@ -1,4 +1,4 @@
-#include "device.h"
+#include "context.h"
 
 #include "faults.h"
 #include "hook.h"
@@ -72,11 +72,6 @@ const struct topology *device_topology(CUdevice device)
 	return present ? &topologies.gpus[device] : NULL;
 }
 
-static unsigned int device_sms(const struct topology *gpu)
-{
-	return gpu->tpc_count * gpu->sms_per_tpc;
-}
-
 /* The error for a device that does not exist. */
 static CUresult no_such_device(void)
 {
@@ -138,7 +133,7 @@ HOOKED_3(cuDeviceGetAttribute, int *, value, int, attribute, CUdevice, device)
 	const struct {
 		int attribute, value;
 	} known[] = {
-		{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, (int)device_sms(gpu)},
+		{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->tpc_count * gpu->sms_per_tpc},
 		{CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, gpu->pci.bus},
 		{CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, gpu->pci.device},
 		{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, (int)gpu->pci.domain},
@@ -175,14 +170,6 @@ static void parse_uuid(const char *text, CUuuid *uuid)
 	}
 }
 
-/* For files without UUIDs: every GPU gets one of its own. */
-static const char *invent_uuid(const struct topology *gpu, char text[TOPOLOGY_UUID_MAX])
-{
-	snprintf(text, TOPOLOGY_UUID_MAX, "GPU-00000000-0000-0000-0001-%08x%02x%02x", gpu->pci.domain, gpu->pci.bus,
-	         gpu->pci.device);
-	return text;
-}
-
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
 	const struct topology *gpu = device_topology(device);
@@ -190,6 +177,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 
 	if (!gpu)
 		return no_such_device();
-	parse_uuid(gpu->uuid[0] ? gpu->uuid : invent_uuid(gpu, invented), uuid);
+	/* For files without UUIDs: every GPU gets one of its own. */
+	snprintf(invented, sizeof invented, "GPU-00000000-0000-0000-0001-%08x%02x%02x", gpu->pci.domain, gpu->pci.bus, gpu->pci.device);
+	parse_uuid(gpu->uuid[0] ? gpu->uuid : invented, uuid);
 	return CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include "base/extremes.h"
 #include "context.h"
 #include "costs.h"
 #include "faults.h"
@@ -76,11 +77,6 @@ static uint64_t duration_of(const struct launch *launch)
 	return cycles >= ENGINE_CYCLES ? cycles / 2 : 0;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* With the lock. Until the kernel has had its time, beside other programs, or the context is suspended. */
 static void run_for_a_while(const struct engine *engine, struct work *work)
 {
@@ -91,11 +87,11 @@ static void run_for_a_while(const struct engine *engine, struct work *work)
 		uint64_t begin = gpu_time_of_cpu(), end;
 		double share = turns_share(begin, &end);
 
-		end = share > 0 ? lesser(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
+		end = share > 0 ? min_u64(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
 		struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
 
 		pthread_cond_timedwait(&changed, &lock, &until);
-		work->left_ns -= lesser((uint64_t)((double)(lesser(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
+		work->left_ns -= min_u64((uint64_t)((double)(min_u64(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
 	}
 	turns_end();
 }

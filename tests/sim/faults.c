@@ -24,17 +24,12 @@ bool fault(const char *name)
 
 void fatal(const char *format, ...)
 {
-	char line[512];
+	char text[512];
 	va_list arguments;
-	int length = snprintf(line, sizeof line, "simulated GPU: ");
 
 	va_start(arguments, format);
-	length += vsnprintf(line + length, sizeof line - (size_t)length - 1, format, arguments);
+	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	if ((size_t)length > sizeof line - 2)
-		length = sizeof line - 2;
-	line[length] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
-		abort();
+	dprintf(STDERR_FILENO, "simulated GPU: %s\n", text);
 	abort();
 }

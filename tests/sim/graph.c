@@ -66,19 +66,14 @@ uint64_t graph_serial(CUgraphNode node)
 	return serial;
 }
 
-static void visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *data)
+void graph_visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *data)
 {
 	for (CUgraphNode node = graph->first; node; node = node->next) {
 		if (node->launch.function)
 			visit(node, runs, data);
 		for (unsigned int i = 0; i < node->inside_count; i++)
-			visit_launches(node->inside[i], runs && i == node->chosen, visit, data);
+			graph_visit_launches(node->inside[i], runs && i == node->chosen, visit, data);
 	}
-}
-
-void graph_visit_launches(CUgraph graph, graph_visitor *visit, void *data)
-{
-	visit_launches(graph, true, visit, data);
 }
 
 bool graph_has_conditional(CUgraph graph)

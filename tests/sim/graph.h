@@ -34,9 +34,9 @@ CUresult graph_destroy(CUgraph graph);
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters);
 
 /* Calls `visit` for each node that has a launch, also in child graphs and bodies, in an order in which they can run.
- * `runs` says whether the node will run. */
+ * `runs` says whether the graph will run; and to `visit`, whether the node will. */
 typedef void graph_visitor(CUgraphNode node, bool runs, void *data);
-void graph_visit_launches(CUgraph graph, graph_visitor *visit, void *data);
+void graph_visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *data);
 
 bool graph_has_conditional(CUgraph graph);
 

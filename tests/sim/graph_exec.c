@@ -3,7 +3,6 @@
  * cuGraphUpload, and after the node was disabled and enabled again or given other parameters. Only then does the launch
  * callback come, and only then does the mask in force reach the node.
  */
-#include "capture.h"
 #include "context.h"
 #include "engine.h"
 #include "faults.h"
@@ -129,13 +128,13 @@ static CUgraphExec flatten(CUgraph graph)
 	if (!exec)
 		return NULL;
 	exec->serial = graph->serial;
-	graph_visit_launches(graph, count_node, &count);
+	graph_visit_launches(graph, true, count_node, &count);
 	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* and the driver's own */
 	if (exec->nodes) {
 		bool has_drivers = count_kernels(graph) > 1;
 
 		exec->count = has_drivers;
-		graph_visit_launches(graph, append_node, exec);
+		graph_visit_launches(graph, true, append_node, exec);
 		if (has_drivers)
 			exec->nodes[0] = (struct exec_node){
 				.launch = drivers_launch(exec->nodes[1].launch.context), .runs = true, .has_descriptor = true,
@@ -214,14 +213,6 @@ static void upload(CUgraphExec exec, struct exec_node *node)
 	}
 }
 
-/* 0xb/3 comes for all nodes with their functions: also for disabled ones, in bodies that will not run, and when they are
- * only uploaded. */
-static void announce(const struct exec_node *node)
-{
-	if (!node->launch.function->is_unannounced)
-		hook_graph_node_launch(node->launch.context, node->launch.function, (void *)node->host.words);
-}
-
 #define UPLOAD_GROUP 17
 
 /* Which node is the next to be uploaded after so many (hardware.md, "Graphs"): not in the order in which they run. */
@@ -255,8 +246,12 @@ HOOKED_2(cuGraphUpload, CUgraphExec, exec, CUstream, stream)
 	for (size_t i = 0; i < exec->count; i++)
 		upload(exec, &exec->nodes[upload_order(exec->count, has_front(exec), i)]);
 	exec->is_refreshed = false;
-	for (size_t i = 0; i < exec->count; i++)
-		announce(&exec->nodes[i]);
+	/* 0xb/3 comes for all nodes with their functions: also for disabled ones, in bodies that will not run, and when they are only
+	 * uploaded. */
+	for (struct exec_node *node = exec->nodes; node < exec->nodes + exec->count; node++) {
+		if (!node->launch.function->is_unannounced)
+			hook_graph_node_launch(node->launch.context, node->launch.function, node->host.words);
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -293,9 +288,7 @@ static CUresult run_node(CUgraphExec exec, struct exec_node *node, bool *is_firs
 	const struct launch as_run = launch_of(node);
 	CUresult result = CUDA_SUCCESS;
 
-	if (node->has_descriptor && engine_takes(&as_run, &node->device)) {
-		result = CUDA_SUCCESS;
-	} else if (node->has_descriptor) {
+	if (node->has_descriptor && !engine_takes(&as_run, &node->device)) {
 		if (!*is_first)
 			gpu_time_follow();
 		else if (has_front(exec))
@@ -305,7 +298,7 @@ static CUresult run_node(CUgraphExec exec, struct exec_node *node, bool *is_firs
 		*is_first = false;
 		result = launch_run(&as_run, &node->device);
 		engine_has_run(as_run.context);
-	} else if (node->enabled) {
+	} else if (!node->has_descriptor && node->enabled) {
 		result = launch_by(&node->host, &as_run);
 	}
 	return result;

@@ -1,7 +1,6 @@
 /* Green contexts: contexts with a part of the GPU, which the driver enforces with the same mask as we do
  * (facts.md, "Launch descriptors"). */
 #include "context.h"
-#include "device.h"
 #include "hook.h"
 #include "stream.h"
 

@@ -43,17 +43,12 @@ static _Atomic uint64_t enabled[DOMAINS][IDS / 64];
 /* A callback may still run for a subscription that has ended, so no subscription is freed. */
 static struct subscription *all_subscriptions;
 
-static bool is_slot_taken(void)
-{
-	return atomic_load(&slot) || fault(FAULT_SLOT_TAKEN);
-}
-
 static CUresult subscribe(uint32_t *handle, callback *function, void *user)
 {
 	CUresult result = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (is_slot_taken()) {
+	if (atomic_load(&slot) || fault(FAULT_SLOT_TAKEN)) {
 		result = CUDA_ERROR_ALREADY_ACQUIRED;
 	} else {
 		struct subscription *new = calloc(1, sizeof *new);
@@ -116,14 +111,6 @@ static void set_enabled(_Atomic uint64_t *word, uint64_t bits, bool on)
 		atomic_fetch_and(word, ~bits);
 }
 
-static CUresult get_state(uint32_t *on, uint32_t handle, int domain, int id)
-{
-	if (!find(handle) || !is_known(domain, id))
-		return CUDA_ERROR_INVALID_VALUE;
-	*on = atomic_load(&enabled[domain][id / 64]) >> (id % 64) & 1;
-	return CUDA_SUCCESS;
-}
-
 static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
 {
 	if (!find(handle) || !is_known(domain, id))
@@ -165,7 +152,7 @@ static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 	return CUDA_SUCCESS;
 }
 
-/* The order of the arguments is a guess, by analogy with entry 5; nobody has called it yet. */
+/* The order of the arguments is a guess, by analogy with entry 5. */
 static CUresult query_feature(uint32_t *on, uint32_t handle, int feature)
 {
 	struct subscription *subscription = find(handle);
@@ -185,8 +172,8 @@ bool hook_hides_green_contexts(void)
 
 /* --- the table -------------------------------------------------------------------------------------------- */
 
-/* Entries 1 and 2 enumerate, as in CUPTI's interface; their arguments are not known. */
-static CUresult enumerate(void)
+/* Entries 1 and 2 enumerate, as in CUPTI's interface, 5 says what is enabled: nobody here calls them. */
+static CUresult not_called(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -198,14 +185,14 @@ static CUresult enumerate(void)
 
 /* Read-only, like the driver's: the page must be made writable to replace an entry (facts.md, "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
-	(void *)sizeof table, ENTRY(enumerate), ENTRY(enumerate), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(get_state),
+	(void *)sizeof table, ENTRY(not_called), ENTRY(not_called), ENTRY(subscribe), ENTRY(unsubscribe), ENTRY(not_called),
 	ENTRY(enable), ENTRY(enable_domain), ENTRY(enable_all), ENTRY(declare_feature), ENTRY(query_feature),
 	ENTRY(subscribe_with_name),
 };
 
 _Static_assert(sizeof table == 96, "the size that was measured");
 
-static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_table, ENTRY(enumerate), ENTRY(enumerate)};
+static void *const short_table[SHORT_TABLE_ENTRIES] = {(void *)sizeof short_table, ENTRY(not_called), ENTRY(not_called)};
 
 /* --- announcing ------------------------------------------------------------------------------------------- */
 
@@ -247,13 +234,6 @@ void hook_module_loaded(CUcontext context, CUmodule module, const void *code, si
 	announce(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED, parameters);
 }
 
-static bool is_lost(void)
-{
-	static _Atomic unsigned int launches;
-
-	return fault(FAULT_LOST_LAUNCHES) && atomic_fetch_add(&launches, 1) % 1000 == 999;
-}
-
 /* How many callbacks of 0xb/1 this thread is in. */
 static _Thread_local unsigned int uploads;
 
@@ -265,12 +245,13 @@ void hook_check_launch(const char *kernel)
 
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 {
+	static _Atomic unsigned int all;
 	uint64_t launches = atomic_fetch_add(&context->launches, 1) + 1;
 	const uint64_t parameters[88 / 8] = {sizeof parameters, word(context), word(context->object), word(function), word(qmd),
 	                                     launches, [9] = word(context)};
 
 	uploads++;
-	if (!is_lost())
+	if (!fault(FAULT_LOST_LAUNCHES) || atomic_fetch_add(&all, 1) % 1000 != 999)
 		announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
 	uploads--;
 }

@@ -1,4 +1,4 @@
-#include "kernels.h"
+#include "module.h"
 
 #include "faults.h"
 #include "gpu_time.h"

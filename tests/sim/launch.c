@@ -1,15 +1,13 @@
 #include "launch.h"
 
-#include "capture.h"
 #include "context.h"
+#include "descriptor.h"
 #include "engine.h"
 #include "faults.h"
 #include "gpu_time.h"
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
-#include "occupancy.h"
-#include "release.h"
 #include "scheduler.h"
 #include "stream.h"
 

@@ -4,7 +4,7 @@
 
 #include "api.h"
 #include "descriptor.h"
-#include "kernels.h"
+#include "module.h"
 
 struct dimensions {
 	unsigned int x, y, z;
@@ -46,5 +46,13 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 /* All of a launch outside of graphs; with this descriptor, which stays. */
 CUresult launch_now(const struct launch *launch);
 CUresult launch_by(struct descriptor *descriptor, const struct launch *launch);
+
+/* The kernel has ended: carries out the releases of all slots. Where the memory is gone, the context fails. */
+void release_all(CUcontext context, const struct descriptor *descriptor);
+
+/* The driver asks to be told of a plain launch's end, in slot 0 if there is one; then, that it was told. If not, the
+ * context fails: on the hardware, the next synchronisation would never end. */
+uint32_t release_ask_for_end(CUcontext context, CUstream stream, struct descriptor *descriptor);
+void release_check_end(CUcontext context, uint32_t number);
 
 #endif

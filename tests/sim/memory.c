@@ -1,12 +1,12 @@
 #include "memory.h"
 
-#include "capture.h"
 #include "context.h"
 #include "engine.h"
 #include "faults.h"
 #include "hook.h"
 #include "launch.h"
 #include "module.h"
+#include "stream.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -42,8 +42,7 @@ static bool contains(const struct piece *piece, CUdeviceptr address, size_t byte
 	return address >= start && address - start <= piece->bytes && bytes <= piece->bytes - (address - start);
 }
 
-/* `context` may be NULL, for memory of any. */
-static void *find(CUcontext context, CUdeviceptr address, size_t bytes)
+void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes)
 {
 	void *found = NULL;
 
@@ -60,12 +59,7 @@ static void *find(CUcontext context, CUdeviceptr address, size_t bytes)
 
 void *memory_at(CUdeviceptr address, size_t bytes)
 {
-	return find(NULL, address, bytes);
-}
-
-void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes)
-{
-	return find(context, address, bytes);
+	return memory_of_context(NULL, address, bytes);
 }
 
 /* --- making and removing ----------------------------------------------------------------------------------- */

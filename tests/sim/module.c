@@ -4,7 +4,7 @@
 #include "engine.h"
 #include "faults.h"
 #include "hook.h"
-#include "occupancy.h"
+#include "scheduler.h"
 
 #include <ctype.h>
 #include <elf.h>

@@ -1,8 +1,23 @@
-/* Modules and functions, from PTX text: only the names of entries and their parameters are read. */
+/*
+ * Modules and functions, from PTX text: only the names of entries and their parameters are read. What the simulated GPU executes is
+ * a function in C for each kernel that it knows by name; the kernels themselves are in src/gpu/kernels.h.
+ */
 #ifndef SIM_MODULE_H
 #define SIM_MODULE_H
 
-#include "kernels.h"
+#include "api.h"
+
+#include <stdatomic.h>
+
+#define LAUNCH_ARGUMENTS_MAX 200 /* bytes: a copy, in a graph, is described in as many */
+
+struct launch;
+struct schedule;
+
+typedef CUresult kernel_model(const struct launch *launch, const struct schedule *schedule);
+
+/* NULL if the simulator knows no kernel of that name; such a kernel does nothing. */
+kernel_model *kernel_model_of(const char *name);
 
 #define FUNCTION_NAME_MAX 64
 #define FUNCTION_PARAMETERS_MAX 8

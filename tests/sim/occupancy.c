@@ -1,4 +1,3 @@
-#include "occupancy.h"
 
 #include "context.h"
 #include "hook.h"

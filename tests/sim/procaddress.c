@@ -69,31 +69,22 @@ static const struct {
 	ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 };
 
-static CUresult look_up(CUresult error, const char **name, const char **text)
+static CUresult look_up(CUresult error, bool is_name, const char **text)
 {
-	CUresult result = CUDA_ERROR_INVALID_VALUE;
-
-	*name = *text = NULL;
+	*text = NULL;
 	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-		if (errors[i].error == error) {
-			*name = errors[i].name;
-			*text = errors[i].text;
-			result = CUDA_SUCCESS;
-		}
+		if (errors[i].error == error)
+			*text = is_name ? errors[i].name : errors[i].text;
 	}
-	return result;
+	return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name)
 {
-	const char *text;
-
-	return look_up(error, name, &text);
+	return look_up(error, true, name);
 }
 
 CUresult cuGetErrorString(CUresult error, const char **text)
 {
-	const char *name;
-
-	return look_up(error, &name, text);
+	return look_up(error, false, text);
 }

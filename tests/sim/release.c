@@ -1,8 +1,8 @@
-#include "release.h"
-
+/* What the hardware writes when a kernel has ended (facts.md, "Releases"), and how the driver itself learns of the end. */
 #include "context.h"
 #include "faults.h"
 #include "gpu_time.h"
+#include "launch.h"
 #include "memory.h"
 
 #include <stdatomic.h>

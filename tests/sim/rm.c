@@ -2,7 +2,6 @@
 
 #include "context.h"
 #include "costs.h"
-#include "device.h"
 #include "engine.h"
 #include "faults.h"
 #include "gpu/topology/rm_abi.h"
@@ -168,7 +167,7 @@ static uint32_t check_channels(uint32_t subdevice, const struct disable_channels
 }
 
 /* From `begin` on. Whoever asks the kernel driver for anything else meanwhile waits, too. */
-static void wait_for(struct timespec begin, enum cost cost)
+static void wait_for(struct timespec begin, unsigned int cost)
 {
 	uint64_t ns = (uint64_t)begin.tv_nsec + cost_ns(cost);
 

@@ -1,6 +1,5 @@
 #include "stream.h"
 
-#include "capture.h"
 #include "context.h"
 #include "engine.h"
 #include "hook.h"

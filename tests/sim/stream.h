@@ -1,4 +1,4 @@
-/* Streams. capture.h has what they capture. */
+/* Streams; and captures: the launches that a stream records in a graph, and the calls that are not allowed meanwhile. */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
 
@@ -16,5 +16,15 @@ CUcontext stream_context(CUstream stream);
 
 /* Whether it was created, and is none of those that every context has. */
 bool stream_is_real(CUstream stream);
+
+/* The graph in which this stream's launches are recorded; NULL if they run. */
+CUgraph capture_of(CUstream stream);
+
+/* A call begins that is not allowed during captures (hardware.md, "Releases"). CUDA_SUCCESS if there is none that
+ * counts for this thread, or it said that it knows (cuThreadExchangeStreamCaptureMode). Otherwise they are invalid now. */
+CUresult capture_allows(void);
+
+/* The stream is about to be destroyed. */
+void capture_forget(CUstream stream);
 
 #endif

@@ -13,13 +13,8 @@ setup_file() {
 	PLUGIN_OPTIONS="mps=$CONTROL" start_cluster
 }
 
-start_job() { # COMMAND; sets `job`
-	submit -w n1 --gres=shard:8 --wrap "$1"
-	wait_until [ -s "$WORK/output.$job" ]
-}
-
 @test "a change of the job's group reaches a program that has cleared its environment" {
-	start_job "env -i NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY NVTASKSET_DRIVER=$NVTASKSET_DRIVER XDG_RUNTIME_DIR=$WORK XDG_CACHE_HOME=$WORK \\
+	start_job -w n1 --gres=shard:8 --wrap "env -i NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY NVTASKSET_DRIVER=$NVTASKSET_DRIVER XDG_RUNTIME_DIR=$WORK XDG_CACHE_HOME=$WORK \\
 		$BUILD/nvtaskset --mps off -t 8-11 $BUILD/demo/where 60"
 	grep -q 'TPCs 8-11' "$WORK/output.$job"
 	nvtaskset -G 0 -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job" 0-1
@@ -28,10 +23,10 @@ start_job() { # COMMAND; sets `job`
 }
 
 @test "MPS's daemon outlives the job that had it started, while another needs it" {
-	start_job 'echo started; sleep 60'
+	start_job -w n1 --gres=shard:8 --wrap 'echo started; sleep 60'
 	daemon=$(cat "$CLUSTER/spool/n1/nvtaskset/mps-0/pipe/nvidia-cuda-mps-control.pid")
 	first=$job
-	start_job 'echo started; sleep 60'
+	start_job -w n1 --gres=shard:8 --wrap 'echo started; sleep 60'
 	scancel "$first"
 	wait_until [ ! -e "$CLUSTER/spool/n1/nvtaskset/job-$first" ]
 	[ -e "/proc/$daemon" ]

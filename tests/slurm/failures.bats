@@ -26,9 +26,8 @@ runs() { # options of srun
 	srun "$@" true
 }
 
-start_job() { # NODE SHARDS; sets `job`
-	submit -w "$1" --open-mode=append --gres="shard:$2" --wrap "$BUILD/demo/where 60"
-	wait_until [ -s "$WORK/output.$job" ]
+start_where() { # NODE SHARDS; sets `job`
+	start_job -w "$1" --open-mode=append --gres="shard:$2" --wrap "$BUILD/demo/where 60"
 }
 
 @test "only the hooks are exported, and nothing of the shim is in the plugin" {
@@ -67,7 +66,7 @@ start_job() { # NODE SHARDS; sets `job`
 }
 
 @test "a job without shards does not join another's group" {
-	start_job n1 8
+	start_where n1 8
 	NVTASKSET_GROUP_FILE=$(spool n1)/job-$job srun -w n1 env >"$WORK/environment"
 	not grep -q '^NVTASKSET_GROUP_FILE=' "$WORK/environment"
 	NVTASKSET_GROUP_FILE=$WORK/mine srun -w n1 env >"$WORK/environment"
@@ -91,7 +90,7 @@ no_job() {
 
 # What the epilog could not remove, which is an empty group here, is removed when slurmd is started (below).
 @test "another user who locks a job's file, which everybody can read, keeps nobody from changing it" {
-	start_job n1 8
+	start_where n1 8
 	chmod 777 "$WORK"
 	as_nobody /usr/bin/python3 - "$(spool n1)/job-$job" "$WORK/locked" <<-END 3>&- &
 		import fcntl, sys, time
@@ -163,7 +162,7 @@ fails_at_last() { # JOB
 
 @test "slurmd's restart, with a signal and without: jobs keep their TPCs, nothing is left" {
 	for signal in TERM KILL; do
-		start_job n1 8
+		start_where n1 8
 		cp "$(spool n1)/job-$job" "$WORK/before"
 		cluster kill "$signal" n1
 		cluster daemon n1
@@ -176,7 +175,7 @@ fails_at_last() { # JOB
 }
 
 @test "a node that fails: its job goes on elsewhere, and the node is clean when it is back" {
-	start_job n1 8
+	start_where n1 8
 	scontrol update NodeName=n1 State=DOWN Reason=test
 	wait_until job_is "$job" PENDING
 	scontrol update JobId="$job" ReqNodeList=n2 StartTime=now

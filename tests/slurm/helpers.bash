@@ -84,6 +84,12 @@ submit() { # options of sbatch
 	job=$(cd / && "${AS:-env}" sbatch --parsable -o "$WORK/output.%j" "$@")
 }
 
+# The same, and waits until the job has printed something.
+start_job() { # options of sbatch
+	submit "$@"
+	wait_until [ -s "$WORK/output.$job" ]
+}
+
 find_files() {
 	find "$CLUSTER"/spool/*/nvtaskset -name 'job-*' -o -name '.note-*' -o -name '.live-*' -o -name '.new-*' 2>/dev/null
 }

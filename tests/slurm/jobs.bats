@@ -34,20 +34,12 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	[[ "$(cat "$WORK/output")" == *"(16 SMs)"* ]]
 }
 
-# For a job: what its group has of its GPU. The simulated CUDA shows all GPUs, whatever CUDA_VISIBLE_DEVICES says.
-make_print_group() {
-	make_script "$WORK/print-group" '#!/bin/bash' 'gpu=${SLURM_STEP_GPUS:-$SLURM_JOB_GPUS}' \
-		'tpcs=$(env -u CUDA_VISIBLE_DEVICES nvtaskset -G "$gpu" -tp --group "$NVTASKSET_GROUP_FILE" | sed "s/.*: //")' \
-		'echo "GPU $gpu, TPCs $tpcs"' 'sleep 2'
-}
-
 @test "a job on several nodes has its TPCs on each" {
 	srun -N 4 --gres=shard:5 where 1 >"$WORK/output"
 	[ "$(grep -c '(10 SMs)' "$WORK/output")" = 4 ]
 }
 
 @test "whole GPUs, one or several: nobody else has their TPCs, and programs run without our library" {
-	make_print_group
 	srun -w n1 --gpus=2 bash -c 'env; sleep 4' >"$WORK/environment" &
 	wait_until grep -q '^SLURM_JOB_ID' "$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
@@ -56,18 +48,17 @@ make_print_group() {
 		[[ "$(nvtaskset -G "$gpu" -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job")" == *": 0-65" ]]
 	done
 	wait
-	# One beside a job with shards of the other.
-	srun -w n1 --gres=shard:66 "$WORK/print-group" >"$WORK/shards" &
+	# One beside a job with shards of the other, or after it.
+	srun -w n1 --gres=shard:66 bash -c 'echo $SLURM_STEP_GPUS; sleep 2; touch "$0"' "$WORK/ended" >"$WORK/shards" &
 	wait_until [ -s "$WORK/shards" ]
-	srun -w n1 --gres=gpu:1 bash -c 'echo $SLURM_JOB_GPUS' >"$WORK/whole"
+	srun -w n1 --gres=gpu:1 bash -c '[ -e "$0" ] && echo after it || echo $SLURM_STEP_GPUS' "$WORK/ended" >"$WORK/whole"
 	wait
-	[ "$(cat "$WORK/whole")" != "$(sed 's/GPU \([0-9]\).*/\1/' "$WORK/shards")" ]
+	[[ "$(cat "$WORK/whole") $(cat "$WORK/shards")" =~ ^(0\ 1|1\ 0|after\ it\ [01])$ ]]
 }
 
 # It ignores SIGTERM, and so lives for KillWait after scancel.
 start_stubborn_job() {
-	submit -w n1 --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done"
-	wait_until [ -s "$WORK/output.$job" ]
+	start_job -w n1 --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done"
 }
 
 @test "a job with whole GPUs waits for TPCs that an ending job still has" {
@@ -117,21 +108,4 @@ refuses_job() { # REASON, and options of srun
 	refuses_job "--tpcs=67: a GPU has 66 TPCs" --tpcs=67
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gres=shard:8
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gpus=1
-}
-
-four_share_the_job() {
-	nvtaskset -l --json >"$WORK/json"
-	[ "$(jq -c '[.processes[] | select(.uploads > 0 and (.command | contains("split")))] |
-		[length, (map(.group.id) | unique | length), (map([.quota.run_us, .quota.period_us, .rank.weight]) | unique)]' "$WORK/json")" = \
-		"[4,1,[[30000,100000,200]]]" ]
-}
-
-# A group has one quota, and one share by its weight (tests/unit/rules, tests/unit/given).
-@test "nobody gains by splitting: after fork, exec, setsid and a double fork, a job's programs share its quota and its weight" {
-	local play="$BUILD/tests/programs/play busy wait split"
-	submit -w n1 --gres=shard:8 --wrap "$play & setsid $play & (setsid $play &) & exec $play"
-	wait_until job_is "$job" RUNNING
-	wait_until test -e "$CLUSTER/spool/n1/nvtaskset/job-$job"
-	nvtaskset -p --quota 30% --weight 200 --group "$CLUSTER/spool/n1/nvtaskset/job-$job"
-	wait_until four_share_the_job
 }

@@ -16,21 +16,18 @@ daemon_runs() { # USER
 	[ "$(stat -c %u "/proc/$(cat "$(home_of "$1")/pipe/nvidia-cuda-mps-control.pid")")" = "$1" ]
 }
 
-start_job() { # options of sbatch; sets `job`
-	submit -w n1 "$@" --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60'
-	wait_until [ -s "$WORK/output.$job" ]
-}
+says_pipes=(-w n1 --gres=shard:8 --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60')
 
 @test "the first job with shards has a daemon started, the last one ends it" {
 	srun -w n1 true
 	srun -w n1 --gpus=1 true
 	[ ! -e "$(home_of 0)" ]
-	start_job --gres=shard:8
+	start_job "${says_pipes[@]}"
 	first=$job
 	[ "$(cat "$WORK/output.$job")" = "$(home_of 0)/pipe" ]
 	daemon_runs 0
 	daemon=$(cat "$(home_of 0)/pipe/nvidia-cuda-mps-control.pid")
-	start_job --gres=shard:8
+	start_job "${says_pipes[@]}"
 	[ "$(cat "$(home_of 0)/pipe/nvidia-cuda-mps-control.pid")" = "$daemon" ]
 	scancel "$first"
 	wait_until [ ! -e "$CLUSTER/spool/n1/nvtaskset/job-$first" ]
@@ -43,8 +40,8 @@ start_job() { # options of sbatch; sets `job`
 
 @test "each user has a daemon of its own, with nothing of root's, and only its own directory" {
 	chmod 777 "$WORK"
-	start_job --gres=shard:8
-	AS=as_nobody start_job --gres=shard:8
+	start_job "${says_pipes[@]}"
+	AS=as_nobody start_job "${says_pipes[@]}"
 	[ "$(cat "$WORK/output.$job")" = "$(home_of 65534)/pipe" ]
 	daemon_runs 0
 	daemon_runs 65534
@@ -80,18 +77,13 @@ mend_mps() {
 	srun -w n1 --gres=shard:8 true
 }
 
-# Ends the daemon of root's jobs on the node, as something that kills it. It is there until its parent has waited for it.
-lose_daemon() {
-	local daemon
+@test "a daemon that was killed: steps fail with the reason; the user's next job has it started anew" {
+	start_job "${says_pipes[@]}"
 	daemon=$(cat "$(home_of 0)/pipe/nvidia-cuda-mps-control.pid")
 	kill "$daemon"
+	# It is there until its parent has waited for it.
 	wait_until [ ! -e "/proc/$daemon" ]
 	rm -r "$(home_of 0)/pipe"/{running,lock}
-}
-
-@test "a daemon that was killed: steps fail with the reason; the user's next job has it started anew" {
-	start_job --gres=shard:8
-	lose_daemon
 	not srun --overlap --jobid="$job" true 2>"$WORK/errors"
 	grep -q 'nvtaskset: MPS: no control daemon of user 0 runs on this node' "$WORK/errors"
 	srun -w n1 --gres=shard:8 bash -c '[ -d "$CUDA_MPS_PIPE_DIRECTORY" ]'
@@ -111,7 +103,7 @@ runs_with_daemon() { # JOB
 # As where Slurm leaves the prolog out, since somebody has set a requeued job's StartTime.
 @test "a batch job that finds no daemon is put back, and runs with one when it comes again" {
 	break_mps
-	submit -w n1 --gres=shard:8 --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60'
+	submit "${says_pipes[@]}"
 	wait_until has_restarts "$job" 1
 	mend_mps
 	grep -q "job $job is put back into the queue, for the 1. time: MPS: no control daemon of user 0 runs" "$CLUSTER/log/n1"
@@ -140,7 +132,7 @@ has_no_jobs() { # USER
 }
 
 @test "what a machine that went down has left of a daemon, the epilog of the user's next job removes" {
-	start_job --gres=shard:8
+	start_job "${says_pipes[@]}"
 	mkdir "$WORK/away"
 	cp -rp "$(home_of 0)" "$WORK/away/"
 	scancel "$job"

@@ -6,7 +6,6 @@
  * ATTACH_TIMES is how often a test attaches if once may succeed by luck.
  */
 #include "../cases.h"
-#include "../skip.h"
 #include "attach/attach.h"
 #include "base/proc.h"
 

@@ -6,8 +6,6 @@
 #include "process.h"
 
 #include "../alone.h"
-#include "../sanitized.h"
-#include "../skip.h"
 #include "base/clock.h"
 #include "base/identity.h"
 #include "base/proc.h"

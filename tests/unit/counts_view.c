@@ -1,7 +1,5 @@
 /* Another process's counts, read where they stand: of a process that the test makes, which may be hostile. */
 #include "../cases.h"
-#include "../sanitized.h"
-#include "../skip.h"
 #include "base/shared_file.h"
 #include "process.h"
 #include "state/segment/layout.h"

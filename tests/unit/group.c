@@ -2,7 +2,6 @@
 #include "../cases.h"
 #include "nvtaskset.h"
 
-#include "../sanitized.h"
 #include "base/proc.h"
 #include "state/group/group.h"
 

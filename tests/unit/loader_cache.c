@@ -1,6 +1,5 @@
 /* The dynamic linker's cache: this machine's, and caches that are truncated or wrong. */
 #include "../cases.h"
-#include "../skip.h"
 #include "../../tools/nvtaskset/start/loader_cache.c"
 
 static bool any(const char *path)

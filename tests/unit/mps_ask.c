@@ -1,7 +1,6 @@
 /* Asking MPS's control daemon: room for one more client, and daemons that answer badly or not at all. */
 #include "../cases.h"
 #include "../fake-mps/fake.h"
-#include "../skip.h"
 
 #include "mps/reach.h"
 

@@ -1,7 +1,6 @@
 /* Starting MPS's control daemon: once, cleanly, and not before it is needed. */
 #include "../cases.h"
 #include "../fake-mps/fake.h"
-#include "../skip.h"
 
 #include <poll.h>
 

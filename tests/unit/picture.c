@@ -1,7 +1,6 @@
 /* The picture of a GPU, character by character; the processes' letters; shared TPCs. */
 #include "../cases.h"
 #include "../../tools/nvtaskset/cli/gpcs.c"
-#include "../skip.h"
 #include "sets.h"
 #include "share.h"
 #include "../../tools/nvtaskset/show/cells.c"

@@ -2,7 +2,7 @@
  * Sizes of partitions, and which tasks share one (tools/nvtaskset/plan/plan.h): against a model of a processor, and against all
  * ways that there are.
  */
-#include "../skip.h"
+#include "../cases.h"
 
 #include "plan/plan.h"
 

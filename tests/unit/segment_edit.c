@@ -1,6 +1,5 @@
 /* What editors may do to a segment, and which errors they get. */
 #include "../cases.h"
-#include "../skip.h"
 #include "base/shared_file.h"
 #include "cuda_process.h"
 #include "own_segment.h"

@@ -1,6 +1,5 @@
 /* Text that others wrote: control characters are removed, other text is kept, and cut to a width. */
 #include "../cases.h"
-#include "../skip.h"
 #include "../../tools/nvtaskset/terminal/text.c"
 
 #include <locale.h>

@@ -11,7 +11,6 @@
 #include "../../tools/nvtaskset/top/keys.c"
 #include "../../tools/nvtaskset/top/layout.c"
 #include "../../tools/nvtaskset/top/model.c"
-#include "../skip.h"
 
 #include <locale.h>
 

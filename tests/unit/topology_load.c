@@ -1,7 +1,6 @@
 /* The sources of topologies when the kernel driver does not report them: the kernel module's list of GPUs, and the cache,
  * in a file system of our own. */
 #include "../cases.h"
-#include "../skip.h"
 #include "gpu/topology/cache.h"
 #include "gpu/topology/load.h"
 #include "gpu/topology/procfs.h"

@@ -2,7 +2,6 @@
  * Who can change a path. Other users are made by chown, so most of it needs root.
  */
 #include "../cases.h"
-#include "../skip.h"
 #include "base/trust.h"
 
 #include "root.h"

@@ -1,7 +1,6 @@
 #include "child.h"
 
 #include "../../cases.h"
-#include "../../sanitized.h"
 #include "gpu.h"
 
 #ifdef __x86_64__

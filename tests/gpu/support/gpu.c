@@ -1,7 +1,6 @@
 #include "gpu.h"
 
 #include "../../cases.h"
-#include "../../skip.h"
 #include "gpu/kernels.h"
 #include "state/kernels/counts_read.h"
 #include "state/segment/edit.h"

@@ -7,7 +7,6 @@
 #include "mps.h"
 #include "common.h"
 #include "options.h"
-#include "../../skip.h"
 #include "../../unit/process.h"
 
 #include <slurm/slurm.h>
