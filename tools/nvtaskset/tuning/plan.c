@@ -99,11 +99,10 @@ static uint64_t lend_us(const struct planning *planning, const struct task *task
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint64_t responses[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
 
-	schedule_fixed(tasks, count, responses);
+	schedule_fixed(tasks, count);
 	if (take_place(planning, partition->tpcs, &place, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < count; i++) {
@@ -111,7 +110,7 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 
 		task->place = place;
 		task->tpcs = partition->tpcs;
-		task->response_ns = responses[i];
+		task->response_ns = tasks[i].response_ns;
 		task->priority = count > 1 ? PRIORITY_MOST - i : 0;
 		task->lend_us = lend_us(planning, task);
 	}
