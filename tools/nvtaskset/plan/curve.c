@@ -27,11 +27,6 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 
 /* --- between the points --------------------------------------------------------------------------------------------------- */
 
-static double time_of(const struct curve_point *point, enum curve_time time)
-{
-	return time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
-}
-
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
 	double below = 0, least = INFINITY;
@@ -40,7 +35,7 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 		const struct curve_point *point = &curve->points[i];
 		double part = 1;
 
-		least = min_double(least, time_of(point, time));
+		least = min_double(least, time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns);
 		if (point->tpcs > tpcs)
 			part = i > 0 ? (1.0 / point[-1].tpcs - 1.0 / tpcs) / (1.0 / point[-1].tpcs - 1.0 / point->tpcs) : 0;
 		below += (least - below) * part;

@@ -49,7 +49,7 @@ int neighbour_main(const char *kind, const char *gpu)
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error)
 {
 	char line[PROGRAM_LINE];
-	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, options->beside == BESIDE_MEMORY ? "memory" : "compute", (char *)gpu, NULL};
+	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)options->beside, (char *)gpu, NULL};
 	struct editor editor;
 
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(options), gpu, tpcs);

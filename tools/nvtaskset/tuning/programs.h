@@ -23,12 +23,9 @@ struct room {
 	struct tpcset taken;         /* by others */
 };
 
-/* The GPU that the options name, or the partition, or else CUDA's first. -1 with the reason. */
-int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error);
-
-/* Finds out what others have: all but these. -1 with the reason. */
-int room_look(struct room *room, const struct pids *ours, struct error *error);
-
+/* The GPU that the options name, or the partition, or else CUDA's first; and what others have there: all but `ours`. -1 with the reason. */
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, const struct pids *ours,
+              struct error *error);
 unsigned int room_count(const struct room *room);
 
 /* So many TPCs, as -n would choose them. -1 with the reason. */
