@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* The size that two partitions would have as one (definition 2); 0: that saves nothing, or there is no such size. Then their tasks may not
- * share one: what fails together fails with more. */
+/* The size that two partitions would have as one (definition 2); 0: that saves nothing, or there is no such size. Then their tasks
+ * may not share one: what fails together fails with more. */
 static unsigned int size_of_both(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
 	struct tpcset both = tpcset_or(&a->tasks, &b->tasks);
@@ -35,8 +35,6 @@ static bool merge(struct plan *plan, struct plan_partition *first, struct plan_p
 	return true;
 }
 
-/* --- which two (algorithm 3) ------------------------------------------------------------------------------------------------ */
-
 /* In TPCs. */
 static double work_of(const struct plan *plan, const struct tpcset *set, unsigned int tpcs)
 {
@@ -62,7 +60,7 @@ static double cost_of_both(struct plan *plan, struct plan_partition *a, struct p
 	return tpcs > 0 ? tpcs - (sum - tpcs) / (2.0 * PLAN_TPCS) : INFINITY;
 }
 
-/* The eligible partition that costs least together with this one; NULL: there is none. */
+/* The eligible partition that costs least together with this one (algorithm 3); NULL: there is none. */
 static struct plan_partition *find_best(struct plan *plan, struct plan_partition *first)
 {
 	struct plan_partition *best = NULL;
@@ -99,8 +97,6 @@ static bool merge_some(struct plan *plan)
 	}
 	return has_merged;
 }
-
-/* --- the whole (algorithm 1) ------------------------------------------------------------------------------------------------ */
 
 /* At first, a partition for each task, of the smallest size (lemma 2). */
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules)

@@ -20,7 +20,7 @@ struct schedule_task {
 	uint64_t jitter_ns;   /* a job may come so much later than in other periods */
 	uint64_t overrun_ns;  /* once, it takes so much more */
 	uint32_t number;      /* in the list of all tasks */
-	uint64_t response_ns; /* as found: without a deadline 0; of one that is not met SCHEDULE_NEVER */
+	uint64_t response_ns; /* as found, up to the first that is not met: that is SCHEDULE_NEVER. Without a deadline 0 */
 };
 
 #define SCHEDULE_NEVER (UINT64_MAX / 4) /* some of them can be added up */
@@ -54,7 +54,7 @@ struct plan_problem {
 };
 
 struct plan_rules {
-	bool by_work;     /* two become the one that has the least to do (definition 4), BF in the paper; else that of the fewest TPCs (SMS) */
+	bool by_work;     /* two become the one with the least to do (definition 4), BF in the paper; else with the fewest TPCs (SMS) */
 	bool tests_pairs; /* all pairs of tasks first: those that cannot share are forbidden. ACT, else INA */
 	bool goes_on;     /* as long as there is something to save, also where the plan fits */
 };

@@ -5,19 +5,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* --- the test ------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t times(uint64_t number, uint64_t ns)
-{
-	return ns == 0 || number <= SCHEDULE_NEVER / ns ? number * ns : SCHEDULE_NEVER;
-}
-
-static uint64_t rounded_up(uint64_t a, uint64_t b)
-{
-	return a / b + (a % b != 0);
-}
-
-/* Of a task with `above` others above it. */
+/* Of a task with `above` others above it, all of which are met: so no number here is too large. */
 static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
@@ -30,7 +18,7 @@ static uint64_t response(const struct schedule_task *tasks, unsigned int above, 
 		length = next;
 		next = task->time_ns + blocking;
 		for (unsigned int i = 0; i < above; i++)
-			next += times(rounded_up(length + tasks[i].jitter_ns, tasks[i].period_ns), tasks[i].time_ns) + tasks[i].overrun_ns;
+			next += (length + tasks[i].jitter_ns + tasks[i].period_ns - 1) / tasks[i].period_ns * tasks[i].time_ns + tasks[i].overrun_ns;
 	}
 	return next <= min_u64(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
 }
@@ -39,14 +27,12 @@ bool schedule_fixed(struct schedule_task *tasks, unsigned int count)
 {
 	bool are_met = true;
 
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count && are_met; i++) {
 		tasks[i].response_ns = tasks[i].deadline_ns > 0 ? response(tasks, i, count) : 0;
-		are_met = are_met && tasks[i].response_ns < SCHEDULE_NEVER;
+		are_met = tasks[i].response_ns < SCHEDULE_NEVER;
 	}
 	return are_met;
 }
-
-/* --- the partition -------------------------------------------------------------------------------------------------------- */
 
 /* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
  * Whitehead 1982). */

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-/* --- the command of a task ------------------------------------------------------------------------------------------------- */
-
 void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE])
 {
 	char list[TPCSET_TEXT];
@@ -30,8 +28,6 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 	if (task->pid > 0)
 		sprintf(line, " %d", (int)task->pid);
 }
-
-/* --- all or nothing ---------------------------------------------------------------------------------------------------------- */
 
 /* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
 static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
@@ -88,8 +84,6 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 		                    : error_set(error, "the child that gives partitions back has ended");
 	return result;
 }
-
-/* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {

@@ -22,9 +22,9 @@ struct planning {
 	struct plan_problem problem;
 	unsigned int programs;       /* of best effort; together, their longest launches take: */
 	uint64_t launches_ns;
-	struct plan plan, searched;
-	bool was_searched;
-	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
+	struct plan plan;
+	unsigned int fewest; /* TPCs, of the heuristic that goes on */
+	int searched;        /* of all ways; -1: they were not searched */
 	unsigned int rounds;         /* so many plans were applied and checked before this one */
 };
 
@@ -45,7 +45,8 @@ static int pose(struct planning *planning, struct error *error)
 			list[ours.count++] = task->pid;
 		if (task->is_best_effort) {
 			planning->programs++;
-			planning->launches_ns = min_u64(SCHEDULE_NEVER, planning->launches_ns + (task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER));
+			planning->launches_ns += task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER;
+			planning->launches_ns = min_u64(planning->launches_ns, SCHEDULE_NEVER);
 		} else {
 			task_fill_times(task, &planning->tasks);
 			planning->of[problem->count] = task;
@@ -84,38 +85,24 @@ static int explain_failure(const struct planning *planning, struct error *error)
 
 /* --- places and times ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes so many TPCs that nobody has, and no other task. */
-static int take_place(struct planning *planning, unsigned int tpcs, struct segment_partition *place, struct error *error)
-{
-	int result = room_choose(&planning->room, tpcs, place, error);
-
-	planning->room.taken = tpcset_or(&planning->room.taken, &place->set);
-	return result;
-}
-
 /* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
-static uint64_t lend_us(const struct planning *planning, const struct task *task, uint64_t response_ns)
-{
-	uint64_t us = (task->needs.deadline_ns - response_ns) / 2000;
-	bool lends = planning->programs > 0 && !task->needs.is_alone && planning->options->mps.mode != MPS_OFF;
-
-	return lends && us >= SEGMENT_LEND_MIN_US ? min_u64(us, SEGMENT_LEND_MAX_US) : 0;
-}
-
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
+	bool is_shared = planning->options->mps.mode != MPS_OFF;
 
 	schedule_fixed(tasks, count);
-	if (take_place(planning, partition->tpcs, &place, error) < 0)
+	if (room_take(&planning->room, partition->tpcs, &place, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < count; i++) {
 		struct task *task = planning->of[tasks[i].number];
+		uint64_t us = (task->needs.deadline_ns - tasks[i].response_ns) / 2000;
+		bool lends = planning->programs > 0 && !task->needs.is_alone && is_shared && us >= SEGMENT_LEND_MIN_US;
 
 		task->grant = (struct grant){.place = place, .tpcs = partition->tpcs, .priority = count > 1 ? PRIORITY_MOST - i : 0,
-		                             .response_ns = tasks[i].response_ns, .lend_us = lend_us(planning, task, tasks[i].response_ns)};
+		                             .response_ns = tasks[i].response_ns, .lend_us = lends ? min_u64(us, SEGMENT_LEND_MAX_US) : 0};
 	}
 	return 0;
 }
@@ -146,7 +133,8 @@ static int place_best_effort(struct planning *planning, struct error *error)
 		const struct plan_partition *lender = find_quotas(planning, &common.quota_us);
 
 		if (lender)
-			common = (struct grant){.tpcs = lender->tpcs, .quota_us = common.quota_us, .place = planning->of[tpcset_next(&lender->tasks, 0)]->grant.place};
+			common = (struct grant){.tpcs = lender->tpcs, .quota_us = common.quota_us,
+			                        .place = planning->of[tpcset_next(&lender->tasks, 0)]->grant.place};
 	} else if (room_choose(&planning->room, common.tpcs, &common.place, error) < 0) {
 		return -1;
 	}
@@ -163,15 +151,16 @@ static int place_best_effort(struct planning *planning, struct error *error)
 
 static int make(struct planning *planning, struct error *error)
 {
-	int result = pose(planning, error);
+	struct plan other;
+	int result = 0;
 
-	if (result < 0)
+	if (pose(planning, error) < 0)
 		return -1;
 	if (!plan_make(&planning->plan, &planning->problem))
 		return explain_failure(planning, error);
-	plan_heuristic(&planning->searched, &planning->problem, true);
-	planning->fewest = planning->searched.tpcs;
-	planning->was_searched = plan_search(&planning->searched, &planning->problem);
+	plan_heuristic(&other, &planning->problem, true);
+	planning->fewest = other.tpcs;
+	planning->searched = plan_search(&other, &planning->problem) ? (int)other.tpcs : -1;
 	for (unsigned int i = 0; i < planning->plan.count && result == 0; i++)
 		result = place_partition(planning, &planning->plan.partitions[i], error);
 	return result == 0 && planning->programs > 0 ? place_best_effort(planning, error) : result;
@@ -192,6 +181,7 @@ static int others_of(const struct planning *planning, const struct task *task)
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
 	double predicted = task_predicted_ns(task, &planning->tasks);
+	const struct grant *grant = &task->grant;
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
 	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
@@ -201,11 +191,12 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 
 	task_line(task, &planning->room, line);
 	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
-	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->grant.tpcs, "tpc_list",
-	                 tpcset_format_list(&task->grant.place.set, list), "line", line, "best_effort", task->is_best_effort, "critical", task->needs.is_alone,
-	                 "others", others_of(planning, task), "priority", json_reading(reading_if(task->grant.priority > 0, task->grant.priority), true), "lend_us",
-	                 (json_int_t)task->grant.lend_us, "quota_us", (json_int_t)task->grant.quota_us, "job_ms", json_ms(predicted), "longest_ms",
-	                 json_ms((double)task->longest_ns[task->grant.tpcs]), "response_ms", json_ms((double)task->grant.response_ns), "deadline_ms",
+	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)grant->tpcs, "tpc_list",
+	                 tpcset_format_list(&grant->place.set, list), "line", line, "best_effort", task->is_best_effort, "critical",
+	                 task->needs.is_alone, "others", others_of(planning, task), "priority",
+	                 json_reading(reading_if(grant->priority > 0, grant->priority), true), "lend_us", (json_int_t)grant->lend_us,
+	                 "quota_us", (json_int_t)grant->quota_us, "job_ms", json_ms(predicted), "longest_ms",
+	                 json_ms((double)task->longest_ns[grant->tpcs]), "response_ms", json_ms((double)grant->response_ns), "deadline_ms",
 	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
@@ -220,7 +211,7 @@ static json_t *document_of(const struct planning *planning)
 	                 planning->room.name, "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs",
 	                 (int)(planning->problem.tpcs - plan->tpcs), "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
-	                 json_reading(reading_if(planning->was_searched, planning->searched.tpcs), true), "test", TEST, "applied",
+	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST, "applied",
 	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
@@ -247,8 +238,8 @@ static void print(const struct planning *planning, const json_t *document)
 	}
 	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
 	       planning->fewest);
-	if (planning->was_searched)
-		printf(", %u by a search of all ways.\n", planning->searched.tpcs);
+	if (planning->searched >= 0)
+		printf(", %d by a search of all ways.\n", planning->searched);
 	else
 		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
 	printf("Tested: " TEST ".\n");
@@ -301,7 +292,8 @@ int action_plan(const struct options *options, struct error *error)
 	json_t *document = NULL;
 
 	planning = (struct planning){.options = options};
-	int result = tasks_read(&planning.tasks, options->file, error) < 0 || make(&planning, error) < 0 ? -1 : carry_out(&planning, &document, error);
+	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
+	int result = is_made ? carry_out(&planning, &document, error) : -1;
 
 	while (result == 0 && learns && learn(&planning) && ++planning.rounds < ROUNDS) {
 		if (!options->json)

@@ -47,7 +47,9 @@ int room_open(struct room *room, const struct options *options, const struct seg
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
-	return chosen.count != 1 ? error_set(error, "one GPU at a time (-G)") : set_find_taken(&room->taken, room->gpu, &room->list, ours, error);
+	if (chosen.count != 1)
+		return error_set(error, "one GPU at a time (-G)");
+	return set_find_taken(&room->taken, room->gpu, &room->list, ours, error);
 }
 
 unsigned int room_count(const struct room *room)
@@ -61,6 +63,14 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 {
 	place->pci = room->gpu->pci;
 	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
+}
+
+int room_take(struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
+{
+	int result = room_choose(room, tpcs, place, error);
+
+	room->taken = result == 0 ? tpcset_or(&room->taken, &place->set) : room->taken;
+	return result;
 }
 
 /* --- the keeper --------------------------------------------------------------------------------------------------------------- */

@@ -115,16 +115,9 @@ static int read_command(struct task *task, const json_t *command, struct error *
 	return (count > 0) != (task->pid > 0) ? 0 : error_set(error, "task %.60s: needs a command or a pid", task->name);
 }
 
-/* What a task is given in numbers. */
-enum {
-	PERIOD,
-	DEADLINE,
-	RATE,
-	LAUNCH,
-	NUMBERS
-};
+enum { PERIOD, DEADLINE, RATE, LAUNCH, NUMBERS };
 
-/* NAN: it is not given. */
+/* What a task is given in numbers. NAN: it is not given. */
 static int take_numbers(struct task *task, const double given[NUMBERS], struct error *error)
 {
 	static const char *const names[NUMBERS] = {"period_ms", "deadline_ms", "per_second", "launch_ms"};
