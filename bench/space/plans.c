@@ -91,7 +91,7 @@ static bool demand_is_met(const struct schedule_task *tasks, unsigned int count,
 	return is_met;
 }
 
-static bool edf(const struct schedule_task *tasks, unsigned int count)
+static bool edf(struct schedule_task *tasks, unsigned int count)
 {
 	double share = 0, density = 0, slack = 0;
 	uint64_t longest = 0;
@@ -184,9 +184,11 @@ static const struct way {
 	bool is_whole;
 	struct plan_rules rules;
 } ways[] = {
-	{"1G", true, {PLAN_SIZE, false, false}},      {"SMS-INA", false, {PLAN_SIZE, false, false}},
-	{"SMS-ACT", false, {PLAN_SIZE, true, false}}, {"BF-INA", false, {PLAN_WORK, false, false}},
-	{"BF-ACT", false, {PLAN_WORK, true, false}},
+	{"1G", true, {.by_work = false}},
+	{"SMS-INA", false, {.by_work = false}},
+	{"SMS-ACT", false, {.tests_pairs = true}},
+	{"BF-INA", false, {.by_work = true}},
+	{"BF-ACT", false, {.by_work = true, .tests_pairs = true}},
 };
 
 #define WAYS (sizeof ways / sizeof ways[0])

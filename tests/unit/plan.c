@@ -44,7 +44,6 @@ static uint64_t response_by_steps(const struct schedule_task *tasks, unsigned in
 
 TEST(responses_are_those_of_a_processor)
 {
-	uint64_t responses[5];
 	unsigned int met = 0, missed = 0;
 
 	for (random_state = 1; met + missed < 2000;) {
@@ -55,12 +54,12 @@ TEST(responses_are_those_of_a_processor)
 
 			tasks[i] = (struct schedule_task){.period_ns = period, .deadline_ns = period, .time_ns = 1 + random_up_to(14)};
 		}
-		bool all = schedule_fixed(tasks, 5, responses), each = true;
+		bool all = schedule_fixed(tasks, 5), each = true;
 
 		for (unsigned int i = 0; i < 5; i++) {
 			uint64_t seen = response_by_steps(tasks, i + 1, tasks[i].period_ns);
 
-			assert_true(responses[i] == (seen > 0 ? seen : SCHEDULE_NEVER));
+			assert_true(!each || tasks[i].response_ns == (seen > 0 ? seen : SCHEDULE_NEVER));
 			each = each && seen > 0;
 		}
 		assert_true(all == each);
@@ -77,19 +76,18 @@ TEST(a_lower_tasks_launch_and_a_quota_count)
 		{.period_ns = 100, .deadline_ns = 50, .time_ns = 30, .launch_ns = 30},
 		{.period_ns = 1000, .deadline_ns = 1000, .time_ns = 200, .launch_ns = 20},
 	}, *tasks = all + 1;
-	uint64_t responses[3];
 
-	assert_true(schedule_fixed(tasks, 2, responses));
-	assert_int_equal(responses[0], 50);
-	assert_int_equal(responses[1], 200 + 3 * 30); /* the third one begins just when it ends: at 290, not at 300 */
+	assert_true(schedule_fixed(tasks, 2));
+	assert_int_equal(tasks[0].response_ns, 50);
+	assert_int_equal(tasks[1].response_ns, 200 + 3 * 30); /* the third one begins just when it ends: at 290, not at 300 */
 	tasks[1].launch_ns = 21;
-	assert_false(schedule_fixed(tasks, 2, NULL));
+	assert_false(schedule_fixed(tasks, 2));
 	tasks[1].launch_ns = 5;
-	assert_false(schedule_fixed(all, 3, NULL));
+	assert_false(schedule_fixed(all, 3));
 	tasks[0].deadline_ns = 60;
-	assert_true(schedule_fixed(all, 3, responses));
+	assert_true(schedule_fixed(all, 3));
 	/* Twice, at the end of one period and the beginning of the next. */
-	assert_int_equal(responses[1], 30 + 5 + 2 * 10 + 5);
+	assert_int_equal(all[1].response_ns, 30 + 5 + 2 * 10 + 5);
 }
 
 /* --- problems --------------------------------------------------------------------------------------------------------------- */
@@ -151,9 +149,10 @@ static void check_plan(const struct plan_problem *problem)
 	assert_true(plan.fits == (plan.tpcs <= problem->tpcs));
 }
 
+/* By size and by work, with and without the test of pairs: as far as it must, and on and on. */
 static const struct plan_rules ways[] = {
-	{PLAN_SIZE, false, false}, {PLAN_SIZE, true, false}, {PLAN_WORK, false, false}, {PLAN_WORK, true, false},
-	{PLAN_SIZE, false, true},  {PLAN_SIZE, true, true},  {PLAN_WORK, false, true},  {PLAN_WORK, true, true},
+	{false, false, false}, {false, true, false}, {true, false, false}, {true, true, false},
+	{false, false, true},  {false, true, true},  {true, false, true},  {true, true, true},
 };
 
 /* --- the heuristic ---------------------------------------------------------------------------------------------------------- */

@@ -61,13 +61,6 @@ enum metrics_format {
 	METRICS_ANY /* as a client asks for; OpenMetrics where none does */
 };
 
-/* A neighbour that disturbs while a curve is measured. */
-enum beside {
-	BESIDE_NOTHING,
-	BESIDE_MEMORY,
-	BESIDE_COMPUTE
-};
-
 struct options {
 	enum action action;
 	const char *word;       /* the first word of the action, such as "mps"; NULL: the action has none */
@@ -92,7 +85,7 @@ struct options {
 	double delay_seconds; /* top: between two looks */
 	enum metrics_format format;
 	const char *output;   /* metrics, cdi: the file, or NULL */
-	enum beside beside;   /* curve: */
+	const char *beside;   /* curve: what a neighbour does meanwhile, "memory" or "compute"; NULL: there is none */
 	unsigned int kernels; /* of a job; 0: as its idle times tell */
 	const char *svg;      /* a file for the picture, or NULL */
 	bool apply;           /* plan: start and change what it says */

@@ -187,13 +187,12 @@ static int take_kernels(const struct taking *it)
 	return parse_number(&it->options->kernels, it, 1, 1000000);
 }
 
-/* Nothing is no word. */
 static int take_beside(const struct taking *it)
 {
-	int kind = strcmp(it->value, "memory") == 0 ? BESIDE_MEMORY : strcmp(it->value, "compute") == 0 ? BESIDE_COMPUTE : BESIDE_NOTHING;
+	bool is_one = strcmp(it->value, "memory") == 0 || strcmp(it->value, "compute") == 0;
 
-	it->options->beside = (enum beside)kind;
-	return kind == BESIDE_NOTHING ? error_set(it->error, "--beside %.40s: must be one of: memory compute", it->value) : 0;
+	it->options->beside = it->value;
+	return is_one ? 0 : error_set(it->error, "--beside %.40s: must be one of: memory compute", it->value);
 }
 
 static int take_gpu(const struct taking *it)

@@ -2,6 +2,7 @@
 
 #include "base/extremes.h"
 
+#include <limits.h>
 #include <math.h>
 
 #define PART 0.667          /* of a size is the next smaller one */
@@ -25,13 +26,6 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 	return count;
 }
 
-/* --- between the points --------------------------------------------------------------------------------------------------- */
-
-static double time_of(const struct curve_point *point, enum curve_time time)
-{
-	return time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns;
-}
-
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time)
 {
 	double below = 0, least = INFINITY;
@@ -40,7 +34,7 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 		const struct curve_point *point = &curve->points[i];
 		double part = 1;
 
-		least = min_double(least, time_of(point, time));
+		least = min_double(least, time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns);
 		if (point->tpcs > tpcs)
 			part = i > 0 ? (1.0 / point[-1].tpcs - 1.0 / tpcs) / (1.0 / point[-1].tpcs - 1.0 / point->tpcs) : 0;
 		below += (least - below) * part;
@@ -63,8 +57,6 @@ bool curve_learn(struct curve *curve, unsigned int tpcs, double predicted_ns, co
 	return is_late;
 }
 
-/* --- a / m + b -------------------------------------------------------------------------------------------------------------- */
-
 /* With x = 1 / (m C) and y = 1 / C, the relative errors are 1 - a x - b y. */
 struct curve_fit curve_fit(const struct curve *curve)
 {
@@ -85,27 +77,19 @@ struct curve_fit curve_fit(const struct curve *curve)
 	fit.a_ns = b < 0 ? sx / xx : a < 0 ? 0 : a / (xx * yy - xy * xy);
 	fit.b_ns = b < 0 ? 0 : a < 0 ? sy / yy : b / (xx * yy - xy * xy);
 	for (unsigned int i = 0; i < curve->count && fit.is_known; i++) {
-		const struct curve_point *point = &curve->points[i];
-		double error = fabs((fit.a_ns / point->tpcs + fit.b_ns) / point->job_ns - 1);
+		double error = fabs((fit.a_ns / curve->points[i].tpcs + fit.b_ns) / curve->points[i].job_ns - 1);
 
 		fit.mean_error += error / curve->count;
-		if (error > fit.worst_error) {
-			fit.worst_error = error;
-			fit.worst_tpcs = point->tpcs;
-		}
+		fit.worst_error = max_double(fit.worst_error, error);
 	}
 	return fit;
 }
 
-/* --- what it says ----------------------------------------------------------------------------------------------------------- */
-
 unsigned int curve_enough(const struct curve *curve)
 {
-	double shortest = INFINITY;
+	double shortest = curve_ns(curve, UINT_MAX, CURVE_JOB);
 	unsigned int i = 0;
 
-	for (unsigned int point = 0; point < curve->count; point++)
-		shortest = min_double(shortest, curve->points[point].job_ns);
 	while (curve->points[i].job_ns > shortest * (1 + CURVE_NOTHING))
 		i++;
 	return curve->points[i].tpcs;
@@ -113,7 +97,7 @@ unsigned int curve_enough(const struct curve *curve)
 
 /* How much of what TPCs could bring they do bring, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q.
  * 1 is twice as fast with twice as many, 0 is nothing. */
-struct curve_bound curve_bound(const struct curve *curve, double slowdown)
+struct curve_bound curve_bound(const struct curve *curve, const struct curve *memory)
 {
 	static const struct curve_bound
 		unknown = {"unknown", "too few sizes were measured to tell"},
@@ -121,7 +105,7 @@ struct curve_bound curve_bound(const struct curve *curve, double slowdown)
 		all = {"arithmetic", "its TPCs: arithmetic, or what else each of them has of its own"},
 		partly = {"partly", "its TPCs in part: more still help, but less than in proportion"},
 		saturated = {"saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells"},
-		memory = {"memory", "memory: a neighbour that copies slows it down, and more TPCs bring little"},
+		slowed = {"memory", "memory: a neighbour that copies slows it down, and more TPCs bring little"},
 		blocks = {"blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down"};
 
 	if (curve->count < 3)
@@ -138,5 +122,7 @@ struct curve_bound curve_bound(const struct curve *curve, double slowdown)
 		return gain >= GAINS_ALL ? all : partly;
 	if (last->kernels_ns > 0 && last->kernels_ns < BUSY_LITTLE * last->job_ns)
 		return launches;
-	return slowdown < 0 ? saturated : slowdown > SLOWED ? memory : blocks;
+	if (!memory || memory->count == 0)
+		return saturated;
+	return memory->points[memory->count - 1].job_ns > last->job_ns * (1 + SLOWED) ? slowed : blocks;
 }

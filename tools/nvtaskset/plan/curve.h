@@ -32,8 +32,7 @@ struct jobs_rule {
 #define JOBS_SAME 0.8
 struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t kernels);
 
-/* How long jobs of so many kernels took (0: all jobs), and how many of them longer than `limit_ns`. The first and the last job may be cut
- * off, and do not count. */
+/* How long jobs of so many kernels took (0: all jobs), and how many longer than `limit_ns`. The first and the last do not count. */
 struct jobs_times {
 	size_t count, late;
 	double median_ns, longest_ns;
@@ -68,11 +67,7 @@ unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest);
 /* A time at a size that was not measured, by the nearest ones and a / m + b between them; never more than a smaller one's, since
  * more TPCs make no job longer: what disturbed one measurement does not count at larger sizes. 0: it is not known, as below the
  * smallest size that was measured. Above the largest, it is that one's. */
-enum curve_time {
-	CURVE_JOB,
-	CURVE_LONGEST,
-	CURVE_LAUNCH
-};
+enum curve_time { CURVE_JOB, CURVE_LONGEST, CURVE_LAUNCH };
 double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time time);
 
 /* What was seen of jobs at a size: where some were late, or they took longer than predicted by more than CURVE_LATE, that takes the place
@@ -85,7 +80,6 @@ struct curve_fit {
 	bool is_known; /* there are three points */
 	double a_ns, b_ns;
 	double mean_error, worst_error; /* of the points, relative */
-	unsigned int worst_tpcs;
 };
 struct curve_fit curve_fit(const struct curve *curve);
 
@@ -93,11 +87,11 @@ struct curve_fit curve_fit(const struct curve *curve);
 #define CURVE_NOTHING 0.03
 unsigned int curve_enough(const struct curve *curve);
 
-/* What a job's time depends on at the largest size, as far as the measured numbers tell. `slowdown`: how much longer the job takes
- * there beside a neighbour that wants memory, relative; negative: it was not measured. */
+/* What a job's time depends on at the largest size, as far as the measured numbers tell; beside a neighbour that wants memory too,
+ * if that was measured; NULL: it was not. */
 struct curve_bound {
 	const char *word, *text;
 };
-struct curve_bound curve_bound(const struct curve *curve, double slowdown);
+struct curve_bound curve_bound(const struct curve *curve, const struct curve *memory);
 
 #endif

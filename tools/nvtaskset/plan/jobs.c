@@ -18,27 +18,37 @@ static uint64_t idle_before(const struct burst *burst)
 	return burst->begin_ns - burst[-1].end_ns;
 }
 
-/* The number of kernels that most jobs have, if shorter idle times are within one. The first and the last job do not count. */
-static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, size_t count, uint64_t *kernels)
+/* The jobs, if shorter idle times than this are within one. Returns how many: those at both ends may be cut off. */
+static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels, uint64_t *lengths)
 {
-	size_t jobs = 0, most = 0;
-	uint64_t sum = 0;
+	uint64_t begin_ns = 0;
+	size_t begun = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0 && idle_before(&bursts[i]) >= rule->idle_ns) {
-			kernels[jobs++] = sum;
-			sum = 0;
+	for (size_t i = 1; i < count; i++) {
+		if (idle_before(&bursts[i]) >= idle_ns) {
+			begin_ns = bursts[i].begin_ns;
+			kernels[begun++] = 0;
 		}
-		sum += bursts[i].kernels;
+		if (begun > 0) {
+			kernels[begun - 1] += bursts[i].kernels;
+			lengths[begun - 1] = bursts[i].end_ns - begin_ns;
+		}
 	}
-	if (jobs > 1)
-		qsort(kernels + 1, jobs - 1, sizeof *kernels, compare);
-	for (size_t i = 1, run = 0; i < jobs; i++) {
-		run = i > 1 && kernels[i] == kernels[i - 1] ? run + 1 : 1;
+	return begun > 0 ? begun - 1 : 0;
+}
+
+/* The number of kernels that most jobs have. `room` is for two numbers of each burst. */
+static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, size_t count, uint64_t *room)
+{
+	size_t jobs = find_jobs(bursts, count, rule->idle_ns, room, room + count), most = 0;
+
+	qsort(room, jobs, sizeof *room, compare);
+	for (size_t i = 0, run = 0; i < jobs; i++) {
+		run = i > 0 && room[i] == room[i - 1] ? run + 1 : 1;
 		if (run > most) {
 			most = run;
-			rule->kernels = kernels[i];
-			rule->same = (double)most / (double)(jobs - 1);
+			rule->kernels = room[i];
+			rule->same = (double)most / (double)jobs;
 		}
 	}
 }
@@ -46,7 +56,7 @@ static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, si
 struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t kernels)
 {
 	struct jobs_rule rule = {.idle_ns = 0};
-	uint64_t *idle = calloc(count + 1, 2 * sizeof *idle);
+	uint64_t *idle = calloc(count + 1, 3 * sizeof *idle);
 	double jump = kernels > 0 ? JOBS_JUMP_KNOWN : JOBS_JUMP;
 
 	if (idle && count > 1) {
@@ -73,20 +83,15 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 
 struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns)
 {
-	uint64_t *lengths = calloc(count + 1, sizeof *lengths);
+	uint64_t *lengths = calloc(count + 1, 2 * sizeof *lengths);
+	size_t jobs = lengths ? find_jobs(bursts, count, rule->idle_ns, lengths + count, lengths) : 0;
 	struct jobs_times times = {.count = 0};
-	struct burst job = {.begin_ns = 0};
 
-	for (size_t i = 1; i < count && lengths; i++) {
-		if (idle_before(&bursts[i]) >= rule->idle_ns) {
-			if (job.begin_ns > 0 && (kernels == 0 || job.kernels == kernels)) {
-				lengths[times.count] = job.end_ns - job.begin_ns;
-				times.late += lengths[times.count++] > limit_ns;
-			}
-			job = (struct burst){.begin_ns = bursts[i].begin_ns};
+	for (size_t i = 0; i < jobs; i++) {
+		if (kernels == 0 || lengths[count + i] == kernels) {
+			times.late += lengths[i] > limit_ns;
+			lengths[times.count++] = lengths[i];
 		}
-		job.end_ns = bursts[i].end_ns;
-		job.kernels += bursts[i].kernels;
 	}
 	if (times.count > 0) {
 		size_t middle = times.count / 2;

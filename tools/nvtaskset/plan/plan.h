@@ -20,21 +20,20 @@ struct schedule_task {
 	uint64_t jitter_ns;   /* a job may come so much later than in other periods */
 	uint64_t overrun_ns;  /* once, it takes so much more */
 	uint32_t number;      /* in the list of all tasks */
+	uint64_t response_ns; /* as found, up to the first that is not met: that is SCHEDULE_NEVER. Without a deadline 0 */
 };
 
 #define SCHEDULE_NEVER (UINT64_MAX / 4) /* some of them can be added up */
 
 /* Fixed priorities, the tasks in falling order: response-time analysis (Joseph and Pandya 1986, Audsley et al. 1993). Each task
- * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. `responses_ns`, for each task, may be NULL: of
- * those that are not met they are SCHEDULE_NEVER. */
-bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, uint64_t *responses_ns);
+ * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. */
+bool schedule_fixed(struct schedule_task *tasks, unsigned int count);
 
 /* --- the plan ------------------------------------------------------------------------------------------------------------- */
 
 /* A set of tasks has their places in the list as members: a tpcset holds any such numbers. */
 #define PLAN_TASKS TPCSET_MAX
 #define PLAN_TPCS 256 /* partitions have fewer */
-
 #define PLAN_NONE UINT32_MAX
 
 struct plan_task {
@@ -51,17 +50,11 @@ struct plan_problem {
 	unsigned int tpcs; /* there are so many, fewer than PLAN_TPCS */
 	unsigned int count;
 	const struct plan_task *tasks;
-	bool (*test)(const struct schedule_task *tasks, unsigned int count); /* NULL: schedule_fixed */
-};
-
-/* By what two partitions are chosen that become one. */
-enum plan_order {
-	PLAN_SIZE, /* the one that needs the fewest TPCs (definition 3): SMS in the paper */
-	PLAN_WORK  /* the one that has the least to do (definition 4): BF */
+	bool (*test)(struct schedule_task *tasks, unsigned int count); /* NULL: schedule_fixed */
 };
 
 struct plan_rules {
-	enum plan_order order;
+	bool by_work;     /* two become the one with the least to do (definition 4), BF in the paper; else with the fewest TPCs (SMS) */
 	bool tests_pairs; /* all pairs of tasks first: those that cannot share are forbidden. ACT, else INA */
 	bool goes_on;     /* as long as there is something to save, also where the plan fits */
 };
@@ -74,6 +67,8 @@ struct plan_partition {
 };
 
 struct plan {
+	const struct plan_problem *problem;
+	struct plan_rules rules;
 	bool fits;
 	const char *way;    /* by which it was found */
 	unsigned int tpcs;  /* that all partitions need together */

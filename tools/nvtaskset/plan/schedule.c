@@ -5,19 +5,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* --- the test ------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t times(uint64_t number, uint64_t ns)
-{
-	return ns == 0 || number <= SCHEDULE_NEVER / ns ? number * ns : SCHEDULE_NEVER;
-}
-
-static uint64_t rounded_up(uint64_t a, uint64_t b)
-{
-	return a / b + (a % b != 0);
-}
-
-/* Of a task with `above` others above it. */
+/* Of a task with `above` others above it, all of which are met: so no number here is too large. */
 static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
@@ -30,26 +18,21 @@ static uint64_t response(const struct schedule_task *tasks, unsigned int above, 
 		length = next;
 		next = task->time_ns + blocking;
 		for (unsigned int i = 0; i < above; i++)
-			next += times(rounded_up(length + tasks[i].jitter_ns, tasks[i].period_ns), tasks[i].time_ns) + tasks[i].overrun_ns;
+			next += (length + tasks[i].jitter_ns + tasks[i].period_ns - 1) / tasks[i].period_ns * tasks[i].time_ns + tasks[i].overrun_ns;
 	}
 	return next <= min_u64(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
 }
 
-bool schedule_fixed(const struct schedule_task *tasks, unsigned int count, uint64_t *responses_ns)
+bool schedule_fixed(struct schedule_task *tasks, unsigned int count)
 {
 	bool are_met = true;
 
-	for (unsigned int i = 0; i < count && (are_met || responses_ns); i++) {
-		uint64_t ns = tasks[i].deadline_ns > 0 ? response(tasks, i, count) : 0;
-
-		are_met = are_met && ns < SCHEDULE_NEVER;
-		if (responses_ns)
-			responses_ns[i] = ns;
+	for (unsigned int i = 0; i < count && are_met; i++) {
+		tasks[i].response_ns = tasks[i].deadline_ns > 0 ? response(tasks, i, count) : 0;
+		are_met = tasks[i].response_ns < SCHEDULE_NEVER;
 	}
 	return are_met;
 }
-
-/* --- the partition -------------------------------------------------------------------------------------------------------- */
 
 /* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
  * Whitehead 1982). */
@@ -87,7 +70,7 @@ static bool is_schedulable(const struct plan_problem *problem, const struct tpcs
 		if (problem->tasks[tasks[i].number].is_alone)
 			return false;
 	}
-	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count, NULL);
+	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count);
 }
 
 /* More TPCs make no task later, so the sizes that do are all above those that do not. */
@@ -117,7 +100,7 @@ uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partit
 
 	for (bool fits = false; run > 0 && !fits; run -= fits ? 0 : MS) {
 		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = programs * run, .jitter_ns = period_ns - run, .overrun_ns = launches_ns};
-		fits = schedule_fixed(tasks, count, NULL);
+		fits = schedule_fixed(tasks, count);
 	}
 	return run;
 }

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-/* --- the command of a task ------------------------------------------------------------------------------------------------- */
-
 void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE])
 {
 	char list[TPCSET_TEXT];
@@ -16,27 +14,25 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 	if (task->pid == 0)
 		line += sprintf(line, " --mps %s", program_mps(room->options));
 	line += sprintf(line, " -G %s", room->name);
-	if (task->priority > 0)
-		line += sprintf(line, " --priority %u", task->priority);
-	if (task->quota_us > 0 || task->had_quota)
-		line += sprintf(line, " --quota %ums/10ms", task->quota_us > 0 ? (unsigned int)(task->quota_us / 1000) : 10);
-	if (task->lend_us > 0)
-		line += sprintf(line, " --lend=%uus", (unsigned int)task->lend_us);
-	else if (task->has_lent)
+	if (task->grant.priority > 0)
+		line += sprintf(line, " --priority %u", task->grant.priority);
+	if (task->grant.quota_us > 0 || task->before.quota_us > 0)
+		line += sprintf(line, " --quota %ums/10ms", task->grant.quota_us > 0 ? (unsigned int)(task->grant.quota_us / 1000) : 10);
+	if (task->grant.lend_us > 0)
+		line += sprintf(line, " --lend=%uus", (unsigned int)task->grant.lend_us);
+	else if (task->before.lend_us > 0)
 		line += sprintf(line, " --lend=off");
-	if (task->borrows || task->has_borrowed)
-		line += sprintf(line, task->borrows ? " --borrow" : " --borrow=off");
-	line += sprintf(line, " %s %s", task->pid > 0 ? "-tp" : "-t", tpcset_format_list(&task->place.set, list));
+	if (task->grant.borrows || task->before.borrows)
+		line += sprintf(line, task->grant.borrows ? " --borrow" : " --borrow=off");
+	line += sprintf(line, " %s %s", task->pid > 0 ? "-tp" : "-t", tpcset_format_list(&task->grant.place.set, list));
 	if (task->pid > 0)
 		sprintf(line, " %d", (int)task->pid);
 }
 
-/* --- all or nothing ---------------------------------------------------------------------------------------------------------- */
-
 /* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
 static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
 {
-	struct segment_revision wanted = {.count = 1, .partitions = {task->place}}, before;
+	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before;
 	struct options options;
 	struct counts counts = {.count = 0};
 	char gpu[PCI_ADDRESS_TEXT];
@@ -81,18 +77,13 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 				result = apply_task(&tasks->list[i], room, error);
 		}
 	}
-	for (struct task *task = tasks->list; task < tasks->list + tasks->count; task++) {
-		task->had_quota = task->had_quota || task->quota_us > 0;
-		task->has_lent = task->has_lent || task->lend_us > 0;
-		task->has_borrowed = task->has_borrowed || task->borrows;
-	}
+	for (struct task *task = tasks->list; task < tasks->list + tasks->count; task++)
+		task->before = task->grant;
 	if (keeper_end(result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
 		                    : error_set(error, "the child that gives partitions back has ended");
 	return result;
 }
-
-/* --- whether it holds ---------------------------------------------------------------------------------------------------------- */
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {
@@ -104,10 +95,11 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 	for (struct task *task = tasks->list; task < tasks->list + tasks->count && result == 0; task++) {
 		if (task->is_best_effort)
 			continue;
-		result = program_open(&programs[count].editor, task->pid, true, error);
+		result = task->pid == 0 ? error_set(error, "task %.60s: does not run; --apply starts it", task->name)
+		                        : program_open(&programs[count].editor, task->pid, true, error);
 		of[count] = task;
 		if (result == 0)
-			result = sampled_open(&programs[count++], task->place.pci, error);
+			result = sampled_open(&programs[count++], task->grant.place.pci, error);
 	}
 	if (result == 0)
 		sampler_watch(programs, count, seconds * 1e9);

@@ -37,36 +37,38 @@ struct study {
 	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
 	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
 	unsigned int neighbour_tpcs;
+	struct curve_fit fit;
+	struct curve_bound bound;
 	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
 };
 
 /* --- one size ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_uniform(const struct jobs_rule *rule)
+/* So many kernels are a job; 0: jobs have different numbers. */
+static uint64_t kernels_of(const struct jobs_rule *rule)
 {
-	return rule->kernels > 0 && rule->same >= JOBS_SAME;
+	return rule->same >= JOBS_SAME ? rule->kernels : 0;
 }
 
 /* The jobs between idle times, which are like those of the largest size. False if no job could be told apart. */
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
-	struct jobs_rule *first = &study->rule;
 	bool is_given = study->options->kernels > 0;
 	double span = (double)program->span_ns;
 
 	if (!is_given) {
-		struct jobs_rule rule = jobs_rule(program->bursts, program->count, is_uniform(first) ? first->kernels : 0);
+		struct jobs_rule rule = jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
 
-		*first = study->curve.count == 0 ? rule : *first;
-		struct jobs_times times = jobs_times(program->bursts, program->count, &rule, is_uniform(first) ? first->kernels : 0, 0);
+		study->rule = study->curve.count == 0 ? rule : study->rule;
+		struct jobs_times times = jobs_times(program->bursts, program->count, &rule, kernels_of(&study->rule), 0);
 
 		*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
 	}
-	double jobs = is_uniform(first) ? (double)program->kernels / (double)first->kernels : point->jobs;
+	double kernels = (double)kernels_of(&study->rule), jobs = kernels > 0 ? (double)program->kernels / kernels : point->jobs;
 
 	/* A program that is busy all the time: so many kernels are a job. */
-	if (point->jobs < 2 && is_uniform(first) && (is_given || (double)program->busy_ns > BUSY_ALL * span)) {
+	if (point->jobs < 2 && kernels > 0 && (is_given || (double)program->busy_ns > BUSY_ALL * span)) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
 	}
@@ -77,8 +79,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 /* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
 static void measure_kernels(struct study *study, struct curve_point *point)
 {
-	double kernels = (double)study->program.kernels / ((double)study->program.span_ns * point->jobs_per_s / 1e9); /* of a job */
-	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0;
+	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0, longest_ns = 0;
 	struct monitor_times times;
 	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
 
@@ -93,21 +94,22 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 			}
 		}
 		for (unsigned int i = 0; i < times.function_count && is_known; i++)
-			point->launch_ns = max_double(point->launch_ns, (double)times.functions[i].durations.max_ns);
+			longest_ns = max_double(longest_ns, (double)times.functions[i].durations.max_ns);
 	}
-	point->kernels_ns = is_known && count > 0 ? busy_ns / count * kernels : 0;
-	point->launch_ns = point->kernels_ns > 0 ? point->launch_ns : 0;
+	if (is_known && count > 0 && busy_ns > 0) {
+		point->kernels_ns = busy_ns / count * (double)study->program.kernels * 1e9 / ((double)study->program.span_ns * point->jobs_per_s);
+		point->launch_ns = longest_ns;
+	}
 }
 
-static int measure_size(struct study *study, unsigned int tpcs, struct curve *curve, struct error *error)
+static int measure_size(struct study *study, struct curve_point point, struct curve *curve, struct error *error)
 {
 	struct segment_revision wanted = {.count = 1};
-	struct curve_point point = {.tpcs = tpcs};
-
-	if (room_choose(&study->room, tpcs, &wanted.partitions[0], error) < 0 || keeper_change(&study->program.editor, &wanted, error) < 0)
-		return -1;
 	bool has_jobs = false;
 
+	if (room_choose(&study->room, point.tpcs, &wanted.partitions[0], error) < 0 ||
+	    keeper_change(&study->program.editor, &wanted, error) < 0)
+		return -1;
 	for (unsigned int i = 0; i < TRIES && !has_jobs; i++) {
 		sampler_watch(&study->program, 1, study->window_ns);
 		has_jobs = evaluate(study, &point);
@@ -116,10 +118,12 @@ static int measure_size(struct study *study, unsigned int tpcs, struct curve *cu
 		measure_kernels(study, &point);
 	if (editor_has_ended(&study->program.editor))
 		return error_set(error, "pid %d: has ended", (int)study->pid);
+	if (!has_jobs && curve->count == 0)
+		return error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
+		                 (int)study->pid);
 	if (!has_jobs) {
 		study->why_ended = "with fewer TPCs, too few jobs came to an end";
-		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
-		                                        (int)study->pid);
+		return 0;
 	}
 	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
 
@@ -140,7 +144,7 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
 			study->why_ended = "smaller sizes would have taken too long";
 		else
-			result = measure_size(study, sizes[i], curve, error);
+			result = measure_size(study, (struct curve_point){.tpcs = sizes[i]}, curve, error);
 	}
 	return result;
 }
@@ -152,74 +156,42 @@ static int measure(struct study *study, struct error *error)
 {
 	struct segment_partition neighbours;
 	pid_t neighbour = 0;
-	char tpcs[TPCSET_TEXT];
 
-	if (study->options->beside == BESIDE_NOTHING)
+	if (!study->options->beside)
 		return measure_sizes(study, &study->curve, error);
 	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
 		return error_set(error, "--beside: too few TPCs are free for a neighbour");
-	if (room_choose(&study->room, study->neighbour_tpcs, &neighbours, error) < 0)
-		return -1;
-	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
-	int result = measure_sizes(study, &study->curve, error);
+	bool is_done = room_take(&study->room, study->neighbour_tpcs, &neighbours, error) == 0 &&
+	               measure_sizes(study, &study->curve, error) == 0 &&
+	               neighbour_start(&neighbour, study->options, study->room.name, &neighbours.set, error) == 0 &&
+	               measure_sizes(study, &study->beside, error) == 0;
 
-	if (result == 0)
-		result = neighbour_start(&neighbour, study->options, study->room.name, tpcset_format_list(&neighbours.set, tpcs), error);
-	if (result == 0)
-		result = measure_sizes(study, &study->beside, error);
 	program_end(neighbour, SIGKILL);
-	return result;
+	return is_done ? 0 : -1;
 }
 
-/* Until its jobs look alike: at first, programs prepare their work. */
-static void await_jobs(struct study *study)
-{
-	double end = clock_ms() + PROGRAM_SECONDS * 1000;
-	struct jobs_rule rule;
-
-	do {
-		sampler_watch(&study->program, 1, study->window_ns);
-		rule = jobs_rule(study->program.bursts, study->program.count, 0);
-	} while (!is_uniform(&rule) && study->options->kernels == 0 && clock_ms() < end && !editor_has_ended(&study->program.editor));
-}
-
+/* A program that was started here is watched until its jobs look alike: at first, programs prepare their work. */
 static int prepare(struct study *study, bool is_new, struct error *error)
 {
-	struct editor *editor = &study->program.editor;
+	struct sampled *program = &study->program;
 	struct segment_revision in_force;
-	pid_t pid = study->pid;
-	const struct pids ours = {1, &pid};
-	struct error why;
+	const struct pids ours = {1, &study->pid};
+	double end = clock_ms() + PROGRAM_SECONDS * 1000;
+	struct jobs_rule rule = study->rule;
 
-	if (program_open(editor, pid, is_new, error) < 0 || editor_read(editor, &in_force, error) < 0 ||
-	    room_open(&study->room, study->options, &in_force, error) < 0 || room_look(&study->room, &ours, error) < 0 ||
-	    sampled_open(&study->program, study->room.gpu->pci, error) < 0)
+	if (program_open(&program->editor, study->pid, is_new, error) < 0 || editor_read(&program->editor, &in_force, error) < 0 ||
+	    room_open(&study->room, study->options, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
-	study->monitor = monitor_begin(pid, &why);
-	if (is_new)
-		await_jobs(study);
+	study->monitor = monitor_begin(study->pid, NULL);
+	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor)) {
+		sampler_watch(program, 1, study->window_ns);
+		rule = jobs_rule(program->bursts, program->count, 0);
+	}
 	return 0;
 }
 
 /* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
-
-static double ms(double ns)
-{
-	return ns / 1e6;
-}
-
-static const struct curve_point *last_of(const struct curve *curve)
-{
-	return &curve->points[curve->count - 1];
-}
-
-static struct curve_bound bound_of(const struct study *study)
-{
-	bool is_known = study->options->beside == BESIDE_MEMORY && study->beside.count > 0;
-
-	return curve_bound(&study->curve, is_known ? last_of(&study->beside)->job_ns / last_of(&study->curve)->job_ns - 1 : -1);
-}
 
 static json_t *json_of(const struct curve_point *point)
 {
@@ -239,19 +211,18 @@ static json_t *points_of(const struct curve *curve)
 
 static json_t *document_of(const struct study *study)
 {
-	static const char *const neighbours[] = {[BESIDE_NOTHING] = NULL, [BESIDE_MEMORY] = "memory", [BESIDE_COMPUTE] = "compute"};
 	const struct options *options = study->options;
 	const struct jobs_rule *rule = &study->rule;
-	struct curve_fit fit = curve_fit(&study->curve);
-	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", ms(fit.a_ns), "b_ms", ms(fit.b_ns), "mean_error", fit.mean_error,
-	                                          "worst_error", fit.worst_error) : json_null();
+	struct curve_fit fit = study->fit;
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6, "b_ms", fit.b_ns / 1e6, "mean_error",
+	                                          fit.mean_error, "worst_error", fit.worst_error) : json_null();
 
 	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}", "schema", "nvtaskset-curve/1",
 	                 "pid", (int)study->pid, "gpu", study->room.name, "seconds", study->seconds, "why_ended", study->why_ended, "beside",
-	                 neighbours[options->beside], "jobs", "apart", options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
-	                 "same", rule->same, "idle_ms", ms((double)rule->idle_ns), "within_ms", ms((double)rule->within_ns), "points",
+	                 options->beside, "jobs", "apart", options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
+	                 "same", rule->same, "idle_ms", (double)rule->idle_ns / 1e6, "within_ms", (double)rule->within_ns / 1e6, "points",
 	                 points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs", (int)curve_enough(&study->curve),
-	                 "bound", bound_of(study).word, "fit", fitted);
+	                 "bound", study->bound.word, "fit", fitted);
 }
 
 /* --- as text --------------------------------------------------------------------------------------------------------------------- */
@@ -261,9 +232,9 @@ static void print_points(const struct curve *curve)
 	static const char *const members[] = {"tpcs", "job_ms", "longest_ms", "kernels_ms", "jobs_per_second", NULL};
 
 	printf("\n %9s %9s %9s %9s %9s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s");
-	for (const struct curve_point *point = last_of(curve); point >= curve->points; point--) {
-		int length = (int)(point->job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
-		json_t *object = json_of(point);
+	for (unsigned int i = curve->count; i-- > 0;) {
+		int length = (int)(curve->points[i].job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
+		json_t *object = json_of(&curve->points[i]);
 
 		json_print_row(object, members);
 		printf("  %.*s\n", length < 1 ? 1 : length, BAR);
@@ -277,32 +248,34 @@ static void print_rule(const struct study *study)
 
 	if (study->options->kernels > 0)
 		printf("A job: %u kernels, as --kernels says.\n", study->options->kernels);
-	else if (rule->same >= JOBS_SAME)
+	else if (kernels_of(rule) > 0)
 		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
-		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, ms((double)rule->idle_ns), ms((double)rule->within_ns));
+		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, (double)rule->idle_ns / 1e6,
+		       (double)rule->within_ns / 1e6);
 	else
 		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
 }
 
 static void print(const struct study *study)
 {
-	struct curve_fit fit = curve_fit(&study->curve);
+	struct curve_fit fit = study->fit;
 
 	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->room.name, study->seconds);
 	print_rule(study);
 	print_points(&study->curve);
 	if (study->beside.count > 0) {
-		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs, study->options->beside == BESIDE_MEMORY ? "copies" : "computes");
+		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs,
+		       strcmp(study->options->beside, "memory") == 0 ? "copies" : "computes");
 		print_points(&study->beside);
 	}
 	putchar('\n');
 	if (study->why_ended)
 		printf("Not all sizes: %s.\n", study->why_ended);
 	if (fit.is_known)
-		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%, with %u.\n", ms(fit.a_ns), ms(fit.b_ns),
-		       fit.mean_error * 100, fit.worst_error * 100, fit.worst_tpcs);
+		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%.\n", fit.a_ns / 1e6, fit.b_ns / 1e6,
+		       fit.mean_error * 100, fit.worst_error * 100);
 	printf("Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&study->curve), CURVE_NOTHING * 100);
-	printf("Bound by: %s.\n", bound_of(study).text);
+	printf("Bound by: %s.\n", study->bound.text);
 }
 
 /* --- a picture ------------------------------------------------------------------------------------------------------------------- */
@@ -325,20 +298,21 @@ static void draw_points(FILE *file, const struct curve *curve, const char *colou
 static void draw(const struct study *study, FILE *file)
 {
 	const struct curve *curve = &study->curve, *beside = &study->beside;
-	struct curve_fit fit = curve_fit(curve);
+	struct curve_fit fit = study->fit;
 	struct curve fitted = {.count = fit.is_known ? curve->count : 0};
-	double most = max_double(curve->points[0].job_ns, beside->count > 0 ? beside->points[0].job_ns : 0);
+	unsigned int most_tpcs = curve->points[curve->count - 1].tpcs;
+	double most = max_double(curve->points[0].job_ns, beside->points[0].job_ns);
 
 	for (unsigned int i = 0; i < fitted.count; i++)
 		fitted.points[i] = (struct curve_point){curve->points[i].tpcs, .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\" "
 	              "text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" "
 	              "stroke=\"black\"/>\n<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job (black); gray: the fit%s</text>\n",
-	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, WIDTH / 2, EDGE - 15, ms(most),
+	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, WIDTH / 2, EDGE - 15, most / 1e6,
 	        beside->count > 0 ? "; red: beside the neighbour" : "");
-	draw_points(file, &fitted, "silver", last_of(curve)->tpcs, most);
-	draw_points(file, beside, "firebrick", last_of(curve)->tpcs, most);
-	draw_points(file, curve, "black", last_of(curve)->tpcs, most);
+	draw_points(file, &fitted, "silver", most_tpcs, most);
+	draw_points(file, beside, "firebrick", most_tpcs, most);
+	draw_points(file, curve, "black", most_tpcs, most);
 	fputs("</svg>\n", file);
 }
 
@@ -346,31 +320,29 @@ static void draw(const struct study *study, FILE *file)
 
 static int report(struct study *study, struct error *error)
 {
-	int result = 0;
+	const struct options *options = study->options;
 
-	if (study->options->json)
-		result = json_write(document_of(study), false, stdout, error);
-	else
+	study->fit = curve_fit(&study->curve);
+	study->bound = curve_bound(&study->curve, options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
+	int result = options->json ? json_write(document_of(study), false, stdout, error) : 0;
+
+	if (!options->json)
 		print(study);
 	fflush(stdout);
-	FILE *file = study->options->svg && result == 0 ? fopen(study->options->svg, "we") : NULL;
+	if (result < 0 || !options->svg)
+		return result;
+	FILE *file = fopen(options->svg, "we");
 
 	if (file)
 		draw(study, file);
-	if (study->options->svg && result == 0 && (!file || ferror(file) || fclose(file) != 0))
-		result = error_set_errno(error, "%.200s", study->options->svg);
-	return result;
+	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
 }
 
 static int act(struct study *study, bool is_new, struct error *error)
 {
 	double begin = clock_ms();
-	int result = keeper_start(error);
+	int result = keeper_start(error) < 0 || prepare(study, is_new, error) < 0 || measure(study, error) < 0 ? -1 : 0;
 
-	if (result == 0)
-		result = prepare(study, is_new, error);
-	if (result == 0)
-		result = measure(study, error);
 	if (keeper_end(true) < 0 && result == 0)
 		result = error_set(error, "pid %d: its partition could not be given back", (int)study->pid);
 	study->seconds = (clock_ms() - begin) / 1000;
@@ -385,12 +357,10 @@ int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
 	char line[PROGRAM_LINE];
-	bool is_new = options->command != NULL;
+	bool is_new = options->command != NULL, is_given = options->kernels > 0;
 	pid_t *pid = &study.pid;
 
-	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS};
-	if (options->kernels > 0)
-		study.rule = (struct jobs_rule){.kernels = options->kernels, .same = 1};
+	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
 
 	if (options->svg && (!picture || fclose(picture) != 0))

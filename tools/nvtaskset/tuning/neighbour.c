@@ -46,17 +46,18 @@ int neighbour_main(const char *kind, const char *gpu)
 	return EXIT_FAILURE;
 }
 
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error)
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error)
 {
-	char line[PROGRAM_LINE];
-	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, options->beside == BESIDE_MEMORY ? "memory" : "compute", (char *)gpu, NULL};
+	char line[PROGRAM_LINE], list[TPCSET_TEXT];
+	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)options->beside, (char *)gpu, NULL};
 	struct editor editor;
 
-	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(options), gpu, tpcs);
+	tpcset_format_list(tpcs, list);
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(options), gpu, list);
 	if (program_start(pid, line, command, false, error) < 0)
 		return -1;
 	if (program_open(&editor, *pid, true, NULL) < 0)
-		return error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", tpcs);
+		return error_set(error, "--beside: the neighbour cannot work on TPCs %.60s", list);
 	editor_close(&editor);
 	return 0;
 }

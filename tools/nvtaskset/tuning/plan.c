@@ -20,9 +20,11 @@ struct planning {
 	struct plan_task needs[TASKS_MAX];
 	struct task *of[TASKS_MAX];  /* whose they are */
 	struct plan_problem problem;
-	struct plan plan, searched;
-	bool was_searched;
-	unsigned int fewest;         /* TPCs, of the heuristic that goes on */
+	unsigned int programs;       /* of best effort; together, their longest launches take: */
+	uint64_t launches_ns;
+	struct plan plan;
+	unsigned int fewest; /* TPCs, of the heuristic that goes on */
+	int searched;        /* of all ways; -1: they were not searched */
 	unsigned int rounds;         /* so many plans were applied and checked before this one */
 };
 
@@ -30,25 +32,31 @@ struct planning {
 
 static int pose(struct planning *planning, struct error *error)
 {
+	static const struct segment_revision none;
 	struct plan_problem *problem = &planning->problem;
-	struct pids ours = {.count = 0};
-	int result = 0;
+	pid_t list[TASKS_MAX];
+	struct pids ours = {.list = list};
 
 	*problem = (struct plan_problem){.tasks = planning->needs};
-	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
+	planning->programs = 0;
+	planning->launches_ns = 0;
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		if (task->pid > 0)
-			result = pids_add(&ours, task->pid, error);
-		if (!task->is_best_effort) {
+			list[ours.count++] = task->pid;
+		if (task->is_best_effort) {
+			planning->programs++;
+			planning->launches_ns += task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER;
+			planning->launches_ns = min_u64(planning->launches_ns, SCHEDULE_NEVER);
+		} else {
 			task_fill_times(task, &planning->tasks);
 			planning->of[problem->count] = task;
 			planning->needs[problem->count++] = task->needs;
 		}
 	}
-	if (result == 0)
-		result = room_look(&planning->room, &ours, error);
-	free(ours.list);
+	if (room_open(&planning->room, planning->options, &none, &ours, error) < 0)
+		return -1;
 	problem->tpcs = room_count(&planning->room);
-	return result == 0 && problem->tpcs == 0 ? error_set(error, "no TPC of GPU %s is free", planning->room.name) : result;
+	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
 }
 
 /* Which task, by how much, and what would have to give. */
@@ -59,61 +67,42 @@ static int explain_failure(const struct planning *planning, struct error *error)
 
 	if (plan->impossible != PLAN_NONE) {
 		const struct task *task = planning->of[plan->impossible];
-		double ms = (double)task->longest_ns[tpcs] / 1e6;
+		double ms = (double)task->longest_ns[tpcs] / 1e6, more = ms - (double)task->needs.deadline_ns / 1e6;
 
 		return task->longest_ns[tpcs] >= SCHEDULE_NEVER
 		               ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are free", task->name, tpcs)
 		               : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms more than its deadline", task->name, ms,
-		                           tpcs, ms - (double)task->needs.deadline_ns / 1e6);
+		                           tpcs, more);
 	}
 	struct plan_relief relief = plan_relieve(&planning->problem);
-	const struct task *task = relief.task != PLAN_NONE ? planning->of[relief.task] : NULL;
-	const char *format = task ? "the deadlines need %u TPCs, %u more than are free; they would fit if task %.60s had %.3f ms instead of %.3f ms"
-	                          : "the deadlines need %u TPCs, %u more than are free; no change of one task alone would do";
+	char what[160] = "no change of one task alone would do";
 
-	return task ? error_set(error, format, plan->tpcs, plan->tpcs - tpcs, task->name, (double)relief.deadline_ns / 1e6,
-	                        (double)task->needs.deadline_ns / 1e6)
-	            : error_set(error, format, plan->tpcs, plan->tpcs - tpcs);
+	if (relief.task != PLAN_NONE)
+		snprintf(what, sizeof what, "they would fit if task %.60s had %.3f ms instead of %.3f ms", planning->of[relief.task]->name,
+		         (double)relief.deadline_ns / 1e6, (double)planning->of[relief.task]->needs.deadline_ns / 1e6);
+	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, what);
 }
 
 /* --- places and times ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes so many TPCs that nobody has, and no other task. */
-static int take_place(struct planning *planning, unsigned int tpcs, struct segment_partition *place, struct error *error)
-{
-	int result = room_choose(&planning->room, tpcs, place, error);
-
-	planning->room.taken = tpcset_or(&planning->room.taken, &place->set);
-	return result;
-}
-
 /* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
-static uint64_t lend_us(const struct planning *planning, const struct task *task)
-{
-	uint64_t us = (task->needs.deadline_ns - task->response_ns) / 2000;
-	bool lends = planning->problem.count < planning->tasks.count && !task->needs.is_alone && planning->options->mps.mode != MPS_OFF;
-
-	return lends && us >= SEGMENT_LEND_MIN_US ? min_u64(us, SEGMENT_LEND_MAX_US) : 0;
-}
-
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
-	uint64_t responses[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
+	bool is_shared = planning->options->mps.mode != MPS_OFF;
 
-	schedule_fixed(tasks, count, responses);
-	if (take_place(planning, partition->tpcs, &place, error) < 0)
+	schedule_fixed(tasks, count);
+	if (room_take(&planning->room, partition->tpcs, &place, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < count; i++) {
 		struct task *task = planning->of[tasks[i].number];
+		uint64_t us = (task->needs.deadline_ns - tasks[i].response_ns) / 2000;
+		bool lends = planning->programs > 0 && !task->needs.is_alone && is_shared && us >= SEGMENT_LEND_MIN_US;
 
-		task->place = place;
-		task->tpcs = partition->tpcs;
-		task->response_ns = responses[i];
-		task->priority = count > 1 ? PRIORITY_MOST - i : 0;
-		task->lend_us = lend_us(planning, task);
+		task->grant = (struct grant){.place = place, .tpcs = partition->tpcs, .priority = count > 1 ? PRIORITY_MOST - i : 0,
+		                             .response_ns = tasks[i].response_ns, .lend_us = lends ? min_u64(us, SEGMENT_LEND_MAX_US) : 0};
 	}
 	return 0;
 }
@@ -122,19 +111,13 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 static const struct plan_partition *find_quotas(const struct planning *planning, uint64_t *quota_us)
 {
 	const struct plan_partition *best = NULL, *end = planning->plan.partitions + planning->plan.count;
-	unsigned int programs = (unsigned int)planning->tasks.count - planning->problem.count;
-	uint64_t launches = 0;
 
-	for (const struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
-		if (task->is_best_effort)
-			launches = min_u64(SCHEDULE_NEVER, launches + (task->launch_ms > 0 ? (uint64_t)(task->launch_ms * 1e6) : SCHEDULE_NEVER));
-	}
-	for (const struct plan_partition *partition = planning->plan.partitions; partition < end && programs > 0; partition++) {
+	for (const struct plan_partition *partition = planning->plan.partitions; partition < end; partition++) {
 		bool is_alone = planning->needs[tpcset_next(&partition->tasks, 0)].is_alone;
-		uint64_t quota = is_alone ? 0 : plan_quota(&planning->problem, partition, programs, QUOTA_PERIOD_NS, launches) / 1000;
+		uint64_t ns = plan_quota(&planning->problem, partition, planning->programs, QUOTA_PERIOD_NS, planning->launches_ns);
 
-		if (quota > *quota_us) {
-			*quota_us = quota;
+		if (!is_alone && ns / 1000 > *quota_us) {
+			*quota_us = ns / 1000;
 			best = partition;
 		}
 	}
@@ -144,40 +127,43 @@ static const struct plan_partition *find_quotas(const struct planning *planning,
 /* All of best effort share what is left, or are in one partition by quotas. */
 static int place_best_effort(struct planning *planning, struct error *error)
 {
-	unsigned int left = planning->problem.tpcs - planning->plan.tpcs;
-	uint64_t quota_us = 0;
-	const struct plan_partition *lender = left > 0 ? NULL : find_quotas(planning, &quota_us);
-	struct segment_partition place = lender ? planning->of[tpcset_next(&lender->tasks, 0)]->place : (struct segment_partition){.set = {{0}}};
-	int result = left > 0 && planning->problem.count < planning->tasks.count ? take_place(planning, left, &place, error) : 0;
+	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->options->mps.mode != MPS_OFF};
 
-	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
+	if (common.tpcs == 0) {
+		const struct plan_partition *lender = find_quotas(planning, &common.quota_us);
+
+		if (lender)
+			common = (struct grant){.tpcs = lender->tpcs, .quota_us = common.quota_us,
+			                        .place = planning->of[tpcset_next(&lender->tasks, 0)]->grant.place};
+	} else if (room_choose(&planning->room, common.tpcs, &common.place, error) < 0) {
+		return -1;
+	}
+	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		if (!task->is_best_effort)
 			continue;
-		task->place = place;
-		task->tpcs = lender ? lender->tpcs : left;
-		task->quota_us = quota_us;
-		task->borrows = left > 0 && planning->options->mps.mode != MPS_OFF;
-		if (task->tpcs == 0)
-			result = error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
-			                   task->launch_ms > 0 ? "" : "; its longest launch is not known (launch_ms)");
+		if (common.tpcs == 0)
+			return error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
+			                 task->launch_ns > 0 ? "" : "; its longest launch is not known (launch_ms)");
+		task->grant = common;
 	}
-	return result;
+	return 0;
 }
 
 static int make(struct planning *planning, struct error *error)
 {
-	int result = pose(planning, error);
+	struct plan other;
+	int result = 0;
 
-	if (result < 0)
+	if (pose(planning, error) < 0)
 		return -1;
 	if (!plan_make(&planning->plan, &planning->problem))
 		return explain_failure(planning, error);
-	plan_heuristic(&planning->searched, &planning->problem, true);
-	planning->fewest = planning->searched.tpcs;
-	planning->was_searched = plan_search(&planning->searched, &planning->problem);
+	plan_heuristic(&other, &planning->problem, true);
+	planning->fewest = other.tpcs;
+	planning->searched = plan_search(&other, &planning->problem) ? (int)other.tpcs : -1;
 	for (unsigned int i = 0; i < planning->plan.count && result == 0; i++)
 		result = place_partition(planning, &planning->plan.partitions[i], error);
-	return result == 0 ? place_best_effort(planning, error) : result;
+	return result == 0 && planning->programs > 0 ? place_best_effort(planning, error) : result;
 }
 
 /* --- as it is shown ------------------------------------------------------------------------------------------------------------ */
@@ -188,13 +174,14 @@ static int others_of(const struct planning *planning, const struct task *task)
 	int others = -1;
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
-		others += tpcset_equal(&task->place.set, &planning->tasks.list[i].place.set);
+		others += tpcset_equal(&task->grant.place.set, &planning->tasks.list[i].grant.place.set);
 	return others;
 }
 
 static json_t *json_task(const struct planning *planning, const struct task *task)
 {
 	double predicted = task_predicted_ns(task, &planning->tasks);
+	const struct grant *grant = &task->grant;
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
 	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
@@ -204,11 +191,12 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 
 	task_line(task, &planning->room, line);
 	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
-	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)task->tpcs, "tpc_list",
-	                 tpcset_format_list(&task->place.set, list), "line", line, "best_effort", task->is_best_effort, "critical", task->needs.is_alone,
-	                 "others", others_of(planning, task), "priority", json_reading(reading_if(task->priority > 0, task->priority), true), "lend_us",
-	                 (json_int_t)task->lend_us, "quota_us", (json_int_t)task->quota_us, "job_ms", json_ms(predicted), "longest_ms",
-	                 json_ms((double)task->longest_ns[task->tpcs]), "response_ms", json_ms((double)task->response_ns), "deadline_ms",
+	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)grant->tpcs, "tpc_list",
+	                 tpcset_format_list(&grant->place.set, list), "line", line, "best_effort", task->is_best_effort, "critical",
+	                 task->needs.is_alone, "others", others_of(planning, task), "priority",
+	                 json_reading(reading_if(grant->priority > 0, grant->priority), true), "lend_us", (json_int_t)grant->lend_us,
+	                 "quota_us", (json_int_t)grant->quota_us, "job_ms", json_ms(predicted), "longest_ms",
+	                 json_ms((double)task->longest_ns[grant->tpcs]), "response_ms", json_ms((double)grant->response_ns), "deadline_ms",
 	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
@@ -223,7 +211,7 @@ static json_t *document_of(const struct planning *planning)
 	                 planning->room.name, "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs",
 	                 (int)(planning->problem.tpcs - plan->tpcs), "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
-	                 json_reading(reading_if(planning->was_searched, planning->searched.tpcs), true), "test", TEST, "applied",
+	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST, "applied",
 	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
@@ -250,8 +238,8 @@ static void print(const struct planning *planning, const json_t *document)
 	}
 	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
 	       planning->fewest);
-	if (planning->was_searched)
-		printf(", %u by a search of all ways.\n", planning->searched.tpcs);
+	if (planning->searched >= 0)
+		printf(", %d by a search of all ways.\n", planning->searched);
 	else
 		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
 	printf("Tested: " TEST ".\n");
@@ -260,21 +248,6 @@ static void print(const struct planning *planning, const json_t *document)
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
-
-static int prepare(struct planning *planning, struct error *error)
-{
-	static const struct segment_revision none;
-	const struct options *options = planning->options;
-	int result = tasks_read(&planning->tasks, options->file, error);
-
-	if (result == 0)
-		result = room_open(&planning->room, options, &none, error);
-	for (const struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count && result == 0; task++) {
-		if (task->pid == 0 && options->check_seconds > 0 && !options->apply && !task->is_best_effort)
-			result = error_set(error, "task %.60s: does not run; --apply starts it", task->name);
-	}
-	return result;
-}
 
 /* Does and checks it, as far as that is wanted, and shows it. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
@@ -303,7 +276,7 @@ static bool learn(struct planning *planning)
 
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		bool is_alone = !task->is_best_effort && others_of(planning, task) == 0;
-		bool was_wrong = is_alone && curve_learn(&task->curve, task->tpcs, task_predicted_ns(task, &planning->tasks), &task->seen);
+		bool was_wrong = is_alone && curve_learn(&task->curve, task->grant.tpcs, task_predicted_ns(task, &planning->tasks), &task->seen);
 
 		task->beside.count = was_wrong ? 0 : task->beside.count;
 		is_wrong = is_wrong || was_wrong;
@@ -319,7 +292,8 @@ int action_plan(const struct options *options, struct error *error)
 	json_t *document = NULL;
 
 	planning = (struct planning){.options = options};
-	int result = prepare(&planning, error) < 0 || make(&planning, error) < 0 ? -1 : carry_out(&planning, &document, error);
+	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
+	int result = is_made ? carry_out(&planning, &document, error) : -1;
 
 	while (result == 0 && learns && learn(&planning) && ++planning.rounds < ROUNDS) {
 		if (!options->json)

@@ -37,7 +37,8 @@ static struct {
 
 /* --- one GPU ------------------------------------------------------------------------------------------------------------------ */
 
-int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error)
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, const struct pids *ours,
+              struct error *error)
 {
 	struct gpu_choices chosen;
 
@@ -46,11 +47,8 @@ int room_open(struct room *room, const struct options *options, const struct seg
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
-	return chosen.count == 1 ? 0 : error_set(error, "one GPU at a time (-G)");
-}
-
-int room_look(struct room *room, const struct pids *ours, struct error *error)
-{
+	if (chosen.count != 1)
+		return error_set(error, "one GPU at a time (-G)");
 	return set_find_taken(&room->taken, room->gpu, &room->list, ours, error);
 }
 
@@ -65,6 +63,14 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 {
 	place->pci = room->gpu->pci;
 	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
+}
+
+int room_take(struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
+{
+	int result = room_choose(room, tpcs, place, error);
+
+	room->taken = result == 0 ? tpcset_or(&room->taken, &place->set) : room->taken;
+	return result;
 }
 
 /* --- the keeper --------------------------------------------------------------------------------------------------------------- */
@@ -88,7 +94,6 @@ static _Noreturn void keep(int pipe)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	bool all = true;
-	ssize_t got;
 	char byte;
 
 	setsid();
@@ -97,10 +102,9 @@ static _Noreturn void keep(int pipe)
 	for (int file = 0; file < 3; file++)
 		dup2(nothing, file);
 	close(keeper.pipe);
-	do
-		got = read(pipe, &byte, 1);
-	while (got < 0 && errno == EINTR);
-	for (struct kept *kept = keeper.memory->list; kept < keeper.memory->list + keeper.memory->count && got <= 0; kept++)
+	bool gives_back = TEMP_FAILURE_RETRY(read(pipe, &byte, 1)) <= 0;
+
+	for (struct kept *kept = keeper.memory->list; kept < keeper.memory->list + keeper.memory->count && gives_back; kept++)
 		all = (kept->is_new ? kill(kept->pid, SIGTERM) == 0 || errno == ESRCH : give_back(kept)) && all;
 	_exit(all ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -149,13 +153,12 @@ int keeper_end(bool gives_back)
 
 	if (keeper.child <= 0)
 		return 0;
-	if (!gives_back && write(keeper.pipe, "", 1) != 1)
-		status = 1;
+	bool is_told = gives_back || write(keeper.pipe, "", 1) == 1;
+
 	close(keeper.pipe);
-	while (waitpid(keeper.child, &status, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(keeper.child, &status, 0));
 	keeper.child = 0;
-	return status == 0 ? 0 : -1;
+	return is_told && status == 0 ? 0 : -1;
 }
 
 /* --- starting ----------------------------------------------------------------------------------------------------------------- */
@@ -188,7 +191,6 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 {
 	struct error why = {.reason = ""};
 	struct options options;
-	ssize_t got;
 	int ends[2];
 
 	if (program_parse(&options, line, command, error) < 0)
@@ -207,14 +209,11 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 		_exit(write(ends[1], &why, sizeof why) == sizeof why ? EXIT_FAILURE : EXIT_NOT_FOUND);
 	}
 	close(ends[1]);
-	do
-		got = read(ends[0], &why, sizeof why);
-	while (got < 0 && errno == EINTR);
+	bool is_started = TEMP_FAILURE_RETRY(read(ends[0], &why, sizeof why)) == 0;
+
 	close(ends[0]);
-	if (got == 0)
-		return 0;
-	*pid = 0;
-	return error_pass(error, &why);
+	*pid = is_started ? *pid : 0;
+	return is_started ? 0 : error_pass(error, &why);
 }
 
 static bool await_end(pid_t pid, int options)
@@ -228,22 +227,20 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 {
 	double end = clock_ms() + PROGRAM_SECONDS * 1000;
 	struct counts counts;
-	int result;
+	const char *obstacle;
+	bool is_open, is_early;
 
 	do {
-		result = editor_open(editor, pid, error) == SEGMENT_FOUND ? 0 : -1;
-		if (result == 0 && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 && counts.count == 0) {
+		is_open = editor_open(editor, pid, error) == SEGMENT_FOUND;
+		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 && counts.count == 0;
+		obstacle = is_early ? "it has made no context on a GPU" : is_open ? target_obstacle(editor) : NULL;
+		if (obstacle) {
 			editor_close(editor);
-			result = error_set(error, "pid %d: it has made no context on a GPU", (int)pid);
+			error_set(error, "pid %d: %s", (int)pid, obstacle);
 		}
 		clock_pause_us(20000);
-	} while (result < 0 && is_new && !await_end(pid, WNOHANG) && clock_ms() < end);
-	const char *obstacle = result == 0 ? target_obstacle(editor) : NULL;
-
-	if (!obstacle)
-		return result;
-	editor_close(editor);
-	return error_set(error, "pid %d: %s", (int)pid, obstacle);
+	} while ((!is_open || is_early) && is_new && !await_end(pid, WNOHANG) && clock_ms() < end);
+	return is_open && !obstacle ? 0 : -1;
 }
 
 void program_end(pid_t pid, int signal)

@@ -1,5 +1,5 @@
 /*
- * Programs that are started beside this one, changed, and looked at.
+ * Programs that are started beside this one, changed, and looked at. Functions return -1 with the reason.
  */
 #ifndef NVTASKSET_TUNING_PROGRAMS_H
 #define NVTASKSET_TUNING_PROGRAMS_H
@@ -23,16 +23,14 @@ struct room {
 	struct tpcset taken;         /* by others */
 };
 
-/* The GPU that the options name, or the partition, or else CUDA's first. -1 with the reason. */
-int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, struct error *error);
-
-/* Finds out what others have: all but these. -1 with the reason. */
-int room_look(struct room *room, const struct pids *ours, struct error *error);
-
+/* The GPU that the options name, or the partition, or else CUDA's first; and what others have there: all but `ours`. */
+int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, const struct pids *ours,
+              struct error *error);
 unsigned int room_count(const struct room *room);
 
-/* So many TPCs, as -n would choose them. -1 with the reason. */
+/* So many TPCs, as -n would choose them. With room_take, nobody else gets them. */
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
+int room_take(struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
 
 /* --- the keeper ---------------------------------------------------------------------------------------------------------------
  * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that it knows of: when
@@ -42,47 +40,44 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 
 #define PROGRAMS_MAX 64 /* no more than these are kept */
 
-/* Before any editor is opened: the keeper would hold the lock with which this process is killed. -1 with the reason. */
+/* Before any editor is opened: the keeper would hold the lock with which this process is killed. */
 int keeper_start(struct error *error);
 
-/* Changes a program, as often as wanted. -1 with the reason; also if somebody else has changed it since. */
+/* Changes a program, as often as wanted; not if somebody else has changed it since. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
-/* Gives all back, or leaves it as it is; and waits for that. Does nothing without a keeper. -1: some could not be given back. */
+/* Gives all back, or leaves it as it is; and waits for that. -1: some could not be given back. */
 int keeper_end(bool gives_back);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------------------- */
 
 /* Reads a command line, words with a space between two: `nvtaskset -G 0 …`. COMMAND, which may be NULL, is to follow. The options'
- * texts are in the line. -1 with the reason. */
+ * texts are in the line. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
 int program_parse(struct options *options, char *line, char *command[], struct error *error);
 
-/* Starts a COMMAND so, without a terminal. What it prints goes to standard error. If it `is_kept`, the keeper knows of it from the
- * beginning. -1 with the reason where `nvtaskset` would refuse it, or it cannot be executed: then the pid is 0. */
+/* Starts a COMMAND so, without a terminal; what it prints goes to standard error. If it `is_kept`, the keeper knows of it from the
+ * beginning. Where `nvtaskset` would refuse it, or it cannot be executed, the pid is 0. */
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
 
 /* The value of --mps. */
 const char *program_mps(const struct options *options);
 
-/* Opens a program whose partition is in force; one that was started here, as soon as it has made a context on a GPU. -1 with the reason. */
+/* Opens a program whose partition is in force; one that was started here, as soon as it has made a context on a GPU. */
 #define PROGRAM_SECONDS 120 /* it may take so long */
 int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
 /* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. Its pid stays its own. */
 void program_end(pid_t pid, int signal);
 
-/* The command's first argument, by which it is a neighbour that disturbs, and what it does then: until it is killed, or its parent
- * ends. */
+/* The command's first argument, by which it is a neighbour that disturbs; what it does then, until it or its parent ends; and
+ * starting one on these TPCs of a GPU, by its number, and waiting until it works: the caller ends it in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
-
-/* Starts one on these TPCs of a GPU, by its number, and waits until it works. -1 with the reason; the caller ends it in any case. */
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const char *tpcs, struct error *error);
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error);
 
 /* --- looking -------------------------------------------------------------------------------------------------------------------
- * At running programs' counts (state/kernels/counts_read.h), some 20000 times a second, to note when each is busy. The programs do nothing
- * for it. */
+ * At running programs' counts, some 20000 times a second, to note when each is busy. The programs do nothing for it. */
 
 /* One program, on one GPU. */
 struct sampled {
@@ -99,11 +94,9 @@ struct sampled {
 	uint64_t looked_ns, began_ns, launched, at_launched, at_ended;
 };
 
-/* -1 with the reason. The caller closes it also then. */
+/* The caller closes it also where it failed. */
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error);
 void sampled_close(struct sampled *program);
-
-/* Looks for so long. */
 void sampler_watch(struct sampled *programs, size_t count, double ns);
 
 #endif

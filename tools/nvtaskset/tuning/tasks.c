@@ -35,20 +35,19 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 {
 	for (unsigned int tpcs = 1; tpcs < PLAN_TPCS; tpcs++) {
 		double beside = tasks->count > 1 ? curve_ns(&task->beside, tpcs, CURVE_LONGEST) : 0;
-		double launch = task->launch_ms > 0 ? task->launch_ms * NS_OF_MS : curve_ns(&task->curve, tpcs, CURVE_LAUNCH);
 
 		task->longest_ns[tpcs] = ns_or_never(max_double(curve_ns(&task->curve, tpcs, CURVE_LONGEST), beside) * (1 + tasks->margin));
-		task->launch_ns[tpcs] = ns_or_never(launch);
+		task->launches_ns[tpcs] = task->launch_ns > 0 ? task->launch_ns : ns_or_never(curve_ns(&task->curve, tpcs, CURVE_LAUNCH));
 	}
 	task->needs.alone_ns = task->needs.beside_ns = task->longest_ns;
-	task->needs.launch_ns = task->launch_ns;
+	task->needs.launch_ns = task->launches_ns;
 }
 
 /* Real neighbours want less of the memory than one that does nothing else: the middle was within 11 % of what was measured beside five
  * of them, where the curve alone was 6 to 29 % too short (planning.md). */
 double task_predicted_ns(const struct task *task, const struct tasks *tasks)
 {
-	double alone = curve_ns(&task->curve, task->tpcs, CURVE_JOB), beside = curve_ns(&task->beside, task->tpcs, CURVE_JOB);
+	double alone = curve_ns(&task->curve, task->grant.tpcs, CURVE_JOB), beside = curve_ns(&task->beside, task->grant.tpcs, CURVE_JOB);
 
 	return tasks->count > 1 && beside > 0 ? (alone + beside) / 2 : alone;
 }
@@ -116,16 +115,9 @@ static int read_command(struct task *task, const json_t *command, struct error *
 	return (count > 0) != (task->pid > 0) ? 0 : error_set(error, "task %.60s: needs a command or a pid", task->name);
 }
 
-/* What a task is given in numbers. */
-enum {
-	PERIOD,
-	DEADLINE,
-	RATE,
-	LAUNCH,
-	NUMBERS
-};
+enum { PERIOD, DEADLINE, RATE, LAUNCH, NUMBERS };
 
-/* NAN: it is not given. */
+/* What a task is given in numbers. NAN: it is not given. */
 static int take_numbers(struct task *task, const double given[NUMBERS], struct error *error)
 {
 	static const char *const names[NUMBERS] = {"period_ms", "deadline_ms", "per_second", "launch_ms"};
@@ -137,7 +129,7 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 	}
 	if (!isnan(given[PERIOD]) + !isnan(given[RATE]) + task->is_best_effort != 1)
 		return error_set(error, "task %.60s: needs one of period_ms, per_second and best_effort", task->name);
-	task->launch_ms = isnan(given[LAUNCH]) ? 0 : given[LAUNCH];
+	task->launch_ns = isnan(given[LAUNCH]) ? 0 : ns_or_never(given[LAUNCH] * NS_OF_MS);
 	if (task->is_best_effort)
 		return 0;
 	if (!(period <= DAY_MS && deadline <= period))

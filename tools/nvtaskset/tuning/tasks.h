@@ -13,23 +13,26 @@
 #define TASKS_MAX PROGRAMS_MAX
 #define TASK_WORDS 256 /* of a command */
 
+/* What the plan gives a task. 0: nothing. */
+struct grant {
+	struct segment_partition place;
+	unsigned int tpcs;
+	unsigned int priority;   /* among these tasks */
+	uint64_t lend_us, quota_us;
+	bool borrows;
+	uint64_t response_ns;    /* the longest, by the test; without a deadline 0 */
+};
+
 struct task {
 	const char *name;
 	char *command[TASK_WORDS]; /* ended by NULL; empty where there is a pid */
 	pid_t pid;                 /* 0: it is to be started */
 	bool is_best_effort;
 	struct plan_task needs;    /* if it is not; its times are these */
-	uint64_t longest_ns[PLAN_TPCS], launch_ns[PLAN_TPCS];
-	double launch_ms;          /* its longest launch, if the file says so; 0: it does not */
+	uint64_t longest_ns[PLAN_TPCS], launches_ns[PLAN_TPCS];
+	uint64_t launch_ns;        /* its longest launch, if the file says so; 0: it does not */
 	struct curve curve, beside;
-	/* What the plan says. */
-	struct segment_partition place;
-	unsigned int tpcs;         /* 0: it has no place */
-	uint64_t response_ns;      /* the longest, by the test; without a deadline 0 */
-	unsigned int priority;     /* among these tasks; 0: not given */
-	uint64_t lend_us, quota_us; /* 0: not given */
-	bool borrows;
-	bool had_quota, has_lent, has_borrowed; /* by an earlier plan: it is taken back where this one does not give it */
+	struct grant grant, before; /* `before` by an earlier plan: it is taken back where this one does not give it */
 	struct jobs_times seen;    /* by tasks_check */
 };
 
