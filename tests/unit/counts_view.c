@@ -47,12 +47,6 @@ static void need_more_areas(void)
 	counts_launch_shared(place);
 }
 
-static void close_areas(void)
-{
-	for (unsigned int i = 0; i < self.areas.count; i++)
-		close(self.areas.list[i].area.file);
-}
-
 static void fill_with_nonsense(void)
 {
 	static unsigned int seed = 7;
@@ -91,7 +85,8 @@ static void obey(char order)
 		need_more_areas();
 		break;
 	case 'c':
-		close_areas();
+		for (unsigned int i = 0; i < self.areas.count; i++)
+			close(self.areas.list[i].area.file);
 		break;
 	case 's':
 		close(self.segment.file);
@@ -302,8 +297,6 @@ TEST(files_that_are_no_segments)
 	order("Vk");
 	assert_false(open_view());
 }
-
-/* --- whose they are ----------------------------------------------------------------------------------------------- */
 
 TEST(current)
 {
