@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* --- making them ------------------------------------------------------------------------------------------------- */
-
 static CUgraph new_graph(void)
 {
 	CUgraph graph;
@@ -36,23 +34,12 @@ static CUgraph add_if(CUgraph root, CUgraph graph)
 	return *add(root, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
 }
 
-/* A graph whose only node is conditional, with a body of one kernel that runs at each launch. */
-static CUgraph make_if(void)
-{
-	CUgraph graph = new_graph();
-
-	graph_add_node(add_if(graph, graph), 0, NULL);
-	return graph;
-}
-
-/* --- asking ------------------------------------------------------------------------------------------------------ */
-
 /* The instance has `count` nodes that can be kernels; the first `running` of the kernels run. */
 static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t count)
 {
 	graph_launch(exec);
 	for (unsigned int i = 0; i < 4; i++) {
-		const struct tpcset *set = i % 2 ? &after : &before;
+		struct tpcset set = i % 2 ? after : before;
 
 		graph_launch_changed(exec, set, count, 0);
 		for (unsigned int number = 0; number < running; number++)
@@ -65,13 +52,11 @@ static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t c
 {
 	CUgraphExec exec;
 
-	graph_change(&after);
+	graph_change(after);
 	exec = graph_instantiate(graph);
 	assert_follows(exec, running, count);
 	graph_end(exec, graph);
 }
-
-/* --- kinds ------------------------------------------------------------------------------------------------------- */
 
 TEST(nested)
 {
@@ -108,7 +93,7 @@ TEST(loop_without_a_turn)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	assert_follows(exec, 0, 1);
-	graph_assert_in(0, &(struct tpcset){{0}});
+	graph_assert_in(0, (struct tpcset){{0}});
 	graph_end(exec, graph);
 }
 
@@ -128,7 +113,7 @@ static void assert_one_of_several(int type, unsigned int bodies, unsigned int va
 
 	assert_follows(exec, 0, bodies);
 	for (unsigned int i = 0; i < bodies; i++)
-		graph_assert_in(i, i == chosen ? &after : &(struct tpcset){{0}});
+		graph_assert_in(i, i == chosen ? after : (struct tpcset){{0}});
 	graph_end(exec, graph);
 }
 
@@ -140,21 +125,20 @@ TEST(else_and_switch)
 
 TEST(disabled_stays_disabled)
 {
-	CUgraph graph = make_if();
+	CUgraph graph = new_graph();
 	CUgraphExec exec;
 
-	graph_change(&before);
+	graph_add_node(add_if(graph, graph), 0, NULL);
+	graph_change(before);
 	exec = graph_instantiate(graph);
-	graph_assert_ran(exec, 1, &before);
+	graph_assert_ran(exec, 1, before);
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 0));
-	graph_launch_changed(exec, &after, 1, 0);
-	graph_assert_in(0, &(struct tpcset){{0}});
+	graph_launch_changed(exec, after, 1, 0);
+	graph_assert_in(0, (struct tpcset){{0}});
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 1));
-	graph_assert_ran(exec, 1, &after);
+	graph_assert_ran(exec, 1, after);
 	graph_end(exec, graph);
 }
-
-/* --- graphs that change ------------------------------------------------------------------------------------------ */
 
 /* All nodes inside it are counted, too. */
 TEST(destroyed_conditional_node_is_counted)
@@ -168,13 +152,13 @@ TEST(destroyed_conditional_node_is_counted)
 	node = last_conditional;
 	graph_add_node(body, 1, NULL);
 	graph_add_node(add_if(graph, body), 2, NULL);
-	graph_change(&before);
+	graph_change(before);
 	exec = graph_instantiate(graph);
-	graph_assert_ran(exec, NODES, &before);
+	graph_assert_ran(exec, NODES, before);
 	gpu_check(cuGraphDestroyNode(node));
-	graph_launch_changed(exec, &after, 1, 2);
-	graph_assert_in(0, &after);
-	graph_launch_changed(exec, &before, 1, 2);
+	graph_launch_changed(exec, after, 1, 2);
+	graph_assert_in(0, after);
+	graph_launch_changed(exec, before, 1, 2);
 	graph_end(exec, graph);
 }
 
@@ -189,17 +173,15 @@ TEST(node_that_was_not_announced_is_counted)
 	graph_add_node(add_if(graph, graph), 0, NULL);
 	assert_int_equal(unsetenv("SIM_FAULTS"), 0);
 	graph_add_node(add_if(graph, graph), 1, NULL);
-	graph_change(&before);
+	graph_change(before);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_ran(exec, 2, &before);
-	graph_launch_changed(exec, &after, 1, 1);
-	graph_assert_in(0, &before);
-	graph_assert_in(1, &after);
+	graph_assert_ran(exec, 2, before);
+	graph_launch_changed(exec, after, 1, 1);
+	graph_assert_in(0, before);
+	graph_assert_in(1, after);
 	graph_end(exec, graph);
 }
-
-/* --- several threads --------------------------------------------------------------------------------------------- */
 
 /* In a body in a body. */
 static CUgraph make_nested(const CUDA_KERNEL_NODE_PARAMS *kernel)

@@ -15,8 +15,6 @@ static const struct segment_quota third = {.run_us = 30000, .period_us = 100000}
 static const struct segment_quota little = {.run_us = 1000, .period_us = 10000000};
 static const struct segment_quota max = {.run_us = 100000, .period_us = 100000};
 
-/* --- work -------------------------------------------------------------------------------------------------------- */
-
 static void give(struct segment_quota quota)
 {
 	timed_give(&(struct segment_revision){.quota = quota});
@@ -42,8 +40,6 @@ static void be_aside(void)
 	timed_launch(100);
 	timed_wait_until(timed_look().aside_us >= 5000);
 }
-
-/* --- the quota --------------------------------------------------------------------------------------------------- */
 
 /* The driver has another name beside it. */
 #define SHIM "/libcuda.so.1"
@@ -282,27 +278,20 @@ TIMED(signals)
 		assert_int_equal(sigismember(&before, number), sigismember(&after, number));
 }
 
-/* The signals that our thread blocks, as in /proc. */
-static uint64_t blocked_by_thread(void)
-{
-	char text[4096] = "";
-
-	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)timed_thread());
-	const char *line = strstr(text, "\nSigBlk:");
-
-	assert_non_null(line);
-	return strtoull(line + strlen("\nSigBlk:"), NULL, 16);
-}
-
 /* All signals are for the program's own threads. */
 TIMED(signals_of_the_program)
 {
+	char text[4096] = "";
 	sigset_t all;
 
 	sigfillset(&all);
 	timed_open_gpu();
 	give_and_wait(third);
-	uint64_t blocked = blocked_by_thread();
+	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)timed_thread());
+	const char *line = strstr(text, "\nSigBlk:");
+
+	assert_non_null(line);
+	uint64_t blocked = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
 
 	for (int number = 1; number <= SIGRTMAX; number++) {
 		if (sigismember(&all, number) == 1 && number != SIGKILL && number != SIGSTOP && !(blocked >> (number - 1) & 1))

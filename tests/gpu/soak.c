@@ -58,17 +58,7 @@ static struct shared {
 	_Atomic uint64_t failed_editors;
 	struct segment_counters counters; /* at the end */
 	struct counts_of_gpu counts[PLAN_GPUS];
-	uint32_t gaps[PLAN_GPUS];
 } *shared;
-
-static uint64_t kernels_done(void)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < shared->worker_count; i++)
-		sum += shared->kernels[i];
-	return sum;
-}
 
 /* --- a worker ---------------------------------------------------------------------------------------------------- */
 
@@ -103,30 +93,21 @@ static unsigned int random_blocks(struct worker *worker)
 	return 1 + random_below(worker, most < BLOCKS_MAX ? most : BLOCKS_MAX);
 }
 
-/* The largest virtual GPC holds a cluster of 16 on every Hopper and Blackwell that is known. */
-static void make_cluster(struct worker *worker, struct shape *shape)
-{
-	shape->cluster = 2u << random_below(worker, 4);
-	shape->blocks = shape->cluster * (1 + shape->blocks / 2 / shape->cluster);
-}
-
-static void make_cooperative(struct worker *worker, struct shape *shape)
-{
-	shape->is_cooperative = true;
-	shape->threads = GPU_COOPERATIVE_THREADS;
-	shape->blocks_per_sm = gpu_blocks_per_sm(worker->gpu);
-}
-
-/* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. */
+/* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. The largest virtual GPC holds a
+ * cluster of 16 on every Hopper and Blackwell that is known. */
 static struct shape random_shape(struct worker *worker)
 {
 	struct shape shape = {.blocks = random_blocks(worker), .threads = GPU_THREADS};
 	unsigned int kind = worker->gpu->topology->compute_major < 9 ? 0 : random_below(worker, 4);
 
-	if (kind == 1)
-		make_cluster(worker, &shape);
-	else if (kind == 2)
-		make_cooperative(worker, &shape);
+	if (kind == 1) {
+		shape.cluster = 2u << random_below(worker, 4);
+		shape.blocks = shape.cluster * (1 + shape.blocks / 2 / shape.cluster);
+	} else if (kind == 2) {
+		shape.is_cooperative = true;
+		shape.threads = GPU_COOPERATIVE_THREADS;
+		shape.blocks_per_sm = gpu_blocks_per_sm(worker->gpu);
+	}
 	return shape;
 }
 
@@ -407,10 +388,8 @@ static void make_plan(const struct gpu_under_test *gpus, unsigned int count, str
 {
 	shared->plan.gpu_count = count;
 	for (unsigned int i = 0; i < count; i++) {
-		struct tpcset all = gpu_all(&gpus[i]);
-
 		shared->plan.gpus[i] = *gpus[i].topology;
-		gpu_set_partition(&gpus[i], &all);
+		gpu_set_partition(&gpus[i], gpu_all(&gpus[i]));
 	}
 	shared->plan.start = plan_last(segment);
 	shared->worker_count = count * WORKERS_PER_GPU;
@@ -463,7 +442,7 @@ static void load(void)
 	segment_close(&segment);
 	for (unsigned int i = 0; i < count; i++) {
 		gpu_check(cuCtxSetCurrent(gpus[i].context));
-		shared->counts[i] = gpu_kernels_at_rest(&gpus[i], &shared->gaps[i]);
+		shared->counts[i] = gpu_kernels_at_rest(&gpus[i]);
 		gpu_close(&gpus[i]);
 	}
 }
@@ -524,23 +503,17 @@ static _Noreturn void kill_editors(pid_t pid)
 
 /* --- watching ---------------------------------------------------------------------------------------------------- */
 
-static bool has_ended(pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
-}
-
 /* Waits for the end of the load, and kills it if one of its workers hangs. Returns the number of that worker, or -1. */
 static int watch(pid_t pid)
 {
 	uint64_t last[WORKERS_MAX] = {0};
 	time_t moved[WORKERS_MAX];
+	siginfo_t info = {.si_pid = 0};
 	int hung = -1;
 
 	for (unsigned int i = 0; i < WORKERS_MAX; i++)
 		moved[i] = time(NULL);
-	while (!has_ended(pid) && hung < 0) {
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 && hung < 0) {
 		usleep(50000);
 		for (unsigned int i = 0; i < WORKERS_MAX; i++) {
 			if (shared->kernels[i] != last[i] || i >= shared->worker_count)
@@ -556,9 +529,13 @@ static int watch(pid_t pid)
 
 static void print_summary(void)
 {
+	uint64_t kernels = 0;
+
+	for (unsigned int i = 0; i < shared->worker_count; i++)
+		kernels += shared->kernels[i];
 	print_message("# soak: %u s, %u GPUs: %llu kernels checked, %llu widened; %llu graphs made or updated, "
 	              "%llu nodes refreshed; %llu changes, %llu edits by editors of which %llu were killed\n",
-	              soak_seconds(), shared->plan.gpu_count, (unsigned long long)kernels_done(),
+	              soak_seconds(), shared->plan.gpu_count, (unsigned long long)kernels,
 	              (unsigned long long)shared->counters.reasons[SEGMENT_WIDENED],
 	              (unsigned long long)shared->graphs, (unsigned long long)shared->counters.refreshed,
 	              (unsigned long long)shared->changes, (unsigned long long)shared->edits,
@@ -573,14 +550,14 @@ static void check_counts(unsigned int number)
 
 	print_message("# soak: GPU %u: the workers launched %llu kernels; counted as launched %llu", number,
 	              (unsigned long long)launched, (unsigned long long)counts->launched);
-	if (shared->gaps[number] & 1 << COUNTS_NO_SLOTS)
+	if (counts->gaps & 1 << COUNTS_NO_SLOTS)
 		print_message(", as ended none: this GPU cannot\n");
 	else
 		print_message(", as ended %llu; lost %lld\n", (unsigned long long)counts->ended,
 		              (long long)(counts->launched - counts->ended));
 	assert_true(counts->launched >= launched && counts->launched - launched < 100);
-	assert_int_equal(shared->gaps[number] & ~(1u << COUNTS_NO_SLOTS), 0);
-	if (shared->gaps[number] == 0)
+	assert_int_equal(counts->gaps & ~(1u << COUNTS_NO_SLOTS), 0);
+	if (counts->gaps == 0)
 		assert_int_equal(counts->ended, counts->launched);
 }
 

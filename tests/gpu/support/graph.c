@@ -104,30 +104,30 @@ struct tpcset graph_ran(unsigned int number)
 	return set;
 }
 
-void graph_assert_in(unsigned int number, const struct tpcset *set)
+void graph_assert_in(unsigned int number, struct tpcset set)
 {
 	gpu_assert_ran(graph_ran(number), set);
 }
 
-void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set)
+void graph_assert_ran(CUgraphExec exec, unsigned int count, struct tpcset set)
 {
 	graph_launch(exec);
 	for (unsigned int i = 0; i < count; i++)
 		graph_assert_in(i, set);
 }
 
-void graph_change(const struct tpcset *set)
+void graph_change(struct tpcset set)
 {
 	gpu_set_partition(&gpu, set);
 }
 
-void graph_assert_follows(CUgraphExec exec, unsigned int count, const struct tpcset *set)
+void graph_assert_follows(CUgraphExec exec, unsigned int count, struct tpcset set)
 {
 	graph_change(set);
 	graph_assert_ran(exec, count, set);
 }
 
-uint64_t graph_launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale)
+uint64_t graph_launch_changed(CUgraphExec exec, struct tpcset set, uint64_t refreshed, uint64_t stale)
 {
 	graph_change(set);
 	forget();
@@ -151,8 +151,8 @@ static atomic_bool stop;
 static void *change_all_the_time(void *unused)
 {
 	while (!atomic_load(&stop)) {
-		graph_change(&before);
-		graph_change(&after);
+		graph_change(before);
+		graph_change(after);
 	}
 	return NULL;
 }
@@ -205,7 +205,7 @@ static void *use_graphs(void *unused)
 void graph_use_while_it_changes(graph_maker *make)
 {
 	make_graph = make;
-	graph_change(&before);
+	graph_change(before);
 	atomic_store(&stop, false);
 	pthread_t changer = thread_start(change_all_the_time, NULL);
 

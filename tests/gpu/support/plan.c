@@ -50,11 +50,12 @@ uint64_t plan_last(const struct segment *segment)
 	return segment_revision_number(segment) - raised;
 }
 
-static bool is_kept(const struct plan *plan, const struct segment *segment)
+/* Under the lock, neither the number nor how often it was raised changes. */
+bool plan_is_kept(const struct plan *plan, const struct segment *segment)
 {
 	struct segment_revision revision;
 	uint64_t number;
-	bool kept = segment_read(segment, &revision, &number);
+	bool kept = lock_take(segment->file, NULL) == 0 && segment_read(segment, &revision, &number);
 
 	for (unsigned int gpu = 0; gpu < plan->gpu_count && kept; gpu++) {
 		struct tpcset planned = plan_set(plan, gpu, number - segment_raised(segment)), all = topology_all(&plan->gpus[gpu]);
@@ -62,14 +63,6 @@ static bool is_kept(const struct plan *plan, const struct segment *segment)
 
 		kept = tpcset_equal(&planned, found ? &found->set : &all);
 	}
-	return kept;
-}
-
-/* Under the lock, neither the number nor how often it was raised changes. */
-bool plan_is_kept(const struct plan *plan, const struct segment *segment)
-{
-	bool kept = lock_take(segment->file, NULL) == 0 && is_kept(plan, segment);
-
 	lock_give_back(segment->file);
 	return kept;
 }

@@ -75,7 +75,7 @@ const struct event *subscriber_last(int domain, int id); /* there must be one */
 void subscriber_forget(void);
 
 /* An action: leaves each launch exactly these TPCs, which may be none. */
-void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set);
+void subscriber_narrow_to(const struct gpu_under_test *gpu, struct tpcset set);
 subscriber_action subscriber_narrow;
 
 #endif

@@ -135,14 +135,11 @@ void timed_leave_out(const char *reason)
 
 void timed_open_any_gpu(void)
 {
-	uint32_t gaps;
-
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuCtxSynchronize());
-	gpu_kernels(&gpu, &gaps);
-	if (gaps & 1 << COUNTS_NO_SLOTS)
+	if (gpu_kernels(&gpu).gaps & 1 << COUNTS_NO_SLOTS)
 		timed_leave_out("this GPU's launch descriptors have no slot that counts");
 }
 
