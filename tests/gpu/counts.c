@@ -10,8 +10,6 @@
 #include "support/subscriber.h"
 #include "support/timed.h"
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
-
 static struct counts_of_gpu at_begin;
 
 static void begin(void)

@@ -93,16 +93,9 @@ static void need_hopper(void)
 		gpu_skip("the descriptor of this GPU was not measured");
 }
 
-/* Whether the mask of a 4.0 descriptor takes effect. */
-static bool mask_counts(const uint32_t *qmd)
-{
-	return qmd[0] >> 31;
-}
-
-static const uint32_t *mask_of(const uint32_t *qmd)
-{
-	return qmd + 304 / 4;
-}
+/* In a 4.0 descriptor; and the bit of word 0 by which it takes effect. */
+#define MASK_WORD (304 / 4)
+#define MASK_COUNTS (UINT32_C(1) << 31)
 
 /* Singletons have the bits from 72 on, and no room for four blocks. */
 TEST_WITH(NULL, close_gpu, cluster_launch)
@@ -112,11 +105,10 @@ TEST_WITH(NULL, close_gpu, cluster_launch)
 	open_gpu(NULL);
 	need_hopper();
 	gpu_where_clusters(&gpu, 4, 8, sms);
-	const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
-	const uint32_t *mask = mask_of(qmd);
+	const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd, *mask = &qmd[MASK_WORD];
 
 	assert_int_equal(((const uint8_t *)qmd)[268], 4);
-	assert_true(mask_counts(qmd));
+	assert_true(qmd[0] & MASK_COUNTS);
 	assert_each(mask[0], 0, mask[1], 0, mask[2], 0xffffff00, mask[3], 0xffffffff);
 }
 
@@ -193,8 +185,8 @@ TEST_WITH(NULL, close_slot, green_context_with_feature)
 	/* Word [1] is some context of this GPU; not the green one, on an H200. */
 	assert_int_not_equal(launch->words[1], 0);
 	if (inside.topology->compute_major == 9) {
-		assert_true(mask_counts(launch->qmd));
-		assert_int_not_equal(mask_of(launch->qmd)[0], 0);
+		assert_true(launch->qmd[0] & MASK_COUNTS);
+		assert_int_not_equal(launch->qmd[MASK_WORD], 0);
 	}
 	gpu_close_current(&inside);
 	gpu_check(cuCtxPopCurrent_v2(NULL));

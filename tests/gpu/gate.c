@@ -457,8 +457,6 @@ TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 	assert_int_equal(gpu_counted(SEGMENT_UNKNOWN_QMD), 1);
 }
 
-/* --- graphs --------------------------------------------------------------------------------------------------------- */
-
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
 	struct tpcset ran = {{0}};

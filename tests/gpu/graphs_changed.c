@@ -120,8 +120,6 @@ TEST(launched_by_kernels_is_counted)
 	graph_end(exec, graph);
 }
 
-/* --- changes while nodes are uploaded ---------------------------------------------------------------------------- */
-
 static bool change_at_next_upload;
 
 /* A subscriber's callback for an upload comes after the library's. */

@@ -227,8 +227,6 @@ static void run_unless_sanitized(void (*body)(void))
 	timed_run_and_pass(body);
 }
 
-/* --- signals ----------------------------------------------------------------------------------------------------- */
-
 static atomic_bool is_handled;
 
 static void note_signal(int number)

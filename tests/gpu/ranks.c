@@ -177,8 +177,7 @@ TEST(quotas)
 	its_revision = of_priority;
 }
 
-/* --- the same for clients of MPS, whose launches are held back ------------------------------------------------------------ */
-
+/* Whose launches are held back. */
 TEST_WITH(client_set_up, client_tear_down, opposing_priorities_of_clients)
 {
 	run_jobs(SEGMENT_TIME_HELD);

@@ -54,8 +54,6 @@ static void await(unsigned int word, uint64_t value)
 	assert_int_equal(atomic_load(&area.words[word]), value);
 }
 
-/* --- releases ---------------------------------------------------------------------------------------------- */
-
 static struct {
 	bool is_on;
 	struct qmd_release release;
@@ -284,8 +282,6 @@ TEST(registering_breaks_a_capture)
 	}
 }
 
-/* --- plain launches ----------------------------------------------------------------------------------------- */
-
 /* Only version 4.0 was seen to use slot 0. */
 TEST(slots_are_free)
 {
@@ -322,8 +318,6 @@ TEST(stamps)
 	assert_true(atomic_load(&area.words[3]) > atomic_load(&area.words[1]));
 	assert_true(atomic_load(&area.words[5]) > atomic_load(&area.words[3]));
 }
-
-/* --- graphs ------------------------------------------------------------------------------------------------- */
 
 static int close_graph(void **state)
 {

@@ -386,8 +386,6 @@ TEST(leaving_from_inside)
 	gpu_assert_inside(set);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- */
-
 FIXTURE(set_up)
 {
 	graph_set_up(NULL);

@@ -358,8 +358,6 @@ TEST(gpcs)
 	assert_int_equal(libsmctrl_get_gpc_info_ext(&count, &wide, -1), ENODEV);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- */
-
 static int set_up(void **state)
 {
 	graph_set_up(state);

@@ -88,8 +88,6 @@ static void run_in_both_ways(void (*body)(void))
 
 #define TEST_IN_BOTH_WAYS(name) TEST_BY(run_in_both_ways, name)
 
-/* --- a process with a tool in it ----------------------------------------------------------------------------------- */
-
 /* Puts the partition `before` into the environment, for our library. */
 static void prepare(void)
 {

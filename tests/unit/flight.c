@@ -162,8 +162,6 @@ TEST(as_new)
 	}
 }
 
-/* --- what nobody adds ------------------------------------------------------------------------------------------------- */
-
 TEST(as_the_one_before)
 {
 	launch(10 * US);
@@ -204,8 +202,6 @@ TEST(refused)
 	launch_as_before();
 	assert_int_equal(all(), 10 * US);
 }
-
-/* --- beside others ---------------------------------------------------------------------------------------------------- */
 
 /* Another thread looks, and this one adds before that one has seen that nothing is in flight. */
 TEST(added_meanwhile)

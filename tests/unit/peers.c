@@ -141,8 +141,6 @@ FIXTURE(leave)
 	assert_int_equal(count_mappings(OURS), 0);
 }
 
-/* --- this one ----------------------------------------------------------------------------------------------------- */
-
 static struct rivals look_on(uint64_t now, unsigned int count, bool wants_first, bool wants_second)
 {
 	const struct work work = {

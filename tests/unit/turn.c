@@ -67,14 +67,11 @@ static int looks_behind_them(bool wanted)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
-/* To take a number, to see who is in front, and when it is gone. */
 TEST(one_behind_many_looks_no_more_often_than_behind_one)
 {
+	/* To take a number, to see who is in front, and when it is gone. */
 	assert_int_equal(looks_behind_them(false), 3);
-}
-
-TEST(where_the_one_in_front_gives_up_the_next_one_is_looked_for)
-{
+	/* Where the one in front gives up, the next one is looked for. */
 	assert_int_equal(looks_behind_them(true), 2 + RUNS);
 }
 

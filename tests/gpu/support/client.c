@@ -23,9 +23,7 @@ static struct paths {
 	return paths;
 }
 
-/* --- on a GPU: NVIDIA's daemon, for all tests of a program ----------------------------------------------------------- */
-
-static pid_t starter;
+static pid_t starter; /* on a GPU, of NVIDIA's daemon, for all tests of a program */
 
 static bool is_simulated(void)
 {
@@ -41,8 +39,6 @@ static void stop_daemon(void)
 		(void)!system(command);
 	}
 }
-
-/* --- its pipe --------------------------------------------------------------------------------------------------------- */
 
 void client_lose_mps(void)
 {

@@ -107,8 +107,6 @@ void subscriber_forget(void)
 	subscriber.count = 0;
 }
 
-/* --- narrowing -------------------------------------------------------------------------------------------- */
-
 static const struct qmd_family *family;
 static struct qmd_mask disable;
 
