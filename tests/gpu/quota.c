@@ -264,20 +264,6 @@ TIMED(fork)
 	gpu_check(cuCtxSynchronize());
 }
 
-TIMED(signals)
-{
-	sigset_t before, after;
-
-	sigemptyset(&before);
-	sigemptyset(&after);
-	timed_open_gpu();
-	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	give_and_wait(third);
-	pthread_sigmask(SIG_SETMASK, NULL, &after);
-	for (int number = 1; number < SIGRTMAX; number++)
-		assert_int_equal(sigismember(&before, number), sigismember(&after, number));
-}
-
 /* All signals are for the program's own threads. */
 TIMED(signals_of_the_program)
 {

@@ -91,9 +91,6 @@ static void obey(char order)
 	case 's':
 		close(self.segment.file);
 		break;
-	case 'r': /* something else has the descriptor */
-		must(dup2(STDIN_FILENO, self.areas.list[0].area.file) >= 0);
-		break;
 	case 'N':
 		fill_with_nonsense();
 		break;
@@ -234,13 +231,6 @@ TEST(closed_area)
 	counts_view_close(&view);
 	assert_true(open_view());
 	assert_counts(other_gpu, 1, 0, CLOSED);
-}
-
-TEST(descriptor_used_by_something_else)
-{
-	order("lr");
-	assert_true(open_view());
-	assert_counts(gpu, 0, 0, CLOSED);
 }
 
 /* With too few descriptors to spare, the area that has come is a gap, until it can be mapped. */
