@@ -117,12 +117,12 @@ TEST_ATTACHED(older_graphs_are_counted)
 	attach_to(before);
 	graph_assert_ran(older, NODES, all);
 	graph_assert_ran(older, NODES, all);
-	assert_int_equal(graph_stale(), 2);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 2);
 	newer = graph_instantiate(graph_make());
 	graph_assert_ran(newer, NODES, before);
 	gpu_set_partition(&gpu, after);
 	graph_assert_ran(newer, NODES, after);
-	assert_int_equal(graph_stale(), 2);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 2);
 	gpu_check(cuGraphExecDestroy(older));
 }
 

@@ -244,7 +244,7 @@ TEST(graph_that_is_uploaded_as_it_is_made)
 
 	assert_ran(0);
 	run_and_count(exec, 5, NODES);
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 	gpu_check(cuGraphUpload(exec, NULL));
 	assert_ran(0);
 	run_and_count(exec, 5, NODES);

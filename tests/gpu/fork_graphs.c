@@ -78,16 +78,16 @@ static CUgraphExec exec;
 /* Makes a graph whose next launch must upload its nodes again. */
 static void prepare_refresh(void)
 {
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	exec = graph_instantiate(graph_make());
 	graph_assert_ran(exec, NODES, before);
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 }
 
 static void check_refresh(void)
 {
 	graph_assert_ran(exec, NODES, after);
-	assert_int_equal(graph_stale(), 0);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	gpu_check(cuGraphExecDestroy(exec));
 }
 

@@ -169,13 +169,13 @@ static void have(struct tpcset set)
 }
 
 /* Until kernels run in all of this set, and nowhere else, twice in a row. */
-static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tpcset set)
+static void assert_comes_to_run_in(struct tpcset set)
 {
-	struct tpcset former = gpu_where(where, NULL), ran = gpu_where(where, NULL);
+	struct tpcset former = gpu_where(&gpu, NULL), ran = gpu_where(&gpu, NULL);
 
 	timed_until (tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) {
 		former = ran;
-		ran = gpu_where(where, NULL);
+		ran = gpu_where(&gpu, NULL);
 	}
 }
 
@@ -185,12 +185,7 @@ static void step_aside(void)
 	be_lower(timed_open_gpu);
 	have(gpu_range(0, 7));
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
-}
-
-static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
-{
-	gpu_assert_runs_in(where, NULL, set);
+	assert_comes_to_run_in(gpu_range(0, 3));
 }
 
 /* Nothing ran where it may not, and no wish of the program's own was overruled by its partition. */
@@ -213,9 +208,9 @@ TIMED(aside_and_back)
 
 	be_lower(timed_open_gpu);
 	have(gpu_range(0, 7));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	/* Its partition is the same. */
 	struct segment segment = gpu_own_segment();
 
@@ -223,13 +218,13 @@ TIMED(aside_and_back)
 	segment_close(&segment);
 	gpu_assert_ran(segment_find(&revision, gpu.topology->pci)->set, gpu_range(0, 7));
 	want(gpu_range(0, 0));
-	assert_comes_to_run_in(&gpu, gpu_range(1, 7));
+	assert_comes_to_run_in(gpu_range(1, 7));
 	want_nothing();
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	/* Who shares no TPC with it is not in its way. */
 	want(gpu_range(8, 20));
 	timed_sleep_ms(50);
-	assert_runs_in(&gpu, gpu_range(0, 7));
+	gpu_assert_inside(gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
@@ -282,7 +277,7 @@ TIMED(one_of_two_rests)
 {
 	be_lower(timed_open_gpu);
 	have(gpu_range(4, 7));
-	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	assert_comes_to_run_in(gpu_range(4, 7));
 	struct child another = child_start(be_another_higher_at_rest);
 
 	timed_until (atomic_load(&shared->rests))
@@ -290,7 +285,7 @@ TIMED(one_of_two_rests)
 	want(gpu_range(4, 11));
 	assert_comes_to_be_held(launch_alone);
 	want_nothing();
-	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	assert_comes_to_run_in(gpu_range(4, 7));
 	kill(another.pid, SIGKILL);
 	child_wait(&another);
 }
@@ -335,7 +330,7 @@ static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 
 static void run_in_half(void)
 {
-	assert_runs_in(&gpu, gpu_range(0, 3));
+	gpu_assert_inside(gpu_range(0, 3));
 	assert_cooperative_runs_in(4, gpu_range(0, 3));
 }
 
@@ -360,7 +355,7 @@ TIMED(cooperative)
 	/* It has all of the partition. */
 	assert_cooperative_runs_in(8, gpu_range(0, 7));
 	assert_cooperative_runs_in(4, gpu_range(0, 3));
-	assert_runs_in(&gpu, gpu_range(0, 3));
+	gpu_assert_inside(gpu_range(0, 3));
 	assert_nothing_is_said();
 	/* And what the partition cannot hold is widened, as ever. */
 	run_cooperatively_in_more();
@@ -431,7 +426,7 @@ TIMED(clusters)
 	tpcset_add(&pair, tpcset_next(&group, tpcset_next(&group, 0) + 1));
 	have(pair);
 	want(tpcset_without(&pair, &first));
-	assert_comes_to_run_in(&gpu, first);
+	assert_comes_to_run_in(first);
 	gpu_where_clusters(&gpu, gpu.topology->sms_per_tpc, 64, sms);
 	for (int i = 0; i < 64; i++)
 		assert_true(tpcset_has(&first, sms[i] / gpu.topology->sms_per_tpc));
@@ -448,9 +443,9 @@ TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 	struct tpcset all = gpu_all(&gpu), theirs = gpu_range(3, 5);
 
 	want(theirs);
-	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
+	assert_comes_to_run_in(tpcset_without(&all, &theirs));
 	setenv("SIM_FAULTS", "bad-qmd", 1);
-	assert_runs_in(&gpu, all);
+	gpu_assert_inside(all);
 	assert_nothing_is_said();
 	have(gpu_range(0, 7));
 	gpu_run(&gpu);
@@ -512,14 +507,14 @@ static void be_borrower(void)
 
 static void assert_borrows(void)
 {
-	assert_comes_to_run_in(&gpu, gpu_range(0, 11));
+	assert_comes_to_run_in(gpu_range(0, 11));
 }
 
 /* Of twenty launches in a row, none does. */
 static void assert_borrows_nothing(void)
 {
 	for (int i = 0; i < 20; i++) {
-		assert_runs_in(&gpu, gpu_range(0, 3));
+		gpu_assert_inside(gpu_range(0, 3));
 		timed_sleep_ms(2);
 	}
 }
@@ -530,21 +525,21 @@ TIMED(borrowed_and_given_back)
 	assert_borrows();
 	for (int i = 0; i < 3; i++) {
 		want(gpu_range(4, 11));
-		assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+		assert_comes_to_run_in(gpu_range(0, 3));
 		want_nothing();
 		assert_borrows();
 	}
 	/* Nobody lends any more. */
 	atomic_store(&shared->lend_us, 0);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 	atomic_store(&shared->lend_us, LIMIT_US);
 	assert_borrows();
 	/* What it may borrow is another set. */
 	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = gpu_range(8, 9)}});
-	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
+	assert_comes_to_run_in(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
 	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
@@ -560,7 +555,7 @@ static void assert_leaves_at_once(void)
 		want(gpu_range(4, 11));
 		while (!atomic_load(&shared->is_in_flight))
 			timed_sleep_ms(1);
-		assert_runs_in(&gpu, gpu_range(0, 3));
+		gpu_assert_inside(gpu_range(0, 3));
 		want_nothing();
 	}
 }
@@ -675,7 +670,7 @@ static void be_pipeline(CUevent ends[PIPELINE])
 		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
 	be_borrower_for(90000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	for (int i = 0; i < PIPELINE; i++)
 		gpu_check(cuEventCreate(&ends[i], 0));
 }
@@ -746,7 +741,7 @@ TIMED(a_short_one_beside_a_long_one)
 {
 	be_borrower_for(10000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	CUstream stream = gpu_new_stream();
 	double known = timed_now_s() + 1;
 	unsigned int in_a_row = 0;
@@ -766,7 +761,7 @@ TIMED(new_ones_beside_one_that_stays)
 {
 	be_borrower_for(10000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	CUstream stream = gpu_new_stream();
 	uint64_t held = timed_look().aside_us;
 	double begin = timed_now_s();
@@ -786,7 +781,7 @@ TIMED(a_lender_without_exact_ends)
 	be_borrower();
 	assert_borrows();
 	atomic_store(&shared->has_gap, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -799,7 +794,7 @@ TIMED(a_borrower_without_exact_ends)
 	segment = gpu_own_segment();
 	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
 	segment_close(&segment);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -880,7 +875,7 @@ TIMED(behind_another_gpu)
 		gpu_check(cuEventRecord(event, NULL));
 		gpu_check(cuCtxSetCurrent(gpu.context));
 		gpu_check(cuStreamWaitEvent(NULL, event, 0));
-		assert_runs_in(&gpu, gpu_range(0, 3));
+		gpu_assert_inside(gpu_range(0, 3));
 		gpu_check(cuCtxSetCurrent(second.context));
 		gpu_check(cuCtxSynchronize());
 	}
@@ -988,11 +983,11 @@ TIMED(lender_program)
 	atomic_store(&shared->lend_us, 0);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	atomic_store(&shared->works, false);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	kill(program.pid, SIGSTOP);
 	assert_borrows_nothing();
 	atomic_store(&shared->works, false);
@@ -1000,7 +995,7 @@ TIMED(lender_program)
 	assert_borrows();
 	kill(program.pid, SIGKILL);
 	child_wait(&program);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
@@ -1092,7 +1087,7 @@ TIMED(changes)
 
 	be_lower(open_for_graphs);
 	have(gpu_range(0, 7));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		threads[i] = thread_start(launch_all_the_time, (void *)i);
 	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
@@ -1103,7 +1098,7 @@ TIMED(changes)
 		assert_null(strays);
 	}
 	want_nothing();
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 

@@ -15,7 +15,7 @@ TEST(replays_are_no_uploads)
 	for (int i = 0; i < 10; i++)
 		graph_replay(exec);
 	assert_int_equal(gpu_launches(), first);
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 	graph_replay(exec);
 	assert_true(gpu_launches() >= first + NODES);
 	gpu_check(cuGraphExecDestroy(exec));
@@ -33,7 +33,7 @@ static bool memory_grows(void)
 
 		gpu_check(cuGraphDestroy(graph));
 		gpu_check(cuGraphLaunch(exec, NULL));
-		graph_change(i % 2 ? before : after);
+		gpu_set_partition(&gpu, i % 2 ? before : after);
 		graph_replay(exec);
 		gpu_check(cuGraphExecDestroy(exec));
 	}

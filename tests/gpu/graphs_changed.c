@@ -23,7 +23,7 @@ TEST(clusters_that_are_not_portable)
 {
 	enum { BLOCKS = 16 };
 	const struct shape shape = {.blocks = 4 * BLOCKS, .threads = GPU_THREADS, .cluster = BLOCKS};
-	uint64_t stale = graph_stale();
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 	struct tpcset first = room_for_cluster(0, BLOCKS), second, ran;
 	CUgraph graph;
 
@@ -31,7 +31,7 @@ TEST(clusters_that_are_not_portable)
 		gpu_skip("this GPU has no room for such clusters");
 	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
 	second = room_for_cluster(gpu.topology->tpcs[tpcset_next(&first, 0)].virtual_gpc + 1u, BLOCKS);
-	graph_change(first);
+	gpu_set_partition(&gpu, first);
 	CUstream stream = gpu_new_stream();
 
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -43,13 +43,13 @@ TEST(clusters_that_are_not_portable)
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct tpcset *set = i % 2 && !tpcset_is_empty(&second) ? &second : &first;
 
-		graph_change(*set);
+		gpu_set_partition(&gpu, *set);
 		graph_launch(exec);
 		ran = graph_ran(0);
 		assert_false(tpcset_is_empty(&ran));
 		assert_true(tpcset_is_subset(&ran, set));
 	}
-	assert_int_equal(graph_stale(), stale);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale);
 	graph_end(exec, graph);
 	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0));
 }
@@ -64,10 +64,10 @@ TEST(destroyed_node_is_counted)
 	graph_launch_changed(exec, after, 2, 1);
 	graph_assert_in(0, after);
 	graph_assert_in(1, after);
-	uint64_t stale = graph_stale();
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 
 	graph_launch(exec);
-	assert_int_equal(graph_stale(), stale);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale);
 	graph_end(exec, graph);
 }
 
@@ -81,7 +81,7 @@ TEST(device_updatable_node_is_left_alone)
 		gpu_check(cuGraphDestroy(graph));
 		gpu_skip("this driver has no nodes that kernels update");
 	}
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_assert_ran(exec, NODES, before);
@@ -96,7 +96,7 @@ TEST(uploaded_after_a_change)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_assert_follows(exec, NODES, before);
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 	uint64_t refreshed = gpu_counters().refreshed + NODES;
 
 	gpu_check(cuGraphUpload(exec, NULL));
@@ -109,12 +109,12 @@ TEST(uploaded_after_a_change)
 /* Launches by kernels are not announced. */
 TEST(launched_by_kernels_is_counted)
 {
-	uint64_t stale = graph_stale();
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 	CUgraph graph = graph_make();
 	CUgraphExec exec;
 
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
-	assert_int_equal(graph_stale(), stale + 1);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale + 1);
 	graph_assert_follows(exec, NODES, before);
 	graph_assert_follows(exec, NODES, after);
 	graph_end(exec, graph);
@@ -127,7 +127,7 @@ static void change_once(int domain, int id, const uint64_t *words)
 {
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD && change_at_next_upload) {
 		change_at_next_upload = false;
-		graph_change(after);
+		gpu_set_partition(&gpu, after);
 	}
 }
 
@@ -137,7 +137,7 @@ TEST(changed_while_it_is_made_or_launched)
 		CUgraph graph = graph_make();
 
 		ROW("%s", is_launched ? "launched" : "made");
-		graph_change(before);
+		gpu_set_partition(&gpu, before);
 		subscriber_open(change_once);
 		change_at_next_upload = true;
 		CUgraphExec exec = graph_instantiate_with(graph, is_launched ? 0 : CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);

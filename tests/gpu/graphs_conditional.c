@@ -52,7 +52,7 @@ static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t c
 {
 	CUgraphExec exec;
 
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 	exec = graph_instantiate(graph);
 	assert_follows(exec, running, count);
 	graph_end(exec, graph);
@@ -129,7 +129,7 @@ TEST(disabled_stays_disabled)
 	CUgraphExec exec;
 
 	graph_add_node(add_if(graph, graph), 0, NULL);
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	exec = graph_instantiate(graph);
 	graph_assert_ran(exec, 1, before);
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 0));
@@ -152,7 +152,7 @@ TEST(destroyed_conditional_node_is_counted)
 	node = last_conditional;
 	graph_add_node(body, 1, NULL);
 	graph_add_node(add_if(graph, body), 2, NULL);
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	exec = graph_instantiate(graph);
 	graph_assert_ran(exec, NODES, before);
 	gpu_check(cuGraphDestroyNode(node));
@@ -173,7 +173,7 @@ TEST(node_that_was_not_announced_is_counted)
 	graph_add_node(add_if(graph, graph), 0, NULL);
 	assert_int_equal(unsetenv("SIM_FAULTS"), 0);
 	graph_add_node(add_if(graph, graph), 1, NULL);
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_assert_ran(exec, 2, before);
@@ -201,13 +201,64 @@ static CUgraph make_nested(const CUDA_KERNEL_NODE_PARAMS *kernel)
 	return graph;
 }
 
+static atomic_bool stop;
+
+static void *change_all_the_time(void *unused)
+{
+	while (!atomic_load(&stop)) {
+		gpu_set_partition(&gpu, before);
+		gpu_set_partition(&gpu, after);
+	}
+	return NULL;
+}
+
+/* How many launches were in neither set. The output is this thread's alone. The graph goes before its instance is launched, each
+ * second time. */
+static void *use_graphs(void *unused)
+{
+	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, NULL);
+	CUdeviceptr output;
+	uint64_t cycles = GPU_CYCLES;
+	void *arguments[] = {&output, &cycles};
+	uintptr_t strays = 0;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	parameters.kernelParams = arguments;
+	CUstream stream = gpu_new_stream();
+
+	for (unsigned int round = 0; round < 50; round++) {
+		CUgraph graph = make_nested(&parameters);
+		CUgraphExec exec = graph_instantiate(graph);
+
+		if (round % 2)
+			gpu_check(cuGraphDestroy(graph));
+		for (unsigned int i = 0; i < 4; i++) {
+			gpu_check(cuGraphLaunch(exec, stream));
+			gpu_check(cuStreamSynchronize(stream));
+			struct tpcset ran = gpu_read_tpcs(&gpu, output, GPU_BLOCKS(&gpu));
+
+			strays += !tpcset_is_subset(&ran, &before) && !tpcset_is_subset(&ran, &after);
+		}
+		graph_end(exec, round % 2 ? NULL : graph);
+	}
+	gpu_check(cuMemFree_v2(output));
+	gpu_check(cuStreamDestroy_v2(stream));
+	return (void *)strays;
+}
+
 TEST(several_threads)
 {
-	uint64_t stale = graph_stale();
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 
 	gpu_check(cuGraphDestroy(new_graph()));
-	graph_use_while_it_changes(make_nested);
-	assert_int_equal(graph_stale(), stale);
+	gpu_set_partition(&gpu, before);
+	pthread_t changer = thread_start(change_all_the_time, NULL);
+
+	threads_run(4, use_graphs, NULL, 0);
+	atomic_store(&stop, true);
+	pthread_join(changer, NULL);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale);
 }
 
 RUN_TESTS_IN(graph_set_up, NULL, NULL, NULL)

@@ -61,7 +61,7 @@ TEST(fill)
 	CUgraphNode node;
 	CUgraph graph;
 
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	gpu_check(cuGraphCreate(&graph, 0));
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
 	CUgraphExec exec = graph_instantiate(graph);
@@ -79,7 +79,7 @@ TEST(copy_on_the_device)
 	const CUDA_MEMCPY3D parameters = on_device();
 	CUgraph graph;
 
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	gpu_check(cuMemsetD8_v2(device, 5, BYTES));
 	gpu_check(cuGraphCreate(&graph, 0));
 	add_copy(graph, &parameters);
@@ -131,13 +131,13 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 	CUgraphNode node = add_copy(graph, parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_change(before);
+	gpu_set_partition(&gpu, before);
 	graph_replay(exec);
 	gpu_check(cuGraphDestroyNode(node));
-	stale = graph_stale();
-	graph_change(after);
+	stale = gpu_counted(SEGMENT_STALE_GRAPH);
+	gpu_set_partition(&gpu, after);
 	graph_replay(exec);
-	assert_int_equal(graph_stale(), stale + count);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale + count);
 	graph_end(exec, graph);
 }
 

@@ -188,7 +188,7 @@ TIMED(mps_comes_back)
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	hold(launch_one);
 	let_go();
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 /* What the command gives nobody, whoever has written it. */

@@ -112,7 +112,7 @@ TIMED(is_lifted)
 	give(max);
 	gpu_check(cuCtxSynchronize());
 	timed_wait_for_state(SEGMENT_TIME_UNLIMITED);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	size_t free_bytes, total_bytes;
 
 	kernel_was_asked_by(SHIM);
@@ -160,7 +160,7 @@ TIMED_BY(timed_run_on_simulator, managed_memory)
 	gpu_check(cuCtxSynchronize());
 	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
 	timed_wait_for_state(SEGMENT_TIME_MANAGED);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	give(third);
 	gpu_run(&gpu);
 	timed_launch(1);
@@ -175,7 +175,7 @@ static void assert_never_put_aside(enum segment_time_state why)
 	gpu_run(&gpu);
 	timed_launch(100);
 	timed_wait_for_state(why);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	kernel_was_asked_by(SHIM);
 	timed_work(100);
 	assert_int_equal(timed_look().aside_us, 0);
@@ -213,7 +213,7 @@ TIMED_BY(timed_run_on_simulator, no_effect)
 	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE)
 		timed_work(5);
 	assert_int_equal(timed_look().state, SEGMENT_TIME_NO_EFFECT);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 TIMED_BY(timed_run_on_simulator, refused)
@@ -224,7 +224,7 @@ TIMED_BY(timed_run_on_simulator, refused)
 	timed_launch(200);
 	timed_wait_for_state(SEGMENT_TIME_NO_CHANNELS);
 	gpu_check(cuCtxSynchronize());
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 /* Each second time: it is suspended by the next try, and keeps its quota. */

@@ -124,7 +124,7 @@ TEST(graphs_follow_without_the_domains)
 	graph_assert_follows(exec, NODES, after);
 	unsubscribe_counter();
 	graph_assert_follows(exec, NODES, set);
-	assert_int_equal(graph_stale(), 0);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	graph_end(exec, graph);
 }
 
@@ -186,7 +186,7 @@ TEST(graphs_follow_unheard)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_assert_ran(exec, NODES, set);
-	graph_change(after);
+	gpu_set_partition(&gpu, after);
 	gpu_check(subscribe_counter(&counter.handle));
 	counter.launches = counter.others = 0;
 	gpu_check(enable_launches(true));

@@ -287,7 +287,7 @@ TEST(graphs)
 	assert_runs_in(NULL, some);
 	assert_int_equal(libsmctrl_set_global_mask(0), 0);
 	graph_assert_ran(exec, NODES, all);
-	assert_int_equal(graph_stale(), 0);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	graph_end(exec, graph);
 }
 

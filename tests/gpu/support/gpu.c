@@ -191,46 +191,32 @@ static void read_sms(const struct gpu_under_test *gpu, CUdeviceptr output, unsig
 	free(sms);
 }
 
-static struct tpcset tpcs_of(const struct gpu_under_test *gpu, const bool *used)
+struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks)
 {
+	bool used[SMS_MAX] = {false};
 	struct tpcset set = {{0}};
 
+	read_sms(gpu, output, blocks, used);
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
 		tpcset_add(&set, used[sm] ? sm / gpu->topology->sms_per_tpc : TPCSET_MAX);
 	return set;
 }
 
-struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks)
-{
-	bool used[SMS_MAX] = {false};
-
-	read_sms(gpu, output, blocks, used);
-	return tpcs_of(gpu, used);
-}
-
-void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
 {
 	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, stream);
 
 	gpu_check(launch(gpu, &config, output));
-}
-
-struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
-{
-	gpu_launch_where(gpu, stream, output);
 	gpu_check(cuStreamSynchronize(stream));
 	return gpu_read_tpcs(gpu, output, GPU_BLOCKS(gpu));
 }
 
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 {
+	struct tpcset set = gpu_where_into(gpu, stream, gpu->output);
 	bool used[SMS_MAX] = {false};
 
-	gpu_launch_where(gpu, stream, gpu->output);
-	gpu_check(cuStreamSynchronize(stream));
 	read_sms(gpu, gpu->output, GPU_BLOCKS(gpu), used);
-	struct tpcset set = tpcs_of(gpu, used);
-
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
 		assert_int_equal(used[sm], tpcset_has(&set, sm / gpu->topology->sms_per_tpc));
 	return set;
@@ -282,17 +268,6 @@ CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph
 	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, root, gpu->context, value,
 	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
 	return parameters;
-}
-
-CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
-{
-	CUgraphNode own;
-	CUgraph graph;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddChildGraphNode(node ? node : &own, graph, NULL, 0, child));
-	gpu_check(cuGraphDestroy(child));
-	return graph;
 }
 
 /* --- partitions ---------------------------------------------------------------------------------------------- */

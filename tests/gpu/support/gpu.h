@@ -83,8 +83,7 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 
-/* Only launches; and, after the launch has run, returns the TPCs on which its blocks ran. */
-void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
+/* After a launch has run, returns the TPCs on which its blocks ran. */
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
 /* The same launch as a graph's node. The arguments are an output and for how many cycles each block is busy. */
@@ -93,9 +92,6 @@ CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **
 /* A conditional node, to be added to `root` or to a graph in it. `value` is what each launch begins with. */
 CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
                                        unsigned int value);
-
-/* A graph whose only node is this child graph, which the call takes over. `node` may be NULL. */
-CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 
 /* This process's segment; the caller closes it. */
 struct segment gpu_own_segment(void);

@@ -101,11 +101,6 @@ void timed_give_to_client(const struct segment_revision *wanted)
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 }
 
-void timed_wait_until_thread_is_gone(void)
-{
-	timed_wait_until(!timed_has_thread());
-}
-
 /* --- work ----------------------------------------------------------------------------------------------------------- */
 
 void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles)
