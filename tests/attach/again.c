@@ -19,19 +19,6 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double load(pid_t pid, const char *library)
-{
-	struct attach_report report;
-	struct error error = {.reason = ""};
-
-	attach_load(pid, library, "", &report, &error);
-	if (!strstr(error.reason, "called on thread")) {
-		fprintf(stderr, "again: %s\n", error.reason);
-		exit(EXIT_FAILURE);
-	}
-	return report.seconds * 1e3;
-}
-
 int main(int count, char **arguments)
 {
 	static double still[TIMES_MAX];
@@ -41,8 +28,17 @@ int main(int count, char **arguments)
 		fputs("Usage: again PID LIBRARY TIMES\n", stderr);
 		return EXIT_FAILURE;
 	}
-	for (size_t i = 0; i < times; i++)
-		still[i] = load(atoi(arguments[1]), arguments[2]);
+	for (size_t i = 0; i < times; i++) {
+		struct attach_report report;
+		struct error error = {.reason = ""};
+
+		attach_load(atoi(arguments[1]), arguments[2], "", &report, &error);
+		if (!strstr(error.reason, "called on thread")) {
+			fprintf(stderr, "again: %s\n", error.reason);
+			return EXIT_FAILURE;
+		}
+		still[i] = report.seconds * 1e3;
+	}
 	qsort(still, times, sizeof *still, compare);
 	printf("%zu loads; a thread stood still for %.2f ms, at most %.2f ms\n", times, still[times / 2], still[times - 1]);
 	return EXIT_SUCCESS;

@@ -83,18 +83,11 @@ static void sleep_for(long microseconds)
 
 /* --- work without partners --------------------------------------------------------------------------------- */
 
-static void tell_where(const struct tpcset *tpcs)
-{
-	char text[TPCSET_TEXT];
-
-	printf("kernels run on TPCs %s (%u)\n", tpcset_format_list(tpcs, text), tpcset_count(tpcs));
-	fflush(stdout);
-}
-
 /* Only the first of them prints. */
 static void launch(unsigned int number)
 {
 	struct tpcset last = {{0}};
+	char text[TPCSET_TEXT];
 	CUdeviceptr output;
 
 	check(cuCtxSetCurrent(gpu.context) == CUDA_SUCCESS, "the context");
@@ -103,8 +96,10 @@ static void launch(unsigned int number)
 		struct tpcset ran = gpu_where_into(&gpu, NULL, output);
 
 		check(!tpcset_is_empty(&ran), "a launch");
-		if (number == 0 && !tpcset_equal(&ran, &last))
-			tell_where(&ran);
+		if (number == 0 && !tpcset_equal(&ran, &last)) {
+			printf("kernels run on TPCs %s (%u)\n", tpcset_format_list(&ran, text), tpcset_count(&ran));
+			fflush(stdout);
+		}
 		last = ran;
 		sleep_for(500);
 	}
@@ -353,21 +348,10 @@ static void filter(void)
 	check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "a filter");
 }
 
-/* SIM_TOPOLOGY is known to the simulated GPU and to us, not to the library that comes. */
-static void open_gpu(void)
-{
-	const char *path = getenv("SIM_TOPOLOGY");
-
-	if (path)
-		setenv("NVTASKSET_TOPOLOGY", path, 1);
-	gpu_open(&gpu, 0);
-	if (path)
-		unsetenv("NVTASKSET_TOPOLOGY");
-}
-
 int main(int count, char **arguments)
 {
 	struct sigaction action = {.sa_sigaction = take_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	const char *path = getenv("SIM_TOPOLOGY"); /* is known to the simulated GPU and to us, not to the library that comes */
 	char nothing;
 
 	for (int i = 1; i < count; i++) {
@@ -379,7 +363,11 @@ int main(int count, char **arguments)
 	sigaction(SIGRTMIN + 1, &action, NULL);
 	if (has_gpu) {
 		gpu_initialise();
-		open_gpu();
+		if (path)
+			setenv("NVTASKSET_TOPOLOGY", path, 1);
+		gpu_open(&gpu, 0);
+		if (path)
+			unsetenv("NVTASKSET_TOPOLOGY");
 	}
 	for (unsigned int i = 0; i < worker_count; i++)
 		check(pthread_create(&workers[i].thread, NULL, run, &workers[i]) == 0, "a thread");

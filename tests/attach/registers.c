@@ -20,12 +20,9 @@ struct registers {
 	uint8_t vectors[VECTORS][64]; /* 336 */
 };
 
-_Static_assert(offsetof(struct registers, flags) == 112, "as the code has it");
-_Static_assert(offsetof(struct registers, red_zone) == 120, "as the code has it");
-_Static_assert(offsetof(struct registers, x87) == 248, "as the code has it");
-_Static_assert(offsetof(struct registers, control) == 264, "as the code has it");
-_Static_assert(offsetof(struct registers, masks) == 272, "as the code has it");
-_Static_assert(offsetof(struct registers, vectors) == 336, "as the code has it");
+_Static_assert(offsetof(struct registers, flags) == 112 && offsetof(struct registers, red_zone) == 120 &&
+               offsetof(struct registers, x87) == 248 && offsetof(struct registers, control) == 264 &&
+               offsetof(struct registers, masks) == 272 && offsetof(struct registers, vectors) == 336, "as the code has them");
 
 /* Each loads from `in`, counts, and stores to `out`; the second one with the registers of AVX-512. */
 void hold_avx(const struct registers *in, struct registers *out, unsigned long turns);
@@ -91,19 +88,6 @@ __asm__(".text\n"
 #define CONTROL 0x1f80u       /* MXCSR at the start of a program */
 #define CONTROL_TRUNCATE 0x6000u
 
-static void fill(void *to, size_t size)
-{
-	static __thread uint64_t state = 88172645463325252;
-	unsigned char *bytes = to;
-
-	for (size_t i = 0; i < size; i++) {
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		bytes[i] = (unsigned char)state;
-	}
-}
-
 /* Clears the registers that this processor does not have. */
 static void blank(struct registers *registers, bool has_avx512)
 {
@@ -117,11 +101,17 @@ static void blank(struct registers *registers, bool has_avx512)
 
 bool registers_hold(unsigned long turns)
 {
+	static __thread uint64_t state = 88172645463325252;
 	static __thread struct registers in, out;
 	bool has_avx512 = __builtin_cpu_supports("avx512bw");
 	double numbers[2] = {3.25, -1e300};
 
-	fill(&in, sizeof in);
+	for (size_t i = 0; i < sizeof in; i++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		((unsigned char *)&in)[i] = (unsigned char)state;
+	}
 	memset(&out, 0, sizeof out);
 	memcpy(in.x87, numbers, sizeof numbers);
 	in.control = CONTROL | CONTROL_TRUNCATE;

@@ -73,17 +73,6 @@ static void sleep_here(void)
 	held = sleep_in_guards(stack, &nap, &input);
 }
 
-static void sleep_in_context(void)
-{
-	static ucontext_t main_context, context;
-
-	getcontext(&context);
-	context.uc_stack = (stack_t){.ss_sp = stack, .ss_size = size};
-	context.uc_link = &main_context;
-	makecontext(&context, sleep_here, 0);
-	swapcontext(&main_context, &context);
-}
-
 static void handle(int signal)
 {
 	sleep_here();
@@ -112,6 +101,8 @@ static bool is_guarded(const unsigned char *from, const unsigned char *to)
 
 int main(int count, char **arguments)
 {
+	static ucontext_t main_context, context;
+
 	size = count == 3 ? strtoul(arguments[2], NULL, 10) : 0;
 	if (size == 0 || size > SIZE_MAX_) {
 		puts("Usage: small context|handler SIZE");
@@ -120,10 +111,15 @@ int main(int count, char **arguments)
 	memset(arena, GUARD, sizeof arena);
 	puts("ready");
 	fflush(stdout);
-	if (strcmp(arguments[1], "context") == 0)
-		sleep_in_context();
-	else
+	if (strcmp(arguments[1], "context") == 0) {
+		getcontext(&context);
+		context.uc_stack = (stack_t){.ss_sp = stack, .ss_size = size};
+		context.uc_link = &main_context;
+		makecontext(&context, sleep_here, 0);
+		swapcontext(&main_context, &context);
+	} else {
 		sleep_in_handler();
+	}
 	bool guarded = is_guarded(arena, stack) && is_guarded(stack + size, arena + sizeof arena);
 
 	puts(held && guarded ? "intact" : guarded ? "lost: bytes below the stack pointer, or a sleep"

@@ -66,32 +66,26 @@ static void discard(struct work *work)
 	gpu_check(cuStreamDestroy_v2(work->stream));
 }
 
-static void wait_until_it_runs(struct work *work)
-{
-	time_t end = time(NULL) + 20;
-
-	launch(work, gpu.where);
-	while (cuEventQuery(work->ends[0]) == CUDA_ERROR_NOT_READY && time(NULL) < end)
-		sched_yield();
-	gpu_check(cuEventQuery(work->ends[0]));
-}
-
-/* All its kernels together take less than this. */
-#define ALL_OF_THEM_MS 300
-
 static bool has_ended(const struct work *work)
 {
 	return cuEventQuery(work->ends[KERNELS - 1]) == CUDA_SUCCESS;
 }
 
-/* --- suspending ------------------------------------------------------------------------------------------------ */
+static void launch_and_suspend(struct work *work)
+{
+	launch(work, gpu.where);
+	timed_until (cuEventQuery(work->ends[0]) == CUDA_SUCCESS)
+		sched_yield();
+	assert_done(channels_suspend(&error));
+}
+
+#define ALL_KERNELS_MS 300 /* they take less, together */
 
 static void assert_stops_and_goes_on(struct work *work)
 {
-	wait_until_it_runs(work);
-	assert_done(channels_suspend(&error));
+	launch_and_suspend(work);
 	assert_int_equal(channels_list.count, 8);
-	timed_sleep_ms(ALL_OF_THEM_MS);
+	timed_sleep_ms(ALL_KERNELS_MS);
 	assert_false(has_ended(work));
 	assert_done(channels_resume(&error));
 }
@@ -110,32 +104,6 @@ TIMED(stops_and_goes_on)
 	}
 	discard(&work);
 	gpu_close(&gpu);
-}
-
-/* --- several contexts ----------------------------------------------------------------------------------------------- */
-
-static struct gpu_under_test many[CONTEXTS];
-static struct work works[CONTEXTS];
-
-static void open_many(void)
-{
-	for (unsigned int i = 0; i < CONTEXTS; i++) {
-		gpu_open(&many[i], 0);
-		prepare(&works[i]);
-	}
-	for (unsigned int i = 0; i < CONTEXTS; i++) {
-		gpu_check(cuCtxSetCurrent(many[i].context));
-		launch(&works[i], many[i].where);
-	}
-}
-
-static void close_many(void)
-{
-	for (unsigned int i = 0; i < CONTEXTS; i++) {
-		gpu_check(cuCtxSetCurrent(many[i].context));
-		discard(&works[i]);
-		gpu_close(&many[i]);
-	}
 }
 
 /* Nobody said that a context has gone: the kernel driver refuses the list, and it is made anew. */
@@ -197,17 +165,14 @@ TIMED(one_goes_meanwhile)
 	set_up();
 	prepare(&work);
 	channels_are_there();
-	wait_until_it_runs(&work);
-	assert_done(channels_suspend(&error));
+	launch_and_suspend(&work);
 	channels_are_going();
 	assert_int_equal(channels_suspend(&error), CHANNELS_NONE);
-	timed_sleep_ms(ALL_OF_THEM_MS);
+	timed_sleep_ms(ALL_KERNELS_MS);
 	assert_true(has_ended(&work));
 	discard(&work);
 	gpu_close(&gpu);
 }
-
-/* --- time slices -------------------------------------------------------------------------------------------------------- */
 
 enum {
 	SET_TIMESLICE = 0xa06c0103,
@@ -296,12 +261,23 @@ TIMED(slices_of_new_contexts)
 /* The second call for the same list fails: what the first one did is undone, and everything runs on. */
 TIMED_BY(timed_run_on_simulator, all_or_none)
 {
+	static struct gpu_under_test many[CONTEXTS];
+	static struct work works[CONTEXTS];
+
 	setenv("SIM_FAULTS", "second-aside", 1);
 	set_up();
-	open_many();
+	for (unsigned int i = 0; i < CONTEXTS; i++) {
+		gpu_open(&many[i], 0);
+		prepare(&works[i]);
+		launch(&works[i], many[i].where);
+	}
 	channels_are_there();
 	assert_int_equal(channels_suspend(&error), CHANNELS_REFUSED);
-	close_many();
+	for (unsigned int i = 0; i < CONTEXTS; i++) {
+		gpu_check(cuCtxSetCurrent(many[i].context));
+		discard(&works[i]);
+		gpu_close(&many[i]);
+	}
 }
 
 TIMED_BY(timed_run_on_simulator, a_refusal_to_take_back_is_told)
@@ -357,8 +333,6 @@ TIMED(watched_again)
 	assert_int_equal(channels_list.count, 16);
 	assert_done(channels_resume(&error));
 }
-
-/* --- a fork --------------------------------------------------------------------------------------------------------------- */
 
 /* The parent's channels are suspended, and none of the child's: it finds its own, once it has seen the driver's way to them. */
 static void find_its_own(void)

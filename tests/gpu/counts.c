@@ -10,34 +10,21 @@
 #include "support/subscriber.h"
 #include "support/timed.h"
 
-/* --- reading ---------------------------------------------------------------------------------------------------- */
-
 static struct counts_of_gpu at_begin;
-static uint32_t gaps; /* of the last reading */
-
-static struct counts_of_gpu now(void)
-{
-	return gpu_kernels(&gpu, &gaps);
-}
-
-static struct counts_of_gpu at_rest(void)
-{
-	return gpu_kernels_at_rest(&gpu, &gaps);
-}
 
 static void begin(void)
 {
-	at_begin = at_rest();
-	if (gaps & 1 << COUNTS_NO_SLOTS)
+	at_begin = gpu_kernels_at_rest(&gpu);
+	if (at_begin.gaps & 1 << COUNTS_NO_SLOTS)
 		gpu_skip("this GPU's launch descriptors have no slot that counts");
 }
 
 /* So many more were launched and announced, and all of them have ended. */
 static void assert_ran(uint64_t kernels)
 {
-	struct counts_of_gpu counts = at_rest();
+	struct counts_of_gpu counts = gpu_kernels_at_rest(&gpu);
 
-	assert_each(gaps, 0, counts.ended - at_begin.ended, kernels, counts.launched - at_begin.launched, kernels);
+	assert_each(counts.gaps, 0, counts.ended - at_begin.ended, kernels, counts.launched - at_begin.launched, kernels);
 	assert_each(counts.unheard, at_begin.unheard, counts.in_flight, 0);
 	at_begin = counts;
 }
@@ -91,9 +78,9 @@ TIMED_BY(timed_run_on_simulator, registration_is_refused_again_and_again)
 	open_in_child();
 	for (unsigned int i = 0; i < MANY_CONTEXTS; i++)
 		use_another_context();
-	struct counts_of_gpu counts = now();
+	struct counts_of_gpu counts = gpu_kernels(&gpu);
 
-	assert_true(gaps == 1 << COUNTS_REFUSED || gaps == 1 << COUNTS_NO_SLOTS);
+	assert_true(counts.gaps == 1 << COUNTS_REFUSED || counts.gaps == 1 << COUNTS_NO_SLOTS);
 	assert_int_equal(counts.launched, MANY_CONTEXTS);
 	assert_int_equal(count_areas(), 1);
 }
@@ -122,8 +109,10 @@ TIMED_BY(timed_run_on_simulator, contexts_made_while_others_end)
 		use_another_context();
 	}
 	subscriber_close();
-	assert_int_equal(now().launched, MANY_CONTEXTS);
-	assert_true(gaps == 0 || gaps == 1 << COUNTS_NO_SLOTS);
+	struct counts_of_gpu counts = gpu_kernels(&gpu);
+
+	assert_int_equal(counts.launched, MANY_CONTEXTS);
+	assert_true(counts.gaps == 0 || counts.gaps == 1 << COUNTS_NO_SLOTS);
 	assert_int_equal(count_areas(), 1);
 }
 
@@ -135,13 +124,13 @@ TEST_IN_CHILD(a_kernel_fails)
 
 	open_in_child();
 	launch(3);
-	struct counts_of_gpu before_it = at_rest();
+	struct counts_of_gpu before_it = gpu_kernels_at_rest(&gpu);
 
 	cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
 	assert_int_not_equal(cuCtxSynchronize(), CUDA_SUCCESS);
 	for (unsigned int i = 0; i < 10; i++)
 		assert_int_not_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
-	struct counts_of_gpu counts = now();
+	struct counts_of_gpu counts = gpu_kernels(&gpu);
 
 	assert_each(counts.launched - before_it.launched, 1, counts.ended, before_it.ended);
 }
@@ -154,22 +143,21 @@ TEST_IN_CHILD(the_file_is_closed)
 	open_in_child();
 	first = gpu;
 	launch(10);
-	at_rest();
+	gpu_kernels_at_rest(&gpu);
 	for (int file = 3; file < 1024; file++) {
 		if (is_area(file))
 			close(file);
 	}
 	launch(10);
 	gpu_check(cuCtxSynchronize());
-	now();
-	assert_true(gaps & 1 << COUNTS_CLOSED);
+	assert_true(gpu_kernels(&gpu).gaps & 1 << COUNTS_CLOSED);
 	gpu_open(&gpu, 0);
 	launch(5);
-	struct counts_of_gpu counts = at_rest();
+	struct counts_of_gpu counts = gpu_kernels_at_rest(&gpu);
 
-	assert_true(gaps & 1 << COUNTS_CLOSED);
+	assert_true(counts.gaps & 1 << COUNTS_CLOSED);
 	assert_int_equal(counts.launched, 5);
-	assert_true(counts.ended == 5 || gaps & 1 << COUNTS_NO_SLOTS);
+	assert_true(counts.ended == 5 || counts.gaps & 1 << COUNTS_NO_SLOTS);
 	gpu_check(cuCtxSetCurrent(first.context));
 	gpu_check(cuLaunchKernel(first.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 	gpu_check(cuCtxSynchronize());
@@ -256,7 +244,7 @@ TEST(graph_that_is_uploaded_as_it_is_made)
 
 	assert_ran(0);
 	run_and_count(exec, 5, NODES);
-	graph_change(&after);
+	gpu_set_partition(&gpu, after);
 	gpu_check(cuGraphUpload(exec, NULL));
 	assert_ran(0);
 	run_and_count(exec, 5, NODES);
@@ -358,9 +346,9 @@ static void count_conditional_body(CUgraphExec (*instantiate)(CUgraph graph))
 	graph_add_node(*parameters.conditional.phGraph_out, 0, NULL);
 	exec = instantiate(graph);
 	run(exec, 10);
-	struct counts_of_gpu counts = at_rest();
+	struct counts_of_gpu counts = gpu_kernels_at_rest(&gpu);
 
-	assert_each(gaps, 0, counts.launched - at_begin.launched, counts.unheard - at_begin.unheard);
+	assert_each(counts.gaps, 0, counts.launched - at_begin.launched, counts.unheard - at_begin.unheard);
 	assert_int_equal(counts.ended - at_begin.ended, counts.unheard - at_begin.unheard);
 	assert_true(counts.unheard - at_begin.unheard >= 10); /* and kernels of the driver's, on the hardware */
 	assert_int_equal(counts.in_flight, 0);
@@ -430,9 +418,9 @@ TEST(while_a_stream_is_captured)
 static void launch_in_the_parents_context(void)
 {
 	launch(10);
-	struct counts_of_gpu counts = now();
+	struct counts_of_gpu counts = gpu_kernels(&gpu);
 
-	assert_each(gaps, 1 << COUNTS_OLDER, counts.launched, 0);
+	assert_each(counts.gaps, 1 << COUNTS_OLDER, counts.launched, 0);
 }
 
 TEST(child_in_its_parents_context)

@@ -82,11 +82,9 @@ TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 
 TEST_WITH(NULL, close_gpu, narrowing_narrows)
 {
-	struct tpcset set = gpu_range(1, 3);
-
 	open_gpu(subscriber_narrow);
-	subscriber_narrow_to(&gpu, &set);
-	gpu_assert_runs_in(&gpu, NULL, &set);
+	subscriber_narrow_to(&gpu, gpu_range(1, 3));
+	gpu_assert_inside(gpu_range(1, 3));
 }
 
 static void need_hopper(void)
@@ -95,16 +93,9 @@ static void need_hopper(void)
 		gpu_skip("the descriptor of this GPU was not measured");
 }
 
-/* Whether the mask of a 4.0 descriptor takes effect. */
-static bool mask_counts(const uint32_t *qmd)
-{
-	return qmd[0] >> 31;
-}
-
-static const uint32_t *mask_of(const uint32_t *qmd)
-{
-	return qmd + 304 / 4;
-}
+/* In a 4.0 descriptor; and the bit of word 0 by which it takes effect. */
+#define MASK_WORD (304 / 4)
+#define MASK_COUNTS (UINT32_C(1) << 31)
 
 /* Singletons have the bits from 72 on, and no room for four blocks. */
 TEST_WITH(NULL, close_gpu, cluster_launch)
@@ -114,11 +105,10 @@ TEST_WITH(NULL, close_gpu, cluster_launch)
 	open_gpu(NULL);
 	need_hopper();
 	gpu_where_clusters(&gpu, 4, 8, sms);
-	const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
-	const uint32_t *mask = mask_of(qmd);
+	const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd, *mask = &qmd[MASK_WORD];
 
 	assert_int_equal(((const uint8_t *)qmd)[268], 4);
-	assert_true(mask_counts(qmd));
+	assert_true(qmd[0] & MASK_COUNTS);
 	assert_each(mask[0], 0, mask[1], 0, mask[2], 0xffffff00, mask[3], 0xffffffff);
 }
 
@@ -195,8 +185,8 @@ TEST_WITH(NULL, close_slot, green_context_with_feature)
 	/* Word [1] is some context of this GPU; not the green one, on an H200. */
 	assert_int_not_equal(launch->words[1], 0);
 	if (inside.topology->compute_major == 9) {
-		assert_true(mask_counts(launch->qmd));
-		assert_int_not_equal(mask_of(launch->qmd)[0], 0);
+		assert_true(launch->qmd[0] & MASK_COUNTS);
+		assert_int_not_equal(launch->qmd[MASK_WORD], 0);
 	}
 	gpu_close_current(&inside);
 	gpu_check(cuCtxPopCurrent_v2(NULL));
@@ -228,15 +218,7 @@ TEST_WITH(NULL, close_gpu, contexts_are_announced)
 	gpu_check(cuCtxSetCurrent(gpu.context));
 }
 
-enum {
-	CALL_GRAPH_LAUNCH = 514,
-	CALL_GRAPH_DESTROY = 517
-};
-
-static bool is_exit(const uint64_t *words)
-{
-	return words[10] >> 32;
-}
+#define CALL_GRAPH_LAUNCH 514
 
 /* What the callback saw as the call's result at entry and at exit. */
 static CUresult result_at_entry, result_at_exit;
@@ -248,7 +230,7 @@ static void look_at_call(int domain, int id, const uint64_t *words)
 
 	if (domain != API || id != CALL_GRAPH_LAUNCH)
 		return;
-	if (is_exit(words)) {
+	if (words[10] >> 32) {
 		result_at_exit = *(CUresult *)pointer(words[5]);
 	} else {
 		result_at_entry = *(CUresult *)pointer(words[5]);
@@ -271,19 +253,22 @@ static CUgraphExec exec;
 static uint64_t cycles = GPU_CYCLES;
 static void *where_arguments[] = {&gpu.output, &cycles};
 
-static void add_nodes(CUgraph to, CUgraphNode *added)
+static CUgraph make_graph(CUgraphNode *added, unsigned int fewer_blocks)
 {
-	const CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
+	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
+	CUgraph made;
 
+	parameters.gridDimX -= fewer_blocks;
+	gpu_check(cuGraphCreate(&made, 0));
 	for (unsigned int i = 0; i < NODES; i++)
-		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0, &parameters));
+		gpu_check(cuGraphAddKernelNode_v2(&added[i], made, i > 0 ? &added[i - 1] : NULL, i > 0, &parameters));
+	return made;
 }
 
 static void open_graph(subscriber_action *act)
 {
 	open_gpu(act);
-	gpu_check(cuGraphCreate(&graph, 0));
-	add_nodes(graph, nodes);
+	graph = make_graph(nodes, 0);
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 }
 
@@ -389,30 +374,18 @@ TEST(what_does_not_upload)
 	check_launch(0, NODES);
 }
 
-/* Another graph with other parameters; the driver pairs its nodes with the instance's. */
-static CUgraph update_from_another(CUgraphNode *others)
-{
-	CUgraphExecUpdateResultInfo info;
-	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
-	CUgraph other;
-
-	parameters.gridDimX -= 8;
-	gpu_check(cuGraphCreate(&other, 0));
-	for (unsigned int i = 0; i < NODES; i++)
-		gpu_check(cuGraphAddKernelNode_v2(&others[i], other, i > 0 ? &others[i - 1] : NULL, i > 0, &parameters));
-	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
-	return other;
-}
-
-/* The valid handles are still those of the graph that was instantiated. */
+/* From a graph with other parameters: the driver pairs its nodes with the instance's. The valid handles are still those of the
+ * graph that was instantiated. */
 TEST(handles_after_an_update)
 {
+	CUgraphExecUpdateResultInfo info;
 	CUgraphNode others[NODES];
 
 	open_graph(NULL);
 	launch_graph();
-	CUgraph other = update_from_another(others);
+	CUgraph other = make_graph(others, 8);
 
+	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
 	launch_graph();
 	assert_int_equal(cuGraphNodeSetEnabled(exec, others[1], 0), CUDA_ERROR_INVALID_VALUE);
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 0));
@@ -430,7 +403,7 @@ TEST(handles_of_a_destroyed_graph)
 	check_launch(NODES, NODES);
 }
 
-static void assert_ran(const struct tpcset *set)
+static void assert_ran(struct tpcset set)
 {
 	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu)), set);
 }
@@ -443,33 +416,27 @@ static void narrow_host_copy(int domain, int id, const uint64_t *words)
 
 TEST(host_copy_does_not_matter)
 {
-	struct tpcset one = gpu_range(0, 0);
-
 	open_graph(narrow_host_copy);
-	struct tpcset all = gpu_all(&gpu);
-
-	subscriber_narrow_to(&gpu, &one);
+	subscriber_narrow_to(&gpu, gpu_range(0, 0));
 	launch_graph();
 	launch_graph();
-	assert_ran(&all);
+	assert_ran(gpu_all(&gpu));
 }
 
 TEST(new_mask_holds_from_the_upload_on)
 {
 	open_graph(subscriber_narrow);
-	struct tpcset all = gpu_all(&gpu), few = gpu_range(0, 1);
-
-	subscriber_narrow_to(&gpu, &all);
+	subscriber_narrow_to(&gpu, gpu_all(&gpu));
 	launch_graph();
-	subscriber_narrow_to(&gpu, &few);
+	subscriber_narrow_to(&gpu, gpu_range(0, 1));
 	launch_graph();
-	assert_ran(&all);
+	assert_ran(gpu_all(&gpu));
 	for (unsigned int i = 0; i < NODES; i++) {
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 0));
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 1));
 	}
 	launch_graph();
-	assert_ran(&few);
+	assert_ran(gpu_range(0, 1));
 }
 
 TEST(call_is_announced)

@@ -77,16 +77,16 @@ static CUgraphExec exec;
 /* Makes a graph whose next launch must upload its nodes again. */
 static void prepare_refresh(void)
 {
-	graph_change(&before);
+	gpu_set_partition(&gpu, before);
 	exec = graph_instantiate(graph_make());
-	graph_assert_ran(exec, NODES, &before);
-	graph_change(&after);
+	graph_assert_ran(exec, NODES, before);
+	gpu_set_partition(&gpu, after);
 }
 
 static void check_refresh(void)
 {
-	graph_assert_ran(exec, NODES, &after);
-	assert_int_equal(graph_stale(), 0);
+	graph_assert_ran(exec, NODES, after);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	gpu_check(cuGraphExecDestroy(exec));
 }
 
@@ -137,23 +137,7 @@ TEST(in_the_middle_of_refreshing)
 	check_refresh();
 }
 
-/* --- bodies that are forgotten ------------------------------------------------------------------------------------- */
-
 #define CONDITIONALS 20000 /* so many that forgetting them takes as long as some forks */
-
-static CUgraph make_conditionals(void)
-{
-	CUgraph graph;
-	CUgraphNode node;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	for (int i = 0; i < CONDITIONALS; i++) {
-		CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-
-		gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
-	}
-	return graph;
-}
 
 static void *destroy(void *graph)
 {
@@ -167,12 +151,20 @@ static unsigned int fork_while_conditionals_go(void)
 {
 	unsigned int met = 0;
 	bool passed = true;
+	CUgraphNode node;
+	CUgraph graph;
 	uint32_t tool;
 
+	gpu_check(cuGraphCreate(&graph, 0));
+	for (int i = 0; i < CONDITIONALS; i++) {
+		CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
+		gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+	}
 	inside = may_go = false;
 	gpu_check(tool_subscribe(&tool, stay, NULL));
 	gpu_check(tool_enable(1, tool, API, CALL_GRAPH_DESTROY));
-	pthread_t other = thread_start(destroy, make_conditionals());
+	pthread_t other = thread_start(destroy, graph);
 
 	while (!inside && passed) {
 		passed = fork_and_destroy();
@@ -185,23 +177,14 @@ static unsigned int fork_while_conditionals_go(void)
 	return met;
 }
 
-/* Whether an allocator that another thread is using can be used in the child. */
-static bool allocates_after_fork(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	return false;
-#else
-	return true;
-#endif
-}
-
 TEST(while_another_thread_forgets_bodies)
 {
 	unsigned int met = 0;
 
 	need_simulator();
-	if (!allocates_after_fork())
-		gpu_skip("this sanitizer's allocator does not survive a fork");
+#ifdef __SANITIZE_ADDRESS__
+	gpu_skip("this sanitizer's allocator does not survive a fork that comes while another thread uses it");
+#endif
 	/* The first forks may come before the thread begins. */
 	while (met < 3)
 		met += fork_while_conditionals_go();

@@ -41,11 +41,6 @@ static pid_t higher;
 /* It claims some TPC always, and one that it claims anew is kept for it for a while: this one is in no partition of a test's. */
 #define NOT_USED (UINT64_C(1) << 63)
 
-static bool is_same(const struct board_claim *a, const struct board_claim *b)
-{
-	return tpcset_equal(&a->tpcs, &b->tpcs) && a->lend_us == b->lend_us && a->priority == b->priority && a->written != 0;
-}
-
 /* Seldom, as a program does: who reads a claim while it is written may leave it out. It never wants what it only claims next. */
 static void speak(struct peer_process *peer, bool *is_in_flight)
 {
@@ -59,7 +54,8 @@ static void speak(struct peer_process *peer, bool *is_in_flight)
 	peer->claim.priority = lent != 0 ? SEGMENT_PRIORITY_USUAL : HIGH;
 	if (atomic_exchange(&shared->has_gap, false))
 		counts_note_gap_everywhere(&peer->segment, COUNTS_SLOT_USED);
-	if (!is_same(&said, &peer->claim))
+	if (said.written == 0 || !tpcset_equal(&said.tpcs, &peer->claim.tpcs) || said.lend_us != peer->claim.lend_us ||
+	    said.priority != peer->claim.priority)
 		peer_claim(peer);
 	if (wanted != 0 && !*is_in_flight)
 		peer_launch(peer);
@@ -142,24 +138,20 @@ static void want_nothing(void)
 
 /* --- the lower one, which is the test's child ----------------------------------------------------------------------- */
 
-static void be_client(unsigned int priority, void (*open)(void))
+static void open_client(void (*open)(void))
 {
-	struct segment_revision revision = {.rank = {.priority = segment_rank_of_priority(priority)}};
-
 	gpu_load_driver();
 	if (!gpu_is_simulated())
 		timed_leave_out("under MPS, SM ids say nothing of TPCs");
 	open();
-	timed_give(&revision);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	shared->pci = gpu.topology->pci;
 }
 
 static void be_lower(void (*open)(void))
 {
-	be_client(LOW, open);
+	open_client(open);
+	timed_give_to_client(&(struct segment_revision){.rank = {.priority = segment_rank_of_priority(LOW)}});
 	atomic_store(&shared->lend_us, LIMIT_US);
-	shared->pci = gpu.topology->pci;
 	atomic_store(&shared->speaks, true);
 }
 
@@ -172,17 +164,17 @@ static void open_for_graphs(void)
 
 static void have(struct tpcset set)
 {
-	gpu_set_partition(&gpu, &set);
+	gpu_set_partition(&gpu, set);
 }
 
 /* Until kernels run in all of this set, and nowhere else, twice in a row. */
-static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tpcset set)
+static void assert_comes_to_run_in(struct tpcset set)
 {
-	struct tpcset former = gpu_where(where, NULL), ran = gpu_where(where, NULL);
+	struct tpcset former = gpu_where(&gpu, NULL), ran = gpu_where(&gpu, NULL);
 
 	timed_until (tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) {
 		former = ran;
-		ran = gpu_where(where, NULL);
+		ran = gpu_where(&gpu, NULL);
 	}
 }
 
@@ -192,17 +184,7 @@ static void step_aside(void)
 	be_lower(timed_open_gpu);
 	have(gpu_range(0, 7));
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
-}
-
-static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
-{
-	gpu_assert_runs_in(where, NULL, &set);
-}
-
-static uint64_t reason(enum segment_reason which)
-{
-	return gpu_counters().reasons[which];
+	assert_comes_to_run_in(gpu_range(0, 3));
 }
 
 /* Nothing ran where it may not, and no wish of the program's own was overruled by its partition. */
@@ -216,51 +198,43 @@ static void assert_nothing_is_said(void)
 	}
 }
 
-static void assert_partition_is(struct tpcset set)
-{
-	struct segment segment = gpu_own_segment();
-	struct segment_revision revision;
-	uint64_t number;
-
-	assert_true(segment_read(&segment, &revision, &number));
-	segment_close(&segment);
-	gpu_assert_equal(&segment_find(&revision, gpu.topology->pci)->set, &set);
-}
-
 /* --- plain launches ------------------------------------------------------------------------------------------------- */
 
 TIMED(aside_and_back)
 {
+	struct segment_revision revision;
+	uint64_t number;
+
 	be_lower(timed_open_gpu);
 	have(gpu_range(0, 7));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	/* Its partition is the same. */
-	assert_partition_is(gpu_range(0, 7));
+	struct segment segment = gpu_own_segment();
+
+	assert_true(segment_read(&segment, &revision, &number));
+	segment_close(&segment);
+	gpu_assert_ran(segment_find(&revision, gpu.topology->pci)->set, gpu_range(0, 7));
 	want(gpu_range(0, 0));
-	assert_comes_to_run_in(&gpu, gpu_range(1, 7));
+	assert_comes_to_run_in(gpu_range(1, 7));
 	want_nothing();
-	assert_comes_to_run_in(&gpu, gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	/* Who shares no TPC with it is not in its way. */
 	want(gpu_range(8, 20));
 	timed_sleep_ms(50);
-	assert_runs_in(&gpu, gpu_range(0, 7));
+	gpu_assert_inside(gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 
 #define BLOCKS 31
 
-static void launch_blocks_for(unsigned int blocks, CUstream stream, uint64_t cycles)
+static void launch_blocks(unsigned int blocks, CUstream stream)
 {
+	uint64_t cycles = 0;
 	void *parameters[] = {&gpu.output, &cycles};
 
 	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
-}
-
-static void launch_blocks(unsigned int blocks, CUstream stream)
-{
-	launch_blocks_for(blocks, stream, 0);
 }
 
 /* A fill is a kernel in no call that launches: it is decided about as such, and the next launch not as it was. */
@@ -302,7 +276,7 @@ TIMED(one_of_two_rests)
 {
 	be_lower(timed_open_gpu);
 	have(gpu_range(4, 7));
-	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	assert_comes_to_run_in(gpu_range(4, 7));
 	struct child another = child_start(be_another_higher_at_rest);
 
 	timed_until (atomic_load(&shared->rests))
@@ -310,7 +284,7 @@ TIMED(one_of_two_rests)
 	want(gpu_range(4, 11));
 	assert_comes_to_be_held(launch_alone);
 	want_nothing();
-	assert_comes_to_run_in(&gpu, gpu_range(4, 7));
+	assert_comes_to_run_in(gpu_range(4, 7));
 	kill(another.pid, SIGKILL);
 	child_wait(&another);
 }
@@ -350,14 +324,12 @@ static struct tpcset run_cooperative(unsigned int tpcs)
 
 static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 {
-	struct tpcset ran = run_cooperative(tpcs);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_ran(run_cooperative(tpcs), set);
 }
 
 static void run_in_half(void)
 {
-	assert_runs_in(&gpu, gpu_range(0, 3));
+	gpu_assert_inside(gpu_range(0, 3));
 	assert_cooperative_runs_in(4, gpu_range(0, 3));
 }
 
@@ -382,11 +354,11 @@ TIMED(cooperative)
 	/* It has all of the partition. */
 	assert_cooperative_runs_in(8, gpu_range(0, 7));
 	assert_cooperative_runs_in(4, gpu_range(0, 3));
-	assert_runs_in(&gpu, gpu_range(0, 3));
+	gpu_assert_inside(gpu_range(0, 3));
 	assert_nothing_is_said();
 	/* And what the partition cannot hold is widened, as ever. */
 	run_cooperatively_in_more();
-	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 1);
 }
 
 /* What the partition can never hold waits for nobody. */
@@ -394,14 +366,12 @@ TIMED(too_large)
 {
 	step_aside();
 	assert_is_held_no_more(run_cooperatively_in_more);
-	assert_true(reason(SEGMENT_WIDENED) > 0);
+	assert_true(gpu_counted(SEGMENT_WIDENED) > 0);
 }
 
 /* Behind so much work, one that needs all has to wait for too long, and may go all the same: no other one does with it. */
 TIMED(behind_one_that_may_go)
 {
-	struct tpcset left = gpu_range(0, 3);
-
 	step_aside();
 	CUdeviceptr output = gpu_new_output(&gpu);
 	CUstream stream = gpu_new_stream();
@@ -411,9 +381,7 @@ TIMED(behind_one_that_may_go)
 	for (int i = 0; i < 3; i++) {
 		timed_launch(200);
 		gpu_check(gpu_launch_cooperative(&elsewhere, room_on(8)));
-		struct tpcset ran = gpu_where_into(&gpu, stream, output);
-
-		gpu_assert_equal(&ran, &left);
+		gpu_assert_ran(gpu_where_into(&gpu, stream, output), gpu_range(0, 3));
 		gpu_check(cuCtxSynchronize());
 	}
 }
@@ -457,7 +425,7 @@ TIMED(clusters)
 	tpcset_add(&pair, tpcset_next(&group, tpcset_next(&group, 0) + 1));
 	have(pair);
 	want(tpcset_without(&pair, &first));
-	assert_comes_to_run_in(&gpu, first);
+	assert_comes_to_run_in(first);
 	gpu_where_clusters(&gpu, gpu.topology->sms_per_tpc, 64, sms);
 	for (int i = 0; i < 64; i++)
 		assert_true(tpcset_has(&first, sms[i] / gpu.topology->sms_per_tpc));
@@ -474,16 +442,14 @@ TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 	struct tpcset all = gpu_all(&gpu), theirs = gpu_range(3, 5);
 
 	want(theirs);
-	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
+	assert_comes_to_run_in(tpcset_without(&all, &theirs));
 	setenv("SIM_FAULTS", "bad-qmd", 1);
-	assert_runs_in(&gpu, all);
+	gpu_assert_inside(all);
 	assert_nothing_is_said();
 	have(gpu_range(0, 7));
 	gpu_run(&gpu);
-	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
+	assert_int_equal(gpu_counted(SEGMENT_UNKNOWN_QMD), 1);
 }
-
-/* --- graphs --------------------------------------------------------------------------------------------------------- */
 
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
@@ -493,7 +459,7 @@ static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 		graph_launch(exec);
 		ran = graph_ran(0);
 	}
-	graph_assert_ran(exec, NODES, &set);
+	graph_assert_ran(exec, NODES, set);
 }
 
 TIMED(graphs)
@@ -501,33 +467,20 @@ TIMED(graphs)
 	be_lower(open_for_graphs);
 	have(gpu_range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
-
-	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
-	want(gpu_range(4, 11));
-	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
-	want_nothing();
-	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
-	assert_nothing_is_said();
-}
-
-/* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
-TIMED(uploaded_graph)
-{
-	struct tpcset left = gpu_range(0, 3);
-
-	be_lower(open_for_graphs);
-	have(gpu_range(0, 7));
-	CUgraphExec exec = graph_instantiate(graph_make());
 	CUDA_KERNEL_NODE_PARAMS changed = graph_parameters(0);
 
 	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
 	want(gpu_range(4, 11));
-	assert_graph_comes_to_run_in(exec, left);
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
+	/* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
 	changed.blockDimX /= 2;
 	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &changed));
 	gpu_check(cuGraphUpload(exec, NULL));
 	graph_launch(exec);
-	graph_assert_in(0, &left);
+	graph_assert_in(0, gpu_range(0, 3));
+	want_nothing();
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 7));
+	assert_nothing_is_said();
 }
 
 /* --- borrowing ------------------------------------------------------------------------------------------------------ */
@@ -537,18 +490,12 @@ static void be_borrower_for(uint32_t us, void (*open)(void))
 {
 	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET};
 
-	gpu_load_driver();
-	if (!gpu_is_simulated())
-		timed_leave_out("under MPS, SM ids say nothing of TPCs");
-	open();
+	open_client(open);
 	revision.lending.borrow = gpu_all(&gpu);
 	have(gpu_range(0, 3));
-	timed_give(&revision);
-	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_HELD);
+	timed_give_to_client(&revision);
 	atomic_store(&shared->lent, gpu_range(4, 11).words[0]);
 	atomic_store(&shared->lend_us, us);
-	shared->pci = gpu.topology->pci;
 	atomic_store(&shared->speaks, true);
 }
 
@@ -559,14 +506,14 @@ static void be_borrower(void)
 
 static void assert_borrows(void)
 {
-	assert_comes_to_run_in(&gpu, gpu_range(0, 11));
+	assert_comes_to_run_in(gpu_range(0, 11));
 }
 
 /* Of twenty launches in a row, none does. */
 static void assert_borrows_nothing(void)
 {
 	for (int i = 0; i < 20; i++) {
-		assert_runs_in(&gpu, gpu_range(0, 3));
+		gpu_assert_inside(gpu_range(0, 3));
 		timed_sleep_ms(2);
 	}
 }
@@ -577,29 +524,27 @@ TIMED(borrowed_and_given_back)
 	assert_borrows();
 	for (int i = 0; i < 3; i++) {
 		want(gpu_range(4, 11));
-		assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+		assert_comes_to_run_in(gpu_range(0, 3));
 		want_nothing();
 		assert_borrows();
 	}
 	/* Nobody lends any more. */
 	atomic_store(&shared->lend_us, 0);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 	atomic_store(&shared->lend_us, LIMIT_US);
 	assert_borrows();
 	/* What it may borrow is another set. */
 	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = gpu_range(8, 9)}});
-	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
+	assert_comes_to_run_in(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
 	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
 /* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
 static void assert_leaves_at_once(void)
 {
-	struct tpcset narrow = gpu_range(0, 3);
-
 	for (int i = 0; i < 8; i++) {
 		assert_borrows();
 		/* Early ones are looked at, each of them. */
@@ -609,7 +554,7 @@ static void assert_leaves_at_once(void)
 		want(gpu_range(4, 11));
 		while (!atomic_load(&shared->is_in_flight))
 			timed_sleep_ms(1);
-		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		gpu_assert_inside(gpu_range(0, 3));
 		want_nothing();
 	}
 }
@@ -620,19 +565,14 @@ TIMED(at_once)
 	assert_leaves_at_once();
 }
 
-static void borrow_at_any_time(void)
+/* Where there is no window, launches go as the ones before without a closer look: they leave as soon. */
+TIMED(at_once_without_a_window)
 {
 	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
 
 	be_borrower();
 	revision.lending.borrow = gpu_all(&gpu);
 	timed_give(&revision);
-}
-
-/* Where there is no window, launches go as the ones before without a closer look: they leave as soon. */
-TIMED(at_once_without_a_window)
-{
-	borrow_at_any_time();
 	assert_leaves_at_once();
 }
 
@@ -665,9 +605,7 @@ TIMED(early)
 
 static uint64_t own_in_flight(void)
 {
-	uint32_t gaps;
-
-	return gpu_kernels(&gpu, &gaps).in_flight;
+	return gpu_kernels(&gpu).in_flight;
 }
 
 TIMED(too_long)
@@ -687,11 +625,6 @@ static uint64_t borrowed_tpc_us(void)
 
 	segment_close(&segment);
 	return tpc_us;
-}
-
-static bool has_borrowed(void)
-{
-	return borrowed_tpc_us() > 0;
 }
 
 /* One that is too long is tried now and then. */
@@ -736,7 +669,7 @@ static void be_pipeline(CUevent ends[PIPELINE])
 		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
 	be_borrower_for(90000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	for (int i = 0; i < PIPELINE; i++)
 		gpu_check(cuEventCreate(&ends[i], 0));
 }
@@ -751,7 +684,7 @@ TIMED(a_full_pipeline)
 	want_nothing();
 	int i = 0;
 
-	timed_until (has_borrowed()) {
+	timed_until (borrowed_tpc_us() > 0) {
 		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
 		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
 		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
@@ -807,7 +740,7 @@ TIMED(a_short_one_beside_a_long_one)
 {
 	be_borrower_for(10000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	CUstream stream = gpu_new_stream();
 	double known = timed_now_s() + 1;
 	unsigned int in_a_row = 0;
@@ -827,7 +760,7 @@ TIMED(new_ones_beside_one_that_stays)
 {
 	be_borrower_for(10000, timed_open_gpu);
 	want(gpu_range(4, 11));
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	CUstream stream = gpu_new_stream();
 	uint64_t held = timed_look().aside_us;
 	double begin = timed_now_s();
@@ -847,7 +780,7 @@ TIMED(a_lender_without_exact_ends)
 	be_borrower();
 	assert_borrows();
 	atomic_store(&shared->has_gap, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -860,7 +793,7 @@ TIMED(a_borrower_without_exact_ends)
 	segment = gpu_own_segment();
 	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
 	segment_close(&segment);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_borrows_nothing();
 }
 
@@ -877,12 +810,12 @@ TIMED(behind_the_host)
 	if (!cuLaunchHostFunc)
 		timed_leave_out("this driver has no calls of the host");
 	for (int i = 0; i < 3; i++) {
-		struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
+		struct tpcset all = gpu_range(0, 11), ran = {{0}};
 
 		timed_until (tpcset_equal(&ran, &all))
 			ran = gpu_where(&gpu, stream);
 		gpu_check(cuLaunchHostFunc(stream, return_at_once, NULL));
-		gpu_assert_runs_in(&gpu, stream, &narrow);
+		gpu_assert_runs_in(&gpu, stream, gpu_range(0, 3));
 	}
 }
 
@@ -913,7 +846,7 @@ TIMED(behind_an_event)
 			continue;
 		gpu_check(cuLaunchHostFunc(other, return_at_once, NULL));
 		wait_for(stream, other, event);
-		gpu_assert_runs_in(&gpu, stream, &narrow);
+		gpu_assert_runs_in(&gpu, stream, narrow);
 		gpu_where(&gpu, other);
 	}
 }
@@ -921,7 +854,6 @@ TIMED(behind_an_event)
 /* Behind a kernel of another GPU, which nobody counts here, it runs in the own part. */
 TIMED(behind_another_gpu)
 {
-	struct tpcset all = gpu_range(0, 11), narrow = gpu_range(0, 3), ran = {{0}};
 	struct gpu_under_test second;
 	uint64_t cycles = 100000000;
 	CUevent event;
@@ -936,17 +868,15 @@ TIMED(behind_another_gpu)
 
 	for (int i = 0; i < 3; i++) {
 		gpu_check(cuCtxSetCurrent(gpu.context));
-		timed_until (tpcset_equal(&ran, &all))
-			ran = gpu_where(&gpu, NULL);
+		assert_borrows();
 		gpu_check(cuCtxSetCurrent(second.context));
 		gpu_check(cuLaunchKernel(second.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
 		gpu_check(cuEventRecord(event, NULL));
 		gpu_check(cuCtxSetCurrent(gpu.context));
 		gpu_check(cuStreamWaitEvent(NULL, event, 0));
-		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		gpu_assert_inside(gpu_range(0, 3));
 		gpu_check(cuCtxSetCurrent(second.context));
 		gpu_check(cuCtxSynchronize());
-		ran = narrow;
 	}
 }
 
@@ -988,9 +918,9 @@ TIMED(cooperative_never_borrows)
 		assert_cooperative_runs_in(4, gpu_range(0, 3));
 	assert_borrows();
 	/* What its partition cannot hold is widened, and nothing is borrowed for it. */
-	assert_int_equal(reason(SEGMENT_WIDENED), 0);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
 	run_cooperative(8);
-	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 1);
 }
 
 TIMED(graphs_borrow)
@@ -1052,11 +982,11 @@ TIMED(lender_program)
 	atomic_store(&shared->lend_us, 0);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	atomic_store(&shared->works, false);
 	assert_borrows();
 	atomic_store(&shared->works, true);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	kill(program.pid, SIGSTOP);
 	assert_borrows_nothing();
 	atomic_store(&shared->works, false);
@@ -1064,7 +994,7 @@ TIMED(lender_program)
 	assert_borrows();
 	kill(program.pid, SIGKILL);
 	child_wait(&program);
-	assert_comes_to_run_in(&gpu, gpu_range(0, 3));
+	assert_comes_to_run_in(gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 
@@ -1101,8 +1031,6 @@ TIMED(cancelled)
 
 /* --- all the time ----------------------------------------------------------------------------------------------------- */
 
-static struct tpcset partition;
-
 static struct tpcset launch_plainly(void)
 {
 	static CUdeviceptr output;
@@ -1118,8 +1046,7 @@ static struct tpcset launch_graph(void)
 
 	if (!exec)
 		exec = graph_instantiate(graph_make());
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuStreamSynchronize(NULL));
+	graph_replay(exec);
 	return graph_ran(0);
 }
 
@@ -1138,6 +1065,7 @@ static struct tpcset (*const ways[])(void) = {launch_plainly, launch_graph, laun
 /* Returns how many launches ran outside of the partition. */
 static void *launch_all_the_time(void *number)
 {
+	struct tpcset partition = gpu_range(0, 7);
 	uintptr_t strays = 0;
 
 	gpu_check(cuCtxSetCurrent(gpu.context));
@@ -1157,9 +1085,8 @@ TIMED(changes)
 	void *strays;
 
 	be_lower(open_for_graphs);
-	partition = gpu_range(0, 7);
-	have(partition);
-	assert_comes_to_run_in(&gpu, partition);
+	have(gpu_range(0, 7));
+	assert_comes_to_run_in(gpu_range(0, 7));
 	for (uintptr_t i = 0; i < THREADS; i++)
 		threads[i] = thread_start(launch_all_the_time, (void *)i);
 	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
@@ -1170,7 +1097,7 @@ TIMED(changes)
 		assert_null(strays);
 	}
 	want_nothing();
-	assert_comes_to_run_in(&gpu, partition);
+	assert_comes_to_run_in(gpu_range(0, 7));
 	assert_nothing_is_said();
 }
 

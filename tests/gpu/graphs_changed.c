@@ -18,44 +18,38 @@ static struct tpcset room_for_cluster(unsigned int from, unsigned int blocks)
 	return tpcset_count(&group) * gpu.topology->sms_per_tpc < blocks ? (struct tpcset){{0}} : group;
 }
 
-static CUgraph capture_cluster(unsigned int blocks)
+/* The driver returns an error for disabling such a node, but disables it. */
+TEST(clusters_that_are_not_portable)
 {
-	const struct shape shape = {.blocks = 4 * blocks, .threads = GPU_THREADS, .cluster = blocks};
-	CUstream stream = gpu_new_stream();
+	enum { BLOCKS = 16 };
+	const struct shape shape = {.blocks = 4 * BLOCKS, .threads = GPU_THREADS, .cluster = BLOCKS};
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
+	struct tpcset first = room_for_cluster(0, BLOCKS), second, ran;
 	CUgraph graph;
+
+	if (gpu.topology->compute_major < 9 || tpcset_is_empty(&first))
+		gpu_skip("this GPU has no room for such clusters");
+	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	second = room_for_cluster(gpu.topology->tpcs[tpcset_next(&first, 0)].virtual_gpc + 1u, BLOCKS);
+	gpu_set_partition(&gpu, first);
+	CUstream stream = gpu_new_stream();
 
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	gpu_check(shape_launch(&gpu, &shape, stream, outputs[0]));
 	gpu_check(cuStreamEndCapture(stream, &graph));
 	gpu_check(cuStreamDestroy_v2(stream));
-	return graph;
-}
-
-/* The driver returns an error for disabling such a node, but disables it. */
-TEST(clusters_that_are_not_portable)
-{
-	const unsigned int blocks = 16;
-	uint64_t stale = graph_stale();
-	struct tpcset first = room_for_cluster(0, blocks), second, ran;
-
-	if (gpu.topology->compute_major < 9 || tpcset_is_empty(&first))
-		gpu_skip("this GPU has no room for such clusters");
-	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
-	second = room_for_cluster(gpu.topology->tpcs[tpcset_next(&first, 0)].virtual_gpc + 1u, blocks);
-	graph_change(&first);
-	CUgraph graph = capture_cluster(blocks);
 	CUgraphExec exec = graph_instantiate(graph);
 
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct tpcset *set = i % 2 && !tpcset_is_empty(&second) ? &second : &first;
 
-		graph_change(set);
+		gpu_set_partition(&gpu, *set);
 		graph_launch(exec);
 		ran = graph_ran(0);
 		assert_false(tpcset_is_empty(&ran));
 		assert_true(tpcset_is_subset(&ran, set));
 	}
-	assert_int_equal(graph_stale(), stale);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale);
 	graph_end(exec, graph);
 	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0));
 }
@@ -65,15 +59,15 @@ TEST(destroyed_node_is_counted)
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_follows(exec, NODES, &before);
+	graph_assert_follows(exec, NODES, before);
 	gpu_check(cuGraphDestroyNode(nodes[2]));
-	graph_launch_changed(exec, &after, 2, 1);
-	graph_assert_in(0, &after);
-	graph_assert_in(1, &after);
-	uint64_t stale = graph_stale();
+	graph_launch_changed(exec, after, 2, 1);
+	graph_assert_in(0, after);
+	graph_assert_in(1, after);
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 
 	graph_launch(exec);
-	assert_int_equal(graph_stale(), stale);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale);
 	graph_end(exec, graph);
 }
 
@@ -87,11 +81,11 @@ TEST(device_updatable_node_is_left_alone)
 		gpu_check(cuGraphDestroy(graph));
 		gpu_skip("this driver has no nodes that kernels update");
 	}
-	graph_change(&before);
+	gpu_set_partition(&gpu, before);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_ran(exec, NODES, &before);
-	graph_launch_changed(exec, &after, NODES - 1, 1);
+	graph_assert_ran(exec, NODES, before);
+	graph_launch_changed(exec, after, NODES - 1, 1);
 	graph_end(exec, graph);
 }
 
@@ -101,13 +95,13 @@ TEST(uploaded_after_a_change)
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_follows(exec, NODES, &before);
-	graph_change(&after);
+	graph_assert_follows(exec, NODES, before);
+	gpu_set_partition(&gpu, after);
 	uint64_t refreshed = gpu_counters().refreshed + NODES;
 
 	gpu_check(cuGraphUpload(exec, NULL));
 	assert_int_equal(gpu_counters().refreshed, refreshed);
-	graph_assert_ran(exec, NODES, &after);
+	graph_assert_ran(exec, NODES, after);
 	assert_int_equal(gpu_counters().refreshed, refreshed);
 	graph_end(exec, graph);
 }
@@ -115,18 +109,16 @@ TEST(uploaded_after_a_change)
 /* Launches by kernels are not announced. */
 TEST(launched_by_kernels_is_counted)
 {
-	uint64_t stale = graph_stale();
+	uint64_t stale = gpu_counted(SEGMENT_STALE_GRAPH);
 	CUgraph graph = graph_make();
 	CUgraphExec exec;
 
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
-	assert_int_equal(graph_stale(), stale + 1);
-	graph_assert_follows(exec, NODES, &before);
-	graph_assert_follows(exec, NODES, &after);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale + 1);
+	graph_assert_follows(exec, NODES, before);
+	graph_assert_follows(exec, NODES, after);
 	graph_end(exec, graph);
 }
-
-/* --- changes while nodes are uploaded ---------------------------------------------------------------------------- */
 
 static bool change_at_next_upload;
 
@@ -135,37 +127,28 @@ static void change_once(int domain, int id, const uint64_t *words)
 {
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD && change_at_next_upload) {
 		change_at_next_upload = false;
-		graph_change(&after);
+		gpu_set_partition(&gpu, after);
 	}
 }
 
-TEST(changed_while_it_is_made)
+TEST(changed_while_it_is_made_or_launched)
 {
-	CUgraph graph = graph_make();
+	for (int is_launched = 0; is_launched < 2; is_launched++) {
+		CUgraph graph = graph_make();
 
-	graph_change(&before);
-	subscriber_open(change_once);
-	change_at_next_upload = true;
-	CUgraphExec exec = graph_instantiate_with(graph, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+		ROW("%s", is_launched ? "launched" : "made");
+		gpu_set_partition(&gpu, before);
+		subscriber_open(change_once);
+		change_at_next_upload = true;
+		CUgraphExec exec = graph_instantiate_with(graph, is_launched ? 0 : CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
 
-	graph_assert_ran(exec, NODES, &after);
-	subscriber_close();
-	graph_end(exec, graph);
-}
-
-TEST(changed_while_it_is_launched)
-{
-	CUgraph graph = graph_make();
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_change(&before);
-	subscriber_open(change_once);
-	change_at_next_upload = true;
-	graph_launch(exec);
-	assert_false(change_at_next_upload);
-	graph_assert_ran(exec, NODES, &after);
-	subscriber_close();
-	graph_end(exec, graph);
+		if (is_launched)
+			graph_launch(exec);
+		assert_false(change_at_next_upload);
+		graph_assert_ran(exec, NODES, after);
+		subscriber_close();
+		graph_end(exec, graph);
+	}
 }
 
 RUN_TESTS_IN(graph_set_up, NULL, NULL, NULL)

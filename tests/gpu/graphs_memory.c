@@ -61,14 +61,14 @@ TEST(fill)
 	CUgraphNode node;
 	CUgraph graph;
 
-	graph_change(&before);
+	gpu_set_partition(&gpu, before);
 	gpu_check(cuGraphCreate(&graph, 0));
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_replay(exec);
-	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
-	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, after, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, before, 1, 0) > 0);
 	assert_device_holds(device, 7);
 	graph_end(exec, graph);
 }
@@ -79,16 +79,16 @@ TEST(copy_on_the_device)
 	const CUDA_MEMCPY3D parameters = on_device();
 	CUgraph graph;
 
-	graph_change(&before);
+	gpu_set_partition(&gpu, before);
 	gpu_check(cuMemsetD8_v2(device, 5, BYTES));
 	gpu_check(cuGraphCreate(&graph, 0));
 	add_copy(graph, &parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_replay(exec);
-	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, after, 1, 0) > 0);
 	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
-	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, before, 1, 0) > 0);
 	assert_device_holds(second_device, 5);
 	graph_end(exec, graph);
 }
@@ -105,7 +105,7 @@ static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_hos
 	for (unsigned char value = 1; value < 5; value++) {
 		gpu_check(cuMemsetD8_v2(device, value, BYTES));
 		memset(host, is_from_host ? value : 0, BYTES);
-		graph_launch_changed(exec, value % 2 ? &before : &after, 1, 0);
+		graph_launch_changed(exec, value % 2 ? before : after, 1, 0);
 		assert_int_equal(host[BYTES - 1], value);
 		if (is_from_host)
 			assert_device_holds(second_device, value);
@@ -131,13 +131,13 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 	CUgraphNode node = add_copy(graph, parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_change(&before);
+	gpu_set_partition(&gpu, before);
 	graph_replay(exec);
 	gpu_check(cuGraphDestroyNode(node));
-	stale = graph_stale();
-	graph_change(&after);
+	stale = gpu_counted(SEGMENT_STALE_GRAPH);
+	gpu_set_partition(&gpu, after);
 	graph_replay(exec);
-	assert_int_equal(graph_stale(), stale + count);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), stale + count);
 	graph_end(exec, graph);
 }
 

@@ -9,18 +9,11 @@
 #include "support/room.h"
 #include "support/subscriber.h"
 
-/* --- sets ---------------------------------------------------------------------------------------------------- */
-
 static struct tpcset outside(void)
 {
 	struct tpcset all = gpu_all(&gpu);
 
 	return tpcset_without(&all, &green.tpcs);
-}
-
-static struct tpcset first_of(struct tpcset set, unsigned int count)
-{
-	return gpu_first_of(&set, count);
 }
 
 /* Two TPCs of one virtual GPC. */
@@ -32,15 +25,13 @@ static struct tpcset pair_of(struct tpcset set)
 		assert_true(tpc < TPCSET_MAX);
 		group = topology_cluster_group(gpu.topology, &set, tpc);
 	}
-	return first_of(group, 2);
+	return gpu_first_of(group, 2);
 }
 
 static struct tpcset both_of(struct tpcset a, struct tpcset b)
 {
 	return tpcset_or(&a, &b);
 }
-
-/* --- launches -------------------------------------------------------------------------------------------------- */
 
 /* As many blocks as fit on so many TPCs at once, and `more`. */
 static struct shape cooperative(unsigned int tpcs, unsigned int more)
@@ -66,20 +57,18 @@ static struct tpcset run(const struct shape *shape)
 	return gpu_read_tpcs(&green.inside, green.inside.output, shape->blocks);
 }
 
-/* --- where launches run ------------------------------------------------------------------------------------------ */
-
 #define NOTHING SEGMENT_REASON_COUNT
 
 /* The launch runs inside `room`, and exactly these counters rise. */
 static void assert_runs(struct shape shape, struct tpcset partition, struct tpcset room, enum segment_reason counted)
 {
-	gpu_set_partition(&gpu, &partition);
+	gpu_set_partition(&gpu, partition);
 	struct segment_counters first = gpu_counters();
 	struct tpcset ran = run(&shape);
 	struct segment_counters second = gpu_counters();
 
 	if (!tpcset_is_subset(&ran, &room))
-		gpu_assert_equal(&ran, &room);
+		gpu_assert_ran(ran, room);
 	for (enum segment_reason reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
 		assert_int_equal(second.reasons[reason], first.reasons[reason] + (reason == counted));
 	assert_int_equal(second.restricted, first.restricted + 1);
@@ -104,41 +93,36 @@ static void assert_widened(struct shape shape, struct tpcset partition)
 TEST(cooperative)
 {
 	green_enter();
-	assert_in_both(cooperative(2, 0), both_of(first_of(green.tpcs, 2), first_of(outside(), 2)));
-	assert_in_both(cooperative(2, 0), first_of(green.tpcs, 2));
+	assert_in_both(cooperative(2, 0), both_of(gpu_first_of(green.tpcs, 2), gpu_first_of(outside(), 2)));
+	assert_in_both(cooperative(2, 0), gpu_first_of(green.tpcs, 2));
 	/* With too little in common. */
-	assert_partition_wins(cooperative(1, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
-	assert_partition_wins(cooperative(3, 0), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
-	assert_widened(cooperative(2, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 1)));
-	assert_widened(cooperative(2, 1), first_of(green.tpcs, 2));
+	assert_partition_wins(cooperative(1, 1), both_of(gpu_first_of(green.tpcs, 1), gpu_first_of(outside(), 2)));
+	assert_partition_wins(cooperative(3, 0), both_of(gpu_first_of(green.tpcs, 1), gpu_first_of(outside(), 2)));
+	assert_widened(cooperative(2, 1), both_of(gpu_first_of(green.tpcs, 1), gpu_first_of(outside(), 1)));
+	assert_widened(cooperative(2, 1), gpu_first_of(green.tpcs, 2));
 	/* With nothing. */
-	assert_partition_wins(cooperative(2, 0), first_of(outside(), 2));
-	assert_widened(cooperative(1, 1), first_of(outside(), 1));
-}
-
-static void enter_with_clusters(void)
-{
-	gpu_need_clusters();
-	green_enter();
+	assert_partition_wins(cooperative(2, 0), gpu_first_of(outside(), 2));
+	assert_widened(cooperative(1, 1), gpu_first_of(outside(), 1));
 }
 
 TEST(clusters)
 {
-	enter_with_clusters();
+	gpu_need_clusters();
+	green_enter();
 	assert_in_both(clusters(), both_of(pair_of(green.tpcs), pair_of(outside())));
 	assert_in_both(clusters(), pair_of(green.tpcs));
 	/* With too little in common. */
-	assert_partition_wins(clusters(), both_of(first_of(green.tpcs, 1), pair_of(outside())));
-	assert_widened(clusters(), first_of(green.tpcs, 1));
+	assert_partition_wins(clusters(), both_of(gpu_first_of(green.tpcs, 1), pair_of(outside())));
+	assert_widened(clusters(), gpu_first_of(green.tpcs, 1));
 }
 
 /* Checks the mask of the last descriptor, as another tool sees it. */
-static void assert_disabled(const struct tpcset *set)
+static void assert_disabled(struct tpcset set)
 {
 	const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
 	struct qmd_mask mask = qmd_own_mask(family, subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd);
 
-	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
+	for (unsigned int tpc = tpcset_next(&set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&set, tpc + 1)) {
 		unsigned int bit = gpu.topology->tpcs[tpc].mask_bit;
 
 		assert_true(mask.words[bit / 64] >> (bit % 64) & 1);
@@ -152,7 +136,8 @@ TEST(clusters_keep_off_singletons)
 	struct tpcset singletons = gpu_singletons(&gpu);
 	struct shape shape;
 
-	enter_with_clusters();
+	gpu_need_clusters();
+	green_enter();
 	if (tpcset_is_empty(&singletons))
 		gpu_skip("this GPU has no singleton TPCs");
 	shape = clusters();
@@ -160,9 +145,9 @@ TEST(clusters_keep_off_singletons)
 
 	subscriber_open(NULL);
 	assert_runs(shape, singletons, tpcset_without(&wide, &singletons), SEGMENT_WIDENED);
-	assert_disabled(&singletons);
+	assert_disabled(singletons);
 	assert_runs(shape, both_of(singletons, pair_of(outside())), pair_of(outside()), SEGMENT_GREEN_CONTEXT);
-	assert_disabled(&singletons);
+	assert_disabled(singletons);
 	subscriber_close();
 }
 

@@ -187,7 +187,7 @@ TIMED(mps_comes_back)
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	hold(launch_one);
 	let_go();
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 /* What the command gives nobody, whoever has written it. */
@@ -225,8 +225,6 @@ static void run_unless_sanitized(void (*body)(void))
 		gpu_skip("a sanitizer does not permit it");
 	timed_run_and_pass(body);
 }
-
-/* --- signals ----------------------------------------------------------------------------------------------------- */
 
 static atomic_bool is_handled;
 

@@ -5,17 +5,10 @@
 static uint64_t cycles = GPU_CYCLES;
 static void *arguments[] = {&gpu.output, &cycles};
 
-/* --- the ways to launch ------------------------------------------------------------------------------------- */
-
 typedef CUresult launch_function(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                                  unsigned int, unsigned int, CUstream, void **, void **);
 
-static void launch_with(launch_function *function, CUstream stream)
-{
-	gpu_check(function(gpu.where, GPU_BLOCKS(&gpu), 1, 1, GPU_THREADS, 1, 1, 0, stream, arguments, NULL));
-}
-
-static void check(const struct tpcset *set)
+static void check(struct tpcset set)
 {
 	gpu_check(cuCtxSynchronize());
 	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu)), set);
@@ -28,7 +21,7 @@ static struct tpcset next_partition(void)
 	struct tpcset set = number % 3 == 0 ? gpu_range(3, 5) : number % 3 == 1 ? gpu_range(8, 9) : gpu_all(&gpu);
 
 	number++;
-	gpu_set_partition(&gpu, &set);
+	gpu_set_partition(&gpu, set);
 	gpu_check(cuMemsetD8_v2(gpu.output, 0xff, GPU_BLOCKS(&gpu) * sizeof(uint32_t)));
 	gpu_check(cuCtxSynchronize());
 	return set;
@@ -63,8 +56,9 @@ TEST(by_list)
 		struct tpcset set = next_partition();
 
 		ROW("%s", rows[i / PARTITIONS].name);
-		launch_with(rows[i / PARTITIONS].function, rows[i / PARTITIONS].stream);
-		check(&set);
+		gpu_check(rows[i / PARTITIONS].function(gpu.where, GPU_BLOCKS(&gpu), 1, 1, GPU_THREADS, 1, 1, 0,
+		                                        rows[i / PARTITIONS].stream, arguments, NULL));
+		check(set);
 	}
 }
 
@@ -77,7 +71,7 @@ TEST(by_configuration)
 
 		ROW("%s", i < PARTITIONS ? "plain" : "per thread");
 		gpu_check((i < PARTITIONS ? cuLaunchKernelEx : cuLaunchKernelEx_ptsz)(&config, gpu.where, arguments, NULL));
-		check(&set);
+		check(set);
 	}
 }
 

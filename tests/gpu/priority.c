@@ -26,8 +26,6 @@ static struct segment_revision of_rank(unsigned int priority, unsigned int weigh
 	return (struct segment_revision){.rank = {.priority = (uint16_t)(priority + 1), .weight = (uint16_t)weight}};
 }
 
-/* --- the programs --------------------------------------------------------------------------------------------------- */
-
 static unsigned int self; /* which of them this is */
 
 #define SET_TIMESLICE 0xa06c0103

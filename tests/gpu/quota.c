@@ -15,8 +15,6 @@ static const struct segment_quota third = {.run_us = 30000, .period_us = 100000}
 static const struct segment_quota little = {.run_us = 1000, .period_us = 10000000};
 static const struct segment_quota max = {.run_us = 100000, .period_us = 100000};
 
-/* --- work -------------------------------------------------------------------------------------------------------- */
-
 static void give(struct segment_quota quota)
 {
 	timed_give(&(struct segment_revision){.quota = quota});
@@ -42,8 +40,6 @@ static void be_aside(void)
 	timed_launch(100);
 	timed_wait_until(timed_look().aside_us >= 5000);
 }
-
-/* --- the quota --------------------------------------------------------------------------------------------------- */
 
 /* The driver has another name beside it. */
 #define SHIM "/libcuda.so.1"
@@ -116,7 +112,7 @@ TIMED(is_lifted)
 	give(max);
 	gpu_check(cuCtxSynchronize());
 	timed_wait_for_state(SEGMENT_TIME_UNLIMITED);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	size_t free_bytes, total_bytes;
 
 	kernel_was_asked_by(SHIM);
@@ -164,7 +160,7 @@ TIMED_BY(timed_run_on_simulator, managed_memory)
 	gpu_check(cuCtxSynchronize());
 	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
 	timed_wait_for_state(SEGMENT_TIME_MANAGED);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	give(third);
 	gpu_run(&gpu);
 	timed_launch(1);
@@ -179,7 +175,7 @@ static void assert_never_put_aside(enum segment_time_state why)
 	gpu_run(&gpu);
 	timed_launch(100);
 	timed_wait_for_state(why);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 	kernel_was_asked_by(SHIM);
 	timed_work(100);
 	assert_int_equal(timed_look().aside_us, 0);
@@ -217,7 +213,7 @@ TIMED_BY(timed_run_on_simulator, no_effect)
 	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE)
 		timed_work(5);
 	assert_int_equal(timed_look().state, SEGMENT_TIME_NO_EFFECT);
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 TIMED_BY(timed_run_on_simulator, refused)
@@ -228,7 +224,7 @@ TIMED_BY(timed_run_on_simulator, refused)
 	timed_launch(200);
 	timed_wait_for_state(SEGMENT_TIME_NO_CHANNELS);
 	gpu_check(cuCtxSynchronize());
-	timed_wait_until_thread_is_gone();
+	timed_wait_until(!timed_has_thread());
 }
 
 /* Each second time: it is suspended by the next try, and keeps its quota. */
@@ -268,41 +264,20 @@ TIMED(fork)
 	gpu_check(cuCtxSynchronize());
 }
 
-TIMED(signals)
-{
-	sigset_t before, after;
-
-	sigemptyset(&before);
-	sigemptyset(&after);
-	timed_open_gpu();
-	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	give_and_wait(third);
-	pthread_sigmask(SIG_SETMASK, NULL, &after);
-	for (int number = 1; number < SIGRTMAX; number++)
-		assert_int_equal(sigismember(&before, number), sigismember(&after, number));
-}
-
-/* The signals that our thread blocks, as in /proc. */
-static uint64_t blocked_by_thread(void)
-{
-	char text[4096] = "";
-
-	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)timed_thread());
-	const char *line = strstr(text, "\nSigBlk:");
-
-	assert_non_null(line);
-	return strtoull(line + strlen("\nSigBlk:"), NULL, 16);
-}
-
 /* All signals are for the program's own threads. */
 TIMED(signals_of_the_program)
 {
+	char text[4096] = "";
 	sigset_t all;
 
 	sigfillset(&all);
 	timed_open_gpu();
 	give_and_wait(third);
-	uint64_t blocked = blocked_by_thread();
+	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)timed_thread());
+	const char *line = strstr(text, "\nSigBlk:");
+
+	assert_non_null(line);
+	uint64_t blocked = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
 
 	for (int number = 1; number <= SIGRTMAX; number++) {
 		if (sigismember(&all, number) == 1 && number != SIGKILL && number != SIGSTOP && !(blocked >> (number - 1) & 1))

@@ -89,17 +89,6 @@ static struct segment_revision of_quota(unsigned int job, unsigned int rank)
 
 static struct segment_revision (*its_revision)(unsigned int job, unsigned int rank) = of_priority;
 
-static void give(struct segment_revision revision)
-{
-	if (in_force == SEGMENT_TIME_IN_FORCE) {
-		timed_give_and_wait(&revision);
-	} else {
-		timed_give(&revision);
-		gpu_launch_empty(&gpu);
-		timed_wait_for_state(in_force);
-	}
-}
-
 /* There is always some work in flight, until the other rank is there, too. */
 static void keep_busy(const atomic_uint *other, unsigned int step, double end)
 {
@@ -125,7 +114,9 @@ static void take_steps(unsigned int job, unsigned int rank)
 		timed_open_gpu();
 	else
 		gpu_open(&gpu, 1);
-	give(its_revision(job, rank));
+	const struct segment_revision revision = its_revision(job, rank);
+
+	(in_force == SEGMENT_TIME_HELD ? timed_give_to_client : timed_give_and_wait)(&revision);
 	for (unsigned int step = 1; step <= STEPS; step++) {
 		timed_work(1);
 		atomic_store(&jobs->steps[job][rank], step);
@@ -186,8 +177,7 @@ TEST(quotas)
 	its_revision = of_priority;
 }
 
-/* --- the same for clients of MPS, whose launches are held back ------------------------------------------------------------ */
-
+/* Whose launches are held back. */
 TEST_WITH(client_set_up, client_tear_down, opposing_priorities_of_clients)
 {
 	run_jobs(SEGMENT_TIME_HELD);

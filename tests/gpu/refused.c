@@ -63,24 +63,21 @@ static void assert_refused(CUresult result, CUresult expected, uint64_t launched
 
 TEST(cooperative)
 {
-	struct tpcset set = gpu_range(0, 3);
-	uint64_t launched, refused;
+	gpu_set_partition(&gpu, gpu_range(0, 3));
+	uint64_t launched = gpu_launches(), refused = gpu_counted(SEGMENT_REFUSED);
 
-	gpu_set_partition(&gpu, &set);
-	launched = gpu_launches();
-	refused = gpu_counted(SEGMENT_REFUSED);
 	assert_refused(launch_cooperative_by_list(room_on(4) + 1), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched, refused);
 	assert_refused(launch_cooperative(room_on(4) + 1, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched, refused + 1);
 	gpu_check(launch_cooperative_by_list(room_on(4)));
 	gpu_check(launch_cooperative(room_on(4), NULL));
-	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, room_on(4)), &set);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, room_on(4)), gpu_range(0, 3));
 	assert_int_equal(gpu_launches(), launched + 2);
 	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
 }
 
 /* The partition decides, even if the green context leaves less of it: a launch that the partition can hold runs in it
  * (green_misfits.c). */
-static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUresult expected)
+static void launch_in_green(struct tpcset set, unsigned int blocks, CUresult expected)
 {
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&green.inside.output, &cycles};
@@ -99,12 +96,12 @@ TEST_WITH(NULL, green_leave, in_a_green_context)
 	green_enter();
 	outside = tpcset_without(&all, &green.tpcs);
 	tpcset_add(&set, tpcset_next(&outside, 0));
-	launch_in_green(&set, room_on(1), CUDA_SUCCESS);
-	gpu_assert_ran(gpu_read_tpcs(&green.inside, green.inside.output, room_on(1)), &set);
-	launch_in_green(&set, room_on(1) + 1, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+	launch_in_green(set, room_on(1), CUDA_SUCCESS);
+	gpu_assert_ran(gpu_read_tpcs(&green.inside, green.inside.output, room_on(1)), set);
+	launch_in_green(set, room_on(1) + 1, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused + 1);
 	tpcset_add(&set, tpcset_next(&green.tpcs, 0));
-	launch_in_green(&set, room_on(1) + 1, CUDA_SUCCESS);
+	launch_in_green(set, room_on(1) + 1, CUDA_SUCCESS);
 	struct tpcset ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1) + 1);
 
 	assert_true(tpcset_is_subset(&ran, &set));
@@ -114,18 +111,16 @@ TEST_WITH(NULL, green_leave, in_a_green_context)
 
 TEST(clusters)
 {
-	struct tpcset one = topology_virtual_gpc(gpu.topology, 0), set = {{0}};
-	uint64_t launched, refused;
+	struct tpcset one = topology_virtual_gpc(gpu.topology, 0);
 
 	gpu_need_clusters();
-	tpcset_add(&set, tpcset_next(&one, 0));
-	gpu_set_partition(&gpu, &set);
-	launched = gpu_launches();
-	refused = gpu_counted(SEGMENT_REFUSED);
+	gpu_set_partition(&gpu, gpu_first_of(one, 1));
+	uint64_t launched = gpu_launches(), refused = gpu_counted(SEGMENT_REFUSED);
+
 	assert_refused(launch_clusters(4, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused);
 	assert_refused(launch_square_clusters(), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused + 1);
 	gpu_check(launch_clusters(2, 16));
-	gpu_set_partition(&gpu, &one);
+	gpu_set_partition(&gpu, one);
 	gpu_check(launch_clusters(4, 16));
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, 16);
 
@@ -136,10 +131,9 @@ TEST(clusters)
 /* The driver itself refuses launches that the whole GPU cannot hold; we do not count these. */
 TEST(the_drivers_own_refusals)
 {
-	struct tpcset set = gpu_range(0, 0);
 	uint64_t refused = gpu_counted(SEGMENT_REFUSED);
 
-	gpu_set_partition(&gpu, &set);
+	gpu_set_partition(&gpu, gpu_range(0, 0));
 	assert_int_equal(launch_cooperative(64 * gpu.sm_count, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	assert_int_equal(launch_cooperative(0, NULL), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(cuLaunchKernelEx(NULL, gpu.where, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -149,7 +143,6 @@ TEST(the_drivers_own_refusals)
 /* It becomes a node of a graph, and is widened when that runs. */
 TEST(captured_launches_are_widened)
 {
-	struct tpcset set = gpu_range(0, 0);
 	uint64_t widened = gpu_counted(SEGMENT_WIDENED);
 	CUgraphExec exec;
 	CUgraph graph;
@@ -158,7 +151,7 @@ TEST(captured_launches_are_widened)
 		gpu_skip("before Hopper a node does not say that it is cooperative");
 	CUstream stream = gpu_new_stream();
 
-	gpu_set_partition(&gpu, &set);
+	gpu_set_partition(&gpu, gpu_range(0, 0));
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	gpu_check(launch_cooperative(room_on(2), stream));
 	gpu_check(cuStreamEndCapture(stream, &graph));

@@ -12,8 +12,6 @@
 static struct gpu_under_test gpu;
 static const struct qmd_family *family;
 
-/* --- memory ------------------------------------------------------------------------------------------------ */
-
 #define AREA_BYTES 4096
 
 /* Where the hardware writes. */
@@ -22,29 +20,16 @@ static struct {
 	_Atomic uint64_t *words;
 } area;
 
-static void *map(void *at, int file, size_t bytes, int protection)
-{
-	void *start = mmap(at, bytes, protection, MAP_SHARED, file, 0);
-
-	assert_ptr_not_equal(start, MAP_FAILED);
-	return start;
-}
-
 /* Below 1 TiB, if it is free there: descriptors of version 3.0 reach no further. */
 #define LOW_ADDRESS ((void *)0x20000000)
 #define LOW_ADDRESS_TOO ((void *)0x20010000)
 
 static _Atomic uint64_t *map_area(void *at)
 {
-	return map(at, area.file, AREA_BYTES, PROT_READ | PROT_WRITE);
-}
+	void *start = mmap(at, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, area.file, 0);
 
-static void make_area(void)
-{
-	area.file = memfd_create("releases", MFD_CLOEXEC);
-	assert_true(area.file >= 0);
-	assert_int_equal(ftruncate(area.file, AREA_BYTES), 0);
-	area.words = map_area(LOW_ADDRESS);
+	assert_ptr_not_equal(start, MAP_FAILED);
+	return start;
 }
 
 static CUresult register_memory(void *start, size_t bytes)
@@ -68,8 +53,6 @@ static void await(unsigned int word, uint64_t value)
 		sched_yield();
 	assert_int_equal(atomic_load(&area.words[word]), value);
 }
-
-/* --- releases ---------------------------------------------------------------------------------------------- */
 
 static struct {
 	bool is_on;
@@ -117,7 +100,10 @@ static bool open_with(subscriber_action *act)
 	subscriber_open(act);
 	gpu_open(&gpu, 0);
 	family = gpu.topology ? qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor) : NULL;
-	make_area();
+	area.file = memfd_create("releases", MFD_CLOEXEC);
+	assert_true(area.file >= 0);
+	assert_int_equal(ftruncate(area.file, AREA_BYTES), 0);
+	area.words = map_area(LOW_ADDRESS);
 	return family && qmd_release_reach(family) > 0;
 }
 
@@ -176,15 +162,6 @@ static void launch(unsigned int kernels)
 
 #define STATUS_NO_SLOT 77
 
-/* Should a launch never end, the alarm does. */
-static void open_in_child(void)
-{
-	alarm(3 * PATIENCE_SECONDS);
-	if (!open_with(write_release))
-		_exit(STATUS_NO_SLOT);
-	gpu_check(register_area());
-}
-
 static void run_in_child(void (*body)(void))
 {
 	struct child_end end = child_run(body);
@@ -200,21 +177,16 @@ static CUgraph graph;
 static CUgraphNode nodes[NODES];
 static CUgraphExec exec;
 
-static void make_nodes(unsigned int blocks)
+static void make_graph(void)
 {
 	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, NULL);
 
 	parameters.func = gpu.nothing;
-	parameters.gridDimX = blocks;
+	parameters.gridDimX = 1;
 	parameters.blockDimX = 1;
 	gpu_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuGraphAddKernelNode_v2(&nodes[i], graph, i > 0 ? &nodes[i - 1] : NULL, i > 0, &parameters));
-}
-
-static void make_graph(void)
-{
-	make_nodes(1);
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 }
 
@@ -228,7 +200,10 @@ static void launch_graph(void)
 /* The graph's nodes write into memory that another context has registered. */
 TEST_WITH_BY(no_fixture, NULL, run_in_child, a_registration_belongs_to_its_context)
 {
-	open_in_child();
+	alarm(3 * PATIENCE_SECONDS); /* should a launch never end */
+	if (!open_with(write_release))
+		_exit(STATUS_NO_SLOT);
+	gpu_check(register_area());
 	open_second();
 	count_into(0);
 	make_graph();
@@ -240,12 +215,6 @@ TEST_WITH_BY(no_fixture, NULL, run_in_child, a_registration_belongs_to_its_conte
 	CUresult launched = cuGraphLaunch(exec, NULL);
 
 	assert_int_equal(launched == CUDA_SUCCESS ? cuCtxSynchronize() : launched, CUDA_ERROR_LAUNCH_FAILED);
-}
-
-static void need_simulator(void)
-{
-	if (!gpu_is_simulated())
-		gpu_skip("on the simulated driver only");
 }
 
 /* The driver waits for what slot 0 writes. */
@@ -275,7 +244,8 @@ static void take_slot_0(void)
 /* On the hardware, it never ends. */
 TEST_WITH(no_fixture, NULL, slot_0_is_the_drivers)
 {
-	need_simulator();
+	if (!gpu_is_simulated())
+		gpu_skip("on the simulated driver only");
 	run_in_child(take_slot_0);
 }
 
@@ -295,15 +265,10 @@ TEST(a_second_context_registers_another_mapping)
 	munmap(again, AREA_BYTES);
 }
 
-static void open_unregistered(void)
+TEST(registering_breaks_a_capture)
 {
 	open_gpu();
 	gpu_check(cuMemHostUnregister((void *)area.words));
-}
-
-TEST(registering_breaks_a_capture)
-{
-	open_unregistered();
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
 		bool is_relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
 		CUgraph captured = NULL;
@@ -316,8 +281,6 @@ TEST(registering_breaks_a_capture)
 		gpu_check(cuStreamDestroy_v2(stream));
 	}
 }
-
-/* --- plain launches ----------------------------------------------------------------------------------------- */
 
 /* Only version 4.0 was seen to use slot 0. */
 TEST(slots_are_free)
@@ -355,8 +318,6 @@ TEST(stamps)
 	assert_true(atomic_load(&area.words[3]) > atomic_load(&area.words[1]));
 	assert_true(atomic_load(&area.words[5]) > atomic_load(&area.words[3]));
 }
-
-/* --- graphs ------------------------------------------------------------------------------------------------- */
 
 static int close_graph(void **state)
 {

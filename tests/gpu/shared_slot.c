@@ -60,7 +60,7 @@ static CUresult enable_all(bool on)
 TEST(profiler_sees_the_final_descriptor)
 {
 	subscriber_open(NULL);
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 	assert_ptr_equal((void *)(uintptr_t)subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[1], gpu.context);
 	subscriber_close();
@@ -77,19 +77,19 @@ TEST(each_tool_after_the_other)
 			counter.launches = 0;
 			gpu_check(ways[first](true));
 			gpu_check(ways[second](true));
-			gpu_assert_inside(&set);
+			gpu_assert_inside(set);
 			assert_int_equal(counter.launches, 1);
 			gpu_check(ways[first](false));
-			gpu_assert_inside(&set);
+			gpu_assert_inside(set);
 			assert_int_equal(counter.launches, 1);
 			unsubscribe_counter();
 			/* Events that the previous tool enabled are not enabled for the next. */
 			subscriber_open(NULL);
-			gpu_assert_inside(&set);
+			gpu_assert_inside(set);
 			assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 			assert_int_equal(subscriber_count_all(), 1);
 			subscriber_close();
-			gpu_assert_inside(&set);
+			gpu_assert_inside(set);
 		}
 	}
 }
@@ -104,7 +104,7 @@ TEST(both_ways_to_subscribe_are_one_slot)
 	gpu_check(subscribe_counter(&counter.handle));
 	assert_int_equal(tool_subscribe(&second, count, &counter), CUDA_ERROR_ALREADY_ACQUIRED);
 	unsubscribe_counter();
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 }
 
 /* We need events of these domains, too: a tool that disables them must not disable them for us. */
@@ -118,13 +118,13 @@ TEST(graphs_follow_without_the_domains)
 	gpu_check(enable_one_domain(true, RESOURCES));
 	graph = graph_make();
 	exec = graph_instantiate(graph);
-	graph_assert_ran(exec, NODES, &set);
+	graph_assert_ran(exec, NODES, set);
 	gpu_check(enable_one_domain(false, API));
 	gpu_check(enable_one_domain(false, RESOURCES));
-	graph_assert_follows(exec, NODES, &after);
+	graph_assert_follows(exec, NODES, after);
 	unsubscribe_counter();
-	graph_assert_follows(exec, NODES, &set);
-	assert_int_equal(graph_stale(), 0);
+	graph_assert_follows(exec, NODES, set);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	graph_end(exec, graph);
 }
 
@@ -185,8 +185,8 @@ TEST(graphs_follow_unheard)
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_ran(exec, NODES, &set);
-	graph_change(&after);
+	graph_assert_ran(exec, NODES, set);
+	gpu_set_partition(&gpu, after);
 	gpu_check(subscribe_counter(&counter.handle));
 	counter.launches = counter.others = 0;
 	gpu_check(enable_launches(true));
@@ -198,7 +198,7 @@ TEST(graphs_follow_unheard)
 	assert_int_equal(counter.others, 2); /* the call begins, and has ended */
 	unsubscribe_counter();
 	gpu_check(cuCtxSynchronize());
-	graph_assert_follows(exec, NODES, &set);
+	graph_assert_follows(exec, NODES, set);
 	graph_end(exec, graph);
 }
 
@@ -288,7 +288,7 @@ TEST(tools_that_take_turns)
 	for (int i = 0; i < LAUNCHERS; i++)
 		pthread_join(threads[i], NULL);
 	gpu_check(cuCtxSynchronize());
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 }
 
 /* Stays in the callback until it may return. */
@@ -359,10 +359,10 @@ TEST(leaving_does_not_wait_for_ever)
 	unsubscribe_counter();
 	staying.may_go = true;
 	pthread_join(inside, NULL);
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 	/* The next tool is not affected. */
 	come(&first);
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 	go(&first);
 }
 
@@ -383,16 +383,14 @@ TEST(leaving_from_inside)
 		assert_false(leaving.is_there);
 	}
 	gpu_check(cuCtxSynchronize());
-	gpu_assert_inside(&set);
+	gpu_assert_inside(set);
 }
-
-/* ----------------------------------------------------------------------------------------------------------- */
 
 FIXTURE(set_up)
 {
 	graph_set_up(NULL);
 	set = before;
-	gpu_set_partition(&gpu, &set);
+	gpu_set_partition(&gpu, set);
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -11,28 +11,24 @@
 static struct tpcset all;
 
 /* The mask that leaves just these TPCs. */
-static uint128_t only(const struct tpcset *set)
+static uint128_t only(struct tpcset set)
 {
-	return ~((uint128_t)set->words[1] << 64 | set->words[0]);
+	return ~((uint128_t)set.words[1] << 64 | set.words[0]);
 }
 
 static uint128_t only_range(unsigned int first, unsigned int last)
 {
-	struct tpcset set = gpu_range(first, last);
-
-	return only(&set);
+	return only(gpu_range(first, last));
 }
 
-static void assert_runs_in(CUstream stream, const struct tpcset *set)
+static void assert_runs_in(CUstream stream, struct tpcset set)
 {
 	gpu_assert_runs_in(&gpu, stream, set);
 }
 
 static void assert_runs_in_range(CUstream stream, unsigned int first, unsigned int last)
 {
-	struct tpcset set = gpu_range(first, last);
-
-	assert_runs_in(stream, &set);
+	assert_runs_in(stream, gpu_range(first, last));
 }
 
 /* --- which mask ---------------------------------------------------------------------------------------------- */
@@ -45,13 +41,13 @@ TEST(stream)
 	assert_int_equal(libsmctrl_set_stream_mask_ext(other, only_range(2, 5)), 0);
 	assert_runs_in_range(one, 0, 1);
 	assert_runs_in_range(other, 2, 5);
-	assert_runs_in(third, &all);
-	assert_runs_in(NULL, &all);
+	assert_runs_in(third, all);
+	assert_runs_in(NULL, all);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(one, only_range(3, 3)), 0);
 	assert_runs_in_range(one, 3, 3);
 	assert_runs_in_range(other, 2, 5);
 	assert_int_equal(libsmctrl_set_stream_mask(one, 0), 0);
-	assert_runs_in(one, &all);
+	assert_runs_in(one, all);
 	assert_runs_in_range(other, 2, 5);
 	gpu_check(cuStreamDestroy_v2(one));
 	gpu_check(cuStreamDestroy_v2(other));
@@ -66,7 +62,7 @@ TEST(next_after_refusal)
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
 	assert_int_not_equal(cuLaunchKernelEx(&nothing, gpu.nothing, NULL, NULL), CUDA_SUCCESS);
 	assert_runs_in_range(NULL, 2, 2);
-	assert_runs_in(NULL, &all);
+	assert_runs_in(NULL, all);
 }
 
 TEST(precedence)
@@ -90,7 +86,7 @@ TEST(precedence)
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, 0), 0);
 	assert_runs_in_range(stream, 0, 0);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, absent), 0);
-	assert_runs_in(stream, &all);
+	assert_runs_in(stream, all);
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
@@ -100,7 +96,7 @@ TEST(narrow_masks)
 
 	set = tpcset_and(&set, &all);
 	assert_int_equal(libsmctrl_set_next_mask(1), 0);
-	assert_runs_in(NULL, &set);
+	assert_runs_in(NULL, set);
 	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(0x1f)), 0);
 	assert_runs_in_range(NULL, 0, 4);
 	assert_int_equal(libsmctrl_set_stream_mask(NULL, ~UINT64_C(0x1e0)), 0);
@@ -118,7 +114,7 @@ enum way {
 	COOPERATIVELY
 };
 
-static struct tpcset where_by(enum way way, CUstream stream)
+static void assert_runs_by(enum way way, CUstream stream, struct tpcset set)
 {
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
@@ -139,22 +135,16 @@ static struct tpcset where_by(enum way way, CUstream stream)
 		result = cuLaunchCooperativeKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters);
 	gpu_check(result);
 	gpu_check(cuCtxSynchronize());
-	return gpu_read_tpcs(&gpu, gpu.output, blocks);
-}
-
-static void assert_runs_by(enum way way, CUstream stream, const struct tpcset *set)
-{
-	gpu_assert_ran(where_by(way, stream), set);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, blocks), set);
 }
 
 TEST(every_way_to_launch)
 {
-	struct tpcset set = gpu_range(2, 3);
 	CUstream stream = gpu_new_stream();
 
-	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&set)), 0);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(2, 3)), 0);
 	for (enum way way = BY_LIST; way <= COOPERATIVELY; way++)
-		assert_runs_by(way, stream, &set);
+		assert_runs_by(way, stream, gpu_range(2, 3));
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
@@ -162,14 +152,14 @@ TEST(default_stream)
 {
 	struct tpcset legacy = gpu_range(0, 1);
 
-	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&legacy)), 0);
-	assert_runs_by(BY_LIST, NULL, &legacy);
-	assert_runs_by(BY_CONFIG, CU_STREAM_LEGACY, &legacy);
-	assert_runs_by(BY_CONFIG_PER_THREAD, CU_STREAM_LEGACY, &legacy);
-	assert_runs_by(BY_LIST_PER_THREAD, NULL, &all);
-	assert_runs_by(BY_LIST, CU_STREAM_PER_THREAD, &all);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(legacy)), 0);
+	assert_runs_by(BY_LIST, NULL, legacy);
+	assert_runs_by(BY_CONFIG, CU_STREAM_LEGACY, legacy);
+	assert_runs_by(BY_CONFIG_PER_THREAD, CU_STREAM_LEGACY, legacy);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, all);
+	assert_runs_by(BY_LIST, CU_STREAM_PER_THREAD, all);
 	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_LEGACY, 0), 0);
-	assert_runs_by(BY_LIST, NULL, &all);
+	assert_runs_by(BY_LIST, NULL, all);
 }
 
 static void *run_on_own_default_stream(void *argument)
@@ -191,16 +181,16 @@ TEST(default_stream_per_thread)
 	struct tpcset mine = gpu_range(1, 2);
 	void *ran;
 
-	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(&mine)), 0);
-	assert_runs_by(BY_LIST_PER_THREAD, NULL, &mine);
-	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, &mine);
-	assert_runs_by(BY_CONFIG, CU_STREAM_PER_THREAD, &mine);
-	assert_runs_by(BY_LIST, NULL, &all);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(mine)), 0);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, mine);
+	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, mine);
+	assert_runs_by(BY_CONFIG, CU_STREAM_PER_THREAD, mine);
+	assert_runs_by(BY_LIST, NULL, all);
 	assert_int_equal(pthread_join(thread_start(run_on_own_default_stream, NULL), &ran), 0);
-	gpu_assert_equal(ran, &all);
+	gpu_assert_ran(*(struct tpcset *)ran, all);
 	free(ran);
 	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_PER_THREAD, 0), 0);
-	assert_runs_by(BY_LIST_PER_THREAD, NULL, &all);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, all);
 }
 
 /* A new stream may get the handle of an old one, but not its mask. */
@@ -212,7 +202,7 @@ TEST(streams_end)
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < STREAMS; i++) {
 			streams[i] = gpu_new_stream();
-			assert_runs_in(streams[i], &all);
+			assert_runs_in(streams[i], all);
 			assert_int_equal(libsmctrl_set_stream_mask_ext(streams[i], only_range(1, 1)), 0);
 			assert_runs_in_range(streams[i], 1, 1);
 		}
@@ -225,18 +215,17 @@ TEST(streams_end)
 
 TEST(inside_partition)
 {
-	struct tpcset partition = gpu_range(2, 9), both = gpu_range(2, 4);
 	CUstream stream = gpu_new_stream();
 	uint64_t times = gpu_counted(SEGMENT_OWN_MASK);
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(0, 4)), 0);
-	gpu_set_partition(&gpu, &partition);
-	assert_runs_in(stream, &both);
-	assert_runs_in(NULL, &partition);
+	gpu_set_partition(&gpu, gpu_range(2, 9));
+	assert_runs_in_range(stream, 2, 4);
+	assert_runs_in_range(NULL, 2, 9);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 10)), 0);
 	assert_runs_in_range(NULL, 9, 9);
 	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times);
-	gpu_set_partition(&gpu, &all);
+	gpu_set_partition(&gpu, all);
 	assert_runs_in_range(stream, 0, 4);
 	gpu_check(cuStreamDestroy_v2(stream));
 }
@@ -244,19 +233,18 @@ TEST(inside_partition)
 /* The partition wins: such a kernel would never run. */
 TEST(outside_partition)
 {
-	struct tpcset partition = gpu_range(5, 9);
 	uint64_t times = gpu_counted(SEGMENT_OWN_MASK);
 
-	gpu_set_partition(&gpu, &partition);
+	gpu_set_partition(&gpu, gpu_range(5, 9));
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 4)), 0);
-	assert_runs_in(NULL, &partition);
+	assert_runs_in_range(NULL, 5, 9);
 	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 1);
 	assert_int_equal(libsmctrl_set_global_mask(UINT64_MAX), 0);
-	assert_runs_in(NULL, &partition);
+	assert_runs_in_range(NULL, 5, 9);
 	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 2);
-	gpu_set_partition(&gpu, &all);
+	gpu_set_partition(&gpu, all);
 	assert_int_equal(libsmctrl_set_global_mask_ext(~(uint128_t)0), 0);
-	assert_runs_in(NULL, &all);
+	assert_runs_in(NULL, all);
 	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 3);
 }
 
@@ -270,7 +258,7 @@ TEST(misfit_stays_in_partition)
 
 	gpu_need_clusters();
 	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
-	gpu_set_partition(&gpu, &partition);
+	gpu_set_partition(&gpu, partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(first, first)), 0);
 	struct segment_counters at_first = gpu_counters();
 	struct tpcset ran = gpu_where_clusters(&gpu, CLUSTER, CLUSTER * 4, sms);
@@ -287,19 +275,19 @@ TEST(graphs)
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	graph_assert_ran(exec, NODES, &all);
-	assert_int_equal(libsmctrl_set_global_mask_ext(only(&some)), 0);
-	graph_assert_ran(exec, NODES, &some);
-	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&some)), 0);
+	graph_assert_ran(exec, NODES, all);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only(some)), 0);
+	graph_assert_ran(exec, NODES, some);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(some)), 0);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 9)), 0);
 	/* Its nodes must now be uploaded again. */
-	assert_int_equal(libsmctrl_set_global_mask_ext(only(&others)), 0);
-	graph_assert_ran(exec, NODES, &others);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only(others)), 0);
+	graph_assert_ran(exec, NODES, others);
 	assert_runs_in_range(NULL, 9, 9);
-	assert_runs_in(NULL, &some);
+	assert_runs_in(NULL, some);
 	assert_int_equal(libsmctrl_set_global_mask(0), 0);
-	graph_assert_ran(exec, NODES, &all);
-	assert_int_equal(graph_stale(), 0);
+	graph_assert_ran(exec, NODES, all);
+	assert_int_equal(gpu_counted(SEGMENT_STALE_GRAPH), 0);
 	graph_end(exec, graph);
 }
 
@@ -356,7 +344,7 @@ TEST(gpcs)
 		assert_true(wide[i] != 0 && (wide[i] & seen) == 0);
 		seen |= wide[i];
 		assert_int_equal(libsmctrl_set_next_mask_ext(~wide[i]), 0);
-		assert_runs_in(NULL, &set);
+		assert_runs_in(NULL, set);
 	}
 	for (uint128_t rest = seen; rest != 0; rest &= rest - 1)
 		tpcs++;
@@ -370,8 +358,6 @@ TEST(gpcs)
 	assert_int_equal(libsmctrl_get_gpc_info_ext(&count, &wide, -1), ENODEV);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- */
-
 static int set_up(void **state)
 {
 	graph_set_up(state);
@@ -384,7 +370,7 @@ FIXTURE(clear)
 	libsmctrl_set_next_mask(0);
 	libsmctrl_set_stream_mask(NULL, 0);
 	libsmctrl_set_global_mask(0);
-	gpu_set_partition(&gpu, &all);
+	gpu_set_partition(&gpu, all);
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, clear)

@@ -3,21 +3,24 @@
  * while their partitions change some thousand times a second and editors are killed in the middle of an edit.
  *
  * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is, between two
- * reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h. In between, workers launch
- * bursts that nobody waits for, so that many kernels are counted (state/kernels/counts.h). In the end none is lost: as many were
- * launched as the workers say, and all of them have ended, as the GPU says.
+ * reads of the segment's number. For launches that are widened, see support/room.h. In between, workers launch bursts that nobody
+ * waits for, so that many kernels are counted (state/kernels/counts.h). In the end none is lost: as many were launched as the workers
+ * say, and all of them have ended, as the GPU says.
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its threads; the
  * killer; and the editors that it kills.
  */
 #include "../cases.h"
+#include "base/shared_file.h"
 #include "state/kernels/counts_read.h"
+#include "state/segment/edit.h"
 #include "state/segment/find.h"
+#include "state/segment/layout.h"
 #include "support/child.h"
 #include "support/gpu.h"
-#include "support/plan.h"
 #include "support/room.h"
 
+#define PLAN_GPUS 2
 #define WORKERS_PER_GPU 4
 #define WORKERS_MAX (PLAN_GPUS * WORKERS_PER_GPU)
 #define NODES 4        /* of a graph */
@@ -35,6 +38,96 @@ static unsigned int soak_seconds(void)
 	const char *text = getenv("SOAK_SECONDS");
 
 	return text ? (unsigned int)atoi(text) : 2;
+}
+
+/* --- the plan ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The contents of a revision of the segment follow from its number, without the times that a watcher raised it
+ * (state/segment/lease.h). So the revisions that were in force during a launch say where it may have run, and no history is needed.
+ * Every editor must follow it.
+ */
+struct plan {
+	unsigned int gpu_count; /* they are changed in turn */
+	struct topology gpus[PLAN_GPUS];
+	uint64_t start; /* the last revision before the plan; in it, all GPUs are whole */
+};
+
+/* splitmix64 */
+static uint64_t plan_random(uint64_t *state)
+{
+	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+	return bits ^ bits >> 31;
+}
+
+/* All TPCs, or half of them, a quarter, and so on down to single ones. */
+static struct tpcset random_set(const struct topology *gpu, uint64_t number)
+{
+	struct tpcset all = topology_all(gpu), set = all;
+	uint64_t state = number;
+	unsigned int halvings = (unsigned int)(plan_random(&state) % 7);
+
+	for (unsigned int i = 0; i < halvings; i++) {
+		for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+			set.words[word] &= plan_random(&state);
+	}
+	return tpcset_is_empty(&set) ? all : set;
+}
+
+/* The partition on a GPU in revision `number`. Revision n changes GPU n % gpu_count. */
+static struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t number)
+{
+	while (number > plan->start && number % plan->gpu_count != gpu)
+		number--;
+	return number > plan->start ? random_set(&plan->gpus[gpu], number) : topology_all(&plan->gpus[gpu]);
+}
+
+/* The number of the revision in force: of none that is later, and of none that is earlier. */
+static uint64_t plan_first(const struct segment *segment)
+{
+	uint64_t number = segment_revision_number(segment);
+
+	return number - segment_raised(segment);
+}
+
+static uint64_t plan_last(const struct segment *segment)
+{
+	uint64_t raised = segment_raised(segment);
+
+	return segment_revision_number(segment) - raised;
+}
+
+/* Whether the revision in force is the plan's. Under the lock, neither the number nor how often it was raised changes. */
+static bool plan_is_kept(const struct plan *plan, const struct segment *segment)
+{
+	struct segment_revision revision;
+	uint64_t number;
+	bool kept = lock_take(segment->file, NULL) == 0 && segment_read(segment, &revision, &number);
+
+	for (unsigned int gpu = 0; gpu < plan->gpu_count && kept; gpu++) {
+		struct tpcset planned = plan_set(plan, gpu, number - segment_raised(segment)), all = topology_all(&plan->gpus[gpu]);
+		const struct segment_partition *found = segment_find(&revision, plan->gpus[gpu].pci);
+
+		kept = tpcset_equal(&planned, found ? &found->set : &all);
+	}
+	lock_give_back(segment->file);
+	return kept;
+}
+
+/* Puts the next revision in force. The number must not change before the edit. So we take the lock that segment_change takes; it
+ * belongs to the same file description, so segment_change does not wait. */
+static int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
+{
+	if (lock_take(segment->file, error) < 0)
+		return -1;
+	uint64_t next = plan_last(segment) + 1;
+	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
+	const struct segment_partition partition = {.pci = plan->gpus[gpu].pci, .set = plan_set(plan, gpu, next)};
+
+	return segment_change(segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
 }
 
 /* --- what the processes share ------------------------------------------------------------------------------------ */
@@ -58,17 +151,7 @@ static struct shared {
 	_Atomic uint64_t failed_editors;
 	struct segment_counters counters; /* at the end */
 	struct counts_of_gpu counts[PLAN_GPUS];
-	uint32_t gaps[PLAN_GPUS];
 } *shared;
-
-static uint64_t kernels_done(void)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < shared->worker_count; i++)
-		sum += shared->kernels[i];
-	return sum;
-}
 
 /* --- a worker ---------------------------------------------------------------------------------------------------- */
 
@@ -103,30 +186,21 @@ static unsigned int random_blocks(struct worker *worker)
 	return 1 + random_below(worker, most < BLOCKS_MAX ? most : BLOCKS_MAX);
 }
 
-/* The largest virtual GPC holds a cluster of 16 on every Hopper and Blackwell that is known. */
-static void make_cluster(struct worker *worker, struct shape *shape)
-{
-	shape->cluster = 2u << random_below(worker, 4);
-	shape->blocks = shape->cluster * (1 + shape->blocks / 2 / shape->cluster);
-}
-
-static void make_cooperative(struct worker *worker, struct shape *shape)
-{
-	shape->is_cooperative = true;
-	shape->threads = GPU_COOPERATIVE_THREADS;
-	shape->blocks_per_sm = gpu_blocks_per_sm(worker->gpu);
-}
-
-/* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. */
+/* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. The largest virtual GPC holds a
+ * cluster of 16 on every Hopper and Blackwell that is known. */
 static struct shape random_shape(struct worker *worker)
 {
 	struct shape shape = {.blocks = random_blocks(worker), .threads = GPU_THREADS};
 	unsigned int kind = worker->gpu->topology->compute_major < 9 ? 0 : random_below(worker, 4);
 
-	if (kind == 1)
-		make_cluster(worker, &shape);
-	else if (kind == 2)
-		make_cooperative(worker, &shape);
+	if (kind == 1) {
+		shape.cluster = 2u << random_below(worker, 4);
+		shape.blocks = shape.cluster * (1 + shape.blocks / 2 / shape.cluster);
+	} else if (kind == 2) {
+		shape.is_cooperative = true;
+		shape.threads = GPU_COOPERATIVE_THREADS;
+		shape.blocks_per_sm = gpu_blocks_per_sm(worker->gpu);
+	}
 	return shape;
 }
 
@@ -256,8 +330,14 @@ static void make_graph(struct worker *worker)
 	for (unsigned int node = 0; node < NODES; node++)
 		graph->shapes[node] = random_shape(worker);
 	graph->made_of = capture(worker, graph->shapes);
-	if (random_below(worker, 2))
-		graph->made_of = gpu_wrap_graph(graph->made_of, NULL);
+	if (random_below(worker, 2)) { /* as the only node of another one */
+		CUgraph child = graph->made_of;
+		CUgraphNode node;
+
+		gpu_check(cuGraphCreate(&graph->made_of, 0));
+		gpu_check(cuGraphAddChildGraphNode(&node, graph->made_of, NULL, 0, child));
+		gpu_check(cuGraphDestroy(child));
+	}
 	gpu_check(cuGraphInstantiateWithFlags(&graph->exec, graph->made_of, 0));
 	if (random_below(worker, 2)) {
 		gpu_check(cuGraphDestroy(graph->made_of));
@@ -407,10 +487,8 @@ static void make_plan(const struct gpu_under_test *gpus, unsigned int count, str
 {
 	shared->plan.gpu_count = count;
 	for (unsigned int i = 0; i < count; i++) {
-		struct tpcset all = gpu_all(&gpus[i]);
-
 		shared->plan.gpus[i] = *gpus[i].topology;
-		gpu_set_partition(&gpus[i], &all);
+		gpu_set_partition(&gpus[i], gpu_all(&gpus[i]));
 	}
 	shared->plan.start = plan_last(segment);
 	shared->worker_count = count * WORKERS_PER_GPU;
@@ -463,7 +541,7 @@ static void load(void)
 	segment_close(&segment);
 	for (unsigned int i = 0; i < count; i++) {
 		gpu_check(cuCtxSetCurrent(gpus[i].context));
-		shared->counts[i] = gpu_kernels_at_rest(&gpus[i], &shared->gaps[i]);
+		shared->counts[i] = gpu_kernels_at_rest(&gpus[i]);
 		gpu_close(&gpus[i]);
 	}
 }
@@ -524,23 +602,17 @@ static _Noreturn void kill_editors(pid_t pid)
 
 /* --- watching ---------------------------------------------------------------------------------------------------- */
 
-static bool has_ended(pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
-}
-
 /* Waits for the end of the load, and kills it if one of its workers hangs. Returns the number of that worker, or -1. */
 static int watch(pid_t pid)
 {
 	uint64_t last[WORKERS_MAX] = {0};
 	time_t moved[WORKERS_MAX];
+	siginfo_t info = {.si_pid = 0};
 	int hung = -1;
 
 	for (unsigned int i = 0; i < WORKERS_MAX; i++)
 		moved[i] = time(NULL);
-	while (!has_ended(pid) && hung < 0) {
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0 && hung < 0) {
 		usleep(50000);
 		for (unsigned int i = 0; i < WORKERS_MAX; i++) {
 			if (shared->kernels[i] != last[i] || i >= shared->worker_count)
@@ -556,9 +628,13 @@ static int watch(pid_t pid)
 
 static void print_summary(void)
 {
+	uint64_t kernels = 0;
+
+	for (unsigned int i = 0; i < shared->worker_count; i++)
+		kernels += shared->kernels[i];
 	print_message("# soak: %u s, %u GPUs: %llu kernels checked, %llu widened; %llu graphs made or updated, "
 	              "%llu nodes refreshed; %llu changes, %llu edits by editors of which %llu were killed\n",
-	              soak_seconds(), shared->plan.gpu_count, (unsigned long long)kernels_done(),
+	              soak_seconds(), shared->plan.gpu_count, (unsigned long long)kernels,
 	              (unsigned long long)shared->counters.reasons[SEGMENT_WIDENED],
 	              (unsigned long long)shared->graphs, (unsigned long long)shared->counters.refreshed,
 	              (unsigned long long)shared->changes, (unsigned long long)shared->edits,
@@ -573,14 +649,14 @@ static void check_counts(unsigned int number)
 
 	print_message("# soak: GPU %u: the workers launched %llu kernels; counted as launched %llu", number,
 	              (unsigned long long)launched, (unsigned long long)counts->launched);
-	if (shared->gaps[number] & 1 << COUNTS_NO_SLOTS)
+	if (counts->gaps & 1 << COUNTS_NO_SLOTS)
 		print_message(", as ended none: this GPU cannot\n");
 	else
 		print_message(", as ended %llu; lost %lld\n", (unsigned long long)counts->ended,
 		              (long long)(counts->launched - counts->ended));
 	assert_true(counts->launched >= launched && counts->launched - launched < 100);
-	assert_int_equal(shared->gaps[number] & ~(1u << COUNTS_NO_SLOTS), 0);
-	if (shared->gaps[number] == 0)
+	assert_int_equal(counts->gaps & ~(1u << COUNTS_NO_SLOTS), 0);
+	if (counts->gaps == 0)
 		assert_int_equal(counts->ended, counts->launched);
 }
 

@@ -88,10 +88,6 @@ static void run_in_both_ways(void (*body)(void))
 
 #define TEST_IN_BOTH_WAYS(name) TEST_BY(run_in_both_ways, name)
 
-/* --- a process with a tool in it ----------------------------------------------------------------------------------- */
-
-static struct tpcset all;
-
 /* Puts the partition `before` into the environment, for our library. */
 static void prepare(void)
 {
@@ -99,20 +95,9 @@ static void prepare(void)
 	char text[SEGMENT_ENVIRONMENT_MAX];
 
 	graph_set_up(NULL);
-	all = gpu_all(&gpu);
 	revision.partitions[0] = (struct segment_partition){.pci = gpu.topology->pci, .set = before};
 	setenv(SEGMENT_ENVIRONMENT, segment_revision_format(&revision, text), 1);
 	setenv("NVTASKSET_LOG", "off", 1);
-}
-
-/* The tool subscribes, and then our library is loaded. */
-static void come_second(void)
-{
-	prepare();
-	subscriber_open(NULL);
-	gpu_assert_inside(&all);
-	come();
-	gpu_assert_inside(&all);
 }
 
 /* Another tool, whose callback may be called from several threads. */
@@ -128,36 +113,29 @@ static CUresult subscribe_counter(uint32_t *handle)
 	return tool_subscribe(handle, hear, NULL);
 }
 
-static int exit_status_of_command(void)
-{
-	char path[PATH_MAX], line[PATH_MAX + 64];
-
-	in_build(path, "nvtaskset");
-	snprintf(line, sizeof line, "'%s' -p %d >/dev/null 2>&1", path, (int)getpid());
-	int status = system(line);
-
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* --- while the tool is subscribed, and afterwards ----------------------------------------------------------------- */
 
 TEST_IN_BOTH_WAYS(launches_obey_once_it_has_left)
 {
 	uint32_t handle;
 
-	come_second();
+	prepare();
+	subscriber_open(NULL);
+	gpu_assert_inside(gpu_all(&gpu));
+	come();
+	gpu_assert_inside(gpu_all(&gpu));
 	assert_false(gpu_is_in_force());
 	assert_int_equal(subscribe_counter(&handle), CUDA_ERROR_ALREADY_ACQUIRED);
-	assert_int_equal(exit_status_of_command(), 1);
+	assert_int_equal(gpu_nvtaskset("-p"), 1);
 	/* The tool has noticed nothing. */
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 2);
 	subscriber_enable(RESOURCES, CONTEXT_CREATED);
 	subscriber_close();
 	assert_true(gpu_is_in_force());
-	assert_int_equal(exit_status_of_command(), 0);
-	gpu_assert_inside(&before);
-	gpu_set_partition(&gpu, &after);
-	gpu_assert_inside(&after);
+	assert_int_equal(gpu_nvtaskset("-p"), 0);
+	gpu_assert_inside(before);
+	gpu_set_partition(&gpu, after);
+	gpu_assert_inside(after);
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 
@@ -172,13 +150,13 @@ TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 	gpu_check(subscribe_counter(&handle));
 	come();
 	gpu_check(unsubscribe(handle));
-	gpu_assert_inside(&all);
+	gpu_assert_inside(gpu_all(&gpu));
 	assert_false(gpu_is_in_force());
 	subscriber_open(NULL);
-	gpu_assert_inside(&all);
+	gpu_assert_inside(gpu_all(&gpu));
 	subscriber_close();
 	assert_true(gpu_is_in_force());
-	gpu_assert_inside(&before);
+	gpu_assert_inside(before);
 }
 
 /* --- it unsubscribes while our library is loaded ------------------------------------------------------------------ */
@@ -204,47 +182,35 @@ static CUresult refuse_late(uint32_t *handle, subscriber_callback *callback, voi
 	return result;
 }
 
-/* Replaces the entry in the driver's table, as profilers do. */
-static void replace_subscribe(table_subscribe *with)
-{
-	void **entry = (void **)&subscriber_table()[TABLE_SUBSCRIBE];
-	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	void *page = (void *)((uintptr_t)entry / size * size);
-
-	subscribe_really = (table_subscribe *)*entry;
-	assert_int_equal(mprotect(page, size, PROT_READ | PROT_WRITE), 0);
-	*entry = (void *)with;
-}
-
-/* A mask of the program's own for one stream: we must get the callbacks of its launches. */
-static void assert_streams_have_masks(void)
-{
-	struct tpcset kept = {{0}};
-	app_masks_set *set_mask;
-	CUstream stream = gpu_new_stream();
-
-	tpcset_add(&kept, tpcset_next(&before, 0));
-	const uint64_t disabled[APP_MASKS_WORDS] = {~kept.words[0], ~kept.words[1]};
-
-	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
-	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
-	gpu_assert_runs_in(&gpu, stream, &kept);
-	gpu_check(cuStreamDestroy_v2(stream));
-}
-
 TEST_IN_BOTH_WAYS(it_leaves_while_we_come)
 {
+	void **entry;
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+
 	prepare();
 	/* There is no reason to end the program. */
 	setenv("NVTASKSET_STRICT", "1", 1);
 	gpu_check(subscribe_counter(&leaving));
-	replace_subscribe(refuse_late);
+	/* It replaces the entry in the driver's table, as profilers do. */
+	entry = (void **)&subscriber_table()[TABLE_SUBSCRIBE];
+	subscribe_really = (table_subscribe *)*entry;
+	assert_int_equal(mprotect((void *)((uintptr_t)entry / size * size), size, PROT_READ | PROT_WRITE), 0);
+	*entry = (void *)refuse_late;
 	come();
 	assert_int_equal(refusals, 2);
 	assert_true(gpu_is_in_force());
-	gpu_assert_inside(&before);
-	assert_streams_have_masks();
-	gpu_assert_inside(&before);
+	gpu_assert_inside(before);
+	/* A mask of the program's own for one stream: we must get the callbacks of its launches. */
+	struct tpcset kept = gpu_first_of(before, 1);
+	const uint64_t disabled[APP_MASKS_WORDS] = {~kept.words[0], ~kept.words[1]};
+	app_masks_set *set_mask;
+	CUstream stream = gpu_new_stream();
+
+	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
+	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
+	gpu_assert_runs_in(&gpu, stream, kept);
+	gpu_check(cuStreamDestroy_v2(stream));
+	gpu_assert_inside(before);
 }
 
 /* --- while others launch -------------------------------------------------------------------------------------------- */

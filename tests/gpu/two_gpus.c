@@ -24,10 +24,10 @@ TEST(context_handle_reused_on_another_gpu)
 
 	need_two();
 	for (unsigned int i = 0; i < 2; i++)
-		gpu_set_partition(&gpus[i], &own[i]);
+		gpu_set_partition(&gpus[i], own[i]);
 	for (int i = 0; i < 6; i++) {
 		gpu_open(&gpu, i % 2);
-		gpu_assert_runs_in(&gpu, NULL, &own[i % 2]);
+		gpu_assert_runs_in(&gpu, NULL, own[i % 2]);
 		again += gpu.context == before;
 		before = gpu.context;
 		gpu_close(&gpu);
@@ -44,14 +44,12 @@ FIXTURE(open_gpus)
 
 static struct counts_of_gpu kernels_at_rest(const struct gpu_under_test *gpu)
 {
-	uint32_t gaps;
-
 	gpu_check(cuCtxSetCurrent(gpu->context));
-	struct counts_of_gpu kernels = gpu_kernels_at_rest(gpu, &gaps);
+	struct counts_of_gpu kernels = gpu_kernels_at_rest(gpu);
 
-	if (gaps & 1 << COUNTS_NO_SLOTS)
+	if (kernels.gaps & 1 << COUNTS_NO_SLOTS)
 		gpu_skip("this GPU's launch descriptors have no slot that counts");
-	assert_int_equal(gaps, 0);
+	assert_int_equal(kernels.gaps, 0);
 	return kernels;
 }
 

@@ -6,30 +6,17 @@
 #include "gpu.h"
 #include "tool.h"
 
-static int attach(void)
-{
-	char line[256];
-
-	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	snprintf(line, sizeof line, "\"$BUILD\"/nvtaskset --attach -tp 0-7 %d", (int)getpid());
-	int status = system(line);
-
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(cupti_first)
 {
-	struct tpcset wanted = gpu_range(0, 7), all;
 	struct gpu_under_test gpu;
 
 	gpu_initialise();
 	gpu_open(&gpu, 0);
-	all = gpu_all(&gpu);
 	assert_int_equal(tool_subscribe(), 0);
 	assert_int_equal(tool_enable_launches(true), 0);
-	assert_int_equal(attach(), 3); /* the partition was changed and is not in force */
+	assert_int_equal(gpu_nvtaskset("--attach -tp 0-7"), 3); /* the partition was changed and is not in force */
 	assert_false(gpu_is_in_force());
-	gpu_assert_runs_in(&gpu, NULL, &all);
+	gpu_assert_runs_in(&gpu, NULL, gpu_all(&gpu));
 	assert_int_equal(tool_announced(), 1);
 	assert_int_equal(tool_unsubscribe(), 0);
 	if (!gpu_is_in_force()) {
@@ -40,7 +27,7 @@ TEST(cupti_first)
 	 * force, and says so. */
 	if (!gpu_is_in_force())
 		print_message("# nor then: it leaves past us\n");
-	gpu_assert_runs_in(&gpu, NULL, gpu_is_in_force() ? &wanted : &all);
+	gpu_assert_runs_in(&gpu, NULL, gpu_is_in_force() ? gpu_range(0, 7) : gpu_all(&gpu));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* --- callbacks ---------------------------------------------------------------------------------------------------- */
-
 static CUpti_SubscriberHandle subscriber;
 static atomic_uint announced;
 
@@ -48,8 +46,6 @@ unsigned int tool_announced(void)
 {
 	return atomic_exchange(&announced, 0);
 }
-
-/* --- records ------------------------------------------------------------------------------------------------------ */
 
 #define BUFFER_SIZE (1 << 20)
 

@@ -48,11 +48,6 @@ static struct row row_after(const struct process *before, const struct process *
 	return row;
 }
 
-static struct reading rate_between(const struct process *before, const struct process *now)
-{
-	return row_after(before, now, reading_of(2)).numbers[NUMBER_RATE];
-}
-
 /* Any of these numbers. */
 static bool knows_any(const struct row *row, enum number first, enum number last)
 {
@@ -75,7 +70,7 @@ TEST(what_is_not_counted_is_not_known)
 	/* It was not known before. */
 	struct process later = process_with(200);
 
-	assert_false(rate_between(&now, &later).is_known);
+	assert_false(row_after(&now, &later, reading_of(2)).numbers[NUMBER_RATE].is_known);
 	now = process_with(150);
 	now.not_in_force = "a reason";
 	assert_false(row_after(&before, &now, reading_of(2)).numbers[NUMBER_IN_FLIGHT].is_known);
@@ -83,8 +78,6 @@ TEST(what_is_not_counted_is_not_known)
 	assert_false(knows_any(&activity, NUMBER_BUSY, NUMBER_MEASURED_TIME));
 	assert_string_equal(activity.why_no_times, NOT_MEASURED);
 }
-
-/* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* The times of the process on its GPU, after these takes of a look. */
 static struct row times_after(const struct monitor_gpu *takes, size_t count)
@@ -135,21 +128,14 @@ static void assert_no_times(struct row activity, const char *why)
 	assert_string_equal(activity.why_no_times, why);
 }
 
-static struct monitor_gpu take_without_clocks(uint64_t span)
-{
-	struct monitor_gpu take = take_of(span, span, 33);
-
-	take.is_time_known = false;
-	take.gaps = 1u << MONITOR_CLOCKS;
-	return take;
-}
-
 /* They are left out, unless hardly anything is left. */
 TEST(takes_in_which_the_clocks_are_not_known)
 {
 	const struct monitor_gpu known = take_of(100000000, 50000000, 33);
-	struct monitor_gpu takes[] = {take_without_clocks(300000000), known, known};
+	struct monitor_gpu takes[] = {take_of(300000000, 300000000, 33), known, known};
 
+	takes[0].is_time_known = false;
+	takes[0].gaps = 1u << MONITOR_CLOCKS;
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
 	struct row activity = times_after(takes, 3);
 
@@ -211,8 +197,6 @@ TEST(kernels)
 	end_one(&watched);
 }
 
-/* --- what is lent ----------------------------------------------------------------------------------------------------- */
-
 static struct monitor_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
 {
 	return (struct monitor_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
@@ -261,23 +245,16 @@ TEST(a_lender_waits_for_launches_that_were_there_before)
 	assert_true(wait_of(&borrower, kernel_of(10500, 1000, false)) == 20499 - 10500);
 }
 
-/* Each argument is a pair of the one before, so that the text is longer than any memory. */
-static void write_endless_name(char *name)
-{
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	name = stpcpy(name, "_Z1fSt4pairIiiES_IS0_S0_E");
-	for (unsigned int i = 1; digits[i] != '\0'; i++)
-		name += sprintf(name, "S_IS%c_S%c_E", digits[i], digits[i]);
-}
-
-/* A hostile program names its functions so. */
+/* A hostile program names its functions so: each argument is a pair of the one before, and the text longer than any memory. */
 TEST(a_name_that_has_no_end)
 {
-	char name[512], *shown;
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[512], *end = stpcpy(name, "_Z1fSt4pairIiiES_IS0_S0_E");
 
-	write_endless_name(name);
-	shown = demangle(name);
+	for (unsigned int i = 1; digits[i] != '\0'; i++)
+		end += sprintf(end, "S_IS%c_S%c_E", digits[i], digits[i]);
+	char *shown = demangle(name);
+
 	assert_string_equal(shown, name);
 	free(shown);
 	/* It is not tried again. */

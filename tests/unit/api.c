@@ -48,8 +48,6 @@ static void assert_list(struct nvtaskset_set set, const char *list)
 	assert_string_equal(nvtaskset_set_format_list(&set, text), list);
 }
 
-/* --- sets --------------------------------------------------------------------------------------------------------- */
-
 TEST(sets)
 {
 	struct nvtaskset_set a = {{0}}, b = parse("4-7,200");
@@ -192,31 +190,8 @@ static const struct pci_address pci[] = {{.bus = 0, .device = 6}, {.bus = 0, .de
 
 static struct segment owned;
 
-static void have_partition(void)
-{
-	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci[0]}}};
-
-	load_a_driver();
-	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	must(segment_create(&owned, &revision, NULL, -1, -1, NULL) == 0);
-	segment_set_at_work(&owned);
-}
-
 static struct counts_areas areas;
 static struct counts_place *place;
-
-/* Launches kernels on GPU 1, of which some end, as the hardware would count them. */
-static void run_kernels(unsigned int launched, unsigned int ended)
-{
-	if (!place)
-		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, 0, NULL);
-	must(place != NULL);
-	counts_begin(place);
-	for (unsigned int i = 0; i < launched; i++)
-		counts_launch_shared(place);
-	atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), ended);
-	atomic_fetch_add(counts_ended(place, COUNTS_UNHEARD), 1);
-}
 
 /* A graph of one kernel, of which nobody knows when it began. */
 static void run_graph(void)
@@ -265,8 +240,14 @@ static void obey(char order)
 		segment_count_launch(&owned, false);
 		segment_count_reason(&owned, SEGMENT_WIDENED);
 		break;
-	case 'k':
-		run_kernels(5, 3);
+	case 'k': /* five kernels on GPU 1, of which three end, as the hardware would count them */
+		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, 0, NULL);
+		must(place != NULL);
+		counts_begin(place);
+		for (unsigned int i = 0; i < 5; i++)
+			counts_launch_shared(place);
+		atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), 3);
+		atomic_fetch_add(counts_ended(place, COUNTS_UNHEARD), 1);
 		break;
 	case 't':
 		run_graph();
@@ -293,7 +274,11 @@ static void obey(char order)
 		memset((char *)owned.number, 0x7f, (size_t)status.st_size - 64);
 		break;
 	default:
-		have_partition();
+		load_a_driver();
+		revision = (struct segment_revision){.count = 1, .partitions = {{.pci = pci[0]}}};
+		tpcset_add_range(&revision.partitions[0].set, 0, 7);
+		must(segment_create(&owned, &revision, NULL, -1, -1, NULL) == 0);
+		segment_set_at_work(&owned);
 		break;
 	}
 }
@@ -455,8 +440,6 @@ TEST(kernels_of_a_library_that_is_not_in_force)
 	assert_each(kernels_on(1).launched_is_known, 0, kernels_on(1).ended_is_known, 0);
 }
 
-/* --- watchers ---------------------------------------------------------------------------------------------------- */
-
 /* What they see of programs that run is tested in Python, where these are started. */
 TEST(watchers)
 {
@@ -496,12 +479,6 @@ static int open_in_vain(void)
 
 	assert_null(none);
 	return result;
-}
-
-TEST(partition_of_another_version)
-{
-	order('v');
-	assert_error_code(open_in_vain(), DAMAGED);
 }
 
 /* The same as another user than root. */
@@ -587,6 +564,8 @@ TEST(damaged_partition)
 {
 	struct nvtaskset_set set = parse("3");
 
+	order('v');
+	assert_error_code(open_in_vain(), DAMAGED);
 	order('g');
 	assert_refused_for(nvtaskset_partition_get(partition, 0, &set, &error), DAMAGED, "its segment is damaged");
 	assert_list(set, "3");

@@ -149,23 +149,17 @@ static void end(const struct program *program)
 
 #define WORDS 2000 /* more than a page */
 
-static const char *tell_words(void)
-{
-	static char text[WORDS * 5 + 1];
-
-	for (size_t i = 0; i < sizeof text - 1; i++)
-		text[i] = "word "[i % 5];
-	return text;
-}
-
 /* Attaches, and returns the thread that was borrowed. The library's message ends with a control sequence, which must
  * not reach a terminal. */
 static pid_t attach(const struct program *program)
 {
+	static char words[WORDS * 5 + 1];
 	struct attach_report report;
 	struct error error = {.reason = ""};
 
-	assert_int_equal(attach_load(program->pid, library, tell_words(), &report, &error), -1);
+	for (size_t i = 0; i < sizeof words - 1; i++)
+		words[i] = "word "[i % 5];
+	assert_int_equal(attach_load(program->pid, library, words, &report, &error), -1);
 	assert_string_equal(error.reason,
 	                    text_of("pid %d: called on thread %d, told %d words?", program->pid, report.thread, WORDS));
 	return report.thread;
@@ -392,11 +386,11 @@ static bool attach_and_die(const struct program *program, bool after_seizing, in
 
 /* --- one thread, always in the same place ------------------------------------------------------------------------ */
 
-static void attach_to_alone(const char *what, long after_ms)
+static void attach_to_alone(const char *what)
 {
 	struct program program = start("alone", what);
 
-	pause_for_ms(after_ms);
+	pause_for_ms(50);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(attach(&program), program.pid);
 	end(&program);
@@ -445,27 +439,25 @@ static bool waits_go_on(void)
 	return all_do;
 }
 
-#define TRIES 5
-
 /* On a machine that has no time for a program, its wait is long, too; one that starts again is so in each try. */
 TEST(timed_waits)
 {
 	int tries = 1;
 
 	while (!waits_go_on())
-		assert_int_not_equal(tries++, TRIES);
+		assert_int_not_equal(tries++, 5);
 }
 
 TEST(waits)
 {
-	attach_to_alone("read", 50);
-	attach_to_alone("epoll", 50);
-	attach_to_alone("wait", 50);
+	attach_to_alone("read");
+	attach_to_alone("epoll");
+	attach_to_alone("wait");
 }
 
 TEST(running_thread)
 {
-	attach_to_alone("spin", 50);
+	attach_to_alone("spin");
 }
 
 TEST(signal_handler)
@@ -523,28 +515,19 @@ static bool send_number(pid_t receiver, int number)
 	return sigqueue(receiver, SIGRTMIN + 1, (union sigval){.sival_int = number}) == 0;
 }
 
-/* Sends signals with the numbers 1, 2, … to the first thread, one every now and then. */
-static pid_t start_sender(pid_t receiver)
-{
-	const struct timespec pause = {.tv_nsec = 20000};
-	pid_t sender = fork();
-
-	if (sender == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (int number = 1;; nanosleep(&pause, NULL))
-			number += send_number(receiver, number);
-	}
-	return sender;
-}
-
-/* Signals that come while a thread is seized or released. */
+/* Signals with the numbers 1, 2, … come every now and then, also while a thread is seized or released. */
 TEST(no_signal_is_lost)
 {
 	struct program program = start("alone", "signals");
 
 	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
-	pid_t sender = start_sender(program.pid);
+	pid_t sender = fork();
 
+	if (sender == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int number = 1;; usleep(20))
+			number += send_number(program.pid, number);
+	}
 	for (int i = 0; i < 2 * times(); i++)
 		attach(&program);
 	end_child(sender);
@@ -570,8 +553,6 @@ TEST(signal_before_the_stop)
 	assert_true(send_number(program.pid, 2));
 	end(&program);
 }
-
-/* --- small stacks ---------------------------------------------------------------------------------------------------- */
 
 /* The thread sleeps most of the time; otherwise it runs its own code. */
 static void attach_to_small(const char *stack)
@@ -610,8 +591,6 @@ TEST(goroutines)
 	end_unchanged(&program, code);
 }
 
-/* --- limits ---------------------------------------------------------------------------------------------------------- */
-
 /* With such a low limit the library is loaded, or the error contains this text. The program lives on. */
 static void attach_within(enum __rlimit_resource resource, rlim_t limit, const char *reason)
 {
@@ -647,8 +626,6 @@ TEST(limits)
 	attach_within(RLIMIT_NPROC, 0, loaded);
 	attach_within(RLIMIT_SIGPENDING, 0, loaded);
 }
-
-/* --- many threads ---------------------------------------------------------------------------------------------------- */
 
 /* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)
@@ -770,15 +747,6 @@ static void have_children_beside(pid_t pid)
 	close(namespace);
 }
 
-/* In a child in that namespace: mounts its /proc, and attaches to the namespace's first process. */
-static _Noreturn void attach_from_inside(void)
-{
-	bool sees_it = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	               mount("proc", "/proc", "proc", 0, NULL) == 0;
-
-	_exit(sees_it && attaching_says(1, "called on thread") ? 0 : 1);
-}
-
 static pid_t second_thread(const struct program *program)
 {
 	pid_t found = 0;
@@ -826,8 +794,13 @@ TEST(death_in_another_namespace)
 	have_children_beside(program.pid);
 	pid_t other = fork();
 
-	if (other == 0)
-		attach_from_inside();
+	if (other == 0) {
+		/* With its /proc, to the namespace's first process. */
+		bool sees_it = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		               mount("proc", "/proc", "proc", 0, NULL) == 0;
+
+		_exit(sees_it && attaching_says(1, "called on thread") ? 0 : 1);
+	}
 	have_children_beside(getpid());
 	assert_ends_well(other);
 	assert_int_equal(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);

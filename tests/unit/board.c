@@ -52,6 +52,13 @@ static void become(uid_t user)
 
 static int descriptor_of(pid_t pid);
 
+/* Looks at all processes. */
+static void look(void)
+{
+	while (board_look())
+		;
+}
+
 /* 0: forgets what it has inherited, and joins; the others as they are called. */
 static void obey(char order)
 {
@@ -70,8 +77,7 @@ static void obey(char order)
 		board_leave();
 		break;
 	case 's':
-		while (board_look())
-			;
+		look();
 		break;
 	case 'u':
 		become(OTHER_USER);
@@ -167,13 +173,6 @@ static void claim_own(uint64_t now)
 	assert_true(board_claim(&claim));
 }
 
-/* Looks at all processes. */
-static void look(void)
-{
-	while (board_look())
-		;
-}
-
 static void assert_claims(struct pci_address pci, unsigned int expected)
 {
 	assert_int_equal(board_read(pci, peers), expected);
@@ -200,8 +199,6 @@ FIXTURE(leave)
 	unmap();
 	board_leave();
 }
-
-/* --- together ----------------------------------------------------------------------------------------------------- */
 
 TEST(alone)
 {
@@ -273,8 +270,6 @@ TEST(many_processes)
 	join();
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
 }
-
-/* --- owners ------------------------------------------------------------------------------------------------------- */
 
 TEST(alive)
 {
@@ -449,8 +444,6 @@ TEST(place_taken_away)
 	assert_int_equal(atomic_load(&memory->used[0]), 0);
 }
 
-/* --- half of a claim ---------------------------------------------------------------------------------------------- */
-
 TEST(died_in_the_middle)
 {
 	struct process other = process_start(obey);
@@ -520,8 +513,6 @@ TEST(no_claim_is_torn)
 	end_child(writer);
 }
 
-/* --- any instruction ---------------------------------------------------------------------------------------------- */
-
 static void come_and_go(void)
 {
 	for (;;) {
@@ -539,13 +530,6 @@ static void come_and_go(void)
 	}
 }
 
-static void pause_at_random(unsigned int *seed)
-{
-	const struct timespec time = {.tv_nsec = rand_r(seed) % 3000000};
-
-	nanosleep(&time, NULL);
-}
-
 TEST(killed_at_any_instruction)
 {
 	unsigned int seed = (unsigned int)process_clock_ns();
@@ -557,7 +541,7 @@ TEST(killed_at_any_instruction)
 	for (int i = 0; i < KILLS / 2; i++) {
 		pid_t pids[2] = {start_doing(come_and_go), start_doing(come_and_go)};
 
-		pause_at_random(&seed);
+		usleep((useconds_t)rand_r(&seed) % 3000);
 		for (int each = 0; each < 2; each++) {
 			kill(pids[each], SIGKILL);
 			assert_int_equal(waitpid(pids[each], &status, 0), pids[each]);
@@ -840,32 +824,22 @@ TEST(former_places)
 
 static bool with_own_proc;
 
-/* This process's number in /proc, which may be of another namespace. */
-static pid_t shown_as(void)
+/* 'g': whether who is not in /proc has gone: only where /proc is of the same namespace. */
+static void obey_in_there(char order)
 {
-	char text[16];
+	char text[16]; /* this process's number in /proc, which may be of another namespace */
 
+	if (order != 'g') {
+		obey(order);
+		return;
+	}
 	proc_read_link(text, sizeof text, "/proc/self");
-	return (pid_t)strtol(text, NULL, 10);
-}
-
-/* Whether who is not in /proc has gone: only where /proc is of the same namespace. */
-static void look_for_who_has_gone(void)
-{
-	map_board_of(shown_as());
+	map_board_of((pid_t)strtol(text, NULL, 10));
 	put_stranger(9, board_who(4000000, 5), identity_own().namespace, NOW);
 	board_retract(gpu);
 	claim_on(gpu);
 	must((atomic_load(&memory->places[9].who) == 0) == with_own_proc);
 	atomic_store(&memory->places[9].who, 0);
-}
-
-static void obey_in_there(char order)
-{
-	if (order == 'g')
-		look_for_who_has_gone();
-	else
-		obey(order);
 }
 
 /* Joins in a PID namespace of its own. */
@@ -948,11 +922,6 @@ TEST(pid_namespaces)
 #define NOT_PRIVILEGED 3
 #define REFUSED 4
 
-static int join_only(void)
-{
-	return !identity_is_privileged() ? NOT_PRIVILEGED : board_join(NULL) < 0 && !board_is_joined() ? REFUSED : 0;
-}
-
 /* It may not, whatever its user's programs do. */
 TEST(privileged)
 {
@@ -980,7 +949,7 @@ TEST(privileged)
 int main(int count, char **arguments)
 {
 	if (count == 2 && strcmp(arguments[1], JOIN_ONLY) == 0)
-		return join_only();
+		return !identity_is_privileged() ? NOT_PRIVILEGED : board_join(NULL) < 0 && !board_is_joined() ? REFUSED : 0;
 	live_alone();
 	return run_tests_in(NULL, NULL, NULL, leave);
 }

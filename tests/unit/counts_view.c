@@ -45,12 +45,6 @@ static void need_more_areas(void)
 	counts_launch_shared(place);
 }
 
-static void close_areas(void)
-{
-	for (unsigned int i = 0; i < self.areas.count; i++)
-		close(self.areas.list[i].area.file);
-}
-
 static void fill_with_nonsense(void)
 {
 	static unsigned int seed = 7;
@@ -89,13 +83,11 @@ static void obey(char order)
 		need_more_areas();
 		break;
 	case 'c':
-		close_areas();
+		for (unsigned int i = 0; i < self.areas.count; i++)
+			close(self.areas.list[i].area.file);
 		break;
 	case 's':
 		close(self.segment.file);
-		break;
-	case 'r': /* something else has the descriptor */
-		must(dup2(STDIN_FILENO, self.areas.list[0].area.file) >= 0);
 		break;
 	case 'N':
 		fill_with_nonsense();
@@ -239,13 +231,6 @@ TEST(closed_area)
 	assert_counts(other_gpu, 1, 0, CLOSED);
 }
 
-TEST(descriptor_used_by_something_else)
-{
-	order("lr");
-	assert_true(open_view());
-	assert_counts(gpu, 0, 0, CLOSED);
-}
-
 /* With too few descriptors to spare, the area that has come is a gap, until it can be mapped. */
 TEST(own_limits)
 {
@@ -300,8 +285,6 @@ TEST(files_that_are_no_segments)
 	order("Vk");
 	assert_false(open_view());
 }
-
-/* --- whose they are ----------------------------------------------------------------------------------------------- */
 
 TEST(current)
 {

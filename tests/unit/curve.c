@@ -128,8 +128,6 @@ TEST(what_was_seen_takes_the_place_of_what_is_too_short)
 	}
 }
 
-/* --- what it says ------------------------------------------------------------------------------------------------------------ */
-
 TEST(enough_is_where_nothing_is_gained)
 {
 	struct curve curve = made(100, 1, 19);

@@ -55,8 +55,6 @@ static void assert_idle(uint64_t at, uint64_t ns)
 	assert_int_equal(demand_idle_ns(&demand), ns);
 }
 
-/* --- exact -------------------------------------------------------------------------------------------------------- */
-
 /* It is idle since the first look that saw these numbers and nothing in flight: never longer than it really is. */
 TEST(idle_since)
 {

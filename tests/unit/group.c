@@ -88,8 +88,6 @@ static void assert_apart(const struct nvtaskset_group *a, const struct nvtaskset
 	assert_int_equal(nvtaskset_set_count(&common), 0);
 }
 
-/* --- claims ---------------------------------------------------------------------------------------------------------- */
-
 TEST(claims)
 {
 	struct nvtaskset_group *a = make("a"), *b = make("b"), *again;
@@ -165,15 +163,6 @@ TEST(names_of_files)
 	assert_int_equal(nvtaskset_group_remove(path_of("job/"), &error), -1);
 }
 
-static struct nvtaskset_group *waiting;
-
-static _Noreturn void claim_when_told(int pipe)
-{
-	char byte;
-
-	_exit(read(pipe, &byte, 1) == 1 && claim(waiting, 4) == 0 ? 0 : 1);
-}
-
 static int lock_file(void)
 {
 	const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -205,14 +194,15 @@ static void wait_for_lock_open(pid_t pid)
 /* Who cleans the directory removes the lock's file, too, perhaps while somebody waits for it. */
 TEST(lock_file_is_removed)
 {
+	struct nvtaskset_group *waiting = make("job");
 	int former, now, told[2];
+	char byte;
 
-	waiting = make("job");
 	assert_int_equal(pipe(told), 0);
 	pid_t child = fork();
 
 	if (child == 0)
-		claim_when_told(told[0]);
+		_exit(read(told[0], &byte, 1) == 1 && claim(waiting, 4) == 0 ? 0 : 1);
 	former = lock_file();
 	assert_int_equal(write(told[1], "x", 1), 1);
 	wait_for_lock_open(child);
@@ -234,7 +224,6 @@ TEST(lock_file_is_removed)
 static struct {
 	_Atomic int holder[TPCS];
 	_Atomic int done, wrong;
-	_Atomic int begun[WORKERS]; /* of each worker: the claim that it is at */
 } *shared;
 
 /* Marks the group's TPCs as held, or as free. */
@@ -272,14 +261,6 @@ static void claim_and_free(int worker, int number)
 		atomic_fetch_add(&shared->wrong, 1);
 }
 
-static _Noreturn void work(int worker)
-{
-	srand((unsigned int)worker + 1);
-	while (atomic_fetch_add(&shared->done, 1) < CLAIMS)
-		claim_and_free(worker, atomic_fetch_add(&shared->begun[worker], 1) + 1);
-	_exit(0);
-}
-
 TEST(never_given_twice)
 {
 	pid_t workers[WORKERS];
@@ -288,8 +269,12 @@ TEST(never_given_twice)
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	for (int i = 0; i < WORKERS; i++) {
 		workers[i] = fork();
-		if (workers[i] == 0)
-			work(i);
+		if (workers[i] == 0) {
+			srand((unsigned int)i + 1);
+			for (int number = 1; atomic_fetch_add(&shared->done, 1) < CLAIMS; number++)
+				claim_and_free(i, number);
+			_exit(0);
+		}
 	}
 	for (int i = 0; i < WORKERS; i++)
 		assert_ends_well(workers[i]);

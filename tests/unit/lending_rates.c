@@ -94,23 +94,16 @@ static void run_neighbour(void)
 
 /* --- the gate --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t left_in_queue(void)
+static void go(struct length *length, const struct lending_view *view, const struct flight_seen *seen, enum length_place place)
 {
-	uint64_t left = 0;
+	uint64_t longest = lengths_longest(length, place), left = 0;
 
 	for (unsigned int i = 0; i < neighbour.count; i++)
 		left += neighbour.queue[i].left;
-	return left;
-}
-
-static void go(struct length *length, const struct lending_view *view, const struct flight_seen *seen, enum length_place place)
-{
-	uint64_t longest = lengths_longest(length, place);
-
 	/* The first step waits for one launch, and no other one goes there before it has ended. */
 	if (place == LENGTH_MORE) {
 		assert_each(decoder.left, 0);
-		assert_true(neighbour.count == 0 || left_in_queue() + longest <= view->batch_ns);
+		assert_true(neighbour.count == 0 || left + longest <= view->batch_ns);
 	}
 	flight_add(&neighbour.flight, seen, longest != 0 ? longest : FLIGHT_NEVER, 7);
 	const struct measured launch = {length, place, 7, view->is_new, place == LENGTH_MORE};
@@ -162,8 +155,6 @@ static void look(void)
 	else if (neighbour.waits_since == 0)
 		neighbour.waits_since = now;
 }
-
-/* --- patterns --------------------------------------------------------------------------------------------------------- */
 
 /* Returns the neighbour's rate, in thousandths of what fixed partitions give in the mean: its half while the decoder is busy, and
  * otherwise all. */

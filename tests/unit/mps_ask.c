@@ -110,7 +110,7 @@ TEST(dies)
 static void replace_control(const char *content)
 {
 	const char *control = fake_path("nvidia-cuda-mps-control");
-	int file = open(control, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	int file = open(control, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 
 	assert_int_equal(write(file, content, strlen(content)), (ssize_t)strlen(content));
 	close(file);
@@ -127,6 +127,9 @@ TEST_WITH(fake_setup, remove_control, cannot_be_run)
 {
 	replace_control("#!/no/such/interpreter\n");
 	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control cannot be run: No such file or directory");
+	/* No control sequence reaches the user's terminal. */
+	replace_control("#!/bin/sh\nprintf 'a\\033[2Jb\\nc'\nexit 1\n");
+	fake_refuses(MPS_ON, "/mps cannot be asked: a?[2Jb");
 }
 
 /* A client on each of more GPUs than are counted; the other lines only look like clients. */
@@ -145,13 +148,6 @@ TEST_WITH(fake_setup, remove_control, lines_that_are_no_clients)
 	                "echo 99999999999999999999\n"
 	                "printf '1 1 4194304'\n");
 	assert_true(has_room(0, &usual, 1));
-}
-
-/* No control sequence reaches the user's terminal. */
-TEST_WITH(fake_setup, remove_control, escape_sequences)
-{
-	replace_control("#!/bin/sh\nprintf 'a\\033[2Jb\\nc'\nexit 1\n");
-	fake_refuses(MPS_ON, "/mps cannot be asked: a?[2Jb");
 }
 
 /* --- asked early ---------------------------------------------------------------------------------------------------- */
@@ -192,18 +188,12 @@ TEST(early_and_impossible)
 	fake_refuses(MPS_ON, "cannot be run: Too many open files");
 }
 
-static bool has_stopped(pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
-}
-
 /* Of a program that executes itself again and again, with the same environment each time, and then stops. */
 TEST(in_the_middle_of_an_exec)
 {
 	int none, closed_by_exec[2];
 	unsigned int looks = 0, found = 0;
+	siginfo_t stopped = {.si_pid = 0};
 
 	assert_int_equal(pipe2(closed_by_exec, O_CLOEXEC), 0);
 	pid_t pid = fork();
@@ -216,7 +206,7 @@ TEST(in_the_middle_of_an_exec)
 	close(closed_by_exec[1]);
 	assert_int_equal(read(closed_by_exec[0], &none, 1), 0);
 	close(closed_by_exec[0]);
-	for (; !has_stopped(pid); looks++)
+	for (; waitid(P_PID, (id_t)pid, &stopped, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 && stopped.si_pid == 0; looks++)
 		found += mps_reaches(pid);
 	end_child(pid);
 	assert_true(looks > 100);

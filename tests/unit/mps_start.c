@@ -78,16 +78,7 @@ TEST(holds_nothing)
 	close(ends[0]);
 }
 
-/* Signals that our caller has blocked are not blocked in the daemon. */
-static bool blocks_signals(int pid)
-{
-	char line[4096];
-
-	assert_true(find_line(text_of("/proc/%d/status", pid), "SigBlk:", line));
-	return strcmp(line, "SigBlk:\t0000000000000000\n") != 0;
-}
-
-/* The fake is a shell, which blocks signals itself while it starts a program. */
+/* What our caller has blocked is not blocked in the daemon. The fake is a shell, which blocks signals while it starts a program. */
 TEST(blocks_no_signal)
 {
 	sigset_t blocked, before;
@@ -106,24 +97,12 @@ TEST(blocks_no_signal)
 	int pid = atoi(line);
 
 	for (int looks = 0; looks < 1000 && blocks; looks++) {
-		blocks = blocks_signals(pid);
+		assert_true(find_line(text_of("/proc/%d/status", pid), "SigBlk:", line));
+		blocks = strcmp(line, "SigBlk:\t0000000000000000\n") != 0;
 		usleep(1000);
 	}
 	kill(pid, SIGKILL);
 	assert_false(blocks);
-}
-
-/* Exits with 2 if it started the daemon, 1 if it uses a running one. */
-static pid_t prepare_in_child(void)
-{
-	pid_t child = fork();
-
-	if (child == 0) {
-		int result = fake_prepare(MPS_AUTO, &status, &error);
-
-		_exit(result < 0 || !status.running ? 0 : 1 + status.started);
-	}
-	return child;
 }
 
 static int exit_status(pid_t child)
@@ -141,8 +120,14 @@ TEST(several_at_once)
 	int sum = 0;
 
 	setenv("FAKE_MPS", "slow-start", 1);
-	for (int i = 0; i < 4; i++)
-		children[i] = prepare_in_child();
+	for (int i = 0; i < 4; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			bool runs = fake_prepare(MPS_AUTO, &status, &error) == 0 && status.running;
+
+			_exit(runs ? 1 + status.started : 0);
+		}
+	}
 	for (int i = 0; i < 4; i++) {
 		int end = exit_status(children[i]);
 

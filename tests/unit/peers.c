@@ -21,8 +21,6 @@ static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
 static const struct peers_self usual = {.priority = 50, .weight = 100, .served_ns = 7};
 static struct peers_self self;
 
-/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
-
 /* 16 TPCs; other GPUs are not known. */
 static struct topology topology = {.tpc_count = 16};
 static struct gpu first_gpu = {.topology = &topology};
@@ -39,27 +37,22 @@ const struct gpu *gpus_at(struct pci_address pci)
 static struct board_claim *told;
 static struct peer_process peer;
 
-static void claim_as_told(void)
-{
-	struct board_claim before = peer.claim;
-
-	peer.claim = *told;
-	peer.claim.segment = before.segment;
-	peer.claim.inode = before.inode;
-	peer_claim(&peer);
-}
-
 static struct pci_address gpu_of_next; /* of the process that is started next */
 
 static void obey(char order)
 {
+	struct board_claim before = peer.claim;
+
 	switch (order) {
 	case 0:
 		board_after_fork();
 		peer_begin(&peer, gpu_of_next);
 		break;
 	case 'c':
-		claim_as_told();
+		peer.claim = *told;
+		peer.claim.segment = before.segment;
+		peer.claim.inode = before.inode;
+		peer_claim(&peer);
 		break;
 	case 'l':
 		peer_launch(&peer);
@@ -147,8 +140,6 @@ FIXTURE(leave)
 	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(OURS), 0);
 }
-
-/* --- this one ----------------------------------------------------------------------------------------------------- */
 
 static struct rivals look_on(uint64_t now, unsigned int count, bool wants_first, bool wants_second)
 {
@@ -607,8 +598,6 @@ TEST(own_limits)
 	assert_waits_until(NOW, true);
 }
 
-/* --- several GPUs --------------------------------------------------------------------------------------------------- */
-
 TEST(two_gpus)
 {
 	struct process one = process_start(obey);
@@ -646,8 +635,6 @@ TEST(two_gpus)
 	look_on(NOW + 7 * MS, 1, true, false);
 	assert_null(peers_on(gpus[1], 0));
 }
-
-/* --- what this one claims ------------------------------------------------------------------------------------------- */
 
 /* As another reads it. */
 TEST(own_claims)

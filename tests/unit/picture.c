@@ -113,8 +113,6 @@ TEST(gpcs_unknown_in_part)
 	               " .  free\n");
 }
 
-/* --- letters -------------------------------------------------------------------------------------------------------- */
-
 TEST(letters_stay)
 {
 	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};

@@ -21,14 +21,6 @@ static void publish(uint64_t value)
 	atomic_store_explicit(&ring.number, next, memory_order_release);
 }
 
-static bool read_value(uint64_t words[WORDS])
-{
-	uint64_t seen = atomic_load_explicit(&ring.number, memory_order_acquire);
-
-	ring_copy(words, ring.places[seen % PLACES], WORDS);
-	return ring_is_whole(&ring.number, seen, PLACES);
-}
-
 /* As soon as the place that a reader copies is the next to be written, a writer may be filling it. */
 TEST(knows_when_writers_came_round)
 {
@@ -62,10 +54,13 @@ TEST(reads_no_halves_while_another_writes)
 	pthread_t writer = thread_start(publish_many, NULL);
 
 	while (!atomic_load(&done)) {
-		if (read_value(words)) {
-			for (int word = 1; word < WORDS; word++)
-				assert_int_equal(words[word], words[0]);
-		}
+		uint64_t seen = atomic_load_explicit(&ring.number, memory_order_acquire);
+
+		ring_copy(words, ring.places[seen % PLACES], WORDS);
+		bool is_whole = ring_is_whole(&ring.number, seen, PLACES);
+
+		for (int word = 1; is_whole && word < WORDS; word++)
+			assert_int_equal(words[word], words[0]);
 	}
 	pthread_join(writer, NULL);
 }

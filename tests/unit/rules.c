@@ -228,12 +228,6 @@ static void look(struct program *self)
 	}
 }
 
-static void work_thread(struct program *self)
-{
-	if (now >= self->call && now >= self->wakes)
-		look(self);
-}
-
 static void run(uint64_t for_ns)
 {
 	uint64_t end = now + for_ns;
@@ -242,8 +236,10 @@ static void run(uint64_t for_ns)
 		for (unsigned int i = 0; i < count; i++)
 			launch(&programs[i]);
 		work_gpu();
-		for (unsigned int i = 0; i < count; i++)
-			work_thread(&programs[i]);
+		for (unsigned int i = 0; i < count; i++) {
+			if (now >= programs[i].call && now >= programs[i].wakes)
+				look(&programs[i]);
+		}
 	}
 }
 

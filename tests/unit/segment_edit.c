@@ -66,8 +66,6 @@ TEST_WITH(make_owner, close_owner, a_hostile_number_of_gpus)
 	assert_false(segment_read(&owner, &revision, &number));
 }
 
-/* --- several editors -------------------------------------------------------------------------------- */
-
 #define EDITORS 4
 #define EDITS 2000
 

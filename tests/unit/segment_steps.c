@@ -116,14 +116,6 @@ static bool step(pid_t child, unsigned long count)
 	return true;
 }
 
-static void finish(pid_t child)
-{
-	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
-	assert_ends_well(child);
-}
-
-/* --- torn reads ---------------------------------------------------------------------------------------- */
-
 /* At how many places between two instructions of a read `edits` edits led to a torn set. */
 static unsigned int count_torn_reads(unsigned int edits, unsigned long stride)
 {
@@ -139,7 +131,8 @@ static unsigned int count_torn_reads(unsigned int edits, unsigned long stride)
 		if (running) {
 			for (unsigned int i = 0; i < edits; i++)
 				assert_int_equal(write_set(&own_editor, NEW + i), 0);
-			finish(child);
+			assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+			assert_ends_well(child);
 			torn += shared->answered && !is_whole(&shared->answer);
 		}
 	}
@@ -154,8 +147,6 @@ TEST(read_is_whole)
 	for (size_t i = 0; i < COUNT_OF(edits); i++)
 		assert_int_equal(count_torn_reads(edits[i], usual_stride < STRIDE_READ ? usual_stride : STRIDE_READ), 0);
 }
-
-/* --- killed editors ------------------------------------------------------------------------------------ */
 
 /* To write would fail if the dead editor's lock was not free. */
 TEST(dead_editor_leaves_old_or_new)
@@ -176,8 +167,6 @@ TEST(dead_editor_leaves_old_or_new)
 		assert_true(read_set(&set) && is_whole(&set) && (set.words[0] == old || set.words[0] == NEW));
 	}
 }
-
-/* --- an owner that moves ------------------------------------------------------------------------------- */
 
 static pid_t start_mover(void)
 {

@@ -77,8 +77,6 @@ FIXTURE(tear_down)
 	segment_close(&segment);
 }
 
-/* --- the lease -------------------------------------------------------------------------------------------------- */
-
 static uint64_t number(void)
 {
 	return segment_revision_number(&segment);
@@ -481,8 +479,6 @@ TEST(nodes_with_a_break)
 	assert_each(nodes.count, 3, nodes.end, 1200, duration_of(1) != UINT64_MAX, true, duration_of(2), UINT64_MAX);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
-
 static const char *name_of(unsigned int entry)
 {
 	static char name[TIMESTAMPS_NAME_MAX + 1];
@@ -695,26 +691,20 @@ TEST(nodes_without_an_end)
 	}
 }
 
-/* A short kernel that was launched 30 ms ago, and nobody saw when it ended. */
-static void run_kernel_unseen(void)
-{
-	uint64_t now = process_clock_ns();
-
-	counts_launch_shared(place);
-	struct timestamps_cell cell = launch(now);
-
-	pass(30 * MS);
-	atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), 1);
-	finish(cell, now + 15000 + 1000 * MS);
-	take();
-}
-
 /* A short kernel was launched long ago, and nobody saw when it ended: it may have been just now. */
 TEST(a_program_that_is_nearly_idle)
 {
 	begin_look();
 	for (int i = 0; i < 3; i++) {
-		run_kernel_unseen();
+		uint64_t now = process_clock_ns();
+
+		counts_launch_shared(place);
+		struct timestamps_cell cell = launch(now);
+
+		pass(30 * MS);
+		atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), 1);
+		finish(cell, now + 15000 + 1000 * MS);
+		take();
 		assert_each(times.gpus[0].gaps, 1 << MONITOR_CLOCKS, times.gpus[0].is_time_known, false);
 		assert_each(times.gpus[0].kernels, 1, times.gpus[0].timed, 1);
 		/* Nor are those takes known in which it does nothing: else only these were. */

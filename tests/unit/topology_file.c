@@ -188,29 +188,20 @@ TEST(file_that_cannot_be_read)
 	fclose(directory);
 }
 
-/* The list as text; the caller frees it. */
-static char *write_list(size_t *size)
-{
-	char *text = NULL;
-	FILE *file = open_memstream(&text, size);
-
-	assert_non_null(file);
-	assert_int_equal(topology_write(&list, file), 0);
-	fclose(file);
-	return text;
-}
-
 /* A file that we write says how many TPCs must follow. So it is refused if it is cut anywhere, even after a line; and as a whole, it
  * says the same. */
 TEST(written_and_truncated_anywhere)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 - - 1\nname X  Y\nuuid GPU-1\n";
+	char *written = NULL;
 	size_t size = 0;
 
 	assert_int_equal(read_text(text, sizeof text - 1), 0);
 	before = list;
-	char *written = write_list(&size);
+	FILE *file = open_memstream(&written, &size);
 
+	assert_int_equal(topology_write(&list, file), 0);
+	fclose(file);
 	for (size_t length = 1; length <= size; length++)
 		assert_int_equal(read_text(written, length), length == size ? 0 : -1);
 	assert_memory_equal(&list, &before, sizeof list);

@@ -220,11 +220,6 @@ TEST(places_that_cannot_be_written)
 
 /* --- together ------------------------------------------------------------------------------------------------------- */
 
-static void assert_loads(void)
-{
-	assert_done(load_cache(root, &list, &error));
-}
-
 static void assert_fails(const char *reason)
 {
 	assert_error(load_cache(root, &list, &error), reason);
@@ -241,7 +236,7 @@ TEST(measured_gpus_are_known_by_uuid)
 	keep(&first);
 	assert_fails("GPU 0000:3b:00.0: was not measured, as others were");
 	keep(&second);
-	assert_loads();
+	assert_done(load_cache(root, &list, &error));
 	assert_int_equal(list.count, 2);
 	assert_string_equal(list.gpus[0].uuid, OTHER);
 	assert_int_equal(list.gpus[0].pci.bus, 0x3b);
@@ -258,7 +253,7 @@ TEST(measured_gpus_of_a_machine_without_list)
 	keep(&first);
 	keep(&second);
 	root_run("echo garbage > cache/nvtaskset/README; : > cache/nvtaskset/.txt; : > 'cache/nvtaskset/a b.txt'");
-	assert_loads();
+	assert_done(load_cache(root, &list, &error));
 	assert_int_equal(list.count, 2);
 	assert_string_equal(list.gpus[0].uuid, OTHER);
 	second.pci = first.pci;
@@ -274,7 +269,7 @@ TEST(measured_gpus_without_uuid)
 	install("0000:00:06.0", "GPU-\?\?", 0);
 	assert_fails("");
 	keep(&gpu);
-	assert_loads();
+	assert_done(load_cache(root, &list, &error));
 	assert_string_equal(list.gpus[0].uuid, UUID);
 	gpu.pci.bus = 7;
 	keep(&gpu);

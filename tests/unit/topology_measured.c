@@ -18,11 +18,6 @@ FIXTURE(begin)
 
 /* --- a GPU at work ------------------------------------------------------------------------------------------------ */
 
-static unsigned int bits_of(const struct topology *gpu)
-{
-	return gpu->compute_major < 9 ? 64 : 128;
-}
-
 static void run_without(const struct topology *gpu, bool *ran, unsigned int bit)
 {
 	for (uint32_t sm = 0; sm < seen.sm_count; sm++) {
@@ -54,9 +49,11 @@ static void run_clusters(const struct topology *gpu, unsigned int size)
 
 static void run_everything(const struct topology *gpu)
 {
-	assert_done(measured_start(&seen, gpu, gpu->tpc_count * gpu->sms_per_tpc, bits_of(gpu), &error));
+	unsigned int bits = gpu->compute_major < 9 ? 64 : 128;
+
+	assert_done(measured_start(&seen, gpu, gpu->tpc_count * gpu->sms_per_tpc, bits, &error));
 	run_without(gpu, seen.ran, UINT32_MAX);
-	for (unsigned int bit = 0; bit < bits_of(gpu); bit++)
+	for (unsigned int bit = 0; bit < bits; bit++)
 		run_without(gpu, seen.ran_without[bit], bit);
 	for (unsigned int size = 2; size <= 8 && gpu->compute_major >= 9; size++)
 		run_clusters(gpu, size);
@@ -255,8 +252,6 @@ TEST(gpus_that_cannot_be_measured)
 	assert_int_equal(measured_start(&seen, h200, 514, 128, &error), -1);
 	assert_error(measured_start(&seen, h200, 132, 320, &error), "132 SMs and 320 mask bits: more than nvtaskset knows");
 }
-
-/* --- comparing -------------------------------------------------------------------------------------------------------- */
 
 TEST(first_difference)
 {

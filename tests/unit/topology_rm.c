@@ -148,12 +148,6 @@ static bool is_attached(unsigned int gpu)
 	return attached;
 }
 
-static unsigned int gpu_of_instance(uint32_t instance)
-{
-	assert_in_range(instance, INSTANCE_OF(fake.count - 1), INSTANCE_OF(0));
-	return 40 - instance;
-}
-
 static uint32_t fake_alloc(int file, unsigned char *call)
 {
 	uint32_t client = get32(call), parent = get32(call + 4), size = get32(call + 32);
@@ -168,7 +162,8 @@ static uint32_t fake_alloc(int file, unsigned char *call)
 		return 0;
 	case CLASS_DEVICE:
 		assert_each(client, FIRST_CLIENT + (uint32_t)file, parent, client, size, 56);
-		client_gpu[file] = gpu_of_instance(get32(parameters));
+		assert_in_range(get32(parameters), INSTANCE_OF(fake.count - 1), INSTANCE_OF(0));
+		client_gpu[file] = INSTANCE_OF(get32(parameters)); /* its own inverse */
 		client_has_device[file] = true;
 		return is_attached(client_gpu[file]) ? 0 : INVALID_OBJECT;
 	case CLASS_SUBDEVICE:
@@ -226,13 +221,8 @@ static uint32_t write_limits(const struct topology *gpu, const unsigned char *qu
 	return 0;
 }
 
-/* The inverse of the rule in facts.md, "Mask bits". Before Hopper the driver fills these fields, too, and they
- * must be ignored. */
-static int migratable(const struct topology *gpu, const struct topology_tpc *tpc)
-{
-	return tpc->virtual_gpc < gpu->gpc_limit ? tpc->mask_bit - tpc->virtual_gpc * gpu->tpc_limit : 0;
-}
-
+/* Column 5 is the inverse of the rule in facts.md, "Mask bits". Before Hopper the driver fills these fields, too, and they must be
+ * ignored. */
 static uint32_t write_sm_order(const struct topology *gpu, unsigned char *rows)
 {
 	const unsigned int width = 2 * fake.fields;
@@ -247,7 +237,7 @@ static uint32_t write_sm_order(const struct topology *gpu, unsigned char *rows)
 		put16(row + 4, sm % gpu->sms_per_tpc);
 		put16(row + 6, sm / gpu->sms_per_tpc);
 		put16(row + 8, tpc->virtual_gpc == TOPOLOGY_UNKNOWN ? sm % 3 : tpc->virtual_gpc);
-		put16(row + 10, (unsigned int)migratable(gpu, tpc));
+		put16(row + 10, tpc->virtual_gpc < gpu->gpc_limit ? tpc->mask_bit - (unsigned int)(tpc->virtual_gpc * gpu->tpc_limit) : 0);
 	}
 	put16(rows + 512 * width, sm_count);
 	put16(rows + 512 * width + 2, gpu->tpc_count);

@@ -116,8 +116,6 @@ TEST(no_paths)
 	assert_distrusted("link", "/link: Too many levels of symbolic links");
 }
 
-/* --- making directories --------------------------------------------------------------------------------------------- */
-
 static char made[PATH_MAX];
 
 static void assert_makes_not(const char *path, const char *reason)
@@ -160,8 +158,6 @@ TEST(making_where_others_are)
 	assert_makes_not("tmp/link/new", "/tmp/link: belongs to another user");
 	root_run("[ -z \"$(ls mine)\" ] && [ \"$(ls theirs)\" = link ] && [ -z \"$(ls tmp/theirs)\" ]");
 }
-
-/* --- who can reach it ---------------------------------------------------------------------------------------------- */
 
 static void assert_closed(const char *path, const char *reason)
 {

@@ -48,12 +48,6 @@ static void be_a_run(char order)
 		_exit(1);
 }
 
-static void begin_run(int i)
-{
-	its_number = (uint64_t)i + 1;
-	runs[i] = process_start(be_a_run).pid;
-}
-
 /* How often one that comes then looks; 0 if it gets no turn. A process has one turn, so it is another process. */
 static int looks_behind_them(bool wanted)
 {
@@ -63,22 +57,21 @@ static int looks_behind_them(bool wanted)
 
 	if (pid == 0) {
 		last_ends_first = wanted;
-		for (int i = 0; i < RUNS; i++)
-			begin_run(i);
+		for (int i = 0; i < RUNS; i++) {
+			its_number = (uint64_t)i + 1;
+			runs[i] = process_start(be_a_run).pid;
+		}
 		_exit(turn_wait("-n", "name them", &error) == 0 ? (int)looks : 0);
 	}
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
-/* To take a number, to see who is in front, and when it is gone. */
 TEST(one_behind_many_looks_no_more_often_than_behind_one)
 {
+	/* To take a number, to see who is in front, and when it is gone. */
 	assert_int_equal(looks_behind_them(false), 3);
-}
-
-TEST(where_the_one_in_front_gives_up_the_next_one_is_looked_for)
-{
+	/* Where the one in front gives up, the next one is looked for. */
 	assert_int_equal(looks_behind_them(true), 2 + RUNS);
 }
 

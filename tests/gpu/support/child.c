@@ -9,19 +9,6 @@
 #define KNOWN_MACHINE 0
 #endif
 
-/* It ends with its parent, also where that has ended already: else that one's parent would wait for the end of what it says. */
-static _Noreturn void be_the_child(void (*body)(void), int errors, pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	dup2(errors, STDERR_FILENO);
-	/* Otherwise cmocka would go on to the next test in the child, too. */
-	setenv("CMOCKA_TEST_ABORT", "1", 1);
-	body();
-	_exit(0);
-}
-
 struct child child_start(void (*body)(void))
 {
 	pid_t parent = getpid();
@@ -31,8 +18,17 @@ struct child child_start(void (*body)(void))
 	assert_int_equal(pipe(ends), 0);
 	child.pid = fork();
 	assert_true(child.pid >= 0);
-	if (child.pid == 0)
-		be_the_child(body, ends[1], parent);
+	if (child.pid == 0) {
+		/* It ends with its parent, also where that has ended already: else that one's parent would wait for the end of what it says. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(0);
+		dup2(ends[1], STDERR_FILENO);
+		/* Otherwise cmocka would go on to the next test in the child, too. */
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
+		body();
+		_exit(0);
+	}
 	close(ends[1]);
 	child.errors = ends[0];
 	return child;

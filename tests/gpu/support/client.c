@@ -23,9 +23,7 @@ static struct paths {
 	return paths;
 }
 
-/* --- on a GPU: NVIDIA's daemon, for all tests of a program ----------------------------------------------------------- */
-
-static pid_t starter;
+static pid_t starter; /* on a GPU, of NVIDIA's daemon, for all tests of a program */
 
 static bool is_simulated(void)
 {
@@ -42,25 +40,6 @@ static void stop_daemon(void)
 	}
 }
 
-static int start_daemon(void)
-{
-	if (starter != 0)
-		return 0;
-	starter = getpid();
-	atexit(stop_daemon);
-	setenv("CUDA_MPS_LOG_DIRECTORY", mps, 1);
-	return system(CONTROL " -d </dev/null >/dev/null 2>&1") == 0 ? 0 : -1;
-}
-
-/* --- its pipe --------------------------------------------------------------------------------------------------------- */
-
-static int simulate_daemon(void)
-{
-	int file = open(paths().control, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-
-	return file < 0 ? -1 : close(file);
-}
-
 void client_lose_mps(void)
 {
 	rename(paths().control, paths().lost);
@@ -71,18 +50,22 @@ int client_find_mps(void)
 	return rename(paths().lost, paths().control);
 }
 
-static int make_directory(void)
-{
-	snprintf(mps, sizeof mps, "/tmp/nvtaskset-mps-XXXXXX");
-	return mkdtemp(mps) ? 0 : -1;
-}
-
 int client_set_up(void **state)
 {
-	if (starter == 0 && make_directory() < 0)
-		return -1;
+	if (starter == 0) {
+		snprintf(mps, sizeof mps, "/tmp/nvtaskset-mps-XXXXXX");
+		if (!mkdtemp(mps))
+			return -1;
+	}
 	setenv(DIRECTORY, mps, 1);
-	return is_simulated() ? simulate_daemon() : start_daemon();
+	if (is_simulated())
+		return close(open(paths().control, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	if (starter != 0)
+		return 0;
+	starter = getpid();
+	atexit(stop_daemon);
+	setenv("CUDA_MPS_LOG_DIRECTORY", mps, 1);
+	return system(CONTROL " -d </dev/null >/dev/null 2>&1") == 0 ? 0 : -1;
 }
 
 int client_tear_down(void **state)

@@ -21,12 +21,10 @@ unsigned int gpu_gpc_with(unsigned int tpcs)
 
 struct tpcset gpu_some_of_gpc(unsigned int virtual_gpc, unsigned int count)
 {
-	struct tpcset gpc = topology_virtual_gpc(gpu.topology, virtual_gpc);
-
-	return gpu_first_of(&gpc, count);
+	return gpu_first_of(topology_virtual_gpc(gpu.topology, virtual_gpc), count);
 }
 
-void gpu_assert_inside(const struct tpcset *set)
+void gpu_assert_inside(struct tpcset set)
 {
 	gpu_assert_runs_in(&gpu, NULL, set);
 }

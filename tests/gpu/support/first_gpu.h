@@ -14,7 +14,7 @@ unsigned int gpu_gpc_with(unsigned int tpcs);
 struct tpcset gpu_some_of_gpc(unsigned int virtual_gpc, unsigned int count);
 
 /* A launch on the null stream runs on these TPCs. */
-void gpu_assert_inside(const struct tpcset *set);
+void gpu_assert_inside(struct tpcset set);
 
 /* Skips the test if the GPU has no clusters. */
 void gpu_need_clusters(void);

@@ -71,28 +71,20 @@ int gpu_initialise(void)
 
 /* --- a GPU ------------------------------------------------------------------------------------------------ */
 
-/* NULL if it is unknown; some tests need that case. */
-static const struct topology *find_topology(CUdevice device)
-{
-	static struct topology_list list;
-	struct pci_address pci;
-	struct error error;
-	char text[PCI_ADDRESS_TEXT];
-
-	gpu_check(cuDeviceGetPCIBusId(text, sizeof text, device));
-	if (list.count == 0)
-		topology_load(&list, &error);
-	assert_int_equal(pci_address_parse(&pci, text, &error), 0);
-	return topology_find(&list, pci);
-}
-
 void gpu_open_current(struct gpu_under_test *gpu, int number)
 {
+	static struct topology_list list;
+	char text[PCI_ADDRESS_TEXT];
+	struct pci_address pci;
 	int sms;
 
 	gpu_check(cuDeviceGet(&gpu->device, number));
 	gpu_check(cuCtxGetCurrent(&gpu->context));
-	gpu->topology = find_topology(gpu->device);
+	gpu_check(cuDeviceGetPCIBusId(text, sizeof text, gpu->device));
+	if (list.count == 0)
+		topology_load(&list, NULL);
+	assert_int_equal(pci_address_parse(&pci, text, NULL), 0);
+	gpu->topology = topology_find(&list, pci); /* NULL if it is unknown; some tests need that case */
 	gpu_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
 	gpu->sm_count = (unsigned int)sms;
 	if (gpu->topology)
@@ -198,46 +190,32 @@ static void read_sms(const struct gpu_under_test *gpu, CUdeviceptr output, unsig
 	free(sms);
 }
 
-static struct tpcset tpcs_of(const struct gpu_under_test *gpu, const bool *used)
+struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks)
 {
+	bool used[SMS_MAX] = {false};
 	struct tpcset set = {{0}};
 
+	read_sms(gpu, output, blocks, used);
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
 		tpcset_add(&set, used[sm] ? sm / gpu->topology->sms_per_tpc : TPCSET_MAX);
 	return set;
 }
 
-struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks)
-{
-	bool used[SMS_MAX] = {false};
-
-	read_sms(gpu, output, blocks, used);
-	return tpcs_of(gpu, used);
-}
-
-void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
 {
 	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, stream);
 
 	gpu_check(launch(gpu, &config, output));
-}
-
-struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
-{
-	gpu_launch_where(gpu, stream, output);
 	gpu_check(cuStreamSynchronize(stream));
 	return gpu_read_tpcs(gpu, output, GPU_BLOCKS(gpu));
 }
 
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 {
+	struct tpcset set = gpu_where_into(gpu, stream, gpu->output);
 	bool used[SMS_MAX] = {false};
 
-	gpu_launch_where(gpu, stream, gpu->output);
-	gpu_check(cuStreamSynchronize(stream));
 	read_sms(gpu, gpu->output, GPU_BLOCKS(gpu), used);
-	struct tpcset set = tpcs_of(gpu, used);
-
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
 		assert_int_equal(used[sm], tpcset_has(&set, sm / gpu->topology->sms_per_tpc));
 	return set;
@@ -291,17 +269,6 @@ CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph
 	return parameters;
 }
 
-CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
-{
-	CUgraphNode own;
-	CUgraph graph;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddChildGraphNode(node ? node : &own, graph, NULL, 0, child));
-	gpu_check(cuGraphDestroy(child));
-	return graph;
-}
-
 /* --- partitions ---------------------------------------------------------------------------------------------- */
 
 struct segment gpu_own_segment(void)
@@ -323,9 +290,20 @@ bool gpu_is_in_force(void)
 	return in_force;
 }
 
-void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set)
+int gpu_nvtaskset(const char *options)
 {
-	struct segment_partition partition = {.pci = gpu->topology->pci, .set = *set};
+	const char *build = getenv("BUILD");
+
+	/* For kernels that let only its parents trace a process. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	int status = system(text_of("'%s/nvtaskset' %s %d >/dev/null 2>&1", build ? build : "build", options, (int)getpid()));
+
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void gpu_set_partition(const struct gpu_under_test *gpu, struct tpcset set)
+{
+	struct segment_partition partition = {.pci = gpu->topology->pci, .set = set};
 	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
@@ -355,7 +333,7 @@ uint64_t gpu_launches(void)
 	return now.restricted + now.unrestricted;
 }
 
-struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps)
+struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu)
 {
 	struct segment segment = gpu_own_segment();
 	struct counts_of_gpu found = {.launched = 0};
@@ -366,23 +344,23 @@ struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gap
 		if (pci_address_equal(counts.gpus[i].pci, gpu->topology->pci))
 			found = counts.gpus[i];
 	}
-	*gaps = counts.gaps | found.gaps;
+	found.gaps |= counts.gaps;
 	segment_close(&segment);
 	return found;
 }
 
 #define PATIENCE_SECONDS 20
 
-struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu, uint32_t *gaps)
+struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu)
 {
 	time_t end = time(NULL) + PATIENCE_SECONDS;
 
 	gpu_check(cuCtxSynchronize());
-	struct counts_of_gpu counts = gpu_kernels(gpu, gaps);
+	struct counts_of_gpu counts = gpu_kernels(gpu);
 
-	while (counts.ended < counts.launched && !(*gaps & 1 << COUNTS_NO_SLOTS) && time(NULL) < end) {
+	while (counts.ended < counts.launched && !(counts.gaps & 1 << COUNTS_NO_SLOTS) && time(NULL) < end) {
 		sched_yield();
-		counts = gpu_kernels(gpu, gaps);
+		counts = gpu_kernels(gpu);
 	}
 	return counts;
 }
@@ -400,12 +378,12 @@ struct tpcset gpu_range(unsigned int first, unsigned int last)
 	return set;
 }
 
-struct tpcset gpu_first_of(const struct tpcset *set, unsigned int count)
+struct tpcset gpu_first_of(struct tpcset set, unsigned int count)
 {
 	struct tpcset first = {{0}};
 
-	assert_true(tpcset_count(set) >= count);
-	for (unsigned int tpc = tpcset_next(set, 0); count > 0; count--, tpc = tpcset_next(set, tpc + 1))
+	assert_true(tpcset_count(&set) >= count);
+	for (unsigned int tpc = tpcset_next(&set, 0); count > 0; count--, tpc = tpcset_next(&set, tpc + 1))
 		tpcset_add(&first, tpc);
 	return first;
 }
@@ -423,20 +401,15 @@ struct tpcset gpu_singletons(const struct gpu_under_test *gpu)
 	return set;
 }
 
-void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected)
+void gpu_assert_ran(struct tpcset ran, struct tpcset expected)
 {
-	char ran[TPCSET_TEXT], wanted[TPCSET_TEXT];
+	char text[TPCSET_TEXT], wanted[TPCSET_TEXT];
 
-	if (!tpcset_equal(actual, expected))
-		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(actual, ran), tpcset_format_list(expected, wanted));
+	if (!tpcset_equal(&ran, &expected))
+		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(&ran, text), tpcset_format_list(&expected, wanted));
 }
 
-void gpu_assert_ran(struct tpcset ran, const struct tpcset *expected)
-{
-	gpu_assert_equal(&ran, expected);
-}
-
-void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set)
+void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, struct tpcset set)
 {
 	gpu_assert_ran(gpu_where(gpu, stream), set);
 }

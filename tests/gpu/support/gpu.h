@@ -58,7 +58,7 @@ CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream st
 
 /* Launches so many blocks, waits, and returns the TPCs that they ran on. Fails if they ran on a TPC, but not on all its SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
-void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set);
+void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, struct tpcset set);
 
 /* The same launch on the null stream; waits, but does not check where it ran. */
 void gpu_run(const struct gpu_under_test *gpu);
@@ -83,8 +83,7 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 
-/* Only launches; and, after the launch has run, returns the TPCs on which its blocks ran. */
-void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
+/* After a launch has run, returns the TPCs on which its blocks ran. */
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
 /* The same launch as a graph's node. The arguments are an output and for how many cycles each block is busy. */
@@ -94,37 +93,36 @@ CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **
 CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
                                        unsigned int value);
 
-/* A graph whose only node is this child graph, which the call takes over. `node` may be NULL. */
-CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
-
 /* This process's segment; the caller closes it. */
 struct segment gpu_own_segment(void);
 
 /* Sets the partition of this process on the GPU. */
-void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
+void gpu_set_partition(const struct gpu_under_test *gpu, struct tpcset set);
 
 /* This process's counters; how many launches it has counted for this reason; and in all. */
 struct segment_counters gpu_counters(void);
 uint64_t gpu_counted(enum segment_reason reason);
 uint64_t gpu_launches(void);
 
-/* The kernels that this process has counted on the GPU; `gaps` gets those of the GPU and of the process. */
-struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps);
+/* The kernels that this process has counted on the GPU; with the gaps of the GPU and of the process. */
+struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu);
 
 /* The same, once all of them have ended: nothing says that a count is visible before a synchronisation ends, so this
  * waits for a while. Of the current context, which must be on this GPU. */
-struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu, uint32_t *gaps);
+struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu);
 
 /* Whether the partition is in force; false while a tool has the driver's callbacks. */
 bool gpu_is_in_force(void);
 
+/* Runs the command of the build directory with these options on this process; its exit status. */
+int gpu_nvtaskset(const char *options);
+
 struct tpcset gpu_all(const struct gpu_under_test *gpu);
 struct tpcset gpu_range(unsigned int first, unsigned int last);
-struct tpcset gpu_first_of(const struct tpcset *set, unsigned int count);
+struct tpcset gpu_first_of(struct tpcset set, unsigned int count);
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */
 
-void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected);
-void gpu_assert_ran(struct tpcset ran, const struct tpcset *expected); /* the same */
+void gpu_assert_ran(struct tpcset ran, struct tpcset expected);
 
 #define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)
 void gpu_check_result(CUresult result, const char *call, const char *file, int line);

@@ -14,8 +14,6 @@ extern CUgraphNode nodes[NODES]; /* of the graph that was made last */
 /* Opens the GPU. For cmocka. */
 int graph_set_up(void **state);
 
-uint64_t graph_stale(void); /* how many nodes could not be refreshed so far */
-
 /* A kernel that writes to outputs[number]. */
 CUDA_KERNEL_NODE_PARAMS graph_parameters(unsigned int number);
 void graph_add_node(CUgraph graph, unsigned int number, const CUgraphNode *previous);
@@ -36,22 +34,16 @@ void graph_launch(CUgraphExec exec);
 
 /* Where kernel `number` ran; the empty set if it did not. */
 struct tpcset graph_ran(unsigned int number);
-void graph_assert_in(unsigned int number, const struct tpcset *set);
+void graph_assert_in(unsigned int number, struct tpcset set);
 
 /* Launches it: the first `count` kernels run on all of `set`, and nowhere else. */
-void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set);
+void graph_assert_ran(CUgraphExec exec, unsigned int count, struct tpcset set);
 
-/* Changes the partition to this set; the same, and launches it: its first `count` kernels run there. */
-void graph_change(const struct tpcset *set);
-void graph_assert_follows(CUgraphExec exec, unsigned int count, const struct tpcset *set);
+/* Changes the partition to this set, and launches it: its first `count` kernels run there. */
+void graph_assert_follows(CUgraphExec exec, unsigned int count, struct tpcset set);
 
 /* Launches it after a change to `set`: `refreshed` nodes are uploaded again, `stale` nodes cannot be. Returns how many
  * launches the driver announced, at least. */
-uint64_t graph_launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale);
-
-/* Several threads make graphs of such a kernel, launch and destroy them, while the partition is `before` and `after` in
- * turns. Each launch must be in one of these. */
-typedef CUgraph graph_maker(const CUDA_KERNEL_NODE_PARAMS *kernel);
-void graph_use_while_it_changes(graph_maker *make);
+uint64_t graph_launch_changed(CUgraphExec exec, struct tpcset set, uint64_t refreshed, uint64_t stale);
 
 #endif

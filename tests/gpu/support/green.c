@@ -31,7 +31,7 @@ void green_enter(void)
 	gpu_check(cuCtxFromGreenCtx(&context, green.context));
 	gpu_check(cuCtxPushCurrent_v2(context));
 	gpu_open_current(&green.inside, 0);
-	gpu_set_partition(&gpu, &all);
+	gpu_set_partition(&gpu, all);
 	green.tpcs = gpu_where(&green.inside, NULL);
 }
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* --- who listens --------------------------------------------------------------------------------------------- */
-
 typedef void kernel_listener(unsigned long request, const void *argument);
 
 static _Atomic(kernel_listener *) listener;
@@ -19,31 +17,10 @@ void kernel_listen(kernel_listener *wanted)
 	atomic_store(&listener, wanted);
 }
 
-static bool is_for_driver(unsigned long request)
-{
-	return (request >> 8 & 0xff) == 'F';
-}
-
-static void tell(unsigned long request, const void *argument)
-{
-	kernel_listener *told = atomic_load(&listener);
-
-	if (told && is_for_driver(request))
-		told(request, argument);
-}
-
-/* --- who asks ----------------------------------------------------------------------------------------------- */
-
 #define ASKERS 64
 
 static _Atomic(void *) askers[ASKERS]; /* addresses behind calls */
 static atomic_uint asked;
-
-static void note_asker(void *caller, unsigned long request)
-{
-	if (is_for_driver(request))
-		atomic_store(&askers[atomic_fetch_add(&asked, 1) % ASKERS], caller);
-}
 
 bool kernel_was_asked_by(const char *library)
 {
@@ -62,8 +39,6 @@ bool kernel_was_asked_by(const char *library)
 	return found;
 }
 
-/* --- the door ------------------------------------------------------------------------------------------------- */
-
 typedef int door(int file, unsigned long request, ...);
 
 /* Exported, so that all libraries of the program find it before the C library's. */
@@ -77,8 +52,13 @@ __attribute__((visibility("default"))) int ioctl(int file, unsigned long request
 	void *argument = va_arg(arguments, void *);
 
 	va_end(arguments);
-	note_asker(__builtin_return_address(0), request);
-	tell(request, argument);
+	if ((request >> 8 & 0xff) == 'F') { /* the driver's */
+		kernel_listener *told = atomic_load(&listener);
+
+		atomic_store(&askers[atomic_fetch_add(&asked, 1) % ASKERS], __builtin_return_address(0));
+		if (told)
+			told(request, argument);
+	}
 	if (!atomic_load(&next))
 		atomic_store(&next, (door *)dlsym(RTLD_NEXT, "ioctl"));
 	errno = saved;

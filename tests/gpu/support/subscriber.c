@@ -23,11 +23,13 @@ void *const *subscriber_table(void)
 	return table;
 }
 
-static void remember(int domain, int id, const uint64_t *words)
+static void on_event(void *user, int domain, int id, const void *parameters)
 {
 	struct event *event = &subscriber.events[subscriber.count];
+	const uint64_t *words = parameters;
 	uint32_t size = (uint32_t)words[0];
 
+	assert_ptr_equal(user, &subscriber);
 	assert_true(subscriber.count < EVENTS_MAX);
 	memset(event, 0, sizeof *event);
 	event->domain = domain;
@@ -36,12 +38,6 @@ static void remember(int domain, int id, const uint64_t *words)
 	if (domain == LAUNCHES)
 		memcpy(event->qmd, (const void *)(uintptr_t)words[4], sizeof event->qmd);
 	subscriber.count++;
-}
-
-static void on_event(void *user, int domain, int id, const void *parameters)
-{
-	assert_ptr_equal(user, &subscriber);
-	remember(domain, id, parameters);
 	if (subscriber.act)
 		subscriber.act(domain, id, parameters);
 }
@@ -117,16 +113,14 @@ void subscriber_forget(void)
 	subscriber.count = 0;
 }
 
-/* --- narrowing -------------------------------------------------------------------------------------------- */
-
 static const struct qmd_family *family;
 static struct qmd_mask disable;
 
-void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set)
+void subscriber_narrow_to(const struct gpu_under_test *gpu, struct tpcset set)
 {
 	family = qmd_family_for(gpu->topology->compute_major, gpu->topology->compute_minor);
 	assert_non_null(family);
-	topology_disable_mask(gpu->topology, set, disable.words, QMD_MASK_BITS);
+	topology_disable_mask(gpu->topology, &set, disable.words, QMD_MASK_BITS);
 }
 
 void subscriber_narrow(int domain, int id, const uint64_t *words)

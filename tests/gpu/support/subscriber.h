@@ -76,7 +76,7 @@ const struct event *subscriber_event(unsigned int number); /* from 0 on */
 void subscriber_forget(void);
 
 /* An action: leaves each launch exactly these TPCs, which may be none. */
-void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set);
+void subscriber_narrow_to(const struct gpu_under_test *gpu, struct tpcset set);
 subscriber_action subscriber_narrow;
 
 #endif

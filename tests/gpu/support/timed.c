@@ -101,11 +101,6 @@ void timed_give_to_client(const struct segment_revision *wanted)
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 }
 
-void timed_wait_until_thread_is_gone(void)
-{
-	timed_wait_until(!timed_has_thread());
-}
-
 /* --- work ----------------------------------------------------------------------------------------------------------- */
 
 void timed_launch_into(CUstream stream, unsigned int kernels, uint64_t cycles)
@@ -135,14 +130,11 @@ void timed_leave_out(const char *reason)
 
 void timed_open_any_gpu(void)
 {
-	uint32_t gaps;
-
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuCtxSynchronize());
-	gpu_kernels(&gpu, &gaps);
-	if (gaps & 1 << COUNTS_NO_SLOTS)
+	if (gpu_kernels(&gpu).gaps & 1 << COUNTS_NO_SLOTS)
 		timed_leave_out("this GPU's launch descriptors have no slot that counts");
 }
 
