@@ -124,7 +124,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 	bool is_own = is_drivers_own(launch);
 	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);
 
-	change.fetches_ahead = launch->frame.refreshes && launch->gpu->family && launch->gpu->family;
+	change.fetches_ahead = launch->frame.refreshes && launch->gpu->family;
 	if (remembered)
 		graph_timestamps_node(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &descriptor->saved);
