@@ -22,7 +22,7 @@ TEST(replays_are_no_uploads)
 }
 
 /* The driver no longer lets a node fetch the parameters of the next one ahead if that is disabled, as we do. On hardware, only the time
- * of a launch tells (bench/cost/graphs). */
+ * of a launch tells (hardware.md, "Graphs"). */
 TEST(parameters_are_fetched_ahead_as_before)
 {
 	CUgraphExec exec = graph_instantiate(graph_make());
