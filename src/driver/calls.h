@@ -34,7 +34,7 @@ struct frame {
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */
 	bool runs_once; /* what the call makes */
-	bool refreshes; /* nodes of what the call uploads, which we have disabled and enabled */
+	bool refreshes; /* the call uploads nodes again that we have disabled and enabled */
 	/* launch/graphs/counts.h: what has been written */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;

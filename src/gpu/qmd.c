@@ -483,12 +483,15 @@ void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct
 
 /* --- fetching ahead ------------------------------------------------------------------------------------ */
 
-/* The bank for the next node's parameters. Its bits: VALID, two of PREFETCH, and INVALIDATE. */
+/* A node of a graph fetches the parameters of the next one ahead, by a bank of constants that is valid for this alone (facts.md, "CUDA
+ * graphs"). The driver makes that bank invalid for good when the next node is disabled, and leaves all else of it. Its bits: VALID, two
+ * of PREFETCH, and INVALIDATE. */
 #define NEXT_BANK(bits) (UINT32_C(bits) << 4 * 5)
 #define BANK_VALID 1
 #define PREFETCH_POST 4
 
-void qmd_fetch_ahead(const struct qmd_family *family, void *qmd)
+/* Makes it valid again. Descriptors of other kinds stay unchanged, and so do versions for which that was not measured. */
+static void fetch_ahead(const struct qmd_family *family, void *qmd)
 {
 	const struct qmd_layout *layout = family->layout;
 	uint32_t *banks = (uint32_t *)qmd + layout->banks_word;
@@ -520,7 +523,7 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 		outcomes.mask = write_mask(family, qmd, change);
 	}
 	if (change->fetches_ahead)
-		qmd_fetch_ahead(family, qmd);
+		fetch_ahead(family, qmd);
 	if (change->counting) {
 		saved->counting_slot = qmd_save_slot(change->counting, qmd);
 		outcomes.counting = qmd_release(change->counting, qmd);

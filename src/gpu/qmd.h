@@ -144,24 +144,19 @@ struct qmd_saved_slot {
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd);
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved);
 
-/* A node of a graph fetches the parameters of the next one ahead, by a bank of constants that is valid for this alone (facts.md, "CUDA
- * graphs"). The driver makes that bank invalid for good when the next node is disabled, and leaves all else of it. This makes it
- * valid again. Descriptors of other kinds stay unchanged, and so do versions for which that was not measured. */
-void qmd_fetch_ahead(const struct qmd_family *family, void *qmd);
-
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
 /* What a descriptor is to say. */
 struct qmd_change {
 	const struct qmd_mask *disable; /* NULL: the mask stays */
 	bool is_exact;                  /* it replaces the driver's mask, whatever that is: the caller knows where the launch fits */
-	bool fetches_ahead;             /* see qmd_fetch_ahead */
+	bool fetches_ahead;             /* a graph's node fetches the next one's parameters ahead again, if it did before that was disabled */
 	const struct qmd_release *counting, *stamping; /* for these slots; NULL: the slot stays */
 	uint64_t timestamp_at, timestamp; /* the address and the value of `stamping`, not those that it was prepared with */
 };
 
-/* What was there before, but for what is fetched ahead; what was not written is not restored. Graphs use descriptors again: the masks of all partitions would
- * add up in them, and our own release would be found in its slot. */
+/* What was there before, but for what is fetched ahead; what was not written is not restored. Graphs use descriptors again: the masks of
+ * all partitions would add up in them, and our own release would be found in its slot. */
 struct qmd_saved {
 	const struct qmd_family *family; /* NULL: the mask was not written */
 	struct qmd_mask mask;

@@ -1,4 +1,3 @@
-
 #include "context.h"
 #include "hook.h"
 #include "launch.h"

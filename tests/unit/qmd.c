@@ -436,7 +436,7 @@ TEST(fetching_ahead_of_an_unknown_version)
 
 	descriptor.words[13] = 0x10400011;
 	expected = descriptor;
-	qmd_fetch_ahead(qmd_family_for(9, 0), &descriptor);
+	qmd_write(qmd_family_for(9, 0), &descriptor, &(struct qmd_change){.fetches_ahead = true}, NULL);
 	assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 }
 

@@ -350,23 +350,24 @@ static bool resume_each(const struct kernel_client *client)
 	return are_back;
 }
 
-static bool resume(const struct kernel_client *client)
+static int resume(const struct kernel_client *client, struct error *error)
 {
-	struct error error;
+	struct error unused;
 	uint32_t status = disable_all(client, false, true);
 
-	if (status == STATUS_NO_CHANNEL && make_list(client, &error) == CHANNELS_DONE)
+	if (status == STATUS_NO_CHANNEL && make_list(client, &unused) == CHANNELS_DONE)
 		status = disable_all(client, false, true);
-	return status == STATUS_OK || resume_each(client);
+	return status == STATUS_OK || resume_each(client) ? 0 : error_set(error, "the kernel driver does not resume its work");
 }
 
 /* All, or none. */
 static uint32_t suspend(const struct kernel_client *client)
 {
 	uint32_t status = disable_all(client, true, false);
+	struct error unused;
 
 	if (status != STATUS_OK)
-		resume(client);
+		resume(client, &unused);
 	return status;
 }
 
@@ -402,10 +403,8 @@ enum channels_result channels_suspend(struct error *error)
 	bool is_reached = kernel_client_reach(&client, error) == 0;
 	enum channels_result result = is_reached ? suspend_listed(&client, error) : CHANNELS_REFUSED;
 
-	if (is_reached && result != CHANNELS_DONE && atomic_load(&are_suspended) && !resume(&client)) {
-		error_set(error, "the kernel driver does not resume its work");
+	if (is_reached && result != CHANNELS_DONE && atomic_load(&are_suspended) && resume(&client, error) < 0)
 		result = CHANNELS_REFUSED;
-	}
 	set_suspended(result == CHANNELS_DONE);
 	return result;
 }
@@ -415,9 +414,7 @@ int channels_resume(struct error *error)
 	struct kernel_client client;
 
 	set_suspended(false);
-	if (kernel_client_reach(&client, error) < 0)
-		return -1;
-	return resume(&client) ? 0 : error_set(error, "the kernel driver does not resume its work");
+	return kernel_client_reach(&client, error) < 0 ? -1 : resume(&client, error);
 }
 
 /* --- their time slices ---------------------------------------------------------------------------------------------- */

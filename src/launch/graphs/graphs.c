@@ -212,9 +212,10 @@ void graphs_call_ended(const struct call *call)
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_counts_restore(call->frame);
-	call->frame->refreshes = false;
-	if (calls_launch_graph(call->id))
+	if (calls_launch_graph(call->id)) {
+		call->frame->refreshes = false;
 		graph_timestamps_ended(call, ((const struct call_exec *)call->arguments)->exec);
+	}
 	if (calls_add_node(call->id) && is_done)
 		node_added(call);
 }
