@@ -50,6 +50,13 @@ static void run(struct length *length, enum length_place place, uint64_t ns, boo
 	assert_false(atomic_load(&measure.is_on));
 }
 
+static void try_again(struct length *length, uint64_t ns)
+{
+	assert_true(begins(length, LENGTH_MORE, true));
+	now += ns;
+	measure_look(&measure, 4, 0, OPEN);
+}
+
 static uint64_t in_part(const struct length *length)
 {
 	return lengths_longest(length, LENGTH_PART);
@@ -90,25 +97,23 @@ TEST(two_places)
 	run(length, LENGTH_MORE, 6 * MS, false);
 	assert_int_equal(in_more(length, LIMIT), 6 * MS);
 	assert_false(is_new);
-	/* Longer than it may: it is tried again after some turns. */
-	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
-	assert_false(is_new);
-	atomic_fetch_add(&lengths_turn, 8);
+	/* Longer than it may: it is tried again at once. */
 	assert_int_equal(in_more(length, 5 * MS), 4 * MS);
 	assert_true(is_new);
-	/* Once, whatever comes of it. */
+	/* Once in a turn, whatever comes of it. */
 	assert_true(begins(length, LENGTH_MORE, true));
 	measure_drop(&measure);
 	assert_int_equal(in_more(length, 5 * MS), 6 * MS);
+	assert_false(is_new);
 	/* What it took before is forgotten then. */
-	atomic_fetch_add(&lengths_turn, 8);
-	assert_true(begins(length, LENGTH_MORE, true));
-	now += 3 * MS;
-	measure_look(&measure, 4, 0, OPEN);
+	atomic_fetch_add(&lengths_turn, 1);
+	assert_int_equal(in_more(length, 5 * MS), 4 * MS);
+	try_again(length, 3 * MS);
 	assert_int_equal(in_more(length, 5 * MS), 3 * MS);
 }
 
-/* What was too long for once is tried again in the next turn. If it is too long then as well, it rests. */
+/* What was too long for once is tried again in the next turn. If it is too long then as well, after twice as many, up to eight; once it
+ * was not, in the next one. */
 TEST(late_for_once)
 {
 	struct length *length = find(1);
@@ -117,14 +122,17 @@ TEST(late_for_once)
 	run(length, LENGTH_MORE, 2 * MS, true);
 	run(length, LENGTH_MORE, 6 * MS, true);
 	assert_int_equal(in_more(length, 3 * MS), 6 * MS);
-	atomic_fetch_add(&lengths_turn, 1);
-	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
-	assert_true(is_new);
-	assert_true(begins(length, LENGTH_MORE, true));
-	now += 6 * MS;
-	measure_look(&measure, 4, 0, OPEN);
-	atomic_fetch_add(&lengths_turn, 7);
-	assert_int_equal(in_more(length, 3 * MS), 6 * MS);
+	for (uint32_t turns = 1; turns <= 16; turns *= 2) {
+		atomic_fetch_add(&lengths_turn, (turns < 8 ? turns : 8) - 1);
+		assert_int_equal(in_more(length, 3 * MS), 6 * MS);
+		atomic_fetch_add(&lengths_turn, 1);
+		assert_int_equal(in_more(length, 3 * MS), 2 * MS);
+		assert_true(is_new);
+		try_again(length, 6 * MS);
+	}
+	atomic_fetch_add(&lengths_turn, 8);
+	try_again(length, 2 * MS);
+	run(length, LENGTH_MORE, 6 * MS, true);
 	atomic_fetch_add(&lengths_turn, 1);
 	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
 }
@@ -137,7 +145,6 @@ TEST(disturbed_in_part)
 	run(length, LENGTH_PART, 4 * MS, true);
 	run(length, LENGTH_PART, 9 * MS, true);
 	run(length, LENGTH_MORE, 6 * MS, true);
-	atomic_fetch_add(&lengths_turn, 8);
 	assert_int_equal(in_more(length, 3 * MS), 2 * MS);
 	assert_true(is_new);
 }

@@ -7,7 +7,8 @@
 
 #define LENGTHS 1024
 #define NEAR 4 /* places where a key may be */
-#define TURNS 8 /* until what was too long when it was tried is tried again; and until launches wait again after a miss */
+#define TURNS 8 /* until launches wait again after a miss */
+#define TRIES 3 /* what is too long once more is tried again after twice as many turns, so often */
 
 /* It was seen in time when it went and ended if it was within this, or this part of the length; and a measurement is given up after
  * so long. */
@@ -35,6 +36,7 @@ static void forget(struct length_there *there)
 {
 	for (int i = 0; i < LENGTH_MEASURED; i++)
 		atomic_store(&there->ns[i], 0);
+	atomic_store(&there->tries, 0);
 }
 
 /* In a place near that is free, or was to be measured longest ago. */
@@ -107,12 +109,10 @@ static uint64_t shortest(const struct length *length, enum length_place place)
 	return least == UINT64_MAX ? 0 : least;
 }
 
-/* One that was short enough before may have been late for once. */
+/* What was seen to be too long once may have been seen late, or slow for once. */
 static bool may_be_tried(const struct length *length)
 {
-	bool is_alone = atomic_load_explicit(&length->places[LENGTH_MORE].ns[1], memory_order_relaxed) == 0;
-
-	return age(length, LENGTH_MORE) >= (is_alone ? TURNS : 1);
+	return age(length, LENGTH_MORE) >= UINT32_C(1) << atomic_load_explicit(&length->places[LENGTH_MORE].tries, memory_order_relaxed);
 }
 
 /* Where nothing is known, it asks for it once in each turn, but for the one in which it came. */
@@ -142,6 +142,7 @@ static void note(const struct measured *launch, uint64_t ns, bool is_certain)
 {
 	struct length_there *there = &launch->length->places[launch->place];
 	bool is_first = atomic_load(&there->ns[0]) == 0, is_second = atomic_load(&there->ns[1]) == 0;
+	uint64_t tries = launch->is_new && !is_first ? min_u64(atomic_load(&there->tries) + UINT64_C(1), TRIES) : 0;
 
 	if (is_first)
 		atomic_store(&there->turn, atomic_load(&lengths_turn) - 1);
@@ -152,6 +153,7 @@ static void note(const struct measured *launch, uint64_t ns, bool is_certain)
 	for (int i = LENGTH_MEASURED - 1; i > 0; i--)
 		atomic_store(&there->ns[i], atomic_load(&there->ns[i - 1]));
 	atomic_store(&there->ns[0], ns);
+	atomic_store(&there->tries, (uint32_t)tries);
 }
 
 bool measure_begin(struct measure *measure, const struct measured *launch, uint64_t ended)

@@ -29,6 +29,7 @@ struct length {
 	struct length_there {
 		_Atomic uint64_t ns[LENGTH_MEASURED]; /* 0: not yet */
 		_Atomic uint32_t turn;                /* when one was to be measured last */
+		_Atomic uint32_t tries;               /* so often, one after the other, it was tried again */
 	} places[2];
 	atomic_bool waits_for_others; /* it has no length of its own */
 	_Atomic uint64_t until;       /* for the one who looks for it */
@@ -44,7 +45,7 @@ struct length *lengths_find(const struct launched_work *work);
 uint64_t lengths_longest(const struct length *length, enum length_place place);
 
 /* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is tried
- * again after a while. Says whether it should run alone, to be measured. One could not, since something in flight does not end:
+ * again at once, and then after two turns, four and eight. Says whether it should run alone, to be measured. One could not, since something in flight does not end:
  * none asks for it again for some turns. */
 #define LENGTH_NONE UINT64_MAX
 uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new);
