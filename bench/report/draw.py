@@ -741,6 +741,7 @@ SHORT = {
     "mps-static": ("MPS static", "#0072b2"),
     "fixed": ("fixed", "#d55e00"),
     "follow": ("script with -p", "#d55e00"),
+    "shared": ("all TPCs", "#d55e00"),
     "nvtaskset-priority": ("priority in turns", "#d55e00"),
     "nvtaskset-stepping": ("priority side by side", "#d55e00"),
     "nvtaskset-prt": ("PRT", "#d55e00"),

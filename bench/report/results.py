@@ -10,7 +10,7 @@ import jobs
 import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
-MECHANISMS = "alone-first none xsched hami mps mps-priority mps-percent green mps-static mig fixed lend-250us lend-500us lend-1ms lend-2ms lend-4ms lend-8ms follow nvtaskset".split()
+MECHANISMS = "alone-first none xsched hami mps mps-priority mps-percent green mps-static mig fixed lend-250us lend-500us lend-1ms lend-2ms lend-4ms lend-8ms follow shared nvtaskset".split()
 MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority", "nvtaskset-weight", "by-hand"]
 MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
 MECHANISMS += ["nvtaskset-lend", "whole"]
@@ -61,6 +61,7 @@ NAMES = {
     "hami": "HAMi-core",
     "fixed": "nvtaskset, fixed",
     "follow": "nvtaskset, a script with -p",
+    "shared": "nvtaskset, both on all TPCs",
     "turns": "in turns",
     "equal": "six equal partitions",
     "plan": "the plan",

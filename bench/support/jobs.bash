@@ -9,7 +9,7 @@
 # An experiment has start_job MECHANISM, which starts first-MECHANISM and rest-MECHANISM, and share and measure of turns.bash.
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
-modes="fixed lend-2ms follow nvtaskset-stepping"
+modes="fixed lend-2ms follow shared nvtaskset-stepping"
 all_mechanisms="none xsched hami mps mps-priority mps-percent mps-static nvtaskset-priority nvtaskset"
 
 # Starts all pairs and waits for them; leaves a turn of each for each LOAD, and of each program alone, in `turns`.
@@ -45,7 +45,7 @@ find_programs() { # MECHANISM [NAME]
 	alone-first) first=$name-none rest= ;;
 	alone-rest) first='' rest=rest-none ;;
 	mps-priority) first=$name-mps ;;
-	fixed | lend-* | follow | nvtaskset-stepping | nvtaskset-prt) first=$name-nvtaskset rest=rest-nvtaskset ;;
+	fixed | lend-* | follow | shared | nvtaskset-stepping | nvtaskset-prt) first=$name-nvtaskset rest=rest-nvtaskset ;;
 	esac
 }
 
@@ -75,6 +75,7 @@ begin_mode() { # MECHANISM
 		python3 "$BENCH_ROOT/bench/support/follow.py" "${task_pids[$first]}" "$first_list" "${task_pids[$rest]}" "$rest_list" "$all_list" &
 		follower=$!
 		;;
+	shared) place 50 "$all_list" 50 "$all_list" ;;
 	nvtaskset-stepping) place 80 "$first_list" 20 "$all_list" ;;
 	nvtaskset-prt) place 80 "$all_list" 20 "$all_list" ;;
 	esac
@@ -91,7 +92,7 @@ end_mode() { # MECHANISM
 		kill "$follower" || true
 		wait "$follower" || true
 		;;
-	nvtaskset-stepping | nvtaskset-prt) place 50 "$first_list" 50 "$rest_list" ;;
+	shared | nvtaskset-stepping | nvtaskset-prt) place 50 "$first_list" 50 "$rest_list" ;;
 	esac
 }
 
