@@ -133,11 +133,9 @@ class Jobs:
             raise RuntimeError("a wrong result")
 
 
-def be_in_time(kind):
-    """No collection of garbage, on a processor that no other kind uses, and before other work, where the user may say so."""
+def be_in_time():
+    """No collection of garbage, and before other work on the processor, where the user may say so."""
     gc.disable()
-    processors = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {processors[-1 - sorted(KINDS).index(kind) % len(processors)]})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
@@ -149,7 +147,7 @@ def main():
     chosen = options.parse_args()
     with torch.inference_mode():
         jobs = Jobs(chosen.kind, chosen.period)
-        be_in_time(chosen.kind)
+        be_in_time()
         conversation.converse(jobs, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
         jobs.run()
         jobs.check()
