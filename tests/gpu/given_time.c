@@ -6,8 +6,10 @@
  */
 #include "../alone.h"
 #include "../cases.h"
+#include "base/clock.h"
 #include "base/proc.h"
 #include "gpu/topology/rm_abi.h"
+#include "state/group/budget.h"
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
@@ -213,6 +215,73 @@ TIMED(no_context_for_a_while)
 		timed_sleep_ms(1);
 	gpu_open(&gpu, 0);
 	assert_is_suspended(&quarter);
+}
+
+static void change_context(unsigned int kernels)
+{
+	gpu_close(&gpu);
+	gpu_open(&gpu, 0);
+	timed_launch(kernels);
+}
+
+/* A program that is never suspended, since a context always comes or goes, says so for as long. */
+TIMED(contexts_come_and_go)
+{
+	timed_open_gpu();
+	timed_give_and_wait(&quarter);
+	timed_until (timed_look().state == SEGMENT_TIME_CHANGING) {
+		change_context(20);
+		gpu_check(cuCtxSynchronize());
+	}
+	timed_until (timed_look().state == SEGMENT_TIME_IN_FORCE)
+		timed_work(5);
+}
+
+#define LONG_US 2000000
+
+static _Atomic uint64_t suspended_in; /* the period of the first suspension that was not put off; 0: none yet */
+
+static uint64_t long_period(void)
+{
+	return budget_period(LONG_US * INT64_C(1000), process_clock_ns());
+}
+
+static bool is_suspension(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+
+	return request == IOCTL_CONTROL && call->command == 0x2080110b && *(const uint8_t *)(uintptr_t)call->parameters;
+}
+
+static void note_suspension(unsigned long request, const void *argument)
+{
+	uint64_t none = 0;
+
+	if (is_suspension(request, argument))
+		atomic_compare_exchange_strong(&suspended_in, &none, long_period());
+}
+
+/* What is put off is not left until the next period. */
+static bool is_tried_again(void)
+{
+	uint64_t period = long_period();
+
+	atomic_store(&suspended_in, 0);
+	change_context(20);
+	timed_wait_until(atomic_load(&suspended_in) != 0);
+	return atomic_load(&suspended_in) == period;
+}
+
+/* Where the period ends meanwhile, nothing is seen. */
+TIMED(what_is_put_off_is_tried_again)
+{
+	const struct segment_revision little = {.quota = {.run_us = 1000, .period_us = LONG_US}};
+
+	timed_open_gpu();
+	timed_give_and_wait(&little);
+	kernel_listen(note_suspension);
+	timed_until (is_tried_again())
+		;
 }
 
 /* A context takes some 70 handles, and none is used again. */

@@ -137,7 +137,7 @@ static bool refuses(const struct segment_revision *revision, enum segment_time_s
 TEST(what_is_refused)
 {
 	const enum segment_time_state in_part[] = {SEGMENT_TIME_MANAGED, SEGMENT_TIME_SHARED, SEGMENT_TIME_OLDER,
-	                                           SEGMENT_TIME_MPS_CLIENT, SEGMENT_TIME_PAGEABLE};
+	                                           SEGMENT_TIME_MPS_CLIENT, SEGMENT_TIME_PAGEABLE, SEGMENT_TIME_CHANGING};
 	const enum segment_time_state not_at_all[] = {SEGMENT_TIME_UNREACHABLE, SEGMENT_TIME_NO_THREAD, SEGMENT_TIME_UNCOUNTED};
 
 	for (size_t i = 0; i < COUNT_OF(in_part); i++) {

@@ -376,7 +376,7 @@ static enum channels_result list_for_suspension(const struct kernel_client *clie
 {
 	enum channels_result result = is_current || are_changing() ? CHANNELS_DONE : make_list(client, error);
 
-	return result == CHANNELS_DONE && are_changing() ? CHANNELS_NONE : result;
+	return result == CHANNELS_DONE && are_changing() ? CHANNELS_CHANGING : result;
 }
 
 /* A list that is out of date is brought up to date once. */

@@ -31,8 +31,9 @@ void channels_have_changed(void);
 
 enum channels_result {
 	CHANNELS_DONE,
-	CHANNELS_NONE,   /* there are none, since there is no context, or one comes or goes: none is suspended */
-	CHANNELS_REFUSED /* with the reason */
+	CHANNELS_NONE,     /* there are none, since there is no context */
+	CHANNELS_CHANGING, /* a context comes or goes, or has of late: none is suspended meanwhile */
+	CHANNELS_REFUSED   /* with the reason */
 };
 
 /* Looks for channels that have come since the last time, and forgets those that have gone: 5 to 11 ms on the hardware where the

@@ -1,6 +1,7 @@
 #include "suspend.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "base/log.h"
 #include "driver/channels/channels.h"
 #include "eligibility.h"
@@ -22,14 +23,20 @@
  * (driver/channels/channels.h). */
 #define PREPARATION_NS (20 * MS)
 
-/* A refusal may be an accident: it is tried again after this, so many times in a row. */
-#define RETRY_NS (10 * MS)
+/* A refusal may be an accident: it is tried again, so many times in a row. */
 #define FAILURES_MAX 3
+
+/* By how much longer it was put off than suspended where that is said; and the most that is counted. */
+#define PUT_OFF_NS (1000 * MS)
+#define PUT_OFF_MAX_NS (1500 * MS)
 
 static struct {
 	struct suspension suspension;
 	uint64_t tried; /* it was refused then; 0: it was not */
 	unsigned int failures;
+	uint64_t looked;     /* the last time */
+	bool is_put_off;     /* since then */
+	uint64_t put_off_ns; /* by how much longer than it was suspended, of late */
 	unsigned int judged; /* how often it was seen that this did stop the program, up to JUDGED_ENOUGH */
 	unsigned int looks;  /* at its counts, since it was suspended and these have settled */
 	uint64_t judged_from;
@@ -40,7 +47,8 @@ void suspend_begin(void)
 {
 	state.suspension = (struct suspension){.is_on = false};
 	state.failures = state.judged = 0;
-	state.tried = 0;
+	state.tried = state.put_off_ns = 0;
+	state.is_put_off = false;
 }
 
 struct suspension suspend_state(void)
@@ -90,6 +98,7 @@ static void suspend(uint64_t begin)
 	enum channels_result result = channels_suspend(&error);
 	uint64_t end = process_clock_ns();
 
+	state.is_put_off = result == CHANNELS_CHANGING;
 	if (result == CHANNELS_DONE) {
 		state.suspension = (struct suspension){true, begin + (end - begin) * LAG_NUMERATOR / LAG_DENOMINATOR};
 		state.failures = 0;
@@ -106,7 +115,7 @@ static void suspend(uint64_t begin)
 bool suspend_now(void)
 {
 	uint64_t now = process_clock_ns();
-	bool may_try = state.tried == 0 || now - state.tried >= RETRY_NS;
+	bool may_try = state.tried == 0 || now - state.tried >= SUSPEND_RETRY_NS;
 
 	if (may_try && eligibility_begin_suspension())
 		suspend(now);
@@ -123,6 +132,26 @@ void suspend_resume(void)
 	else
 		eligibility_lost(SEGMENT_TIME_NO_CHANNELS);
 	eligibility_end_suspension();
+}
+
+/* --- putting off ------------------------------------------------------------------------------------------------------ */
+
+/* A pause of this process is no time in which it escaped. */
+static void weigh(uint64_t now)
+{
+	uint64_t passed = now - state.looked;
+
+	if (state.suspension.is_on)
+		state.put_off_ns -= min_u64(passed, state.put_off_ns);
+	else if (state.is_put_off)
+		state.put_off_ns = min_u64(state.put_off_ns + min_u64(passed, SUSPEND_RETRY_NS), PUT_OFF_MAX_NS);
+	state.is_put_off = false;
+	state.looked = now;
+}
+
+bool suspend_is_put_off(void)
+{
+	return state.put_off_ns > PUT_OFF_NS;
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
@@ -144,6 +173,7 @@ uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest)
 	bool needs_channels = work->wants && !channels_are_current();
 	struct error error;
 
+	weigh(now);
 	if (state.suspension.is_on && !channels_are_current()) {
 		next = suspend_new(now);
 	} else if (state.suspension.is_on) {

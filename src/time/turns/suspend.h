@@ -1,8 +1,8 @@
 /*
  * How this program is suspended and resumed: all of its channels (driver/channels/channels.h), also those of contexts
  * that come meanwhile. It is judged by its effect: if kernels still end while it is suspended, that makes it ineligible
- * (eligibility.h), as does a kernel driver that refuses again and again. Nothing to suspend is no failure. The rules
- * say when (time/rules/rules.h).
+ * (eligibility.h), as does a kernel driver that refuses again and again. Nothing to suspend is no failure. While contexts come or
+ * go, suspensions are put off. The rules say when (time/rules/rules.h).
  *
  * For our thread alone.
  */
@@ -24,6 +24,13 @@ struct suspension suspend_state(void);
 
 /* Suspends the program, whole or not at all. False if nothing has changed. */
 bool suspend_now(void);
+
+/* How often a suspension is tried that is put off or refused. */
+#define SUSPEND_RETRY_NS UINT64_C(10000000)
+
+/* Suspensions were put off for a second longer than the program was suspended. Half a second of suspension ends that at the
+ * latest. */
+bool suspend_is_put_off(void);
 
 /* Resumes it. Where that is refused, it is ineligible, and still suspended. */
 void suspend_resume(void);

@@ -17,16 +17,17 @@
 
 static const struct segment *segment;
 static struct work work;
-static uint64_t in_force;  /* the segment says so of this revision; 0: of none */
+static uint64_t reached; /* the way to the kernel driver was known for this revision; 0: for none */
 static bool knows_gpus;
 static bool is_reported;
+static bool says_put_off; /* on standard error */
 
 void turns_begin(const struct segment *wanted)
 {
 	segment = wanted;
 	work = (struct work){.gpu_count = 0};
-	in_force = 0;
-	knows_gpus = is_reported = false;
+	reached = 0;
+	knows_gpus = is_reported = says_put_off = false;
 	suspend_begin();
 	timeslice_begin();
 }
@@ -71,6 +72,12 @@ static struct rules_verdict ask(uint64_t now)
 	return rules_ask(given_rules(), now, &view, &suspension, &rivals);
 }
 
+/* It was to be suspended, and is not: that is tried again, since nobody tells when the reason has passed. */
+static bool is_due(const struct rules_verdict *verdict)
+{
+	return verdict->suspends && !suspend_state().is_on && eligibility_is_there();
+}
+
 /* `can_act`: the way to the kernel driver is known. */
 static uint64_t look(bool can_act, bool *is_idle)
 {
@@ -85,6 +92,8 @@ static uint64_t look(bool can_act, bool *is_idle)
 		until = suspend_look(now, &work, verdict.soonest);
 	bool acts = can_act && obey(&verdict);
 
+	if (can_act && is_due(&verdict))
+		until = min_u64(until, now + SUSPEND_RETRY_NS);
 	given_tell(segment);
 	*is_idle = can_act && !work.wants && !verdict.suspends && !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
@@ -107,10 +116,23 @@ static bool reach(uint64_t number)
 		eligibility_lost(memory_use_of_gpus());
 		knows_gpus = true;
 	}
-	if (eligibility_is_there())
-		segment_set_time_state(segment, is_done ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_PENDING, number);
-	in_force = is_done ? number : 0;
+	if (!is_done && eligibility_is_there())
+		segment_set_time_state(segment, SEGMENT_TIME_PENDING, number);
+	reached = is_done ? number : 0;
 	return is_done;
+}
+
+/* Whether it holds, of a program that can be suspended. The reader of our warnings may be slow: so it is not suspended meanwhile. */
+static void tell_state(uint64_t number)
+{
+	bool is_put_off = suspend_is_put_off(), warns = is_put_off && !says_put_off && !suspend_state().is_on;
+	enum segment_time_state state = is_put_off ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
+
+	if (eligibility_is_there())
+		segment_set_time_state(segment, state, number);
+	if (warns)
+		log_warning("quota, priority and weight are not in force: %s", segment_time_text(state));
+	says_put_off = says_put_off || warns;
 }
 
 /* One that cannot be suspended may still be given way to, and give way by short time slices. A reason that this look finds may leave
@@ -118,13 +140,15 @@ static bool reach(uint64_t number)
 uint64_t turns_look(uint64_t number, bool *is_idle)
 {
 	bool was_eligible = eligibility_is_there();
-	bool is_reached = (in_force == number && number != 0) || reach(number);
+	bool is_reached = (reached == number && number != 0) || reach(number);
 	uint64_t until = UINT64_MAX;
 
 	*is_idle = false;
 	if (is_reached || rules_take_part(given_rules()))
 		until = look(is_reached, is_idle);
-	if (!is_reached)
+	if (is_reached)
+		tell_state(number);
+	else
 		until = min_u64(until, process_clock_ns() + ACCESS_NS);
 	turns_report(number);
 	if (!suspend_state().is_on)

@@ -198,7 +198,8 @@ void time_wait(const struct segment *segment, double end_ms)
 static bool can_go_first(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||
-	       state == SEGMENT_TIME_MPS_CLIENT || state == SEGMENT_TIME_PAGEABLE || state == SEGMENT_TIME_UNSEEN;
+	       state == SEGMENT_TIME_MPS_CLIENT || state == SEGMENT_TIME_PAGEABLE || state == SEGMENT_TIME_UNSEEN ||
+	       state == SEGMENT_TIME_CHANGING;
 }
 
 /* A priority holds in part where only suspending is impossible. */
