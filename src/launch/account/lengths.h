@@ -45,8 +45,8 @@ struct length *lengths_find(const struct launched_work *work);
 uint64_t lengths_longest(const struct length *length, enum length_place place);
 
 /* On `more` TPCs, where it takes as much less than on the `part` ones; 0: not known. What took longer than `limit` there is tried
- * again at once, and then after two turns, four and eight. Says whether it should run alone, to be measured. One could not, since something in flight does not end:
- * none asks for it again for some turns. */
+ * again at once, and then after two turns, four and eight. Says whether it should run alone, to be measured. One could not, since
+ * something in flight does not end: none asks for it again for some turns. */
 #define LENGTH_NONE UINT64_MAX
 uint64_t lengths_of(const struct length *length, unsigned int part, unsigned int more, uint64_t limit, bool *is_new);
 void lengths_miss(void);
