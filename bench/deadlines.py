@@ -3,12 +3,12 @@
 A job every so many ms, as FILE says; it is read again after each rest. A sample is how many µs it took from the moment when it was due
 to its end, so a job that begins late counts as well. KIND:
 
-    vision    a convolutional network, one picture of 416 × 416
-    decode    a step of a language model with 8 layers: memory is what it waits for
+    vision    a convolutional network, pictures of 416 × 416 from four cameras
+    decode    a step of a language model with 24 layers: memory is what it waits for
     encode    a transformer's encoder, 8 sequences of 512 tokens
-    fft       two-dimensional transforms, forth and back
-    sort      8 million numbers
-    products  products of matrices
+    fft       two-dimensional transforms of three fields, forth and back
+    sort      24 million numbers
+    products  six products of matrices
 
 Weights are random. All but sort are CUDA graphs. Each job has the same input, so the last result must be the first one's (see
 support/conversation.py for the rest).
@@ -34,12 +34,12 @@ def vision():
     from network import SIDE, YoloV2
 
     model = YoloV2().cuda().half().eval().to(memory_format=torch.channels_last)
-    picture = torch.randn(1, 3, SIDE, SIDE, device="cuda", dtype=torch.half).to(memory_format=torch.channels_last)
-    return lambda: model(picture)
+    pictures = torch.randn(4, 3, SIDE, SIDE, device="cuda", dtype=torch.half).to(memory_format=torch.channels_last)
+    return lambda: model(pictures)
 
 
 def decode():
-    width, hidden, layers = 2560, 6912, 8
+    width, hidden, layers = 2560, 6912, 24
     shapes = [(3 * width, width), (width, width), (2 * hidden, width), (width, hidden)] * layers
     weights = [torch.randn(*shape, device="cuda", dtype=torch.bfloat16) * shape[1] ** -0.5 for shape in shapes]
     token = torch.randn(1, width, device="cuda", dtype=torch.bfloat16)
@@ -65,19 +65,26 @@ def encode():
 
 
 def fft():
-    field = torch.randn(4096, 4096, device="cuda", dtype=torch.complex64)
-    return lambda: torch.fft.ifft2(torch.fft.fft2(field))
+    fields = torch.randn(3, 4096, 4096, device="cuda", dtype=torch.complex64)
+    return lambda: torch.fft.ifft2(torch.fft.fft2(fields))
 
 
 def sort():
-    numbers = torch.randint(0, 1 << 30, (8 << 20,), device="cuda", dtype=torch.int32)
+    numbers = torch.randint(0, 1 << 30, (24 << 20,), device="cuda", dtype=torch.int32)
     return lambda: torch.sort(numbers)[0]
 
 
 def products():
     a = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 4096**0.5
-    return lambda: (a @ b) @ b
+
+    def chain():
+        product = a
+        for _ in range(6):
+            product = product @ b
+        return product
+
+    return chain
 
 
 KINDS = {one.__name__: one for one in (vision, decode, encode, fft, sort, products)}
