@@ -3,21 +3,22 @@
 
 #include "time/rules/flight.h"
 
-#define US UINT64_C(1000)
+#define US UINT64_C(1024) /* lengths are multiples of 64 ns */
 
 static struct flight flight;
 static struct flight_seen seen; /* what a thread would see now: with nothing else between a look and the end of its call */
+static uint64_t last_ns;        /* of the last launch */
 
 FIXTURE(begin)
 {
-	flight = (struct flight){.state = 0};
-	seen = (struct flight_seen){.state = 0};
+	flight = (struct flight){.word = 0};
+	seen = (struct flight_seen){.word = 0};
 }
 
-static void look(void)
+static uint64_t look(void)
 {
-	seen.state = atomic_load(&flight.state);
-	flight_look(&flight, &seen);
+	seen.word = atomic_load(&flight.word);
+	return flight_look(&flight, &seen);
 }
 
 /* A launch of one kernel, as its call does. */
@@ -25,6 +26,7 @@ static void launch_into(uintptr_t stream, uint64_t ns)
 {
 	look();
 	flight_add(&flight, &seen, ns, stream);
+	last_ns = ns;
 	seen.in_flight++;
 }
 
@@ -33,9 +35,17 @@ static void launch(uint64_t ns)
 	launch_into(7, ns);
 }
 
-/* One that nobody adds. */
+/* One like the last one. */
 static void launch_as_before(void)
 {
+	flight_add_more(&flight, flight_more(last_ns));
+	seen.in_flight++;
+}
+
+/* One outside of a call. */
+static void launch_unseen(void)
+{
+	flight_add_unseen(&flight);
 	seen.in_flight++;
 }
 
@@ -48,7 +58,12 @@ static void end(uint64_t kernels)
 
 static uint64_t all(void)
 {
-	return flight_ns(&flight, &seen);
+	return look();
+}
+
+static bool is_in(uintptr_t stream)
+{
+	return flight_is_in(&flight, &seen, stream);
 }
 
 TEST(until_nothing_is_in_flight)
@@ -61,7 +76,7 @@ TEST(until_nothing_is_in_flight)
 	end(2);
 	assert_each(all(), 90 * US, flight_longest(&flight), 90 * US);
 	launch(1 * US);
-	assert_int_equal(all(), 116 * US);
+	assert_int_equal(all(), 91 * US);
 	end(2);
 	assert_int_equal(all(), 0);
 	launch(3 * US);
@@ -71,30 +86,17 @@ TEST(until_nothing_is_in_flight)
 /* What is in flight in another stream is not before a launch. */
 TEST(in_one_stream)
 {
-	assert_true(flight_is_in(&flight, 7));
 	launch(90 * US);
 	launch(5 * US);
-	assert_each(flight_is_in(&flight, 7), true, flight_is_in(&flight, 8), false);
+	assert_each(is_in(7), true, is_in(8), false);
 	launch_into(8, 5 * US);
-	assert_each(flight_is_in(&flight, 7), false, flight_is_in(&flight, 8), false);
-	end(3);
+	assert_each(is_in(7), false, is_in(8), false);
+	end(1);
+	assert_each(is_in(7), false, is_in(8), false);
+	end(1);
+	assert_each(is_in(7), false, is_in(8), true);
 	launch_into(8, 5 * US);
-	assert_each(flight_is_in(&flight, 7), false, flight_is_in(&flight, 8), true);
-}
-
-/* The one who looks decides anew what goes as the longest did. */
-TEST(the_longest_has_ended)
-{
-	launch(90 * US);
-	launch(5 * US);
-	seen.ended += 2, seen.in_flight = 0;
-	seen.state = atomic_load(&flight.state);
-	assert_true(flight_look(&flight, &seen));
-	look();
-	launch(5 * US);
-	seen.ended++, seen.in_flight = 0;
-	seen.state = atomic_load(&flight.state);
-	assert_false(flight_look(&flight, &seen));
+	assert_each(is_in(7), false, is_in(8), true);
 }
 
 /* So many at most, whatever was launched since nothing was in flight. */
@@ -109,10 +111,8 @@ TEST(no_more_than_there_are)
 TEST(a_graph)
 {
 	launch(10 * US);
-	look();
-	flight_add(&flight, &seen, 500 * US, 7);
-	seen.in_flight += 100;
-	flight_cover(&flight, seen.ended + seen.in_flight);
+	launch(500 * US);
+	seen.in_flight += 99;
 	assert_int_equal(all(), 510 * US);
 	launch(4 * US);
 	assert_int_equal(all(), 514 * US);
@@ -123,15 +123,16 @@ TEST(a_graph)
 	assert_int_equal(all(), 0);
 }
 
-/* While its call goes on, its nodes count as others do that nobody has added. */
+/* While its call goes on, some of its nodes are counted. */
 TEST(a_graph_on_its_way)
 {
 	look();
 	flight_add(&flight, &seen, 500 * US, 7);
 	seen.in_flight += 3;
-	assert_true(all() >= 500 * US);
+	assert_int_equal(all(), 500 * US);
 }
 
+/* Until nothing is in flight. */
 TEST(lengths_that_are_not_known)
 {
 	launch(10 * US);
@@ -141,40 +142,56 @@ TEST(lengths_that_are_not_known)
 	end(2);
 	assert_int_equal(all(), FLIGHT_NEVER);
 	end(1);
+	assert_int_equal(all(), 0);
+	launch(10 * US);
+	assert_each(all(), 10 * US, flight_longest(&flight), 10 * US);
+}
+
+/* More than the word holds. */
+TEST(too_long_together)
+{
+	for (int i = 0; i < 100; i++)
+		launch(1000000 * US);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(99);
+	assert_int_equal(all(), 1000000 * US);
 	launch(FLIGHT_NEVER - 1);
 	launch(FLIGHT_NEVER - 1);
 	assert_int_equal(all(), FLIGHT_NEVER);
-	end(2);
-	assert_int_equal(all(), 0);
 }
 
-/* Rows are used again and again, and as they were new. */
-TEST(as_new)
+/* Nobody has added what was launched before this was looked at. */
+TEST(the_very_first)
 {
-	for (unsigned int i = 0; i < 6; i++) {
-		launch_into(1 + i % 2, 90 * US);
-		end(1);
-		launch_into(3, 20 * US);
-		launch_into(3, 10 * US);
-		assert_each(all(), 30 * US, flight_longest(&flight), 20 * US);
-		end(2);
-		look();
-	}
+	seen.in_flight = 2;
+	assert_int_equal(all(), FLIGHT_NEVER);
+	launch(5 * US);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(2);
+	assert_int_equal(all(), FLIGHT_NEVER);
+	end(1);
+	launch(5 * US);
+	assert_int_equal(all(), 5 * US);
 }
 
-/* Also where the first one of a row is shorter than the last one before it. */
+/* Also where the first one is shorter than the last one before it: then what goes as that did is decided about anew. */
 TEST(the_first_one_is_shorter)
 {
-	launch(90 * US);
-	seen.ended++, seen.in_flight = 0;
-	seen.state = atomic_load(&flight.state);
-	assert_false(flight_look(&flight, &seen));
-	assert_int_equal(flight_longest(&flight), 90 * US);
-	look();
-	assert_true(flight_add(&flight, &seen, 5 * US, 7));
-	seen.in_flight++;
-	look();
-	assert_false(flight_add(&flight, &seen, 5 * US, 7));
+	for (unsigned int i = 0; i < 6; i++) {
+		look();
+		assert_false(flight_add(&flight, &seen, 90 * US, 7));
+		seen.in_flight++;
+		end(1);
+		assert_int_equal(flight_longest(&flight), 90 * US);
+		look();
+		assert_true(flight_add(&flight, &seen, 5 * US, 7));
+		seen.in_flight++;
+		look();
+		assert_false(flight_add(&flight, &seen, 3 * US, 7));
+		seen.in_flight++;
+		assert_each(all(), 8 * US, flight_longest(&flight), 5 * US);
+		end(2);
+	}
 }
 
 TEST(as_the_one_before)
@@ -191,6 +208,19 @@ TEST(as_the_one_before)
 	assert_int_equal(all(), 0);
 	launch_as_before();
 	assert_int_equal(all(), 5 * US);
+}
+
+TEST(outside_of_a_call)
+{
+	launch(10 * US);
+	launch_unseen();
+	launch(3 * US);
+	assert_int_equal(all(), 23 * US);
+	end(3);
+	launch_unseen();
+	assert_int_equal(all(), 10 * US);
+	launch(3 * US);
+	assert_int_equal(all(), 13 * US);
 }
 
 /* They are as long as the one before, also behind a shorter one. */
@@ -225,13 +255,28 @@ TEST(added_meanwhile)
 
 	look();
 	before = seen;
-	before.state = atomic_load(&flight.state);
+	before.word = atomic_load(&flight.word);
 	flight_add(&flight, &seen, 90 * US, 7);
 	seen.in_flight++;
 	flight_add(&flight, &seen, 5 * US, 7);
 	seen.in_flight++;
 	flight_look(&flight, &before);
 	assert_int_equal(all(), 95 * US);
+}
+
+/* Also where a third look has lowered the sum to what it was. */
+TEST(added_and_lowered_meanwhile)
+{
+	launch(5 * US);
+	seen.ended++, seen.in_flight = 0;
+	struct flight_seen before = seen;
+
+	before.word = atomic_load(&flight.word);
+	flight_add(&flight, &seen, 3 * US, 7);
+	seen.in_flight++;
+	assert_int_equal(all(), 5 * US);
+	flight_look(&flight, &before);
+	assert_int_equal(all(), 5 * US);
 }
 
 /* One that is between its look and the end of its call is not in flight yet. */
@@ -269,7 +314,6 @@ static struct model {
 		uintptr_t stream;
 	} list[MOST];
 	unsigned int count, most;
-	uint64_t last_ns;
 } model;
 
 static uint64_t seed = 9;
@@ -283,7 +327,6 @@ static uint64_t random_below(uint64_t end)
 static void list_launch(struct listed launched)
 {
 	model.list[model.count++] = launched;
-	model.last_ns = launched.ns;
 }
 
 /* The first one of any stream ends, with all of its kernels. */
@@ -308,14 +351,13 @@ static void do_any(unsigned int streams)
 	} else if (what < 5) {
 		look();
 	} else if (what < 7 && model.count > 0 && model.count < model.most && streams == 1) {
-		list_launch((struct listed){model.last_ns, 1, 1});
+		list_launch((struct listed){last_ns, 1, 1});
 		launch_as_before();
 	} else if (model.count < model.most) {
 		any.kernels = what == 9 ? 1 + random_below(20) : 1;
 		list_launch(any);
 		launch_into(any.stream, any.ns);
 		seen.in_flight += any.kernels - 1;
-		flight_cover(&flight, seen.ended + seen.in_flight);
 	}
 }
 
@@ -366,15 +408,15 @@ static struct {
 	atomic_uint running;
 } gpu;
 
-static void see(struct flight_seen *now)
+static uint64_t see(struct flight_seen *now)
 {
-	now->state = atomic_load(&flight.state);
+	now->word = atomic_load(&flight.word);
 	now->entering = atomic_fetch_add(&gpu.entering, 1);
 	do {
 		now->ended = atomic_load(&gpu.ended);
 		now->in_flight = atomic_load(&gpu.launched) - now->ended;
 	} while (atomic_load(&gpu.ended) != now->ended);
-	flight_look(&flight, now);
+	return flight_look(&flight, now);
 }
 
 /* One launch is long, and many are short: as long as its long one has not ended, a thread must see it. */
@@ -386,9 +428,10 @@ static void *launch_and_look(void *number)
 		bool is_long = i % 50 == (uintptr_t)number;
 		struct flight_seen now;
 
-		see(&now);
+		uint64_t ns = see(&now);
+
 		if (last > now.ended)
-			strays += flight_ns(&flight, &now) < 1000 * US;
+			strays += ns < 1000 * US;
 		flight_add(&flight, &now, is_long ? 1000 * US : US, 7);
 		uint64_t position = atomic_fetch_add(&gpu.launched, 1) + 1;
 
@@ -414,8 +457,10 @@ static void *end_them(void *unused)
 
 static void *add_often(void *unused)
 {
-	for (unsigned int i = 0; i < LAUNCHES; i++)
+	for (unsigned int i = 0; i < LAUNCHES; i += 2) {
 		flight_add(&flight, &seen, US, 7);
+		flight_add_more(&flight, flight_more(US));
+	}
 	return unused;
 }
 
@@ -423,7 +468,6 @@ TEST(sum_of_several_threads)
 {
 	threads_run(THREADS, add_often, NULL, 0);
 	seen.in_flight = THREADS * LAUNCHES;
-	flight_cover(&flight, seen.in_flight);
 	assert_int_equal(all(), THREADS * LAUNCHES * US);
 }
 
@@ -438,8 +482,7 @@ TEST(several_threads)
 	atomic_store(&gpu.ended, atomic_load(&gpu.launched));
 	struct flight_seen now;
 
-	see(&now);
-	assert_int_equal(flight_ns(&flight, &now), 0);
+	assert_int_equal(see(&now), 0);
 }
 
 RUN_TESTS(begin, NULL)

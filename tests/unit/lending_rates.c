@@ -125,9 +125,8 @@ static void look(void)
 	uint64_t left = opens_in();
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
 	const struct flight_seen seen = {
-		.state = atomic_load(&neighbour.flight.state), .ended = neighbour.ended, .in_flight = neighbour.count};
-
-	flight_look(&neighbour.flight, &seen);
+		.word = atomic_load(&neighbour.flight.word), .ended = neighbour.ended, .in_flight = neighbour.count};
+	uint64_t in_flight_ns = flight_look(&neighbour.flight, &seen);
 	struct lending_view view = {
 		.part_ns = lengths_longest(length, LENGTH_PART),
 		.is_patient = waited < LIMIT + min_u64(flight_longest(&neighbour.flight), LENDING_EPISODE_NS / 2),
@@ -137,7 +136,7 @@ static void look(void)
 		.opens_in_ns = left == 0 ? LENDING_NEVER : left,
 		.in_flight = neighbour.count,
 		.is_behind = true,
-		.in_flight_ns = flight_ns(&neighbour.flight, &seen),
+		.in_flight_ns = in_flight_ns,
 		.limit_ns = LIMIT,
 		.batch_ns = LIMIT / LENDING_BATCH_PART,
 	};

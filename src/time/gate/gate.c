@@ -113,7 +113,7 @@ bool gate_is_outside(void)
 	return gate_own.calls == 0 && atomic_load(&gate_state.listens);
 }
 
-/* A graph may have nodes on other GPUs. TPCs that a change of the partition has taken away meanwhile are not used. */
+/* A graph may have nodes on other GPUs, which no look has seen. TPCs that a change of the partition has taken away meanwhile are not used. */
 bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 {
 	struct gate *gate = &gates[gpu->number];
@@ -124,6 +124,8 @@ bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 	bool is_else = is_inside ? where != 0 : others->is_narrow && atomic_load(&gate_state.is_open);
 	struct tpcset all = others_tpcs(others, is_current ? where_open((uint32_t)where) : 0), more = {{0}};
 
+	if (!is_inside)
+		flight_add_unseen(&gate->flight);
 	if (is_inside && !(where & WHERE_OWN))
 		more = tpcset_without(&all, &others->all_own);
 	all = tpcset_and(&all, tpcs);

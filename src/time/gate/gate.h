@@ -12,6 +12,7 @@
 #include "driver/calls.h"
 #include "launch/space/epoch.h"
 #include "state/kernels/counts_read.h"
+#include "time/rules/flight.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,6 +32,8 @@ struct gate_last {
 	struct counts_words words; /* their sum is with the epoch of the world */
 	const _Atomic uint64_t *launched, *ended; /* as long as there are at most so many between */
 	int64_t most;
+	struct flight *flight; /* to which it adds `more` */
+	uint64_t more;
 };
 
 /* This thread's calls; belongs to gate.c, and is declared here for the functions below alone. */
@@ -53,6 +56,7 @@ static inline bool gate_goes_as_before(CUcontext context, const struct call_kern
 	    (int64_t)(atomic_load_explicit(last->launched, memory_order_relaxed) -
 	              atomic_load_explicit(last->ended, memory_order_relaxed)) > last->most)
 		return false;
+	flight_add_more(last->flight, last->more);
 	gate_own.calls = GATE_AS_BEFORE;
 	return true;
 }

@@ -65,7 +65,7 @@ static inline uint32_t where_open(uint32_t how)
 /* A launch has come, and goes when this returns; then `last` says which ones go like it. Its call has ended. */
 struct passage {
 	uint64_t where;
-	bool is_entering, is_measured, is_graph;
+	bool is_entering, is_measured;
 	struct length *moved; /* a graph whose nodes the call uploads anew */
 };
 struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);

@@ -45,7 +45,8 @@ struct arrival {
 	struct flight_seen seen;  /* of its own; */
 	uint64_t now;             /* 0: the clock was not read */
 	uint32_t how;            /* it goes; */
-	bool is_by_law;          /* and nothing else lets it */
+	bool is_by_law;          /* and nothing else lets it; */
+	uint64_t ns;             /* so long there; 0: not known */
 };
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
@@ -83,9 +84,6 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 	struct flight *flight = &arrival->gate->flight;
 	uint64_t in_flight = arrival->seen.in_flight + arrival->seen.entering;
 
-	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
-	if (flight_look(flight, &arrival->seen))
-		epoch_raise_world();
 	arrival->now = 0;
 	arrival->others = (struct others_now){.open = 0};
 	arrival->how = 0;
@@ -95,8 +93,8 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.in_flight_ns = flight_ns(flight, &arrival->seen),
-		.is_behind = flight_is_in(flight, arrival->stream),
+		.in_flight_ns = flight_look(flight, &arrival->seen),
+		.is_behind = flight_is_in(flight, &arrival->seen, arrival->stream),
 		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2)),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
@@ -251,13 +249,13 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct gate *gate = arrival->gate;
 	enum length_place place = arrival->how & WHERE_MORE ? LENGTH_MORE : LENGTH_PART;
-	uint64_t longest = lengths_longest(arrival->length, place);
 	uint64_t open = (uint64_t)others->generation << 32 | where_open(arrival->how);
 	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : arrival->stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
-	arrival->passage.is_graph = arrival->work.is_graph;
-	if (flight_add(&gate->flight, &arrival->seen, longest != 0 ? longest : FLIGHT_NEVER, arrival->stream))
+	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
+	arrival->ns = lengths_longest(arrival->length, place);
+	if (flight_add(&gate->flight, &arrival->seen, arrival->ns != 0 ? arrival->ns : FLIGHT_NEVER, arrival->stream))
 		epoch_raise_world();
 	streams_launch(arrival->work.stream, arrival->call->context);
 	measure_it(arrival, others, &launch);
@@ -306,7 +304,12 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 		is_usual = launches > 0;
 	}
 	last->words.sum += world;
+	last->flight = &arrival->gate->flight;
+	last->more = others->count > 0 && !arrival->view.takes_any ? flight_more(arrival->ns) : 0;
 	last->context = is_usual && is_quiet ? arrival->call->context : NULL;
+	/* How long those take that nobody adds is not known until nothing is in flight. */
+	if (last->context && last->more == 0)
+		flight_add(last->flight, &arrival->seen, FLIGHT_NEVER, arrival->stream);
 }
 
 /* --- passing ---------------------------------------------------------------------------------------------------------- */
@@ -319,7 +322,7 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	struct others_on_gpu *others = gate_enter(gate);
 	uint64_t generation = (uint64_t)others->generation << 32;
 
-	arrival->seen.state = atomic_load(&gate->flight.state);
+	arrival->seen.word = atomic_load(&gate->flight.word);
 	arrival->seen.entering = atomic_fetch_add(&gate->entering, 1);
 	gate_measure(gate, others);
 	see_own(&arrival->seen, others);
@@ -414,17 +417,6 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 	return arrival.passage;
 }
 
-/* The kernels of a graph are counted now. */
-static void add_nodes(struct gate *gate)
-{
-	const struct others_on_gpu *others = gate_enter(gate);
-	struct flight_seen seen;
-
-	see_own(&seen, others);
-	flight_cover(&gate->flight, seen.ended + seen.in_flight);
-	gate_leave(gate, others);
-}
-
 /* Our thread would see the end of a short one too late. */
 static void watch(struct gate *gate)
 {
@@ -444,8 +436,6 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 		measure_called(&gate->measure);
 	else if (passage->is_measured)
 		measure_drop(&gate->measure);
-	if (passage->is_graph)
-		add_nodes(gate);
 	if (passage->is_entering)
 		atomic_fetch_sub(&gate->entering, 1);
 	if (passage->moved) {

@@ -2,107 +2,77 @@
 
 #include "base/extremes.h"
 
-#define ADDED 2 /* to the state */
+/* Lengths in the word are multiples of this. The sum has one bit more than it needs, for what is added between looks. */
+#define UNIT_NS 64
+#define LONGEST_MOST UINT64_C(0xffffff) /* not known */
+#define SUM_AT 24
+#define SUM_MOST (UINT64_C(1) << 28)
+#define NUMBER_AT 53
 
-/* A length that is not known makes the sum unknown. */
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t units(uint64_t ns)
 {
-	return a > FLIGHT_NEVER - b ? FLIGHT_NEVER : a + b;
+	return min_u64(ns / UNIT_NS + (ns % UNIT_NS != 0), LONGEST_MOST);
 }
 
-static uint64_t times(uint64_t count, uint64_t ns)
+static uint64_t longest_of(uint64_t word)
 {
-	return ns != 0 && count > FLIGHT_NEVER / ns ? FLIGHT_NEVER : count * ns;
+	return word & LONGEST_MOST;
 }
 
-static const struct flight_row *row_of(const struct flight *flight)
+static uint64_t sum_of(uint64_t word)
 {
-	return &flight->rows[atomic_load(&flight->state) & 1];
+	return word >> SUM_AT & (2 * SUM_MOST - 1);
 }
 
-/* So many of those launched by now has nobody added. */
-static uint64_t missed_of(const struct flight *flight, uint64_t launched)
+static uint64_t word_after(uint64_t before, uint64_t sum, uint64_t longest)
 {
-	return launched - min_u64(launched, atomic_load(&flight->covered));
+	return ((before >> NUMBER_AT) + 1) << NUMBER_AT | min_u64(sum, SUM_MOST) << SUM_AT | longest;
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------------- */
-
-/* The row is empty before it can be found. */
-bool flight_look(struct flight *flight, const struct flight_seen *seen)
+uint64_t flight_look(struct flight *flight, const struct flight_seen *seen)
 {
-	struct flight_row *next = &flight->rows[~seen->state & 1];
-	uint64_t state = seen->state, before = flight_longest(flight);
+	uint64_t word = seen->word, longest = longest_of(word), count = min_u64(seen->in_flight + seen->entering, SUM_MOST);
+	uint64_t sum = min_u64(sum_of(word), count * longest), all = min_u64(sum + seen->entering * longest, count * longest);
+	bool is_known = all < SUM_MOST && longest > 0 && longest < LONGEST_MOST;
 
-	if (seen->entering != 0 || seen->in_flight != 0)
-		return false;
-	atomic_store(&next->ns, 0);
-	atomic_store(&next->longest_ns, 0);
-	atomic_store(&next->stream, 0);
-	if (atomic_compare_exchange_strong(&flight->state, &state, (state + ADDED) ^ 1))
-		atomic_store(&flight->covered, seen->ended); /* also what was refused, or captured */
-	return flight_longest(flight) < before;
+	if (sum < sum_of(word))
+		atomic_compare_exchange_strong(&flight->word, &word, word_after(word, sum, longest));
+	return is_known || count == 0 ? all * UNIT_NS : FLIGHT_NEVER;
 }
 
-/* --- adding ----------------------------------------------------------------------------------------------------------- */
-
-static void raise(_Atomic uint64_t *least, uint64_t to)
-{
-	uint64_t before = atomic_load(least);
-
-	while (before < to && !atomic_compare_exchange_weak(least, &before, to))
-		continue;
-}
-
-static void note_stream(struct flight_row *row, uintptr_t stream)
-{
-	uintptr_t others = 0;
-
-	if (!atomic_compare_exchange_strong(&row->stream, &others, stream) && others != stream)
-		atomic_store(&row->stream, FLIGHT_STREAMS);
-}
-
-/* With those that nobody has added since the last one. The first one of a row may be shorter than the last one before. */
+/* The first one since nothing was in flight may be shorter than the longest before. What went before the very first one is not known. */
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
-	struct flight_row *row = &flight->rows[atomic_fetch_add(&flight->state, ADDED) & 1];
-	uint64_t launched = seen->ended + seen->in_flight, missed = missed_of(flight, launched), before = atomic_load(&row->ns);
-	uint64_t longest = flight_longest(flight), theirs = missed > 0 ? longest : 0, all = add(ns, times(missed, theirs));
+	uint64_t before = atomic_load(&flight->word), longest, sum;
+	uint64_t length = before == 0 && seen->in_flight > 0 ? LONGEST_MOST : units(ns);
 
-	note_stream(row, stream);
-	while (!atomic_compare_exchange_weak(&row->ns, &before, add(before, all)))
-		continue;
-	raise(&row->longest_ns, max_u64(ns, theirs));
-	atomic_store(&flight->last_ns, ns);
-	raise(&flight->covered, launched + 1);
-	return flight_longest(flight) < longest;
+	do {
+		sum = sum_of(before);
+		longest = sum == 0 ? length : max_u64(length, longest_of(before));
+	} while (!atomic_compare_exchange_weak(&flight->word, &before, word_after(before, sum + length, longest)));
+	if (atomic_exchange(&flight->stream, stream) != stream)
+		atomic_store(&flight->since, seen->ended + seen->in_flight);
+	return longest < longest_of(before);
 }
 
-void flight_cover(struct flight *flight, uint64_t launched)
+uint64_t flight_more(uint64_t ns)
 {
-	raise(&flight->covered, launched);
+	return ns == 0 ? 0 : word_after(0, units(ns), 0);
 }
 
-/* --- asking ----------------------------------------------------------------------------------------------------------- */
-
-bool flight_is_in(const struct flight *flight, uintptr_t stream)
+void flight_add_unseen(struct flight *flight)
 {
-	uintptr_t theirs = atomic_load(&row_of(flight)->stream);
-
-	return theirs == 0 || theirs == stream;
+	flight_add_more(flight, word_after(0, longest_of(atomic_load(&flight->word)), 0));
 }
 
 uint64_t flight_longest(const struct flight *flight)
 {
-	uint64_t longest = atomic_load(&row_of(flight)->longest_ns);
+	uint64_t longest = longest_of(atomic_load(&flight->word));
 
-	return longest != 0 ? longest : atomic_load(&flight->last_ns);
+	return longest < LONGEST_MOST ? longest * UNIT_NS : FLIGHT_NEVER;
 }
 
-uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen)
+bool flight_is_in(const struct flight *flight, const struct flight_seen *seen, uintptr_t stream)
 {
-	uint64_t in_flight = seen->in_flight + seen->entering, longest = flight_longest(flight);
-	uint64_t all = add(atomic_load(&row_of(flight)->ns), times(missed_of(flight, seen->ended + in_flight), longest));
-
-	return min_u64(all, times(in_flight, longest));
+	return atomic_load(&flight->stream) == stream && atomic_load(&flight->since) <= seen->ended;
 }

@@ -1,15 +1,11 @@
 /*
- * How long all takes that a process has in flight on a GPU: the sum of the lengths of its launches since nothing was, or the longest
- * of these as often as there are kernels in flight, whichever is less.
+ * How long all takes that a process has in flight on a GPU: at most as long as its launches together, and at most as long as the
+ * longest of them as often as there are kernels in flight. Each look lowers the first to the second: so it is 0 where nothing is.
  *
  * Pure but for the memory, in which threads of the program write at the same time, without a lock. A launch is `entering` from
- * before its look until its call has ended; from then on it is counted. So the one that sees nothing in flight, and nobody
- * else enter, may begin a new row of launches. Nobody else does while it is there. One that adds meanwhile changes `state`, and so
- * keeps it from that (tests/litmus/flight.litmus). The sum may be too much.
- *
- * Some launches are not added: those that go like the one before (gate.h), which are few, and those outside of a call. They take
- * as long as the longest one of the row, or as the last one. The same holds for one that another thread has not yet added. What goes
- * like the one before while another thread launches a graph is covered by that, and not in the sum.
+ * before its look until its call has ended; from then on it is counted. What another thread adds after a look keeps this one from
+ * lowering anything (tests/litmus/flight.litmus). Launches that go like the one before (gate.h) add as much as that; and those outside
+ * of a call, whose length nobody knows, as much as the longest. One that another thread has not added yet counts as the longest.
  */
 #ifndef NVTASKSET_TIME_RULES_FLIGHT_H
 #define NVTASKSET_TIME_RULES_FLIGHT_H
@@ -22,34 +18,32 @@
 
 /* All zero: nothing is in flight. */
 struct flight {
-	struct flight_row {
-		_Atomic uint64_t ns, longest_ns;
-		_Atomic uintptr_t stream; /* into which all of it went; FLIGHT_STREAMS: there are several; 0: none yet */
-	} rows[2];
-	_Atomic uint64_t state;   /* in bit 0 the row in use; above it, how often somebody has added */
-	_Atomic uint64_t covered; /* so many kernels were launched with the last one, at least */
-	_Atomic uint64_t last_ns; /* its length */
+	_Atomic uint64_t word;    /* from above: a number that changes with each write, the sum, and the longest */
+	_Atomic uintptr_t stream; /* the last launch went into it, */
+	_Atomic uint64_t since;   /* as did all that came when so many had been launched */
 };
-#define FLIGHT_STREAMS UINTPTR_MAX
 
-/* What a thread has seen, in this order: flight->state, launches whose calls have not ended, kernels that have, and how many are in
+/* What a thread has seen, in this order: flight->word, launches whose calls have not ended, kernels that have, and how many are in
  * flight, without those launches. */
 struct flight_seen {
-	uint64_t state, entering, ended, in_flight;
+	uint64_t word, entering, ended, in_flight;
 };
 
-/* Where nothing is in flight, nothing counts any more. Returns whether the longest is shorter now than before. */
-bool flight_look(struct flight *flight, const struct flight_seen *seen);
+/* How long all of it takes, one after the other. FLIGHT_NEVER: not known. */
+uint64_t flight_look(struct flight *flight, const struct flight_seen *seen);
 
-/* A launch goes, by what it has seen. Returns the same. */
+/* A launch goes, by what was seen. Returns whether the longest is shorter now than before. */
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream);
 
-/* It was a graph: so many kernels have been launched by now. */
-void flight_cover(struct flight *flight, uint64_t launched);
+/* Another one of this length goes, by the number for it; or one outside of a call. */
+uint64_t flight_more(uint64_t ns);
+static inline void flight_add_more(struct flight *flight, uint64_t more)
+{
+	atomic_fetch_add_explicit(&flight->word, more, memory_order_relaxed);
+}
+void flight_add_unseen(struct flight *flight);
 
-/* The longest launch of the row; and how long all of these take together, one after the other. FLIGHT_NEVER: not known. */
 uint64_t flight_longest(const struct flight *flight);
-uint64_t flight_ns(const struct flight *flight, const struct flight_seen *seen);
-bool flight_is_in(const struct flight *flight, uintptr_t stream); /* whether all of these went into it */
+bool flight_is_in(const struct flight *flight, const struct flight_seen *seen, uintptr_t stream); /* whether all of it went there */
 
 #endif
