@@ -71,20 +71,6 @@ struct passage {
 struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);
 void passed(struct gate *gate, const struct call *call, const struct passage *passage);
 
-/* --- our thread ------------------------------------------------------------------------------------------------------- */
-
-/* From here on launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
-void gate_set_open(bool is_open);
-
-/* What is left of the quota. Our thread is rung when the process begins to use it. */
-void gate_set_left(uint64_t ns);
-
-/* Looks at the others on this GPU. Adds to `borrowed` what is used there now beyond the process's own TPCs, for `passed` ns. */
-void gate_see(const struct gpu *gpu, const struct others_rules *rules, uint64_t passed, struct segment_borrowed *borrowed);
-
-/* What was measured is looked at, on all GPUs. Returns when to look again. */
-uint64_t gate_look(uint64_t now);
-
 /* In the child of a fork. */
 void gates_after_fork(void);
 

@@ -1,7 +1,9 @@
 #include "keeper.h"
 
 #include "base/extremes.h"
+#include "base/futex.h"
 #include "driver/gpus.h"
+#include "driver/hook.h"
 #include "gates.h"
 #include "launch/space/epoch.h"
 #include "mps/reach.h"
@@ -9,16 +11,18 @@
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
 
-/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; and a quota. */
+/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; a quota; and a launch. */
 #define LOOK_NS (5 * MS)
 #define ACTIVE_NS (20 * MS)
 #define TURN_NS (250 * MS)
 #define SERVER_NS (100 * MS)
 #define QUOTA_LOOK_NS (MS / 10)
+#define MEASURE_LOOK_NS UINT64_C(20000)
 
 static struct {
 	const struct segment *segment;
@@ -31,6 +35,92 @@ static struct {
 	uint64_t others_seen, server_seen, turned; /* when; 0: never */
 	struct segment_borrowed borrowed;
 } keeper;
+
+/* --- gates ------------------------------------------------------------------------------------------------------------ */
+
+static void listen(void)
+{
+	if (!atomic_exchange(&gate_state.listens, true)) {
+		epoch_raise(); /* what was decided before is for fills as well */
+		hook_want_more();
+	}
+}
+
+/* What is left of the quota: what waits for it is woken. */
+static void set_left(uint64_t ns)
+{
+	uint64_t before = atomic_exchange(&gate_state.left_ns, ns);
+
+	if (ns != UINT64_MAX)
+		listen();
+	if ((before == UINT64_MAX) != (ns == UINT64_MAX))
+		epoch_raise_world();
+	if (before == 0 && ns != 0) {
+		atomic_fetch_add(&gate_state.news, 1);
+		futex_wake(&gate_state.news, INT_MAX);
+	}
+}
+
+/* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
+static void set_open(bool is_open)
+{
+	if (atomic_exchange(&gate_state.is_open, is_open) != is_open)
+		epoch_raise_world();
+	if (!is_open)
+		set_left(UINT64_MAX);
+}
+
+/* What the last launch uses beyond the process's own, if anything is in flight. */
+static void see_borrowed(struct gate *gate, const struct others_on_gpu *others, uint64_t passed)
+{
+	struct segment_borrowed *borrowed = &keeper.borrowed;
+	uint32_t how = atomic_load(&gate->last_how);
+	bool is_more = how & WHERE_MORE && !(how & WHERE_OWN) && others_own_in_flight(others) > 0;
+	struct tpcset all = others_tpcs(others, is_more ? where_open(how) : 0), tpcs = tpcset_without(&all, &others->all_own);
+
+	borrowed->tpcs = tpcset_or(&borrowed->tpcs, &tpcs);
+	borrowed->tpc_us += tpcset_count(&tpcs) * passed / 1000;
+	for (unsigned int i = 0, at = 0; i < others->count; i++, at = 0) {
+		struct tpcset of_it = tpcset_and(&tpcs, &others->list[i].gives);
+		uint64_t lender = (uint64_t)others->list[i].pid, tpc_us = tpcset_count(&of_it) * passed / 1000;
+
+		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
+			at++;
+		if (at < SEGMENT_LOANS && tpc_us > 0)
+			borrowed->loans[at] = (struct segment_loan){lender, borrowed->loans[at].tpc_us + tpc_us};
+	}
+}
+
+/* Looks at the others on this GPU, for the first time since `passed` ns. */
+static void see_gpu(const struct gpu *gpu, uint64_t passed)
+{
+	struct gate *gate = &gates[gpu->number];
+	unsigned int side = atomic_load(&gate->current);
+
+	see_borrowed(gate, &gate->views[side], passed);
+	if (atomic_load(&gate->readers[!side]) == 0 && others_see(&gate->views[!side], &gate->views[side], gpu->pci, &keeper.rules)) {
+		atomic_store(&gate->current, !side);
+		epoch_raise_world();
+		if (gate->views[!side].count > 0)
+			listen();
+	}
+}
+
+/* What is measured may have ended. Returns when to look again. */
+static uint64_t look_at_measured(uint64_t now)
+{
+	uint64_t until = UINT64_MAX;
+
+	for (struct gate *gate = gates; gate < gates + GPUS_MAX; gate++) {
+		struct others_on_gpu *others = gate_enter(gate);
+
+		if (atomic_load(&gate->measure.is_on))
+			until = min_u64(until, now + max_u64(MEASURE_LOOK_NS, (now - min_u64(now, atomic_load(&gate->measure.began))) / 16));
+		gate_measure(gate, others);
+		gate_leave(gate, others);
+	}
+	return until;
+}
 
 /* --- rules ------------------------------------------------------------------------------------------------------------ */
 
@@ -49,12 +139,12 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	if (!keeper.has_gate)
-		gate_set_open(false);
+		set_open(false);
 }
 
 void keeper_end(void)
 {
-	gate_set_open(false);
+	set_open(false);
 	keeper.has_gate = keeper.has_server = false;
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	if (keeper.segment)
@@ -93,7 +183,7 @@ static void see_server(uint64_t now)
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
-	gate_set_open(keeper.has_server && keeper.has_gate);
+	set_open(keeper.has_server && keeper.has_gate);
 }
 
 /* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
@@ -106,7 +196,7 @@ static uint64_t see_quota(uint64_t now)
 
 	if (quota->run_ns < quota->period_ns && atomic_load(&gate_state.is_open))
 		left = is_spent ? 0 : quota_soonest(quota, now) - now;
-	gate_set_left(left);
+	set_left(left);
 	if (left != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;
@@ -128,7 +218,7 @@ static void see_others(uint64_t now)
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
 		if (gpu)
-			gate_see(gpu, &keeper.rules, passed, &keeper.borrowed);
+			see_gpu(gpu, passed);
 	}
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
@@ -156,7 +246,7 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);
 	turn(now);
-	until = min_u64(until, gate_look(now));
+	until = min_u64(until, look_at_measured(now));
 	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000, atomic_load(&gate_state.held_ns) / 1000,
 	                      atomic_load(&gate_state.bounded));
 	segment_set_time_held(keeper.segment, atomic_load(&gate_state.held));

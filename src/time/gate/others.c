@@ -78,21 +78,6 @@ static void find_places(struct other *other, const struct peer *peer)
 		other->is_unknown |= !counts_place_is_exact(other->places[i]);
 }
 
-/* Who only lends is never idle where that is not known. One of a higher priority is where nothing has moved for a while. */
-static void add(struct others_on_gpu *made, const struct peer *peer, const struct tpcset *gives, uint64_t limit, bool is_before)
-{
-	struct other *other = &made->list[made->count++];
-
-	other->pid = peer->is.pid;
-	other->gives = *gives;
-	other->takes = peer->is.claim.tpcs;
-	other->hold_ns = is_before && !made->has_part ? LENDING_ROW_NS : limit;
-	other->is_open = is_before && !peer->demand.wants;
-	find_places(other, peer);
-	other->is_open = other->is_open && other->is_unknown;
-	made->may_open = made->may_open || !other->is_unknown;
-}
-
 /* With this process. Nobody borrows what it has itself. */
 static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
 {
@@ -104,14 +89,25 @@ static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci
 	return count;
 }
 
-/* What those that borrow from it have in flight there takes no longer all together. */
-static void allow(struct others_on_gpu *made, const struct peer *peer, struct pci_address pci)
+/* Who only lends is never idle where that is not known. One of a higher priority is where nothing has moved for a while. What those
+ * that borrow from it have in flight there takes no longer than LIMIT all together. */
+static void add(struct others_on_gpu *made, const struct peer *peer, const struct tpcset *gives, bool is_before)
 {
-	uint64_t lend_us = peer->is.claim.lend_us, borrowers = borrowers_from(peer, pci);
-	uint64_t limit = lend_us > 0 ? lend_us * 1000 / borrowers : SEGMENT_LEND_USUAL_US * UINT64_C(1000);
+	struct other *other = &made->list[made->count++];
+	const struct board_claim *claim = &peer->is.claim;
+	bool lends = claim->lend_us > 0;
+	uint64_t hold_ns = (lends ? claim->lend_us : SEGMENT_LEND_USUAL_US) * UINT64_C(1000);
+	uint64_t limit_ns = lends ? hold_ns / borrowers_from(peer, claim->pci) : hold_ns;
 
-	made->limit_ns = min_u64(made->limit_ns, limit);
-	made->batch_ns = min_u64(made->batch_ns, lend_us > 0 ? limit / LENDING_BATCH_PART : LENDING_BATCH_NS);
+	other->pid = peer->is.pid;
+	other->gives = *gives;
+	other->takes = claim->tpcs;
+	other->hold_ns = is_before && !made->has_part ? LENDING_ROW_NS : hold_ns;
+	find_places(other, peer);
+	other->is_open = is_before && !peer->demand.wants && other->is_unknown;
+	made->may_open = made->may_open || !other->is_unknown;
+	made->limit_ns = min_u64(made->limit_ns, limit_ns);
+	made->batch_ns = min_u64(made->batch_ns, lends ? limit_ns / LENDING_BATCH_PART : LENDING_BATCH_NS);
 }
 
 /* Those for whom there is no room keep what they have. */
@@ -123,16 +119,13 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 
 	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++) {
 		struct tpcset gives = what_it_gives(claims, peer, rules);
-		uint64_t lend_us = peer->is.claim.lend_us, limit = (lend_us > 0 ? lend_us : SEGMENT_LEND_USUAL_US) * 1000;
 
 		if (!peer->is.claim.is_client || tpcset_is_empty(&gives))
 			continue;
-		if (made->count == OTHERS_MAX) {
+		if (made->count < OTHERS_MAX)
+			add(made, peer, &gives, is_higher(claims, peer, rules));
+		else
 			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
-		} else {
-			add(made, peer, &gives, limit, is_higher(claims, peer, rules));
-			allow(made, peer, pci);
-		}
 	}
 	for (unsigned int i = 0; i < made->count; i++)
 		made->list[i].gives = tpcset_without(&made->list[i].gives, &left_out);

@@ -35,40 +35,20 @@ struct arrival {
 	uintptr_t stream;        /* a number */
 	struct passage passage;
 	uint64_t since, before;  /* it waits, with so many in flight then; 0: it does not */
-	uint64_t asks_since;     /* and no more for the quota; */
-	uint64_t asked_ns;       /* before it did again, for so long */
+	uint64_t waited_ns;      /* not for the quota */
 	bool must_go;            /* it must not wait, */
 	bool is_captured;        /* as it will not run now */
 	uint64_t in_part;        /* where it would go there */
 	struct lending_view view; /* at the last look; */
 	struct others_now others;
 	struct flight_seen seen;  /* of its own; */
-	uint64_t now;             /* 0: the clock was not read */
+	uint64_t now, passed_ns;  /* since the one before */
 	uint32_t how;            /* it goes; */
 	bool is_by_law;          /* and nothing else lets it; */
 	uint64_t ns;             /* so long there; 0: not known */
 };
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
-
-static uint64_t now_of(struct arrival *arrival)
-{
-	if (arrival->now == 0)
-		arrival->now = process_clock_ns();
-	return arrival->now;
-}
-
-/* `since` is 0 where it does not wait. */
-static bool has_passed(struct arrival *arrival, uint64_t since, uint64_t ns)
-{
-	return since != 0 && now_of(arrival) - since >= ns;
-}
-
-/* For others. */
-static bool has_waited(struct arrival *arrival, uint64_t ns)
-{
-	return arrival->asks_since != 0 && now_of(arrival) - arrival->asks_since + arrival->asked_ns >= ns;
-}
 
 /* Both numbers at one time: their sum is how many have been launched. */
 static void see_own(struct flight_seen *seen, const struct others_on_gpu *others)
@@ -82,9 +62,10 @@ static void see_own(struct flight_seen *seen, const struct others_on_gpu *others
 static void see(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct flight *flight = &arrival->gate->flight;
-	uint64_t in_flight = arrival->seen.in_flight + arrival->seen.entering;
+	uint64_t in_flight = arrival->seen.in_flight + arrival->seen.entering, now = process_clock_ns();
 
-	arrival->now = 0;
+	arrival->passed_ns = arrival->since != 0 ? now - arrival->now : 0;
+	arrival->now = now;
 	arrival->others = (struct others_now){.open = 0};
 	arrival->how = 0;
 	arrival->is_by_law = others->count == 0;
@@ -95,7 +76,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.in_flight = in_flight,
 		.in_flight_ns = flight_look(flight, &arrival->seen),
 		.is_behind = flight_is_in(flight, &arrival->seen, arrival->stream),
-		.is_patient = !has_waited(arrival, others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2)),
+		.is_patient = arrival->waited_ns < others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
 	};
@@ -114,7 +95,8 @@ static bool is_held_by_quota(struct arrival *arrival)
 	bool fits = in_flight == 0 || (ns != 0 && ns <= left && arrival->view.in_flight_ns <= left - ns);
 
 	return left != UINT64_MAX && (left == 0 || !fits) &&
-	       !(has_passed(arrival, arrival->since, LENDING_EPISODE_NS) && (left != 0 || atomic_load(&gate_state.is_spread)));
+	       !(arrival->since != 0 && arrival->now - arrival->since >= LENDING_EPISODE_NS &&
+	         (left != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
@@ -149,7 +131,7 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	view->part_ns = lengths_longest(arrival->length, LENGTH_PART);
 	/* What is known in the part is tried in more only where that is open. */
 	view->is_new = view->is_new && (view->has_more || view->part_ns == 0);
-	view->is_patient = view->is_patient || (view->is_new && !has_waited(arrival, LENDING_EPISODE_NS));
+	view->is_patient = view->is_patient || (view->is_new && arrival->waited_ns < LENDING_EPISODE_NS);
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
@@ -165,37 +147,23 @@ static bool is_free(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	uint64_t until = atomic_load(&gate_state.free_until);
 	bool is_spread = atomic_load(&gate_state.is_spread), is_idle = arrival->view.in_flight == 0 && !is_spread;
-	bool is_free = until != 0 && !is_idle && now_of(arrival) < until;
+	bool is_free = until != 0 && !is_idle && arrival->now < until;
 
 	if (until != 0 && !is_free)
 		atomic_compare_exchange_strong(&gate_state.free_until, &until, 0);
-	return is_free && (is_spread || has_waited(arrival, others->limit_ns));
+	return is_free && (is_spread || arrival->waited_ns >= others->limit_ns);
 }
 
 /* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
 static bool ends_episode(struct arrival *arrival)
 {
-	bool is_over = has_waited(arrival, LENDING_EPISODE_NS);
+	bool is_over = arrival->waited_ns >= LENDING_EPISODE_NS;
 
 	if (is_over) {
 		atomic_fetch_add(&gate_state.bounded, 1);
-		atomic_store(&gate_state.free_until, now_of(arrival) + LENDING_FREE_NS);
+		atomic_store(&gate_state.free_until, arrival->now + LENDING_FREE_NS);
 	}
 	return is_over;
-}
-
-/* From when on it waits for others only. */
-static bool waits_for_quota(struct arrival *arrival)
-{
-	bool is_held = is_held_by_quota(arrival);
-
-	if (is_held && arrival->asks_since != 0) {
-		arrival->asked_ns += now_of(arrival) - arrival->asks_since;
-		arrival->asks_since = 0;
-	}
-	if (!is_held && arrival->since != 0 && arrival->asks_since == 0)
-		arrival->asks_since = now_of(arrival);
-	return is_held;
 }
 
 /* Nobody waits for room that will never be there. Who goes although it was to wait stays in its own part where that holds it. */
@@ -206,7 +174,10 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others)
 	see(arrival, others);
 	if (!atomic_load(&gate_state.is_open) || arrival->is_captured)
 		return true;
-	if (waits_for_quota(arrival))
+	bool is_held = is_held_by_quota(arrival);
+
+	arrival->waited_ns += is_held ? 0 : arrival->passed_ns;
+	if (is_held)
 		goes = false;
 	else if (others->count > 0)
 		goes = !may_fit(arrival, others) || is_free(arrival, others) || ask(arrival, others) || ends_episode(arrival);
