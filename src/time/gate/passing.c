@@ -224,8 +224,8 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : arrival->stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
-	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
 	arrival->ns = lengths_longest(arrival->length, place);
+	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
 	if (flight_add(&gate->flight, &arrival->seen, arrival->ns != 0 ? arrival->ns : FLIGHT_NEVER, arrival->stream))
 		epoch_raise_world();
 	streams_launch(arrival->work.stream, arrival->call->context);
