@@ -44,7 +44,7 @@ uint64_t flight_look(struct flight *flight, const struct flight_seen *seen)
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
 	uint64_t before = atomic_load(&flight->word), longest, sum;
-	uint64_t length = before == 0 && seen->in_flight > 0 ? LONGEST_MOST : units(ns);
+	uint64_t length = longest_of(before) == 0 && seen->in_flight > 0 ? LONGEST_MOST : units(ns);
 
 	do {
 		sum = sum_of(before);
