@@ -37,7 +37,6 @@ struct study {
 	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
 	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
 	unsigned int neighbour_tpcs;
-	struct curve_fit fit;
 	struct curve_bound bound;
 	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
 };
@@ -193,19 +192,15 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 
 /* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
 
-static json_t *json_of(const struct curve_point *point)
-{
-	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs, "job_ms", json_ms(point->job_ns),
-	                 "longest_ms", json_ms(point->worst_ns), "kernels_ms", json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns),
-	                 "jobs_per_second", point->jobs_per_s);
-}
-
 static json_t *points_of(const struct curve *curve)
 {
 	json_t *array = json_array();
 
-	for (unsigned int i = 0; i < curve->count; i++)
-		array = json_with(array, json_of(&curve->points[i]));
+	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++)
+		array = json_with(array, json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs,
+		                                   "job_ms", json_ms(point->job_ns), "longest_ms", json_ms(point->worst_ns), "kernels_ms",
+		                                   json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns), "jobs_per_second",
+		                                   point->jobs_per_s));
 	return array;
 }
 
@@ -213,7 +208,7 @@ static json_t *document_of(const struct study *study)
 {
 	const struct options *options = study->options;
 	const struct jobs_rule *rule = &study->rule;
-	struct curve_fit fit = study->fit;
+	struct curve_fit fit = curve_fit(&study->curve);
 	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6, "b_ms", fit.b_ns / 1e6, "mean_error",
 	                                          fit.mean_error, "worst_error", fit.worst_error) : json_null();
 
@@ -227,18 +222,16 @@ static json_t *document_of(const struct study *study)
 
 /* --- as text --------------------------------------------------------------------------------------------------------------------- */
 
-static void print_points(const struct curve *curve)
+static void print_points(const struct curve *curve, const json_t *points)
 {
 	static const char *const members[] = {"tpcs", "job_ms", "longest_ms", "kernels_ms", "jobs_per_second", NULL};
 
 	printf("\n %9s %9s %9s %9s %9s\n", "TPCS", "JOB ms", "LONGEST", "KERNELS", "JOBS/s");
 	for (unsigned int i = curve->count; i-- > 0;) {
 		int length = (int)(curve->points[i].job_ns / curve->points[0].job_ns * (sizeof BAR - 1) + 0.5);
-		json_t *object = json_of(&curve->points[i]);
 
-		json_print_row(object, members);
+		json_print_row(json_array_get(points, i), members);
 		printf("  %.*s\n", length < 1 ? 1 : length, BAR);
-		json_decref(object);
 	}
 }
 
@@ -256,17 +249,17 @@ static void print_rule(const struct study *study)
 		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
 }
 
-static void print(const struct study *study)
+static void print(const struct study *study, const json_t *document)
 {
-	struct curve_fit fit = study->fit;
+	struct curve_fit fit = curve_fit(&study->curve);
 
 	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->room.name, study->seconds);
 	print_rule(study);
-	print_points(&study->curve);
+	print_points(&study->curve, json_object_get(document, "points"));
 	if (study->beside.count > 0) {
 		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs,
 		       strcmp(study->options->beside, "memory") == 0 ? "copies" : "computes");
-		print_points(&study->beside);
+		print_points(&study->beside, json_object_get(document, "points_beside"));
 	}
 	putchar('\n');
 	if (study->why_ended)
@@ -280,36 +273,33 @@ static void print(const struct study *study)
 
 /* --- a picture ------------------------------------------------------------------------------------------------------------------- */
 
-#define WIDTH 640
-#define HEIGHT 400
-#define EDGE 60
+/* Of the axes. They meet in the point 0 0. */
+#define WIDTH 520.0
+#define HEIGHT 280.0
 
 /* All curves are of the same sizes. */
-static void draw_points(FILE *file, const struct curve *curve, const char *colour, unsigned int most_tpcs, double most_ns)
+static void draw_points(FILE *file, const struct curve *curve, const char *colour, double tpcs, double ns)
 {
-	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++) {
-		double x = EDGE + (WIDTH - 2.0 * EDGE) * point->tpcs / most_tpcs, y = HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * point->job_ns / most_ns;
-
-		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%d\">%u</text>\n", x, y, colour, x, HEIGHT - EDGE + 18,
-		        point->tpcs);
-	}
+	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++)
+		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"18\">%u</text>\n",
+		        WIDTH * point->tpcs / tpcs, -HEIGHT * point->job_ns / ns, colour, WIDTH * point->tpcs / tpcs, point->tpcs);
 }
 
 static void draw(const struct study *study, FILE *file)
 {
 	const struct curve *curve = &study->curve, *beside = &study->beside;
-	struct curve_fit fit = study->fit;
+	struct curve_fit fit = curve_fit(curve);
 	struct curve fitted = {.count = fit.is_known ? curve->count : 0};
 	unsigned int most_tpcs = curve->points[curve->count - 1].tpcs;
 	double most = max_double(curve->points[0].job_ns, beside->points[0].job_ns);
 
 	for (unsigned int i = 0; i < fitted.count; i++)
 		fitted.points[i] = (struct curve_point){curve->points[i].tpcs, .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
-	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"13\" "
-	              "text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" "
-	              "stroke=\"black\"/>\n<text x=\"%d\" y=\"%d\">TPCs</text>\n<text x=\"%d\" y=\"%d\">%.3f ms for a job (black); gray: the fit%s</text>\n",
-	        WIDTH, HEIGHT, EDGE, EDGE, HEIGHT - EDGE, WIDTH - EDGE, WIDTH / 2, HEIGHT - 15, WIDTH / 2, EDGE - 15, most / 1e6,
-	        beside->count > 0 ? "; red: beside the neighbour" : "");
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"400\" viewBox=\"-60 -340 640 400\" "
+	              "font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\">\n<rect x=\"-60\" y=\"-340\" width=\"640\" "
+	              "height=\"400\" fill=\"white\"/>\n<path d=\"M0 %.0fV0H%.0f\" fill=\"none\" stroke=\"black\"/>\n"
+	              "<text x=\"260\" y=\"45\">TPCs</text>\n<text x=\"260\" y=\"-295\">%.3f ms for a job (black); gray: the fit%s</text>\n",
+	        -HEIGHT, WIDTH, most / 1e6, beside->count > 0 ? "; red: beside the neighbour" : "");
 	draw_points(file, &fitted, "silver", most_tpcs, most);
 	draw_points(file, beside, "firebrick", most_tpcs, most);
 	draw_points(file, curve, "black", most_tpcs, most);
@@ -322,12 +312,13 @@ static int report(struct study *study, struct error *error)
 {
 	const struct options *options = study->options;
 
-	study->fit = curve_fit(&study->curve);
 	study->bound = curve_bound(&study->curve, options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
-	int result = options->json ? json_write(document_of(study), false, stdout, error) : 0;
+	json_t *document = document_of(study);
+	int result = options->json ? json_write(json_incref(document), false, stdout, error) : 0;
 
 	if (!options->json)
-		print(study);
+		print(study, document);
+	json_decref(document);
 	fflush(stdout);
 	if (result < 0 || !options->svg)
 		return result;
@@ -338,27 +329,12 @@ static int report(struct study *study, struct error *error)
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
 }
 
-static int act(struct study *study, bool is_new, struct error *error)
-{
-	double begin = clock_ms();
-	int result = keeper_start(error) < 0 || prepare(study, is_new, error) < 0 || measure(study, error) < 0 ? -1 : 0;
-
-	if (keeper_end(true) < 0 && result == 0)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)study->pid);
-	study->seconds = (clock_ms() - begin) / 1000;
-	if (result == 0)
-		result = report(study, error);
-	monitor_end(study->monitor);
-	return result;
-}
-
 /* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
 	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL, is_given = options->kernels > 0;
-	pid_t *pid = &study.pid;
 
 	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
@@ -366,10 +342,16 @@ int action_curve(const struct options *options, struct error *error)
 	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options), options->gpu_count > 0 ? options->gpus[0] : "0");
-	int result = is_new ? program_start(pid, line, options->command, false, error) : parse_pid(pid, options->pid, error);
+	int result = is_new ? program_start(&study.pid, line, options->command, false, error) : parse_pid(&study.pid, options->pid, error);
+	double begin = clock_ms();
+	bool is_done = result == 0 && keeper_start(error) == 0 && prepare(&study, is_new, error) == 0 && measure(&study, error) == 0;
 
-	if (result == 0)
-		result = act(&study, is_new, error);
-	program_end(is_new ? *pid : 0, result < 0 ? SIGTERM : 0);
+	study.seconds = (clock_ms() - begin) / 1000;
+	if (keeper_end(true) < 0 && is_done)
+		result = error_set(error, "pid %d: its partition could not be given back", (int)study.pid);
+	else
+		result = is_done ? report(&study, error) : -1;
+	monitor_end(study.monitor);
+	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);
 	return result;
 }
