@@ -161,8 +161,10 @@ static int measure(struct study *study, struct error *error)
 	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
 		return error_set(error, "--beside: too few TPCs are free for a neighbour");
-	bool is_done = room_take(&study->room, study->neighbour_tpcs, &neighbours, error) == 0 &&
-	               measure_sizes(study, &study->curve, error) == 0 &&
+	if (room_choose(&study->room, study->neighbour_tpcs, &neighbours, error) < 0)
+		return -1;
+	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
+	bool is_done = measure_sizes(study, &study->curve, error) == 0 &&
 	               neighbour_start(&neighbour, study->options, study->room.name, &neighbours.set, error) == 0 &&
 	               measure_sizes(study, &study->beside, error) == 0;
 

@@ -32,7 +32,6 @@ struct planning {
 
 static int pose(struct planning *planning, struct error *error)
 {
-	static const struct segment_revision none;
 	struct plan_problem *problem = &planning->problem;
 	pid_t list[TASKS_MAX];
 	struct pids ours = {.list = list};
@@ -45,15 +44,14 @@ static int pose(struct planning *planning, struct error *error)
 			list[ours.count++] = task->pid;
 		if (task->is_best_effort) {
 			planning->programs++;
-			planning->launches_ns += task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER;
-			planning->launches_ns = min_u64(planning->launches_ns, SCHEDULE_NEVER);
+			planning->launches_ns = min_u64(planning->launches_ns + (task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER), SCHEDULE_NEVER);
 		} else {
 			task_fill_times(task, &planning->tasks);
 			planning->of[problem->count] = task;
 			planning->needs[problem->count++] = task->needs;
 		}
 	}
-	if (room_open(&planning->room, planning->options, &none, &ours, error) < 0)
+	if (room_open(&planning->room, planning->options, &(struct segment_revision){.count = 0}, &ours, error) < 0)
 		return -1;
 	problem->tpcs = room_count(&planning->room);
 	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
@@ -94,8 +92,9 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	bool is_shared = planning->options->mps.mode != MPS_OFF;
 
 	schedule_fixed(tasks, count);
-	if (room_take(&planning->room, partition->tpcs, &place, error) < 0)
+	if (room_choose(&planning->room, partition->tpcs, &place, error) < 0)
 		return -1;
+	planning->room.taken = tpcset_or(&planning->room.taken, &place.set);
 	for (unsigned int i = 0; i < count; i++) {
 		struct task *task = planning->of[tasks[i].number];
 		uint64_t us = (task->needs.deadline_ns - tasks[i].response_ns) / 2000;
@@ -107,21 +106,17 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	return 0;
 }
 
-/* Where no TPC is left: the partition that can give the largest quotas, one for each task of best effort; NULL: none can. */
-static const struct plan_partition *find_quotas(const struct planning *planning, uint64_t *quota_us)
+/* Where no TPC is left: in the partition that can give the largest quotas, one for each task of best effort; if one can. */
+static void place_by_quota(const struct planning *planning, struct grant *common)
 {
-	const struct plan_partition *best = NULL, *end = planning->plan.partitions + planning->plan.count;
-
-	for (const struct plan_partition *partition = planning->plan.partitions; partition < end; partition++) {
-		bool is_alone = planning->needs[tpcset_next(&partition->tasks, 0)].is_alone;
+	for (unsigned int i = 0; i < planning->plan.count; i++) {
+		const struct plan_partition *partition = &planning->plan.partitions[i];
+		const struct task *first = planning->of[tpcset_next(&partition->tasks, 0)];
 		uint64_t ns = plan_quota(&planning->problem, partition, planning->programs, QUOTA_PERIOD_NS, planning->launches_ns);
 
-		if (!is_alone && ns / 1000 > *quota_us) {
-			*quota_us = ns / 1000;
-			best = partition;
-		}
+		if (!first->needs.is_alone && ns / 1000 > common->quota_us)
+			*common = (struct grant){.place = first->grant.place, .tpcs = partition->tpcs, .quota_us = ns / 1000};
 	}
-	return best;
 }
 
 /* All of best effort share what is left, or are in one partition by quotas. */
@@ -129,22 +124,15 @@ static int place_best_effort(struct planning *planning, struct error *error)
 {
 	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->options->mps.mode != MPS_OFF};
 
-	if (common.tpcs == 0) {
-		const struct plan_partition *lender = find_quotas(planning, &common.quota_us);
-
-		if (lender)
-			common = (struct grant){.tpcs = lender->tpcs, .quota_us = common.quota_us,
-			                        .place = planning->of[tpcset_next(&lender->tasks, 0)]->grant.place};
-	} else if (room_choose(&planning->room, common.tpcs, &common.place, error) < 0) {
+	if (common.tpcs == 0)
+		place_by_quota(planning, &common);
+	else if (room_choose(&planning->room, common.tpcs, &common.place, error) < 0)
 		return -1;
-	}
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
-		if (!task->is_best_effort)
-			continue;
-		if (common.tpcs == 0)
+		if (task->is_best_effort && common.tpcs == 0)
 			return error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
 			                 task->launch_ns > 0 ? "" : "; its longest launch is not known (launch_ms)");
-		task->grant = common;
+		task->grant = task->is_best_effort ? common : task->grant;
 	}
 	return 0;
 }
@@ -275,11 +263,11 @@ static bool learn(struct planning *planning)
 	bool is_wrong = false;
 
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
-		bool is_alone = !task->is_best_effort && others_of(planning, task) == 0;
-		bool was_wrong = is_alone && curve_learn(&task->curve, task->grant.tpcs, task_predicted_ns(task, &planning->tasks), &task->seen);
-
-		task->beside.count = was_wrong ? 0 : task->beside.count;
-		is_wrong = is_wrong || was_wrong;
+		if (!task->is_best_effort && others_of(planning, task) == 0 &&
+		    curve_learn(&task->curve, task->grant.tpcs, task_predicted_ns(task, &planning->tasks), &task->seen)) {
+			task->beside.count = 0;
+			is_wrong = true;
+		}
 	}
 	return is_wrong;
 }

@@ -65,14 +65,6 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
 }
 
-int room_take(struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
-{
-	int result = room_choose(room, tpcs, place, error);
-
-	room->taken = result == 0 ? tpcset_or(&room->taken, &place->set) : room->taken;
-	return result;
-}
-
 /* --- the keeper --------------------------------------------------------------------------------------------------------------- */
 
 /* Where one of our edits is the last one, or a program has moved since, and nobody has edited the new segment. */
@@ -114,14 +106,14 @@ int keeper_start(struct error *error)
 	int ends[2];
 
 	keeper.memory = mmap(NULL, sizeof *keeper.memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (keeper.memory == MAP_FAILED || pipe2(ends, O_CLOEXEC) < 0)
+	keeper.child = keeper.memory != MAP_FAILED && pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+	if (keeper.child < 0)
 		return error_set_errno(error, "a child that gives partitions back");
 	keeper.pipe = ends[1];
-	keeper.child = fork();
 	if (keeper.child == 0)
 		keep(ends[0]);
 	close(ends[0]);
-	return keeper.child > 0 ? 0 : error_set_errno(error, "a child that gives partitions back");
+	return 0;
 }
 
 /* Somebody else's edit is put in force again. */

@@ -28,9 +28,8 @@ int room_open(struct room *room, const struct options *options, const struct seg
               struct error *error);
 unsigned int room_count(const struct room *room);
 
-/* So many TPCs, as -n would choose them. With room_take, nobody else gets them. */
+/* So many TPCs, as -n would choose them. Nobody else gets them only if the caller adds them to those that are taken. */
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
-int room_take(struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
 
 /* --- the keeper ---------------------------------------------------------------------------------------------------------------
  * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that it knows of: when
@@ -91,7 +90,7 @@ struct sampled {
 	/* For the sampler. */
 	struct counts_view view;
 	bool is_busy;
-	uint64_t looked_ns, began_ns, launched, at_launched, at_ended;
+	uint64_t began_ns, launched, at_launched, at_ended;
 };
 
 /* The caller closes it also where it failed. */

@@ -51,7 +51,6 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 			program->bursts[program->count++] = (struct burst){began, now_ns, counts.launched - program->at_launched};
 		program->at_launched = counts.launched;
 	}
-	program->looked_ns = now_ns;
 	program->began_ns = began;
 	program->is_busy = is_busy;
 	program->launched = counts.launched;
@@ -61,16 +60,17 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 void sampler_watch(struct sampled *programs, size_t count, double ns)
 {
 	const uint64_t begin = process_clock_ns();
+	uint64_t before = begin;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
-	for (uint64_t before = begin, now = begin; count > 0 && (double)(before - begin) < ns; now = process_clock_ns()) {
+	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns; now = process_clock_ns()) {
 		for (size_t i = 0; i < count; i++)
 			look(&programs[i], before, now);
 		before = now;
 		clock_pause_us(PAUSE_US);
 	}
 	for (size_t i = 0; i < count; i++) {
-		programs[i].span_ns = programs[i].looked_ns - begin;
-		programs[i].busy_ns += programs[i].is_busy ? programs[i].looked_ns - programs[i].began_ns : 0;
+		programs[i].span_ns = before - begin;
+		programs[i].busy_ns += programs[i].is_busy ? before - programs[i].began_ns : 0;
 	}
 }
