@@ -36,11 +36,9 @@ static int change(struct editor *editor, const struct task *task, const struct r
 	struct options options;
 	struct counts counts = {.count = 0};
 	char gpu[PCI_ADDRESS_TEXT];
-	bool is_there = counts_read(&editor->segment, task->pid, &counts, NULL) < 0 || counts.count == 0;
 
-	for (unsigned int i = 0; i < counts.count && !is_there; i++)
-		is_there = pci_address_equal(counts.gpus[i].pci, room->gpu->pci);
-	if (!is_there)
+	if (counts_read(&editor->segment, task->pid, &counts, NULL) == 0 && counts.count > 0 &&
+	    !pci_address_find(room->gpu->pci, counts.gpus, counts.count, sizeof counts.gpus[0]))
 		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
 		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
 	if (program_parse(&options, line, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
@@ -77,8 +75,6 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 				result = apply_task(&tasks->list[i], room, error);
 		}
 	}
-	for (struct task *task = tasks->list; task < tasks->list + tasks->count; task++)
-		task->before = task->grant;
 	if (keeper_end(result < 0) < 0)
 		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
 		                    : error_set(error, "the child that gives partitions back has ended");

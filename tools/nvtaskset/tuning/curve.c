@@ -6,12 +6,10 @@
 #include "monitor/monitor.h"
 #include "plan/curve.h"
 #include "programs.h"
-#include "select/targets.h"
 #include "show/json.h"
 
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WINDOW_NS 300e6    /* a size is measured for so long at least, */
 #define WINDOW_JOBS 12     /* and until there may be so many jobs, */
@@ -85,12 +83,12 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 	while (is_known && (double)process_clock_ns() < end) {
 		clock_pause_us(MONITOR_TAKE_MS * 1000);
 		is_known = monitor_take(study->monitor, &times, NULL) == 0;
-		for (unsigned int i = 0; i < times.gpu_count && is_known; i++) {
-			if (pci_address_equal(times.gpus[i].pci, study->program.pci)) {
-				busy_ns += (double)times.gpus[i].busy_ns;
-				count += (double)times.gpus[i].kernels;
-				is_known = times.gpus[i].is_time_known && times.gpus[i].lost == 0;
-			}
+		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus, times.gpu_count, sizeof *gpu) : NULL;
+
+		if (gpu) {
+			busy_ns += (double)gpu->busy_ns;
+			count += (double)gpu->kernels;
+			is_known = gpu->is_time_known && gpu->lost == 0;
 		}
 		for (unsigned int i = 0; i < times.function_count && is_known; i++)
 			longest_ns = max_double(longest_ns, (double)times.functions[i].durations.max_ns);

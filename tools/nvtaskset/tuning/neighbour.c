@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #define BYTES (UINT64_C(128) << 20) /* more than any cache has */
 #define ROUNDS UINT64_C(20000)

@@ -1,11 +1,8 @@
 /* plan: sizes and places for the tasks in a file. */
+#include "base/extremes.h"
 #include "cli/actions.h"
 #include "show/json.h"
 #include "tasks.h"
-
-#include "base/extremes.h"
-
-#include <stdlib.h>
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
@@ -40,6 +37,7 @@ static int pose(struct planning *planning, struct error *error)
 	planning->programs = 0;
 	planning->launches_ns = 0;
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
+		task->before = task->grant;
 		if (task->pid > 0)
 			list[ours.count++] = task->pid;
 		if (task->is_best_effort) {

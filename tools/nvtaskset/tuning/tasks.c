@@ -52,11 +52,7 @@ double task_predicted_ns(const struct task *task, const struct tasks *tasks)
 	return tasks->count > 1 && beside > 0 ? (alone + beside) / 2 : alone;
 }
 
-static double number(const json_t *object, const char *name)
-{
-	return json_number_value(json_object_get(object, name));
-}
-
+/* What a point does not have stays 0. */
 static int read_points(struct curve *curve, json_t *array, struct error *error)
 {
 	size_t index;
@@ -64,12 +60,12 @@ static int read_points(struct curve *curve, json_t *array, struct error *error)
 
 	curve->count = 0;
 	json_array_foreach(array, index, value) {
-		struct curve_point point = {
-			.tpcs = (unsigned int)json_integer_value(json_object_get(value, "tpcs")),
-			.job_ns = number(value, "job_ms") * 1e6,
-			.worst_ns = max_double(number(value, "longest_ms"), number(value, "job_ms")) * 1e6,
-			.launch_ns = number(value, "launch_ms") * 1e6,
-		};
+		double job_ms = 0, longest_ms = 0, launch_ms = 0;
+		int tpcs = 0;
+
+		json_unpack(value, "{s:i, s:F, s?F, s?F}", "tpcs", &tpcs, "job_ms", &job_ms, "longest_ms", &longest_ms, "launch_ms", &launch_ms);
+		struct curve_point point = {(unsigned int)tpcs, .job_ns = job_ms * 1e6, .worst_ns = max_double(longest_ms, job_ms) * 1e6,
+		                            .launch_ns = launch_ms * 1e6};
 
 		if (point.tpcs <= (curve->count > 0 ? curve->points[curve->count - 1].tpcs : 0) || !(point.job_ns > 0) || curve->count == CURVE_POINTS)
 			return error_set(error, "curve: point %zu: needs tpcs, more than the one before, and job_ms; there are at most %d", index, CURVE_POINTS);
@@ -78,25 +74,22 @@ static int read_points(struct curve *curve, json_t *array, struct error *error)
 	return 0;
 }
 
-/* The curve itself, or the path of its file. */
-static int read_curve(struct task *task, json_t *curve, const char *directory, struct error *error)
+/* The curve itself, or the path of its file, relative to that of the tasks. */
+static int read_curve(struct task *task, json_t *curve, const char *tasks_path, struct error *error)
 {
-	const char *name = json_string_value(curve);
+	const char *name = json_string_value(curve), *slash = strrchr(tasks_path, '/');
 	char path[PATH_MAX];
 
 	if (!name && !json_is_object(curve))
 		return error_set(error, "task %.60s: has no curve; 'nvtaskset curve --json PID' measures one", task->name);
 	if (name)
-		snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : directory, name);
-	json_t *document = name ? load(path, error) : json_incref(curve), *points = json_object_get(document, "points");
-	int result = document && json_array_size(points) == 0 ? error_set(error, "curve: has no points") : document ? 0 : -1;
+		snprintf(path, sizeof path, "%.*s%s", slash && name[0] != '/' ? (int)(slash + 1 - tasks_path) : 0, tasks_path, name);
+	json_t *document = name ? load(path, error) : json_incref(curve);
+	bool is_read = document && read_points(&task->curve, json_object_get(document, "points"), error) == 0 &&
+	               read_points(&task->beside, json_object_get(document, "points_beside"), error) == 0;
 
-	if (result == 0)
-		result = read_points(&task->curve, points, error);
-	if (result == 0)
-		result = read_points(&task->beside, json_object_get(document, "points_beside"), error);
 	json_decref(document);
-	return result;
+	return is_read && task->curve.count == 0 ? error_set(error, "curve: has no points") : is_read ? 0 : -1;
 }
 
 /* --- tasks -------------------------------------------------------------------------------------------------------------------- */
@@ -140,7 +133,7 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 }
 
 /* Adds one. Two tasks of one program would each change its partition. */
-static int read_task(struct tasks *tasks, json_t *value, const char *directory, struct error *error)
+static int read_task(struct tasks *tasks, json_t *value, const char *path, struct error *error)
 {
 	struct task *task = &tasks->list[tasks->count++];
 	json_error_t why;
@@ -165,18 +158,15 @@ static int read_task(struct tasks *tasks, json_t *value, const char *directory, 
 	task->needs.is_alone = critical;
 	if (read_command(task, command, error) < 0 || take_numbers(task, numbers, error) < 0)
 		return -1;
-	return best_effort ? 0 : read_curve(task, curve, directory, error);
+	return best_effort ? 0 : read_curve(task, curve, path, error);
 }
 
 int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 {
-	const char *slash = strrchr(path, '/');
-	char directory[PATH_MAX];
 	json_t *list = NULL;
 	json_error_t why;
 	int result = 0;
 
-	snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash + 1 - path) : 0, path);
 	tasks->margin = MARGIN;
 	tasks->document = load(path, error);
 	if (!tasks->document)
@@ -186,6 +176,6 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 	if (json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(tasks->margin >= 0))
 		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
 	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
-		result = read_task(tasks, json_array_get(list, i), directory, error);
+		result = read_task(tasks, json_array_get(list, i), path, error);
 	return result;
 }

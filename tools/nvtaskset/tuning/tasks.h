@@ -7,8 +7,6 @@
 #include "programs.h"
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <sys/types.h>
 
 #define TASKS_MAX PROGRAMS_MAX
 #define TASK_WORDS 256 /* of a command */
