@@ -83,8 +83,8 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 {
-	static struct sampled programs[TASKS_MAX];
-	struct task *of[TASKS_MAX];
+	static struct sampled programs[PROGRAMS_MAX];
+	struct task *of[PROGRAMS_MAX];
 	size_t count = 0;
 	int result = 0;
 

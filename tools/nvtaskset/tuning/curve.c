@@ -24,7 +24,6 @@
 #define BAR "########################"
 
 struct study {
-	const struct options *options;
 	struct room room;
 	struct sampled program;
 	struct monitor *monitor;
@@ -51,7 +50,7 @@ static uint64_t kernels_of(const struct jobs_rule *rule)
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
-	bool is_given = study->options->kernels > 0;
+	bool is_given = study->room.options->kernels > 0;
 	double span = (double)program->span_ns;
 
 	if (!is_given) {
@@ -115,13 +114,10 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 		measure_kernels(study, &point);
 	if (editor_has_ended(&study->program.editor))
 		return error_set(error, "pid %d: has ended", (int)study->pid);
-	if (!has_jobs && curve->count == 0)
-		return error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
-		                 (int)study->pid);
-	if (!has_jobs) {
-		study->why_ended = "with fewer TPCs, too few jobs came to an end";
-		return 0;
-	}
+	study->why_ended = has_jobs ? NULL : "with fewer TPCs, too few jobs came to an end";
+	if (!has_jobs)
+		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
+		                                        (int)study->pid);
 	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
 
 	study->window_ns = max_double(WINDOW_NS, min_double(most, WINDOW_JOBS * max_double(1e9 / point.jobs_per_s, next)));
@@ -154,7 +150,7 @@ static int measure(struct study *study, struct error *error)
 	struct segment_partition neighbours;
 	pid_t neighbour = 0;
 
-	if (!study->options->beside)
+	if (!study->room.options->beside)
 		return measure_sizes(study, &study->curve, error);
 	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
@@ -163,7 +159,7 @@ static int measure(struct study *study, struct error *error)
 		return -1;
 	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
 	bool is_done = measure_sizes(study, &study->curve, error) == 0 &&
-	               neighbour_start(&neighbour, study->options, study->room.name, &neighbours.set, error) == 0 &&
+	               neighbour_start(&neighbour, study->room.options, study->room.name, &neighbours.set, error) == 0 &&
 	               measure_sizes(study, &study->beside, error) == 0;
 
 	program_end(neighbour, SIGKILL);
@@ -180,7 +176,7 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	struct jobs_rule rule = study->rule;
 
 	if (program_open(&program->editor, study->pid, is_new, error) < 0 || editor_read(&program->editor, &in_force, error) < 0 ||
-	    room_open(&study->room, study->options, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
+	    room_open(&study->room, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
 	study->monitor = monitor_begin(study->pid, NULL);
 	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor)) {
@@ -206,7 +202,7 @@ static json_t *points_of(const struct curve *curve)
 
 static json_t *document_of(const struct study *study)
 {
-	const struct options *options = study->options;
+	const struct options *options = study->room.options;
 	const struct jobs_rule *rule = &study->rule;
 	struct curve_fit fit = curve_fit(&study->curve);
 	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6, "b_ms", fit.b_ns / 1e6, "mean_error",
@@ -239,8 +235,8 @@ static void print_rule(const struct study *study)
 {
 	const struct jobs_rule *rule = &study->rule;
 
-	if (study->options->kernels > 0)
-		printf("A job: %u kernels, as --kernels says.\n", study->options->kernels);
+	if (study->room.options->kernels > 0)
+		printf("A job: %u kernels, as --kernels says.\n", study->room.options->kernels);
 	else if (kernels_of(rule) > 0)
 		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
 		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, (double)rule->idle_ns / 1e6,
@@ -258,7 +254,7 @@ static void print(const struct study *study, const json_t *document)
 	print_points(&study->curve, json_object_get(document, "points"));
 	if (study->beside.count > 0) {
 		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs,
-		       strcmp(study->options->beside, "memory") == 0 ? "copies" : "computes");
+		       strcmp(study->room.options->beside, "memory") == 0 ? "copies" : "computes");
 		print_points(&study->beside, json_object_get(document, "points_beside"));
 	}
 	putchar('\n');
@@ -310,7 +306,7 @@ static void draw(const struct study *study, FILE *file)
 
 static int report(struct study *study, struct error *error)
 {
-	const struct options *options = study->options;
+	const struct options *options = study->room.options;
 
 	study->bound = curve_bound(&study->curve, options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
 	json_t *document = document_of(study);
@@ -336,7 +332,7 @@ int action_curve(const struct options *options, struct error *error)
 	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL, is_given = options->kernels > 0;
 
-	study = (struct study){.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
+	study = (struct study){.room.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
 
 	if (options->svg && (!picture || fclose(picture) != 0))

@@ -11,11 +11,10 @@
 #define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
 
 struct planning {
-	const struct options *options;
 	struct room room;
 	struct tasks tasks;
-	struct plan_task needs[TASKS_MAX];
-	struct task *of[TASKS_MAX];  /* whose they are */
+	struct plan_task needs[PROGRAMS_MAX];
+	struct task *of[PROGRAMS_MAX];  /* whose they are */
 	struct plan_problem problem;
 	unsigned int programs;       /* of best effort; together, their longest launches take: */
 	uint64_t launches_ns;
@@ -30,7 +29,7 @@ struct planning {
 static int pose(struct planning *planning, struct error *error)
 {
 	struct plan_problem *problem = &planning->problem;
-	pid_t list[TASKS_MAX];
+	pid_t list[PROGRAMS_MAX];
 	struct pids ours = {.list = list};
 
 	*problem = (struct plan_problem){.tasks = planning->needs};
@@ -49,7 +48,7 @@ static int pose(struct planning *planning, struct error *error)
 			planning->needs[problem->count++] = task->needs;
 		}
 	}
-	if (room_open(&planning->room, planning->options, &(struct segment_revision){.count = 0}, &ours, error) < 0)
+	if (room_open(&planning->room, &(struct segment_revision){.count = 0}, &ours, error) < 0)
 		return -1;
 	problem->tpcs = room_count(&planning->room);
 	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
@@ -87,7 +86,7 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	struct schedule_task tasks[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
-	bool is_shared = planning->options->mps.mode != MPS_OFF;
+	bool is_shared = planning->room.options->mps.mode != MPS_OFF;
 
 	schedule_fixed(tasks, count);
 	if (room_choose(&planning->room, partition->tpcs, &place, error) < 0)
@@ -120,7 +119,7 @@ static void place_by_quota(const struct planning *planning, struct grant *common
 /* All of best effort share what is left, or are in one partition by quotas. */
 static int place_best_effort(struct planning *planning, struct error *error)
 {
-	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->options->mps.mode != MPS_OFF};
+	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->room.options->mps.mode != MPS_OFF};
 
 	if (common.tpcs == 0)
 		place_by_quota(planning, &common);
@@ -170,7 +169,7 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 	const struct grant *grant = &task->grant;
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
-	json_t *check = task->is_best_effort || planning->options->check_seconds <= 0 ? json_null() :
+	json_t *check = task->is_best_effort || planning->room.options->check_seconds <= 0 ? json_null() :
 	                json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
 	                          json_ms(seen->median_ns), "off", json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
 	                          "longest_ms", json_ms(seen->longest_ns));
@@ -198,7 +197,7 @@ static json_t *document_of(const struct planning *planning)
 	                 (int)(planning->problem.tpcs - plan->tpcs), "found", plan->way, "merges",
 	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
 	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST, "applied",
-	                 planning->options->apply, "rounds", (int)planning->rounds, "tasks", array);
+	                 planning->room.options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
 /* A check takes the place of the words that would do it. */
@@ -207,7 +206,7 @@ static void print(const struct planning *planning, const json_t *document)
 	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
 	static const char *const checks[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL};
 	const struct plan *plan = &planning->plan;
-	bool is_checked = planning->options->check_seconds > 0;
+	bool is_checked = planning->room.options->check_seconds > 0;
 	json_t *task;
 	size_t i;
 
@@ -219,7 +218,7 @@ static void print(const struct planning *planning, const json_t *document)
 		if (is_checked)
 			json_print_row(json_object_get(task, "check"), checks);
 		else
-			printf("  %s%s", json_string_value(json_object_get(task, "line")), planning->options->apply ? "" : " COMMAND");
+			printf("  %s%s", json_string_value(json_object_get(task, "line")), planning->room.options->apply ? "" : " COMMAND");
 		putchar('\n');
 	}
 	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
@@ -230,7 +229,7 @@ static void print(const struct planning *planning, const json_t *document)
 		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
 	printf("Tested: " TEST ".\n");
 	if (is_checked)
-		printf("Checked for %g s.\n", planning->options->check_seconds);
+		printf("Checked for %g s.\n", planning->room.options->check_seconds);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------------------------------- */
@@ -238,7 +237,7 @@ static void print(const struct planning *planning, const json_t *document)
 /* Does and checks it, as far as that is wanted, and shows it. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
-	const struct options *options = planning->options;
+	const struct options *options = planning->room.options;
 	int result = options->apply ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
 	bool is_changed = options->apply && (result == 0 || planning->rounds > 0);
 
@@ -277,7 +276,7 @@ int action_plan(const struct options *options, struct error *error)
 	bool learns = options->apply && options->check_seconds > 0;
 	json_t *document = NULL;
 
-	planning = (struct planning){.options = options};
+	planning = (struct planning){.room.options = options};
 	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
 	int result = is_made ? carry_out(&planning, &document, error) : -1;
 

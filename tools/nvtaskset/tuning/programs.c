@@ -37,13 +37,11 @@ static struct {
 
 /* --- one GPU ------------------------------------------------------------------------------------------------------------------ */
 
-int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, const struct pids *ours,
-              struct error *error)
+int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error)
 {
 	struct gpu_choices chosen;
 
-	room->options = options;
-	if (topology_load(&room->list, error) < 0 || target_gpus(&chosen, options, &room->list, partition, error) < 0)
+	if (topology_load(&room->list, error) < 0 || target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);

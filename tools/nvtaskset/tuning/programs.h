@@ -16,7 +16,7 @@
 /* --- one GPU, and its TPCs that nobody else has ------------------------------------------------------------------------------ */
 
 struct room {
-	const struct options *options;
+	const struct options *options; /* set by the caller */
 	struct topology_list list;
 	const struct topology *gpu;
 	char name[PCI_ADDRESS_TEXT]; /* as -G has it */
@@ -24,8 +24,7 @@ struct room {
 };
 
 /* The GPU that the options name, or the partition, or else CUDA's first; and what others have there: all but `ours`. */
-int room_open(struct room *room, const struct options *options, const struct segment_revision *partition, const struct pids *ours,
-              struct error *error);
+int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error);
 unsigned int room_count(const struct room *room);
 
 /* So many TPCs, as -n would choose them. Nobody else gets them only if the caller adds them to those that are taken. */

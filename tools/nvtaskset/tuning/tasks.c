@@ -173,8 +173,8 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 		return -1;
 	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &tasks->margin, "tasks", &list) < 0)
 		return error_set(error, "%.150s: %.100s", path, why.text);
-	if (json_array_size(list) == 0 || json_array_size(list) > TASKS_MAX || !(tasks->margin >= 0))
-		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, TASKS_MAX);
+	if (json_array_size(list) == 0 || json_array_size(list) > PROGRAMS_MAX || !(tasks->margin >= 0))
+		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, PROGRAMS_MAX);
 	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
 		result = read_task(tasks, json_array_get(list, i), path, error);
 	return result;

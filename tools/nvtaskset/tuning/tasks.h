@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-#define TASKS_MAX PROGRAMS_MAX
 #define TASK_WORDS 256 /* of a command */
 
 /* What the plan gives a task. 0: nothing. */
@@ -38,7 +37,7 @@ struct tasks {
 	json_t *document;
 	double margin; /* is added to all times */
 	size_t count;
-	struct task list[TASKS_MAX];
+	struct task list[PROGRAMS_MAX];
 };
 
 /* Reads FILE, and the curves that it names; their paths are relative to its directory. -1 with the reason. The caller lets go of the
