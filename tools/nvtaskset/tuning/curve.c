@@ -52,19 +52,15 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	struct sampled *program = &study->program;
 	bool is_given = study->room.options->kernels > 0;
 	double span = (double)program->span_ns;
+	struct jobs_rule rule = is_given ? study->rule : jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
 
-	if (!is_given) {
-		struct jobs_rule rule = jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
+	study->rule = study->curve.count == 0 ? rule : study->rule;
+	struct jobs_times times = jobs_times(program->bursts, program->count, &rule, kernels_of(&study->rule), 0);
+	double kernels = (double)kernels_of(&study->rule), jobs = kernels > 0 ? (double)program->kernels / kernels : (double)times.count;
 
-		study->rule = study->curve.count == 0 ? rule : study->rule;
-		struct jobs_times times = jobs_times(program->bursts, program->count, &rule, kernels_of(&study->rule), 0);
-
-		*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
-	}
-	double kernels = (double)kernels_of(&study->rule), jobs = kernels > 0 ? (double)program->kernels / kernels : point->jobs;
-
+	*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
 	/* A program that is busy all the time: so many kernels are a job. */
-	if (point->jobs < 2 && kernels > 0 && (is_given || (double)program->busy_ns > BUSY_ALL * span)) {
+	if (kernels > 0 && (is_given || (times.count < 2 && (double)program->busy_ns > BUSY_ALL * span))) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
 	}
