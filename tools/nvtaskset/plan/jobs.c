@@ -94,8 +94,10 @@ struct jobs_times jobs_times(const struct burst *bursts, size_t count, const str
 		}
 	}
 	if (times.count > 0) {
+		size_t middle = times.count / 2;
+
 		qsort(lengths, times.count, sizeof *lengths, compare);
-		times.median_ns = (double)lengths[times.count / 2];
+		times.median_ns = (double)lengths[middle];
 		times.longest_ns = (double)lengths[times.count - 1];
 	}
 	free(lengths);
