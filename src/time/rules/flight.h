@@ -35,7 +35,7 @@ uint64_t flight_look(struct flight *flight, const struct flight_seen *seen);
 /* A launch goes, by what was seen. Returns whether the longest is shorter now than before. */
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream);
 
-/* Another one of this length goes, by the number for it; or one outside of a call. */
+/* Another one of this length goes, by the number for it, 0 for none; or one outside of a call. */
 uint64_t flight_more(uint64_t ns);
 static inline void flight_add_more(struct flight *flight, uint64_t more)
 {
