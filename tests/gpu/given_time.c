@@ -166,16 +166,22 @@ TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_queue_where_no
 
 /* --- in turns ---------------------------------------------------------------------------------------------------------- */
 
+static bool is_suspension(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+
+	return request == IOCTL_CONTROL && call->command == 0x2080110b && *(const uint8_t *)(uintptr_t)call->parameters;
+}
+
 static atomic_bool is_armed, is_blocked, has_gone;
 
 /* Our thread decides to suspend the program, and gets no processor until the context has gone. */
 static void block(unsigned long request, const void *argument)
 {
-	const struct rm_control *call = argument;
 	char name[16] = "";
 
 	prctl(PR_GET_NAME, name);
-	if (strcmp(name, "nvtaskset") != 0 || request != IOCTL_CONTROL || call->command != 0x2080110b || !atomic_exchange(&is_armed, false))
+	if (strcmp(name, "nvtaskset") != 0 || !is_suspension(request, argument) || !atomic_exchange(&is_armed, false))
 		return;
 	atomic_store(&is_blocked, true);
 	while (!atomic_load(&has_gone))
@@ -244,13 +250,6 @@ static _Atomic uint64_t suspended_in; /* the period of the first suspension that
 static uint64_t long_period(void)
 {
 	return budget_period(LONG_US * INT64_C(1000), process_clock_ns());
-}
-
-static bool is_suspension(unsigned long request, const void *argument)
-{
-	const struct rm_control *call = argument;
-
-	return request == IOCTL_CONTROL && call->command == 0x2080110b && *(const uint8_t *)(uintptr_t)call->parameters;
 }
 
 static void note_suspension(unsigned long request, const void *argument)
