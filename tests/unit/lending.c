@@ -24,6 +24,7 @@ TEST(after_a_while)
 {
 	assert_true(look(7, true, 0) == LENDING_NEVER);
 	assert_each(look(7, false, MS), 2 * MS, look(7, false, 3 * MS - 1), 1, look(7, false, 3 * MS), 0);
+	assert_true(lending_stays_open(&owner, 7));
 	assert_int_equal(look(7, false, 3 * MS), 0);
 }
 
@@ -32,7 +33,9 @@ TEST(launched_between_two_looks)
 {
 	look(7, false, 0);
 	assert_each(look(8, false, 5 * MS), 2 * MS, look(8, false, 7 * MS - 1), 1, look(8, false, 7 * MS), 0);
+	assert_false(lending_stays_open(&owner, 9));
 	assert_int_equal(look(9, false, 20 * MS), 2 * MS);
+	assert_false(lending_stays_open(&owner, 9));
 	assert_int_equal(look(9, false, 22 * MS), 0);
 	assert_true(look(9, true, 23 * MS) == LENDING_NEVER);
 	assert_int_equal(look(9, false, 30 * MS), 2 * MS);
@@ -43,12 +46,14 @@ TEST(a_clock_of_before)
 {
 	look(7, false, MS);
 	assert_int_equal(look(7, false, 0), 2 * MS);
+	assert_false(lending_stays_open(&owner, 7));
 }
 
 /* Where nobody has to pause: as soon as nothing is in flight. */
 TEST(at_once)
 {
 	assert_int_equal(lending_opens_in(&owner, 7, false, NOW, 0), 0);
+	assert_true(lending_stays_open(&owner, 7));
 	assert_true(lending_opens_in(&owner, 8, true, NOW, 0) == LENDING_NEVER);
 	assert_int_equal(lending_opens_in(&owner, 8, false, NOW, 0), 0);
 }

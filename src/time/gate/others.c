@@ -172,19 +172,32 @@ static uint64_t sum(const struct counts_place *const places[], unsigned int coun
 	return all;
 }
 
-/* Everything that is read was launched before `launches`, or is seen in flight: or the number is another one at the next look. */
-static uint64_t settles_in(struct others_on_gpu *others, unsigned int i)
+static uint64_t launches_of(const struct other *other)
+{
+	return sum(other->places, other->place_count, counts_place_launches);
+}
+
+static bool stays_open(const struct others_on_gpu *others, unsigned int i, uint64_t launches)
 {
 	const struct other *other = &others->list[i];
-	uint64_t launches = sum(other->places, other->place_count, counts_place_launches), in = other->is_open ? 0 : LENDING_NEVER;
+
+	return !other->is_unknown && lending_stays_open(&others->owners[i], launches) &&
+	       atomic_load_explicit(other->number, memory_order_relaxed) == other->number_then;
+}
+
+/* Everything that is read was launched before `launches`, or is seen in flight: or the number is another one at the next look. */
+static uint64_t look(struct others_on_gpu *others, unsigned int i, uint64_t launches)
+{
+	const struct other *other = &others->list[i];
+	uint64_t opens_in = other->is_open ? 0 : LENDING_NEVER;
 
 	if (!other->is_unknown) {
 		bool wants = sum(other->places, other->place_count, counts_place_in_flight) > 0 ||
 		             atomic_load(other->number) != other->number_then;
 
-		in = lending_opens_in(&others->owners[i], launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
+		opens_in = lending_opens_in(&others->owners[i], launches, wants, wants ? 0 : process_clock_ns(), other->hold_ns);
 	}
-	return in;
+	return opens_in;
 }
 
 struct others_now others_look(struct others_on_gpu *others, uint64_t length_ns)
@@ -192,11 +205,12 @@ struct others_now others_look(struct others_on_gpu *others, uint64_t length_ns)
 	struct others_now now = {.opens_in_ns = LENDING_NEVER, .idle_ns = LENDING_NEVER};
 
 	for (unsigned int i = 0; i < others->count; i++) {
-		uint64_t settles = settles_in(others, i), hold = others->list[i].hold_ns;
-		uint64_t opens_in = lending_opens_early(settles, hold, length_ns);
+		uint64_t launches = launches_of(&others->list[i]);
+		uint64_t settles_in = stays_open(others, i, launches) ? 0 : look(others, i, launches), hold = others->list[i].hold_ns;
+		uint64_t opens_in = lending_opens_early(settles_in, hold, length_ns);
 
-		if (opens_in == 0 && settles != 0)
-			now.idle_ns = min_u64(now.idle_ns, hold - settles);
+		if (opens_in == 0 && settles_in != 0)
+			now.idle_ns = min_u64(now.idle_ns, hold - settles_in);
 		now.open |= (uint32_t)(opens_in == 0) << i;
 		now.opens_in_ns = opens_in == 0 ? now.opens_in_ns : min_u64(now.opens_in_ns, opens_in);
 	}
@@ -229,13 +243,15 @@ struct tpcset others_tpcs(const struct others_on_gpu *others, uint32_t open)
 	return tpcset_or(&more, &others->part);
 }
 
-bool others_words(struct others_on_gpu *others, const _Atomic uint64_t *but, struct counts_words *words)
+bool others_words(const struct others_on_gpu *others, const _Atomic uint64_t *but, struct counts_words *words)
 {
 	bool is_so = counts_words_add_places(words, others->own, others->own_count, but);
 
 	for (unsigned int i = 0; i < others->count && is_so; i++)
-		is_so = !others->list[i].is_unknown && counts_words_add(words, others->list[i].number) &&
-		        counts_words_add_places(words, others->list[i].places, others->list[i].place_count, NULL);
+		is_so = counts_words_add_places(words, others->list[i].places, others->list[i].place_count, NULL) &&
+		        counts_words_add(words, others->list[i].number);
 	words->sum = is_so ? counts_words_sum(words) : 0;
-	return is_so && others_look(others, 0).open == (UINT32_C(1) << others->count) - 1;
+	for (unsigned int i = 0; i < others->count && is_so; i++)
+		is_so = stays_open(others, i, launches_of(&others->list[i]));
+	return is_so;
 }

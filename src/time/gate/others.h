@@ -69,7 +69,7 @@ uint64_t others_own_ended(const struct others_on_gpu *others);
 /* Its part, and the TPCs that are open by these bits. */
 struct tpcset others_tpcs(const struct others_on_gpu *others, uint32_t open);
 
-/* Adds the words that rise with others' launches, and the process's own but for this one: whether the TPCs of all are open then. */
-bool others_words(struct others_on_gpu *others, const _Atomic uint64_t *but, struct counts_words *words);
+/* Adds the words that rise with others' launches, and the process's own but for this one; false if one has launched since. */
+bool others_words(const struct others_on_gpu *others, const _Atomic uint64_t *but, struct counts_words *words);
 
 #endif

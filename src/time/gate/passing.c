@@ -236,12 +236,12 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 /* --- remembering ------------------------------------------------------------------------------------------------------ */
 
 /* As many as end in time, while nobody else launches anything. */
-static bool remember_window(const struct arrival *arrival, struct others_on_gpu *others, struct gate_last *last)
+static bool remember_window(const struct arrival *arrival, const struct others_on_gpu *others, struct gate_last *last)
 {
 	uint64_t longest = flight_longest(&arrival->gate->flight), before = arrival->view.in_flight;
 	uint64_t most = arrival->view.takes_any ? UINT32_MAX : lending_fit(longest, others->batch_ns);
 
-	if (others->own_count != 1)
+	if (others->own_count != 1 || arrival->others.open != (UINT32_C(1) << others->count) - 1)
 		return false;
 	last->launched = account_own.launched;
 	last->ended = counts_place_ended_word(others->own[0]);
@@ -250,7 +250,7 @@ static bool remember_window(const struct arrival *arrival, struct others_on_gpu 
 	       others_words(others, last->launched, &last->words);
 }
 
-static void remember(const struct arrival *arrival, struct others_on_gpu *others, uint64_t world, struct gate_last *last)
+static void remember(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t world, struct gate_last *last)
 {
 	static const _Atomic uint64_t zero;
 	const struct others_now *now = &arrival->others;

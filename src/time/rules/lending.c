@@ -6,17 +6,20 @@
  * number begins anew. One may also have read its clock before another one wrote. */
 uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns)
 {
-	uint64_t since = atomic_load(&owner->since);
+	uint64_t since = atomic_load(&owner->since), passed = 0, left = LENDING_NEVER;
 	bool is_as_before = since != 0 && atomic_load(&owner->launches) == launches;
-	uint64_t passed = is_as_before ? now - min_u64(now, since) : 0;
 
+	if (is_as_before)
+		passed = since == LENDING_FOR_LONG ? hold_ns : now - min_u64(now, since);
+	if (!wants)
+		left = hold_ns - min_u64(passed, hold_ns);
 	if (wants || !is_as_before)
 		atomic_store(&owner->since, 0);
-	if (!wants && !is_as_before) {
+	if (!wants && !is_as_before)
 		atomic_store(&owner->launches, launches);
-		atomic_store(&owner->since, now);
-	}
-	return wants ? LENDING_NEVER : hold_ns - min_u64(passed, hold_ns);
+	if (!wants && (left == 0 || !is_as_before))
+		atomic_store(&owner->since, left == 0 ? LENDING_FOR_LONG : now);
+	return left;
 }
 
 uint64_t lending_opens_early(uint64_t opens_in_ns, uint64_t hold_ns, uint64_t length_ns)

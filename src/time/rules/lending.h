@@ -37,14 +37,23 @@
 
 /* --- idle ------------------------------------------------------------------------------------------------------------- */
 
+#define LENDING_FOR_LONG UINT64_MAX
+
 /* Another process with a higher claim, as this one has seen it; its threads write it without a lock. All zero: busy. */
 struct lending_owner {
 	_Atomic uint64_t launches; /* a number that changes with each of its launches: when it was idle */
-	_Atomic uint64_t since;    /* it was idle; 0: it is not */
+	_Atomic uint64_t since;    /* it was idle; LENDING_FOR_LONG: for long enough; 0: it is not */
 };
 
-/* In how many ns its TPCs will be open, if nothing changes; 0: they are; LENDING_NEVER: it wants. `launches` was read before it was
- * seen whether it does, and the clock after that. It must have been idle for `hold_ns`. */
+/* Whether its TPCs are open, if nothing has changed. */
+static inline bool lending_stays_open(const struct lending_owner *owner, uint64_t launches)
+{
+	return atomic_load_explicit(&owner->since, memory_order_relaxed) == LENDING_FOR_LONG &&
+	       atomic_load_explicit(&owner->launches, memory_order_relaxed) == launches;
+}
+
+/* Otherwise: in how many ns they will be, if nothing changes; 0: now; LENDING_NEVER: it wants. `launches` was read before it was
+ * seen whether it does. It must have been idle for `hold_ns`. */
 #define LENDING_NEVER UINT64_MAX
 uint64_t lending_opens_in(struct lending_owner *owner, uint64_t launches, bool wants, uint64_t now, uint64_t hold_ns);
 
