@@ -113,7 +113,8 @@ bool gate_is_outside(void)
 	return gate_own.calls == 0 && atomic_load(&gate_state.listens);
 }
 
-/* A graph may have nodes on other GPUs, which no look has seen. TPCs that a change of the partition has taken away meanwhile are not used. */
+/* A graph may have nodes on other GPUs, which no look has seen. TPCs that a change of the partition has taken away meanwhile
+ * are not used. */
 bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 {
 	struct gate *gate = &gates[gpu->number];
@@ -126,7 +127,7 @@ bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 
 	if (!is_inside)
 		flight_add_unseen(&gate->flight);
-	if (is_inside && !(where & WHERE_OWN))
+	else if (!(where & WHERE_OWN))
 		more = tpcset_without(&all, &others->all_own);
 	all = tpcset_and(&all, tpcs);
 	all = tpcset_or(&all, &more);

@@ -16,7 +16,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; a quota; and a launch. */
+/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; a quota; and a
+ * launch that is measured. */
 #define LOOK_NS (5 * MS)
 #define ACTIVE_NS (20 * MS)
 #define TURN_NS (250 * MS)

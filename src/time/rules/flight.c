@@ -40,7 +40,8 @@ uint64_t flight_look(struct flight *flight, const struct flight_seen *seen)
 	return is_known || count == 0 ? all * UNIT_NS : FLIGHT_NEVER;
 }
 
-/* The first one since nothing was in flight may be shorter than the longest before. What went before the very first one is not known. */
+/* The first one since nothing was in flight may be shorter than the longest before. What went before the very first one is not
+ * known. */
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
 	uint64_t before = atomic_load(&flight->word), longest, sum;

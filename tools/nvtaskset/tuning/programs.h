@@ -27,7 +27,7 @@ struct room {
 int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error);
 unsigned int room_count(const struct room *room);
 
-/* So many TPCs, as -n would choose them. Nobody else gets them only if the caller adds them to those that are taken. */
+/* So many TPCs, as -n would choose them. They are chosen again unless the caller adds them to those that are taken. */
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
 
 /* --- the keeper ---------------------------------------------------------------------------------------------------------------
