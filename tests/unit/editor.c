@@ -158,4 +158,53 @@ TEST_WITH(begin, end, ended_process_does_not_stop_others)
 	assert_int_equal(editor_change(&family.editors[2], 1, &wanted, NULL), -1);
 }
 
+/* --- a process that begins while it is looked at ---------------------------------------------------------- */
+
+static struct process beginner; /* pid 0: there is none */
+
+/* 'x': makes its segment and executes a program, as the command does. */
+static void obey_as_the_command(char order)
+{
+	static struct segment segment;
+	struct segment_revision revision = revision_of(1, 0, 7);
+
+	if (order == 'x') {
+		close_range(48, ~0U, 0);
+		must(segment_create(&segment, &revision, NULL, -1, -1, NULL) == 0);
+		must(execlp("sleep", "sleep", "1000", NULL) == 0);
+	}
+}
+
+/* It executes, and is old by then. */
+static void let_the_beginner_go(void)
+{
+	char order = 'x';
+
+	assert_int_equal(write(beginner.orders, &order, 1), 1);
+	assert_int_equal(read(beginner.answers, &order, 1), 0);
+	beginner.pid = 0;
+	usleep(250000);
+}
+
+/* In front of libc's: the beginner goes on as soon as somebody asks for its program. */
+ssize_t readlink(const char *path, char *text, size_t room)
+{
+	char program[32];
+
+	snprintf(program, sizeof program, "/proc/%d/exe", (int)beginner.pid);
+	if (beginner.pid != 0 && strcmp(path, program) == 0)
+		let_the_beginner_go();
+	return readlinkat(AT_FDCWD, path, text, room);
+}
+
+TEST_WITH(NULL, end, segment_that_is_made_behind_a_look_is_found)
+{
+	struct editor *editor = &family.editors[0];
+
+	beginner = process_start(obey_as_the_command);
+	assert_int_equal(editor_open(editor, beginner.pid, &error), SEGMENT_FOUND);
+	assert_int_equal(beginner.pid, 0);
+	assert_list(editor, "0-7");
+}
+
 RUN_TESTS(NULL, NULL)

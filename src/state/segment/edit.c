@@ -200,21 +200,30 @@ static bool has_just_begun(pid_t pid)
 	return stat[0] != '\0' && age_ms(stat) < limit;
 }
 
+/* In this order: between the two questions, it may call exec for the command. */
+static bool is_beginning(pid_t pid, unsigned int waited_ms)
+{
+	return has_just_begun(pid) || (waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
+}
+
 static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
 {
 	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
 
-	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) ||
-	       (is_absent && ((waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid)) || has_just_begun(pid)));
+	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) || (is_absent && is_beginning(pid, waited_ms));
 }
 
+/* What begins no more may have made its segment since the last look: so it is looked at once more. */
 static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
 {
 	unsigned int patience = WAIT_FOR_COMMAND_MS;
 	enum segment_state state = segment_open(segment, pid, error);
+	bool is_last = false;
 
-	while (is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) && purse_wait(&patience))
+	while (state != SEGMENT_FOUND && !is_last) {
+		is_last = !is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) || !purse_wait(&patience);
 		state = segment_open(segment, pid, error);
+	}
 	return state;
 }
 
