@@ -101,12 +101,11 @@ void lock_give_back(int file)
 	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET});
 }
 
-int lock_take(int file, struct error *error)
+int lock_take_within(int file, unsigned int patience_ms, struct error *error)
 {
-	unsigned int patience = LOCK_WAIT_MS;
 	int locked = try_lock(file), failure = errno;
 
-	while (locked < 0 && failure == EAGAIN && purse_wait(&patience)) {
+	while (locked < 0 && failure == EAGAIN && purse_wait(&patience_ms)) {
 		locked = try_lock(file);
 		failure = errno;
 	}
@@ -117,4 +116,9 @@ int lock_take(int file, struct error *error)
 	if (locked < 0)
 		return error_set_errno(error, "the partition cannot be locked");
 	return 0;
+}
+
+int lock_take(int file, struct error *error)
+{
+	return lock_take_within(file, LOCK_WAIT_MS, error);
 }

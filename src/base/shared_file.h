@@ -31,8 +31,10 @@ void *low_memory_map(int file, size_t size, uint64_t reach);
  * ends. It excludes open files from each other, not two threads that share one.
  *
  * Takes the lock of a file that is open for writing. It is held until lock_give_back, or until the file is closed. Waits a
- * bounded time, all of it paid from the open purse (base/purse.h). -1 with the reason. */
+ * bounded time, for others' edits or as long as the caller says; all of it is paid from the open purse (base/purse.h). -1 with the
+ * reason. */
 int lock_take(int file, struct error *error);
+int lock_take_within(int file, unsigned int patience_ms, struct error *error);
 void lock_give_back(int file);
 
 #endif

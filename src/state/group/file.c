@@ -18,6 +18,9 @@
 #define FILE_MODE 0644
 #define LOCK_ATTEMPTS 16
 
+/* For others' choices, one after the other: each looks at all processes and groups, which takes long on a busy machine. */
+#define CHOICES_MS 30000
+
 /* --- which one ----------------------------------------------------------------------------------------------------- */
 
 /* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
@@ -188,7 +191,7 @@ static int lock_file(int directory, const char *path, struct error *error)
 
 	if (file < 0)
 		return error_set_errno(error, "%.200s: its directory, in which TPCs are claimed", path);
-	if (lock_take(file, &why) < 0) {
+	if (lock_take_within(file, CHOICES_MS, &why) < 0) {
 		close(file);
 		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in its "
 		                                                   "directory for too long", path);
