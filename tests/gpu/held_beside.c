@@ -170,30 +170,40 @@ TEST(few_after_an_episode)
 	pair_finish_both();
 }
 
-/* For less than a hold's bound. */
-#define SPAN_MS 40
-
-static unsigned int done_in_a_span(bool pauses)
+static unsigned int done_by(unsigned int number)
 {
-	unsigned int before = atomic_load(&pair->programs[1].done);
-
-	atomic_store(&pair->pauses, pauses);
-	timed_sleep_ms(SPAN_MS);
-	return atomic_load(&pair->programs[1].done) - before;
+	return atomic_load(&pair->programs[number].done);
 }
 
-/* The higher one works and pauses in turn. The machine may be busy; but three times in a row, the lower one is held from the
- * beginning of its work on, and goes on with its pause: not one that looks each 100 ms, or sleeps until its bound. */
+#define WORK 6
+#define BOUND_S 0.1 /* of a hold */
+
+/* The higher one works and pauses. Whether the lower one was held from the beginning of the work on, and then went on: not after its
+ * bound, nor at a look that comes each 100 ms. */
+static bool follows(void)
+{
+	double begin = timed_now_s();
+
+	atomic_store(&pair->pauses, false);
+	pair_wait_for_done(0, 1);
+	unsigned int before = done_by(1);
+
+	pair_wait_for_done(0, WORK);
+	unsigned int held = done_by(1) - before;
+
+	atomic_store(&pair->pauses, true);
+	pair_wait_for_done(1, WORK);
+	return held <= WORK / 2 && timed_now_s() - begin < BOUND_S;
+}
+
+/* The machine may be busy: so three times in a row are enough. */
 TEST(follows_at_once)
 {
 	unsigned int times = 0;
 
 	run_low_beside_high(be_low);
-	timed_until (times == 3) {
-		unsigned int held = done_in_a_span(false), free = done_in_a_span(true);
-
-		times = held <= 3 && free >= 6 ? times + 1 : 0;
-	}
+	timed_until (times == 3)
+		times = follows() ? times + 1 : 0;
 	pair_finish_both();
 }
 
