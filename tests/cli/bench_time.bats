@@ -26,7 +26,7 @@ load experiments
 		held_unreached 2 9900ms/10s unlimited
 		timegraph_response 2 mps nvtaskset-ht nvtaskset-pe nvtaskset-prt
 	END
-	wait_until all_have_samples priority held_priority held_cost timegraph
+	wait_until all_have_samples priority held_priority held_cost timegraph_response
 	cd "$WORK/results"
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	left_nothing
