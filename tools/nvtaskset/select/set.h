@@ -8,16 +8,9 @@
 #include "cli/options.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
+#include "limits.h"
 #include "state/group/group.h"
 #include "state/segment/segment.h"
-
-/* What of a GPU may be chosen. All NULL: everything. */
-struct set_limits {
-	const struct pids *except;             /* the TPCs of these processes count as free (-n) */
-	const struct group *group;             /* and those of the processes of this group that have all of its partition */
-	const struct segment_revision *taken;  /* these do not, although no process may have them (-n) */
-	const struct segment_revision *room;   /* so much there is of the GPUs that it names, instead of the whole GPU */
-};
 
 /* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all.
  * No set is empty. "all" means the whole GPU in every notation. For a number of TPCs, it selects TPCs that no process

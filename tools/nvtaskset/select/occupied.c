@@ -1,0 +1,277 @@
+#include "occupied.h"
+
+#include "base/pids.h"
+#include "base/proc.h"
+#include "base/purse.h"
+#include "gpu/topology/topology.h"
+#include "show/processes.h"
+#include "state/revision_text.h"
+#include "state/segment/find.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first buffer for a file in /proc. It is doubled until the file fits. A process says of itself where its environment lies:
+ * one that is longer than any with which the kernel begins a program is none. */
+#define ROOM 65536
+#define ROOM_MOST (8U << 20)
+
+/* How long to wait for processes that are in the middle of an exec, all together. */
+#define EXEC_WAIT_MS 1000
+
+/* How often an environment is read anew that has just been put there. */
+#define READS 4
+
+/* --- programs that have no segment of their own --------------------------------------------------------------- */
+
+struct claims {
+	size_t count;
+	struct claim {
+		pid_t pid;
+		pid_t root;  /* an ancestor up to this one that has a segment overrides this claim; 0: none does */
+		struct identity owner; /* of the segment that it shares with an ancestor; 0: it shares none */
+		struct group_identity group; /* of that segment */
+		struct segment_revision revision;
+	} *list;
+};
+
+/* Returns a file of /proc/PID as a string that the caller frees, or NULL if it cannot be read. One system call reads it
+ * all: between two, the process could execute another program, and the rest would be missing. */
+static char *read_at_once(pid_t pid, const char *name, size_t *length)
+{
+	char *text = NULL;
+	ssize_t got = 0;
+	bool is_whole = false;
+
+	for (size_t room = ROOM; !is_whole && room <= ROOM_MOST && purse_pay_bytes((size_t)got); room *= 2) {
+		free(text);
+		text = malloc(room);
+		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)pid, name) : -1;
+		is_whole = got < (ssize_t)room - 1;
+	}
+	if (got < 0 || !is_whole) {
+		free(text);
+		return NULL;
+	}
+	*length = (size_t)got;
+	return text;
+}
+
+enum {
+	STAT_CODE = 26, /* where the code starts; the kernel sets it together with the environment (fs/binfmt_elf.c) */
+	STAT_ENVIRONMENT = 50,
+	STAT_ENVIRONMENT_END = 51
+};
+
+/* A process whose environment was empty when it was read. */
+enum emptiness {
+	HAS_NONE, /* also kernel threads and zombies, which have no program */
+	IN_EXEC,  /* the new one is not there yet */
+	HAS_ONE   /* it is there by now; or the process has unmapped it */
+};
+
+static enum emptiness why_empty(pid_t pid)
+{
+	char program[8], stat[PROC_STAT_TEXT];
+	enum emptiness why = HAS_NONE;
+
+	proc_stat_read(pid, stat);
+	if (stat[0] != '\0' && proc_stat_field(stat, STAT_CODE) == 0)
+		why = IN_EXEC;
+	else if (stat[0] != '\0' && proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
+		why = HAS_ONE;
+	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid) ? why : HAS_NONE;
+}
+
+/* Returns the value of a variable in an environment of `length` bytes, or NULL. */
+static const char *find_variable(const char *environment, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+	const char *value = NULL;
+
+	for (const char *at = environment; at < environment + length && !value; at += strlen(at) + 1)
+		value = strncmp(at, name, size) == 0 && at[size] == '=' ? at + size + 1 : NULL;
+	return value;
+}
+
+/* Whether the environment names a partition. `is_empty`: the environment can be read, and has no variable at all. */
+static bool read_environment(struct claim *claim, bool *is_empty)
+{
+	size_t length = 0;
+	char *environment = read_at_once(claim->pid, "environ", &length);
+	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
+	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
+	bool found = partition && segment_revision_parse(&claim->revision, partition, NULL) == 0;
+
+	*is_empty = environment && length == 0;
+	claim->root = root ? (pid_t)strtol(root, NULL, 10) : claim->pid;
+	free(environment);
+	return found;
+}
+
+static bool read_with_patience(struct claim *claim)
+{
+	bool is_empty, found = read_environment(claim, &is_empty);
+	enum emptiness why = is_empty ? why_empty(claim->pid) : HAS_NONE;
+	unsigned int patience = EXEC_WAIT_MS;
+
+	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) || (why == IN_EXEC && purse_wait(&patience)));
+	     reads += why == HAS_ONE) {
+		found = read_environment(claim, &is_empty);
+		why = is_empty ? why_empty(claim->pid) : HAS_NONE;
+	}
+	return found;
+}
+
+/* Reads the segment that the process shares with an ancestor, which may have ended. False if there is none. */
+static bool read_shared(struct claim *claim)
+{
+	struct segment segment;
+	uint64_t number;
+	int file;
+	bool found = segment_open_inherited(&segment, claim->pid, &file, GROUP_TO_OBEY) &&
+	             segment_read(&segment, &claim->revision, &number);
+
+	claim->root = 0;
+	if (found) {
+		claim->owner = segment_owner(&segment);
+		claim->group = segment.group.identity;
+	}
+	segment_close(&segment);
+	return found;
+}
+
+static int add_claim(struct claims *claims, const struct claim *claim, struct error *error)
+{
+	struct claim *more = realloc(claims->list, (claims->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	claims->list = more;
+	claims->list[claims->count++] = *claim;
+	return 0;
+}
+
+static int collect_claims(struct claims *claims, struct error *error)
+{
+	struct purses purses = {.wait_ms = EXEC_WAIT_MS};
+	struct pids all;
+	int result = pids_all(&all, error);
+
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < all.count; i++) {
+		struct claim claim = {.pid = all.list[i]};
+
+		if (all.list[i] == getpid() || !purses_open(&purses, all.list[i]))
+			continue;
+		if (read_shared(&claim) || read_with_patience(&claim))
+			result = add_claim(claims, &claim, error);
+		purses_close(&purses, all.list[i]);
+	}
+	free(all.list);
+	return result;
+}
+
+/* --- segments and claims together --------------------------------------------------------------------------- */
+
+static void add_to_occupied(struct segment_revision *occupied, const struct topology_list *list,
+                            const struct segment_revision *revision)
+{
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+		struct tpcset all = gpu ? topology_all(gpu) : (struct tpcset){{0}};
+
+		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count; place++) {
+			struct segment_partition *taken = &occupied->partitions[place];
+
+			if (pci_address_equal(taken->pci, partition->pci))
+				taken->set = tpcset_or(&taken->set, &partition->set);
+		}
+	}
+}
+
+/* Whether the owner of the shared segment still has a segment, even if it has moved to a new one: then that one
+ * counts. */
+static bool has_owner(const struct claim *claim, const struct processes *processes)
+{
+	bool has = false;
+
+	for (size_t i = 0; claim->owner.pid != 0 && i < processes->count && !has; i++)
+		has = identity_matches(processes->list[i].identity, claim->owner);
+	return has;
+}
+
+/* Whether a claim counts. It does not if a segment counts in its place: the process's own, the one that it shares, or
+ * the one of the ancestor whose partition it would get. */
+static bool counts(const struct claim *claim, const struct processes *processes)
+{
+	pid_t pid = claim->pid;
+	bool does = !processes_find(processes, pid) && !has_owner(claim, processes);
+
+	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
+	     generation++) {
+		pid = parent_of(pid);
+		does = !processes_find(processes, pid);
+	}
+	return does;
+}
+
+static void make_empty(struct segment_revision *occupied, const struct topology_list *list)
+{
+	*occupied = (struct segment_revision){.count = list->count};
+	for (unsigned int i = 0; i < list->count; i++)
+		occupied->partitions[i].pci = list->gpus[i].pci;
+}
+
+/* Whether a process has just what its group has: then a part of that may be chosen for another member. */
+static bool has_all_of_group(const struct set_limits *limits, struct group_identity group,
+                             const struct segment_revision *revision)
+{
+	bool is_same = limits->group && group_is_same(limits->group->identity, group);
+
+	for (uint32_t i = 0; is_same && limits->room && i < limits->room->count; i++) {
+		const struct segment_partition *partition = segment_find(revision, limits->room->partitions[i].pci);
+
+		is_same = partition && tpcset_equal(&partition->set, &limits->room->partitions[i].set);
+	}
+	return is_same;
+}
+
+/* This process's own TPCs are free: it will execute COMMAND, in a new partition. */
+static bool is_free(const struct set_limits *limits, pid_t pid, struct group_identity group,
+                    const struct segment_revision *revision)
+{
+	return pid == getpid() || (limits->except && pids_have(limits->except, pid)) ||
+	       has_all_of_group(limits, group, revision);
+}
+
+int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
+                  struct error *error)
+{
+	struct claims claims = {.count = 0};
+	struct processes processes = {.count = 0};
+	/* Claims first: meanwhile a claim can become a segment, but a segment cannot become a claim. */
+	int result = collect_claims(&claims, error);
+
+	if (result == 0)
+		result = processes_collect(&processes, false, error);
+	make_empty(occupied, list);
+	for (size_t i = 0; result == 0 && i < claims.count; i++) {
+		const struct claim *claim = &claims.list[i];
+
+		if (counts(claim, &processes) && !is_free(limits, claim->pid, claim->group, &claim->revision))
+			add_to_occupied(occupied, list, &claim->revision);
+	}
+	for (size_t i = 0; result == 0 && i < processes.count; i++) {
+		const struct process *process = &processes.list[i];
+
+		if (!is_free(limits, process->pid, process->group.identity, &process->revision))
+			add_to_occupied(occupied, list, &process->revision);
+	}
+	processes_free(&processes);
+	free(claims.list);
+	return result;
+}
