@@ -1,8 +1,7 @@
 #include "cli/actions.h"
 
 #include "api/time_given.h"
-#include "attach/attach.h"
-#include "attach/entry.h"
+#include "attaching.h"
 #include "base/error.h"
 #include "base/pids.h"
 #include "cli/tables.h"
@@ -11,9 +10,7 @@
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
-#include "start/driver.h"
 #include "state/segment/edit.h"
-#include "state/segment/find.h"
 #include "state/segment/segment.h"
 
 #include <limits.h>
@@ -23,74 +20,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-/* --- --attach: a partition for processes that were started without nvtaskset ---------------------------------------- */
-
-#define LIBRARY "/" ATTACH_LIBRARY
-
-static void print_report(pid_t pid, const struct attach_report *report)
-{
-	if (report->thread)
-		fprintf(stderr, "nvtaskset: pid %d: attached: thread %d stood still for %.1f ms; tries: %u\n", (int)pid,
-		        (int)report->thread, report->seconds * 1e3, report->tries);
-}
-
-/* What a process lacks for a partition of its own that is in force, or will be. */
-enum need {
-	NEED_NOTHING,
-	NEED_SEGMENT, /* it shares its parent's, and will load our library when it uses CUDA */
-	NEED_LIBRARY
-};
-
-static enum need find_need(pid_t pid)
-{
-	struct segment segment;
-	struct error why;
-	enum segment_state state = segment_open(&segment, pid, &why);
-	enum need need = NEED_NOTHING;
-
-	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid);
-
-	if (state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE || is_without)
-		need = NEED_LIBRARY;
-	else if (state == SEGMENT_SHARED)
-		need = segment_absence(pid) == SEGMENT_NO_CUDA ? NEED_SEGMENT : NEED_LIBRARY;
-	segment_close(&segment);
-	return need;
-}
-
-static int attach(pid_t pid, const char *library, const char *gpus, bool verbose, struct error *error)
-{
-	struct attach_report report = {.thread = 0};
-	enum need need = find_need(pid);
-	int result = 0;
-
-	if (need == NEED_LIBRARY)
-		result = attach_load(pid, library, gpus, &report, error);
-	else if (need == NEED_SEGMENT)
-		result = attach_give_segment(pid, &report, error);
-	if (result == 0 && verbose)
-		print_report(pid, &report);
-	return result;
-}
-
-/* Loads our library into each of the processes that uses CUDA without it, and passes on the topologies in `list`. A
- * process then has a segment, and the whole of each GPU until its partition is changed. A process that shares its
- * parent's segment and does not use CUDA yet gets a segment of its own. Other processes stay as they are. With
- * `verbose`, prints on standard error how long each took. -1 with the reason. */
-static int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error)
-{
-	static char gpus[TOPOLOGY_ENVIRONMENT_MAX];
-	char library[PATH_MAX + sizeof LIBRARY];
-	int result = own_library_directory(library, error);
-
-	if (result == 0)
-		strcat(library, LIBRARY);
-	topology_environment_write("", list, gpus);
-	for (size_t i = 0; result == 0 && i < pids->count; i++)
-		result = attach(pids->list[i], library, gpus, verbose, error);
-	return result;
-}
 
 /* What -p is about, and what is known of it. */
 struct subject {

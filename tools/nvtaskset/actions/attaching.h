@@ -1,0 +1,18 @@
+/* --attach: a partition for processes that were started without nvtaskset. */
+#ifndef NVTASKSET_ACTIONS_ATTACHING_H
+#define NVTASKSET_ACTIONS_ATTACHING_H
+
+#include "base/error.h"
+#include "base/pids.h"
+
+#include <stdbool.h>
+
+struct topology_list;
+
+/* Loads our library into each of the processes that uses CUDA without it, and passes on the topologies in `list`. A
+ * process then has a segment, and the whole of each GPU until its partition is changed. A process that shares its
+ * parent's segment and does not use CUDA yet gets a segment of its own. Other processes stay as they are. With
+ * `verbose`, prints on standard error how long each took. -1 with the reason. */
+int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error);
+
+#endif
