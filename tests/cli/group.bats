@@ -268,6 +268,16 @@ in_file() { # NAME of the file, and a command
 	in_file job-3 nvtaskset --mps off -n 58 true
 }
 
+@test "a file of another version: nothing is chosen beside it, since it has TPCs; what is no group's takes nothing" {
+	in_file old nvtaskset --mps off -t 0-59 true
+	echo nonsense >"$WORK/groups/text"
+	head -c 8192 /dev/zero >"$WORK/groups/zeros"
+	printf '\377' | dd of="$WORK/groups/old" bs=1 seek=8 conv=notrunc status=none
+	refuses "old: a group of another version: use the nvtaskset that made it" in_file new nv -n 3 true
+	rm "$WORK/groups/old"
+	in_file new nvtaskset --mps off -n 60 true
+}
+
 @test "a file: -p --group changes it before there is a process, and after; by path, by name, by pid" {
 	in_file job nvtaskset --mps off -t 0-7 true
 	nvtaskset -tp --group "$WORK/groups/job" 8-15

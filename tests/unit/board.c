@@ -385,6 +385,52 @@ TEST(places_are_used_again)
 	assert_int_equal(atomic_load(&memory->places[1].who), who_is(living.pid));
 }
 
+/* Nobody has waited for it yet; its parent may never do so. */
+TEST(ended_owner)
+{
+	struct process other = process_start(obey);
+
+	join();
+	process_order(&other, 'c');
+	kill(other.pid, SIGKILL);
+	process_wait(&other, WEXITED);
+	claim_own(NOW);
+	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
+}
+
+static void *sleep_for_ever(void *data)
+{
+	for (;;)
+		pause();
+	return data;
+}
+
+/* Its other threads go on. */
+static void end_first_thread(char order)
+{
+	pthread_t thread;
+
+	if (order == 'e') {
+		must(pthread_create(&thread, NULL, sleep_for_ever, NULL) == 0);
+		pthread_exit(NULL);
+	}
+}
+
+TEST(owner_without_its_first_thread)
+{
+	struct process other = process_start(end_first_thread);
+	char stat[PROC_STAT_TEXT], order = 'e';
+
+	join();
+	put_stranger(0, who_is(other.pid), identity_own().namespace, NOW);
+	assert_int_equal(write(other.orders, &order, 1), 1);
+	do {
+		proc_stat_read(other.pid, stat);
+	} while (proc_stat_state(stat) != 'Z');
+	claim_own(NOW);
+	assert_int_equal(atomic_load(&memory->places[0].who), who_is(other.pid));
+}
+
 TEST(full)
 {
 	struct process other = process_start(obey);

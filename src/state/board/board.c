@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STAT_START 22 /* the field of /proc/PID/stat */
+#define STAT_THREADS 20 /* the fields of /proc/PID/stat */
+#define STAT_START 22
 
 /* Of so many processes it is asked whether they still are, each time a place is taken. */
 #define QUESTIONS 8
@@ -108,13 +109,25 @@ static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
 	return (a > b ? a - b : b - a) > ns;
 }
 
+/* One that nobody has waited for yet. A first thread may have ended before the others. */
+static bool has_ended(const char *stat)
+{
+	char state = proc_stat_state(stat);
+
+	return (state == 'Z' || state == 'X') && proc_stat_field(stat, STAT_THREADS) <= 1;
+}
+
 /* Where it cannot be read, such as without a descriptor to spare, it may still be there. */
 static bool is_gone(uint64_t who)
 {
-	errno = 0;
-	uint64_t start = start_of(pid_of(who));
+	char stat[PROC_STAT_TEXT];
 
-	return start != 0 ? board_who((uint64_t)pid_of(who), start) != who : errno == ENOENT || errno == ESRCH;
+	errno = 0;
+	proc_stat_read(pid_of(who), stat);
+	bool is_missing = errno == ENOENT || errno == ESRCH;
+	uint64_t start = proc_stat_field(stat, STAT_START);
+
+	return start != 0 ? has_ended(stat) || board_who((uint64_t)pid_of(who), start) != who : is_missing;
 }
 
 /* Whether a process of the same namespace has gone, or a pid is another process's by now. Before an owner's first claim, its

@@ -262,18 +262,33 @@ static int add_set(struct segment_revision *taken, const struct segment_partitio
 	return segment_put(taken, &sum, error);
 }
 
-/* What is no group's file takes nothing: files come complete, by rename. `is_there`: the excepted one is in this directory;
- * a file that is mounted there is in another. */
+/* Maps a group of the directory. GROUP_NONE: what is there takes nothing. Files come complete, by rename, and are for everybody to
+ * read. -1 with the reason: it may take something. */
+static int map_there(struct group *group, int directory, const char *name, struct error *error)
+{
+	struct error why = {.reason = ""};
+	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result = GROUP_NONE;
+
+	if (file >= 0)
+		result = group_map(group, file, &why);
+	else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		result = error_set_errno(&why, "cannot be opened");
+	if (result == -1)
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: %.80s", name, why.reason);
+	return result;
+}
+
+/* `is_there`: the excepted one is in this directory; a file that is mounted there is in another. */
 static int add_file(struct segment_revision *taken, int directory, const char *name, struct group_identity except,
                     bool *is_there, struct error *error)
 {
 	struct segment_revision revision = {.count = 0};
 	struct group group;
 	uint64_t number;
-	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result = 0;
+	int result = map_there(&group, directory, name, error);
 
-	if (file < 0 || group_map(&group, file, NULL) < 0)
-		return 0;
+	if (result < 0)
+		return result == GROUP_NONE ? 0 : -1;
 	if (group_is_same(group.identity, except))
 		*is_there = are_on_one_mount(group.file, directory);
 	else if (!group_read(&group, &revision, &number))

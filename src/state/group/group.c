@@ -176,10 +176,16 @@ static bool has_right_size(int file, const struct stat *status, bool is_file)
 	return S_ISREG(status->st_mode) && status->st_size == GROUP_FILE_SIZE && (is_file || shared_file_is_sealed(file));
 }
 
+static int refuse(struct error *error)
+{
+	error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
+	return GROUP_NONE;
+}
+
 static int check_content(const struct group_memory *memory, struct error *error)
 {
 	if (memory->magic != GROUP_MAGIC)
-		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
+		return refuse(error);
 	if (memory->version != GROUP_VERSION || memory->size != GROUP_FILE_SIZE)
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED,
 		                      "a group of another version: use the nvtaskset that made it");
@@ -193,7 +199,7 @@ int group_map(struct group *group, int file, struct error *error)
 
 	*group = (struct group){.file = file, .is_file = !memfd_is_one(file), .identity = group_identity_of(file)};
 	if (fstat(file, &status) < 0 || !has_right_size(file, &status, group->is_file)) {
-		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
+		result = refuse(error);
 	} else {
 		group->owner = status.st_uid;
 		group->is_copy = group->is_file && (!group_is_trusted(group) || status.st_mode & (S_IWGRP | S_IWOTH));

@@ -92,8 +92,9 @@ int group_create(struct group *group, const char *name, const struct segment_rev
 /* Fills the file of a new group: nobody sees it yet. -1 with the reason. */
 int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision, struct error *error);
 
-/* Maps the group in a file, and takes the file over in any case. Does not ask whose it is. -1 with the reason if it is no
- * group's. */
+/* Maps the group in a file, and takes the file over in any case. Does not ask whose it is. GROUP_NONE with the reason if it is no
+ * group's; -1 with the reason if it is another version's, or cannot be mapped. */
+#define GROUP_NONE (-2)
 int group_map(struct group *group, int file, struct error *error);
 
 /* Closes the file of a group, and keeps the memory mapped. */

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#define WAIT_US 200000
+#define WAIT_US 2000000
 #define WAIT_STEP_US 200
 
 /* A thread that writes one of them reads the other afterwards: so either our thread sees the reason, or the thread that found it

@@ -23,8 +23,8 @@ void eligibility_lost(enum segment_time_state why);
 bool eligibility_begin_suspension(void);
 void eligibility_end_suspension(void);
 
-/* For other threads, after they found a reason: returns when the program is not suspended, and will not be. At most 200 ms, if
- * our thread does not run. */
+/* For other threads, after they found a reason: returns when the program is not suspended, and will not be. At most some 2 s,
+ * if our thread does not run. */
 void eligibility_wait_until_resumed(void);
 
 /* In the child of a fork: there is no reason yet. */
