@@ -122,6 +122,30 @@ print(flush=True)
 time.sleep(60)'
 }
 
+has_ticket() { # PID
+	ls -l "/proc/$1/fd" | grep -q nvtaskset-turn
+}
+
+run_kernels() { # how many programs
+	[ "$(grep -c "my kernels" "$WORK/output")" -eq "$1" ]
+}
+
+@test "with -a: also what is started while the command waits for its turn" {
+	mkfifo "$WORK/go"
+	start nvtaskset --mps off -t 0-7 bash -c 'where 600 & read -r <"$0"; where 600 & wait' "$WORK/go"
+	wait_until run_kernels 1
+	start_as holder hold_ticket
+	nvtaskset -anp 4 "$PROGRAM" >"$WORK/changed" 2>&1 3>&- &
+	changer=$!
+	wait_until has_ticket "$changer"
+	echo >"$WORK/go"
+	wait_until run_kernels 2
+	kill "$holder"
+	wait "$changer"
+	mapfile -t -O "${#ALL[@]}" ALL < <(pgrep -P "$PROGRAM")
+	[ "$(grep -c "new TPC list: $(list_of "$PROGRAM")$" "$WORK/changed")" -eq 3 ]
+}
+
 @test "another user's process cannot keep anybody from choosing; one of the same user's only for a while" {
 	needs_another_user
 	start_as holder "${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket"

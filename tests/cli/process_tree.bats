@@ -60,6 +60,35 @@ start_tree() {
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: $list" ]
 }
 
+@test "one that is out of reach: the others are changed, and it is named" {
+	start nvtaskset --mps off -t 0-7 bash -c "
+		'$BUILD/demo/where' 60 >'$WORK/first' &
+		'$BUILD/tests/programs/play' where closefrom 3 wait >'$WORK/second' 3>&- &
+		wait"
+	wait_until [ -s "$WORK/first" ]
+	wait_until grep -q waiting "$WORK/second"
+	mapfile -t children < <(pgrep -P "$PROGRAM")
+	ALL+=("${children[@]}")
+	closed=$(pgrep -P "$PROGRAM" play)
+	reason="nvtaskset: pid $closed: has closed the file of its partition, which is out of reach until the program makes its next CUDA context"
+	run -1 --separate-stderr nvtaskset -atp "$PROGRAM"
+	[ "${#lines[@]}" -eq 2 ]
+	[ "$stderr" = "$reason" ]
+	run -3 --separate-stderr nvtaskset -atp 8-9 "$PROGRAM"
+	[ "$stderr" = "$reason" ]
+	[ "$(nvtaskset -tp "$(pgrep -P "$PROGRAM" where)" | sed 's/.*: //')" = 8-9 ]
+}
+
+# Each process takes two descriptors.
+@test "more processes than this program may have descriptors" {
+	start_tree -t 0-7
+	for _ in $(seq 6); do
+		start_as more nvtaskset --mps off -t 0-7 where 60
+	done
+	(ulimit -S -n 12 && nvtaskset -atp 5 $$) >"$WORK/changed"
+	[ "$(grep -c 'new TPC list: 5' "$WORK/changed")" -ge 8 ]
+}
+
 @test "a process without CUDA, and one that does not exist" {
 	start sleep 60
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset -atp "$PROGRAM"

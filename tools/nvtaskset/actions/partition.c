@@ -144,6 +144,8 @@ static int check_in_force(const struct subject *subject, struct error *error)
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
+	if (result == 0 && !is_group(subject) && targets->left_out.reason[0] != '\0')
+		result = error_pass(error, &targets->left_out);
 	return result;
 }
 
@@ -201,12 +203,37 @@ static int change_group(struct subject *subject, const struct segment_revision *
 	return result;
 }
 
+#define ROUNDS 16
+
+/* What was started meanwhile has what its parent had then. A tree that grows all the time has an end for us. */
+static int change_new_ones(struct subject *subject, const struct segment_revision *wanted, struct error *error)
+{
+	struct targets *targets = &subject->targets;
+	size_t before = 0;
+	int result = 0;
+
+	for (int round = 0; result == 0 && round < ROUNDS && before < targets->count; round++) {
+		struct pids tree = {.count = 0};
+
+		before = targets->count;
+		result = targets_find_tree(&tree, subject->pids.list[0], error) < 0 || targets_add(targets, &tree, error) < 0 ? -1 : 0;
+		free(tree.list);
+		for (size_t i = before; result == 0 && i < targets->count; i++)
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+		if (result == 0 && targets->count > before)
+			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
+	}
+	return result < 0 ? EDITOR_SOME : 0;
+}
+
 /* As editor_change. */
 static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	int result = is_group(subject) ? change_group(subject, wanted, error)
 	                               : editor_change(subject->targets.editors, subject->targets.count, wanted, error);
 
+	if (result == 0 && subject->options->all_tasks)
+		result = change_new_ones(subject, wanted, error);
 	if (result == 0 && segment_time_is_given(wanted))
 		wait_for_times(&subject->targets);
 	return result;
@@ -359,6 +386,17 @@ static int check_sets(const struct subject *subject, struct error *error)
 	return result == 0 ? set_find(&unused, options, &chosen, list, &limits, error) : -1;
 }
 
+/* Each process takes some descriptors. */
+static void allow_many(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 /* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
  * does not exist, none is needed. */
 static int open_processes(struct subject *subject, struct error *error)
@@ -373,25 +411,22 @@ static int open_processes(struct subject *subject, struct error *error)
 	if (attaches && (topology_load(&subject->list, error) < 0 || check_sets(subject, error) < 0 ||
 	                 attach_processes(&subject->pids, &subject->list, options->verbose, error) < 0))
 		return -1;
+	allow_many();
 	if (targets_open(&subject->targets, &subject->pids, error) < 0)
 		return -1;
 	subject->before = subject->targets.before[0];
 	return attaches ? 0 : load_topologies(subject, error);
 }
 
-/* A group may have many members, and none. Each takes some descriptors. */
+/* A group may have many members, and none. */
 static int open_group(struct subject *subject, struct error *error)
 {
-	struct rlimit files;
 	uint64_t number;
 
 	if (group_target(&subject->group, subject->options->group, error) < 0 || load_topologies(subject, error) < 0 ||
 	    group_find_processes(&subject->pids, &subject->group, error) < 0)
 		return -1;
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	allow_many();
 	if (subject->pids.count > 0)
 		targets_open(&subject->targets, &subject->pids, NULL);
 	return group_read(&subject->group, &subject->before, &number)

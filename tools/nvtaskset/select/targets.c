@@ -53,48 +53,87 @@ int targets_find_tree(struct pids *tree, pid_t pid, struct error *error)
 	return result;
 }
 
-static int add_target(struct targets *targets, pid_t pid, struct error *error)
+static bool has_target(const struct targets *targets, pid_t pid)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < targets->count; i++)
+		has = has || targets->editors[i].pid == pid;
+	return has;
+}
+
+static bool grow(void **array, size_t count, size_t size)
+{
+	void *more = realloc(*array, count * size);
+
+	*array = more ? more : *array;
+	return more;
+}
+
+static int have_room(struct targets *targets, size_t count, struct error *error)
+{
+	bool has_room = grow((void **)&targets->editors, count, sizeof *targets->editors) &&
+	                grow((void **)&targets->before, count, sizeof *targets->before) &&
+	                grow((void **)&targets->revisions, count, sizeof *targets->revisions) &&
+	                grow((void **)&targets->chosen, count, sizeof *targets->chosen);
+
+	return has_room ? 0 : error_set(error, "no memory");
+}
+
+/* Another user's, one without CUDA, one that was started without us: these have none, as far as anybody can say. */
+static bool may_have_partition(enum segment_state state)
+{
+	return state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED || state == SEGMENT_NOT_READY ||
+	       state == SEGMENT_OTHER_VERSION || state == SEGMENT_FAILED;
+}
+
+static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
 {
 	struct editor *editor = &targets->editors[targets->count];
+	enum segment_state state = editor_open(editor, pid, error);
 
-	if (editor_open(editor, pid, error) != SEGMENT_FOUND)
-		return -1;
-	if (editor_read(editor, &targets->before[targets->count], error) < 0) {
+	if (state == SEGMENT_FOUND && editor_read(editor, &targets->before[targets->count], error) < 0) {
+		state = editor_has_ended(editor) ? SEGMENT_NO_PROCESS : SEGMENT_FAILED;
 		editor_close(editor);
-		return -1;
 	}
-	targets->revisions[targets->count] = targets->before[targets->count];
-	targets->count++;
+	if (state == SEGMENT_FOUND) {
+		targets->revisions[targets->count] = targets->before[targets->count];
+		targets->count++;
+	}
+	return state;
+}
+
+int targets_add(struct targets *targets, const struct pids *pids, struct error *error)
+{
+	struct purses purses = {.wait_ms = TREE_WAIT_MS};
+	struct error why;
+
+	if (have_room(targets, targets->count + pids->count, error) < 0)
+		return -1;
+	for (size_t i = 0; i < pids->count; i++) {
+		bool is_paid = pids->count > 1 && purses_open(&purses, pids->list[i]);
+
+		if ((is_paid || pids->count == 1) && !has_target(targets, pids->list[i]) &&
+		    may_have_partition(add_target(targets, pids->list[i], &why)) && targets->left_out.reason[0] == '\0')
+			targets->left_out = why;
+		if (is_paid)
+			purses_close(&purses, pids->list[i]);
+	}
 	return 0;
 }
 
 int targets_open(struct targets *targets, const struct pids *pids, struct error *error)
 {
-	struct purses purses = {.wait_ms = TREE_WAIT_MS};
-	struct error first = {.reason = ""}, other;
-
-	*targets = (struct targets){
-		.editors = calloc(pids->count, sizeof *targets->editors),
-		.before = calloc(pids->count, sizeof *targets->before),
-		.revisions = calloc(pids->count, sizeof *targets->revisions),
-		.chosen = calloc(pids->count, sizeof *targets->chosen),
-	};
-	if (!targets->editors || !targets->before || !targets->revisions || !targets->chosen)
-		return error_set(error, "no memory");
-	for (size_t i = 0; i < pids->count; i++) {
-		bool is_paid = pids->count > 1 && purses_open(&purses, pids->list[i]);
-
-		if (is_paid || pids->count == 1)
-			add_target(targets, pids->list[i], i == 0 ? &first : &other);
-		if (is_paid)
-			purses_close(&purses, pids->list[i]);
-	}
-	if (targets->count == 0 && pids->count == 1)
-		error_set(error, "%s", first.reason);
-	else if (targets->count == 0)
-		error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-		          (int)pids->list[0], pids->count - 1);
-	return targets->count > 0 ? 0 : -1;
+	*targets = (struct targets){.count = 0};
+	if (pids->count == 1)
+		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND ? 0 : -1;
+	if (targets_add(targets, pids, error) < 0)
+		return -1;
+	if (targets->count == 0 && targets->left_out.reason[0] != '\0')
+		return error_pass(error, &targets->left_out);
+	return targets->count > 0 ? 0
+	                          : error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
+	                                      (int)pids->list[0], pids->count - 1);
 }
 
 void targets_close(struct targets *targets)

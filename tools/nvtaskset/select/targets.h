@@ -21,6 +21,7 @@ struct targets {
 	struct segment_revision *before;    /* as first read */
 	struct segment_revision *revisions; /* as last read */
 	struct gpu_choices *chosen;         /* the GPUs to show */
+	struct error left_out;              /* why one that may have a partition is not among them; "": none is */
 };
 
 /* Finds a process, which comes first, and its living descendants. The caller frees the list. -1 with the reason. */
@@ -29,6 +30,10 @@ int targets_find_tree(struct pids *tree, pid_t pid, struct error *error);
 /* Those of these processes that have a partition of their own: of a shell and what it has started, many share its. -1 with the
  * reason where none has one; the caller closes also then. */
 int targets_open(struct targets *targets, const struct pids *pids, struct error *error);
+
+/* Adds those of these that have one by now. -1 with the reason. */
+int targets_add(struct targets *targets, const struct pids *pids, struct error *error);
+
 void targets_close(struct targets *targets);
 
 /* Reads the revisions anew. Of several processes, some may have ended. -1 with the reason. */
