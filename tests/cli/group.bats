@@ -268,6 +268,14 @@ in_file() { # NAME of the file, and a command
 	in_file job-3 nvtaskset --mps off -n 58 true
 }
 
+@test "a file: a COMMAND that is not there, and a driver that is not, give it no partition" {
+	run -127 in_file job nvtaskset --mps off -n 60 no-such-command
+	[ "$output" = "nvtaskset: no-such-command: No such file or directory" ]
+	NVTASKSET_DRIVER=/no/such/driver run -1 in_file job nvtaskset --mps off -n 60 true
+	in_file other nvtaskset --mps off -n 20 true
+	in_file job nvtaskset --mps off -t 0-7 true
+}
+
 @test "a file of another version: nothing is chosen beside it, since it has TPCs; what is no group's takes nothing" {
 	in_file old nvtaskset --mps off -t 0-59 true
 	echo nonsense >"$WORK/groups/text"

@@ -40,7 +40,14 @@ static bool is_executable(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool find_in_path(const char *name, char path[PATH_MAX])
+static bool is_there(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+static bool find_in_path(const char *name, char path[PATH_MAX], bool suits(const char *))
 {
 	const char *directories = getenv("PATH");
 	bool found = false, more = true;
@@ -51,18 +58,18 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
 	while (more && !found) {
 		size_t length = strcspn(directories, ":");
 
-		found = path_join_part(path, length ? directories : ".", length ? length : 1, name) && is_executable(path);
+		found = path_join_part(path, length ? directories : ".", length ? length : 1, name) && suits(path);
 		more = directories[length] != '\0';
 		directories += length + more;
 	}
 	return found;
 }
 
-static bool find(const char *command, char path[PATH_MAX])
+static bool find(const char *command, char path[PATH_MAX], bool suits(const char *))
 {
 	if (!strchr(command, '/'))
-		return *command && find_in_path(command, path);
-	return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && is_executable(path);
+		return *command && find_in_path(command, path, suits);
+	return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && suits(path);
 }
 
 /* --- #! ---------------------------------------------------------------------------------------------- */
@@ -189,12 +196,19 @@ static enum program_trouble examine_file(const char *command, char path[PATH_MAX
 	return trouble;
 }
 
+bool program_is_missing(const char *command)
+{
+	char path[PATH_MAX];
+
+	return !find(command, path, is_there);
+}
+
 enum program_trouble program_examine(const char *command, struct error *error)
 {
 	char path[PATH_MAX];
 	enum program_trouble trouble = PROGRAM_FINE;
 
-	if (!find(command, path))
+	if (!find(command, path, is_executable))
 		return PROGRAM_FINE;
 	trouble = examine_file(command, path, 0, error);
 	/* For a script, `path` is now its interpreter, whose privileges count. */

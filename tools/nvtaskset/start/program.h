@@ -9,11 +9,16 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 enum program_trouble {
 	PROGRAM_FINE,       /* no trouble found; or it cannot be run, and exec will give the reason */
 	PROGRAM_PRIVILEGED, /* it gets other privileges than ours, and its dynamic linker then ignores our variables */
 	PROGRAM_UNREACHABLE /* statically linked, for another architecture, or with another libc */
 };
+
+/* Whether execvp would find no such file. */
+bool program_is_missing(const char *command);
 
 /* Finds `command` as execvp does and follows #! lines. Sets the reason unless the program is fine. */
 enum program_trouble program_examine(const char *command, struct error *error);

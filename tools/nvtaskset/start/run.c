@@ -339,39 +339,60 @@ struct partition {
 	struct gpu_choices chosen;
 	struct segment_revision revision;
 	struct membership membership;
+	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
 };
 
+/* All that can be checked before a group has got its partition, which it keeps if the start fails. The exit status; EXIT_SUCCESS,
+ * or the reason is set. */
+static int check(struct partition *partition, const struct options *options, struct error *error)
+{
+	int status = EXIT_SUCCESS;
+
+	if (program_is_missing(options->command[0])) {
+		errno = ENOENT;
+		error_set_errno(error, "%.200s", options->command[0]);
+		status = EXIT_NOT_FOUND;
+	} else if (check_program(options, error) < 0 || driver_find(partition->driver, error) < 0 ||
+	           front_directory(partition->driver, partition->directory, error) < 0 ||
+	           check_others(options, partition->directory, error) < 0) {
+		status = EXIT_FAILURE;
+	}
+	return status;
+}
+
+/* As check. */
 static int find_partition(struct partition *partition, const struct options *options, struct error *error)
 {
-	int result = topology_load(&partition->list, error) < 0 ||
-	                       gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count,
-	                                   error) < 0 ||
-	                       membership_find(&partition->membership, options, error) < 0
-	               ? -1
-	               : membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
-	                                   &partition->list, error);
+	int status = EXIT_SUCCESS;
 
+	if (topology_load(&partition->list, error) < 0 ||
+	    gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count, error) < 0 ||
+	    membership_find(&partition->membership, options, error) < 0)
+		status = EXIT_FAILURE;
+	else if (!options->dry_run)
+		status = check(partition, options, error);
+	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
+	                                                &partition->list, error) < 0)
+		status = EXIT_FAILURE;
 	segment_put_time(&partition->revision, &options->time);
-	return result;
+	return status;
 }
 
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
-	static char gpus[TOPOLOGY_ENVIRONMENT_MAX], driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
+	static char gpus[TOPOLOGY_ENVIRONMENT_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
 		.partition = segment_revision_format(&partition->revision, text),
 		.gpus = topology_environment_write("", &partition->list, gpus),
-		.driver = driver,
-		.directory = directory,
+		.driver = partition->driver,
+		.directory = partition->directory,
 		.hide = options->hide,
 		.fail_misfits = options->misfit == MISFIT_FAIL,
 		.strict = options->strict,
 	};
 
-	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
-	    front_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
-	    (options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
+	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||
@@ -380,7 +401,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	if (options->verbose || options->notation == NOTATION_COUNT)
 		print_partition(&partition->revision, &partition->list);
 	if (options->verbose)
-		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", driver, directory);
+		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", partition->driver, partition->directory);
 	print_mps(options, &status);
 	return 0;
 }
@@ -409,14 +430,11 @@ int action_run(const struct options *options, struct error *error)
 		return EXIT_FAILURE;
 	if (!options->dry_run)
 		mps_ask_early(&options->mps);
-	bool found = find_partition(&partition, options, error) == 0;
-
-	if (found && options->dry_run) {
+	status = find_partition(&partition, options, error);
+	if (status == EXIT_SUCCESS && options->dry_run)
 		set_print(&partition.revision);
-		status = EXIT_SUCCESS;
-	} else if (found) {
+	else if (status == EXIT_SUCCESS)
 		status = become(options, &partition, error);
-	}
 	mps_forget();
 	return status;
 }
