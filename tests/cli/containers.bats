@@ -83,6 +83,16 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	refuses "$WORK/cdi/nvtaskset.json: not a specification of nvtaskset's: remove it" cdi add -t 0-7 --mps off infer
 }
 
+@test "what a killed command has left of a device can be removed" {
+	cdi add -t 0-59 --mps off infer
+	jq 'del(.devices[])' "$WORK/cdi/nvtaskset.json" >"$WORK/without"
+	cp "$WORK/without" "$WORK/cdi/nvtaskset.json"
+	refuses "../nvtaskset/infer: no device of $WORK/cdi/nvtaskset.json" cdi remove ../nvtaskset/infer
+	cdi remove infer
+	[ ! -e "$WORK/cdi/nvtaskset/infer" ]
+	cdi add -n 60 --mps off other
+}
+
 @test "those that choose at once get different TPCs, and all are in the specification" {
 	for i in 1 2 3 4 5 6; do
 		cdi add -n 11 --mps off "pod$i" >"$WORK/out$i" 2>&1 3>&- &

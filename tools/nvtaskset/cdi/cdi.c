@@ -249,7 +249,8 @@ int action_cdi_add(const struct options *options, struct error *error)
 
 /* --- removing ------------------------------------------------------------------------------------------------------------- */
 
-/* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. */
+/* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. A command
+ * that was killed before it had added a device, or had removed it all, leaves a group. */
 int action_cdi_remove(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
@@ -257,10 +258,13 @@ int action_cdi_remove(const struct options *options, struct error *error)
 
 	plan = (struct plan){.options = options, .lock = -1};
 	result = specification_open(&plan.specification, options->output, error);
-	if (result == 0 && !specification_find(&plan.specification, options->group))
+	if (result == 0 && !path_join(plan.path, plan.specification.directory, options->group))
+		result = error_set(error, "%.80s: its path is too long", options->group);
+	if (result == 0 && !specification_find(&plan.specification, options->group) &&
+	    (device_name_check(options->group, NULL) < 0 || access(plan.path, F_OK) < 0))
 		result = error_set(error, "%.80s: no device of %.200s", options->group, plan.specification.path);
 	if (result == 0)
-		result = path_join(plan.path, plan.specification.directory, options->group) ? read_locked(&plan, error) : -1;
+		result = read_locked(&plan, error);
 	if (result == 0) {
 		specification_remove(&plan.specification, options->group);
 		result = specification_write(&plan.specification, error);
