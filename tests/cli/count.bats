@@ -123,7 +123,7 @@ time.sleep(60)'
 }
 
 has_ticket() { # PID
-	ls -l "/proc/$1/fd" | grep -q nvtaskset-turn
+	[ -n "$(find "/proc/$1/fd" -lname '/memfd:nvtaskset-turn*')" ]
 }
 
 run_kernels() { # how many programs
