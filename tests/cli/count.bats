@@ -64,19 +64,21 @@ chosen() {
 	grep -q "64 TPCs: of this GPU's 66 only 63 are free" "$WORK/errors"
 }
 
-all_have_chosen() {
-	[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ]
-}
-
-# 22 programs with 3 TPCs each, started at the same moment, every second one by `COMMAND…`: together they have all 66.
+# 22 programs with 3 TPCs each, started at the same moment, every second one by `COMMAND…`: together they have all 66. All are kept until
+# each has its TPCs, however long that takes, or has ended: one that could not choose says why.
 start_many() { # COMMAND…
-	local command
+	local command choosers=()
 	for i in $(seq 22); do
 		command=()
 		[ $((i % 2)) -eq 0 ] || command=("$@")
-		"${command[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 120' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
+		"${command[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 10000' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
+		choosers[i]=$!
 	done
-	wait_until all_have_chosen || true # a program that could not choose says why, below
+	for i in "${!choosers[@]}"; do
+		while [ ! -s "$WORK/$i" ] && kill -0 "${choosers[i]}" 2>/dev/null; do
+			sleep 0.05
+		done
+	done
 	# shellcheck disable=SC2046
 	kill $(jobs -p)
 	cat "$WORK"/error.* >&2
