@@ -140,7 +140,7 @@ has_rates() {
 # As by Ctrl-S.
 @test "a signal ends it also where the terminal takes nothing" {
 	for signal in INT=2 TERM=15; do
-		on_terminal 80x24 see "$headings" type $'\x13' see-not "$headings" signal "${signal%=*}" -- nvtaskset top --delay 0.1
+		on_terminal 80x24 see "$headings" type $'\x13' quiet signal "${signal%=*}" -- nvtaskset top --delay 0.1
 		[ "$output" = "signal ${signal#*=}, terminal as before" ]
 	done
 }
