@@ -130,7 +130,7 @@ load helpers
 	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nvtaskset -T
 	mkfifo "$WORK/fifo"
 	for path in "$WORK/fifo" "$WORK" /dev/zero; do
-		NVTASKSET_TOPOLOGY=$path refuses "NVTASKSET_TOPOLOGY=$path: not a regular file" timeout 10 nvtaskset --mps off -t 0 true
+		NVTASKSET_TOPOLOGY=$path refuses "NVTASKSET_TOPOLOGY=$path: not a regular file" timeout 60 nvtaskset --mps off -t 0 true
 	done
 	unset NVTASKSET_TOPOLOGY
 	# Root may have measured a GPU here.

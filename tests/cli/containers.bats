@@ -9,6 +9,7 @@ setup() {
 }
 
 teardown() {
+	end_daemons "$HOST_DRIVER/[ab]"
 	containers_end
 }
 
@@ -107,7 +108,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "MPS: a device has the pipes of its daemon, at another place, and no others" {
-	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=20
+	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 	for name in a b; do
 		CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/$name nvidia-cuda-mps-control -d 3>&-
 	done

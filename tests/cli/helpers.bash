@@ -110,6 +110,12 @@ fake() { # COMMAND…
 	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
 }
 
+# Ends the fake daemons whose pipes are there, however long they would live on.
+end_daemons() { # DIRECTORY
+	# shellcheck disable=SC2046 # many words
+	kill $(pgrep -f "^$1/nvidia-cuda-mps-control") 2>/dev/null || true
+}
+
 # Waits until the command succeeds; on a busy machine that may take long.
 wait_until() { # COMMAND…
 	local end=$((SECONDS + 60))

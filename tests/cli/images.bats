@@ -222,7 +222,7 @@ make_static() {
 		start_container_with ready hostile "$BOTH" "$BUILD/tests/programs/hostile" $trick
 		for command in -l "top --once --delay 0.1" metrics "cdi list --output $WORK/cdi/nvtaskset.json" "-p $PROGRAM"; do
 			status=0
-			timeout 20 nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
+			timeout 60 nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
 			[ "$status" -le 1 ] || { echo "$trick: $command: status $status"; cat "$WORK/answer"; false; }
 		done
 		containers_kill

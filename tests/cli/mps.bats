@@ -3,6 +3,11 @@
 
 load helpers
 
+teardown() {
+	end_daemons "$WORK/mps"
+	rm -rf "$WORK"
+}
+
 @test "a control daemon is started, with a message" {
 	run -0 fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "${lines[0]}" = "nvtaskset: MPS: started a control daemon in $WORK/mps" ]
@@ -82,7 +87,7 @@ load helpers
 }
 
 @test "--mps-status: whose daemon it is, and how many more clients fit" {
-	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
+	FAKE_MPS_LINGER=600 fake nvtaskset -t 0 true 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
 	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset mps status
 	kill "$daemon"
@@ -95,7 +100,7 @@ load helpers
 }
 
 @test "--mps-status: another user's daemon, without a server; no daemon at all" {
-	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_LINGER=600 fake nvidia-cuda-mps-control -d 3>&-
 	run fake nvtaskset mps status
 	kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")"
 	[[ "${lines[0]}" == *", not started by nvtaskset" ]]
@@ -112,7 +117,7 @@ load helpers
 }
 
 @test "--mps-stop ends the daemon that nvtaskset started" {
-	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
+	FAKE_MPS_LINGER=600 fake nvtaskset -t 0 true 3>&-
 	run -0 fake nvtaskset mps stop
 	[ "$output" = "stopped the control daemon in $WORK/mps" ]
 	[ ! -e "$WORK/mps/running" ]
@@ -120,7 +125,7 @@ load helpers
 }
 
 @test "--mps-stop leaves other users' daemons and clients alone, unless forced" {
-	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_LINGER=600 fake nvidia-cuda-mps-control -d 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
 	refuses "MPS: nvtaskset did not start the control daemon in $WORK/mps (pid $daemon); --force stops it" \
 		fake nvtaskset mps stop
@@ -130,7 +135,7 @@ load helpers
 	[ -e "$WORK/mps/running" ]
 	fake nvtaskset mps stop --force
 	[ ! -e "$WORK/mps/running" ]
-	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
+	FAKE_MPS_LINGER=600 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
 		fake nvtaskset mps stop
 	[ -e "$WORK/mps/running" ]
@@ -143,7 +148,7 @@ load helpers
 }
 
 @test "--mps-stop: another user's daemon" {
-	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
+	FAKE_MPS_LINGER=600 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS=private refuses "MPS: the control daemon in $WORK/mps belongs to another user: ask that user, or root" \
 		fake nvtaskset mps stop
 	fake nvtaskset mps stop
@@ -153,7 +158,7 @@ load helpers
 
 @test "interface 3 is recognised: what cannot be seen is said, and --strict does not start" {
 	export FAKE_MPS_PROTOCOL=3
-	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_LINGER=600 fake nvidia-cuda-mps-control -d 3>&-
 	# More than would fit by the older interface.
 	FAKE_MPS_CLIENTS=60 run -0 fake nvtaskset --mps on -t 0 echo ran
 	[ "$output" = "nvtaskset: MPS: the control daemon in $WORK/mps speaks interface 3: whether a limit of its servers and namespaces is in force for COMMAND cannot be seen
@@ -175,7 +180,7 @@ ran" ]
 }
 
 @test "interface 3: the directory of a namespace, and one that also answers the older questions" {
-	FAKE_MPS_PROTOCOL=3 FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_PROTOCOL=3 FAKE_MPS_LINGER=600 fake nvidia-cuda-mps-control -d 3>&-
 	mkdir -p "$WORK/mps/training/batch"
 	touch "$WORK"/mps/training/{,batch/}control
 	for directory in mps/training mps/training/batch; do
@@ -190,7 +195,7 @@ ran" ]
 }
 
 @test "interface 3 is not taken for spoken where the older daemon has no server yet" {
-	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_LINGER=600 fake nvidia-cuda-mps-control -d 3>&-
 	run -0 fake nvtaskset --strict --mps on -t 0 echo ran
 	[ "$output" = ran ]
 	run fake nvtaskset mps status

@@ -85,7 +85,7 @@ TEST(blocks_no_signal)
 	bool blocks = true;
 	char line[4096];
 
-	setenv("FAKE_MPS_LINGER", "20", 1);
+	setenv("FAKE_MPS_LINGER", "600", 1);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGTERM);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
@@ -96,7 +96,7 @@ TEST(blocks_no_signal)
 	assert_true(find_line(fake_path("mps/nvidia-cuda-mps-control.pid"), "", line));
 	int pid = atoi(line);
 
-	for (int looks = 0; looks < 1000 && blocks; looks++) {
+	for (int looks = 0; looks < 60000 && blocks; looks++) {
 		assert_true(find_line(text_of("/proc/%d/status", pid), "SigBlk:", line));
 		blocks = strcmp(line, "SigBlk:\t0000000000000000\n") != 0;
 		usleep(1000);
