@@ -28,6 +28,8 @@ void pair_work(unsigned int number, unsigned int kernels)
 			timed_sleep_ms(1);
 		timed_launch(kernels);
 		gpu_check(cuEventRecord(ends[i], NULL));
+		if (cuEventQuery(ends[i ^ 1]) == CUDA_SUCCESS)
+			atomic_fetch_add(&pair->programs[number].idle, 1);
 		gpu_check(cuEventSynchronize(ends[i ^ 1]));
 		pair_note(number, kernels);
 	}

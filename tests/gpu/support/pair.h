@@ -18,6 +18,7 @@ extern struct pair {
 	struct {
 		atomic_bool is_ready;
 		atomic_uint done; /* of what it does again and again */
+		atomic_uint idle; /* so often nothing may have been in flight, as it works */
 	} programs[PAIR_PROGRAMS];
 } *pair;
 
