@@ -81,7 +81,7 @@ static bool sleeps(int thread)
 	return state && state[2] == 'S';
 }
 
-/* It sleeps, again and again as one looks. */
+/* It sleeps, again and again as one looks: not each time, since it wakes to look itself. */
 #define TIMES_ASLEEP 20
 
 static void wait_until_held(void)
@@ -91,7 +91,7 @@ static void wait_until_held(void)
 	timed_until (times == TIMES_ASLEEP) {
 		int thread = atomic_load(&launcher.id);
 
-		times = thread != 0 && sleeps(thread) ? times + 1 : 0;
+		times += thread != 0 && sleeps(thread);
 		timed_sleep_ms(1);
 	}
 	assert_false(atomic_load(&launcher.has_launched));
@@ -340,13 +340,12 @@ static void launch_while_cancelled(void)
 /* Nothing of it is in the way of the others: what it has launched ends, and is used. */
 TIMED_BY(run_unless_sanitized, cancelled)
 {
-	const struct segment_quota quota = {.run_us = 1000, .period_us = 200000};
-
-	be_client_who_has_used_all(quota);
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	hold(launch_while_cancelled);
 	uint64_t used = timed_look().present_us;
 
-	hold(launch_while_cancelled);
 	pthread_cancel(launcher.thread);
+	give((struct segment_quota){.run_us = 9000, .period_us = 10000});
 	assert_int_equal(pthread_join(launcher.thread, NULL), 0);
 	assert_false(atomic_load(&launcher.has_launched));
 	wait_until_used(used + 500);

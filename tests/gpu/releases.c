@@ -43,7 +43,7 @@ static CUresult register_area(void)
 }
 
 /* Nothing says that a release is visible before a synchronisation ends, so this waits. */
-#define PATIENCE_SECONDS 20
+#define PATIENCE_SECONDS 60
 
 static void await(unsigned int word, uint64_t value)
 {

@@ -324,9 +324,10 @@ static void take_signal(int signal)
 {
 }
 
+/* Few times: all of this must end within SLOT_PATIENCE_MS. */
 static void *disturb_and_let_go(void *waiting)
 {
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 10; i++) {
 		pthread_kill(*(pthread_t *)waiting, SIGUSR1);
 		clock_pause_us(1000);
 	}

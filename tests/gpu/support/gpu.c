@@ -349,7 +349,7 @@ struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu)
 	return found;
 }
 
-#define PATIENCE_SECONDS 20
+#define PATIENCE_SECONDS 60
 
 struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu)
 {
