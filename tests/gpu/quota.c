@@ -6,8 +6,8 @@
  */
 #include "../cases.h"
 #include "base/proc.h"
-#include "state/segment/segment.h"
 #include "gpu/topology/rm_abi.h"
+#include "state/segment/segment.h"
 #include "support/kernel.h"
 #include "support/pair.h"
 #include "support/timed.h"
