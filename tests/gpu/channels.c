@@ -89,8 +89,8 @@ static unsigned int launch_for_and_suspend(struct work *work, uint64_t cycles)
 	return not_ended(work);
 }
 
-/* In the middle of them: on a busy machine, all may end before they are suspended, but longer ones do not. Returns the first one that
- * has not ended. */
+/* In the middle of them: on a busy machine, all may end before they are suspended, but longer ones do not. Returns the first one
+ * that has not ended. */
 static unsigned int launch_and_suspend(struct work *work)
 {
 	uint64_t cycles = CYCLES;

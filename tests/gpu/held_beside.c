@@ -199,8 +199,8 @@ static bool few_go_after_episodes(void)
 	return true;
 }
 
-/* After each wait, a few go, one after the other: the higher one does not have to wait for what the lower one would have sent. There
- * may be few of them by chance: so it is judged three times. */
+/* After each wait, a few go, one after the other: the higher one does not have to wait for what the lower one would have sent.
+ * There may be few of them by chance: so it is judged three times. */
 TEST(few_after_an_episode)
 {
 	unsigned int times = 0;
