@@ -128,6 +128,15 @@ has_ticket() { # PID
 	[ -n "$(find "/proc/$1/fd" -lname '/memfd:nvtaskset-turn*')" ]
 }
 
+@test "-p of a command that waits for its turn" {
+	start_as holder hold_ticket
+	start nvtaskset --mps off -n 3 sleep 600
+	wait_until has_ticket "$PROGRAM"
+	kill -STOP "$PROGRAM"
+	refuses "pid $PROGRAM: nvtaskset is still starting its program there: try again" nvtaskset -tp "$PROGRAM"
+	kill -KILL "$PROGRAM"
+}
+
 run_kernels() { # how many programs
 	[ "$(grep -c "my kernels" "$WORK/output")" -eq "$1" ]
 }

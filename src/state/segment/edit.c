@@ -206,11 +206,14 @@ static bool is_beginning(pid_t pid, unsigned int waited_ms)
 	return has_just_begun(pid) || (waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
 }
 
+static bool is_absent(enum segment_state state)
+{
+	return state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
+}
+
 static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
 {
-	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
-
-	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) || (is_absent && is_beginning(pid, waited_ms));
+	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) || (is_absent(state) && is_beginning(pid, waited_ms));
 }
 
 /* What begins no more may have made its segment since the last look: so it is looked at once more. */
@@ -270,6 +273,8 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 		segment_close(segment);
 		error_set(&why, "pid %d: has ended", (int)editor->pid);
 		state = SEGMENT_NO_PROCESS;
+	} else if (is_absent(state) && runs_the_command(editor->pid)) {
+		error_set(&why, "pid %d: nvtaskset is still starting its program there: try again", (int)editor->pid);
 	}
 	/* To be read and obeyed, a group needs no descriptor of ours. */
 	group_close_file(&segment->group);
