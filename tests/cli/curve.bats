@@ -164,11 +164,24 @@ has_neighbour() {
 	has_partition 3-4
 }
 
-@test "a COMMAND; what it prints is not in the way" {
+has_printed_or_ended() {
+	[ -s "$WORK/curve.json" ] || ! kill -0 "$curve" 2>/dev/null
+}
+
+# On a busy machine, it may say that no jobs can be told apart.
+starts_command() {
 	nvtaskset curve --mps off --json "$BUILD/tests/programs/play" where jobs 40000,60000,2000,1 3>&- >"$WORK/curve.json" 2>"$WORK/errors" &
 	curve=$!
-	wait_until test -s "$WORK/curve.json"
-	wait_until jq -e '.points | length >= 3' "$WORK/curve.json"
+	wait_until has_printed_or_ended
+	[ -s "$WORK/curve.json" ] && jq -e ".points | length > 0" "$WORK/curve.json" || {
+		pkill -P "$curve"
+		wait "$curve"
+		return 1
+	}
+}
+
+@test "a COMMAND; what it prints is not in the way" {
+	wait_until starts_command
 	grep -qx '0-65' "$WORK/errors"
 	PROGRAM=$(jq .pid "$WORK/curve.json")
 	[ "$(ps -o ppid= -p "$PROGRAM" | tr -d ' ')" = "$curve" ]
