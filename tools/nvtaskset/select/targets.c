@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* How long to wait for several processes, which may be about to have a partition. */
 #define TREE_WAIT_MS 2000
 
@@ -62,22 +61,18 @@ static bool has_target(const struct targets *targets, pid_t pid)
 	return has;
 }
 
-static bool grow(void **array, size_t count, size_t size)
-{
-	void *more = realloc(*array, count * size);
-
-	*array = more ? more : *array;
-	return more;
-}
-
 static int have_room(struct targets *targets, size_t count, struct error *error)
 {
-	bool has_room = grow((void **)&targets->editors, count, sizeof *targets->editors) &&
-	                grow((void **)&targets->before, count, sizeof *targets->before) &&
-	                grow((void **)&targets->revisions, count, sizeof *targets->revisions) &&
-	                grow((void **)&targets->chosen, count, sizeof *targets->chosen);
+	struct editor *editors = realloc(targets->editors, count * sizeof *editors);
+	struct segment_revision *before = realloc(targets->before, count * sizeof *before);
+	struct segment_revision *revisions = realloc(targets->revisions, count * sizeof *revisions);
+	struct gpu_choices *chosen = realloc(targets->chosen, count * sizeof *chosen);
 
-	return has_room ? 0 : error_set(error, "no memory");
+	targets->editors = editors ? editors : targets->editors;
+	targets->before = before ? before : targets->before;
+	targets->revisions = revisions ? revisions : targets->revisions;
+	targets->chosen = chosen ? chosen : targets->chosen;
+	return editors && before && revisions && chosen ? 0 : error_set(error, "no memory");
 }
 
 /* Another user's, one without CUDA, one that was started without us: these have none, as far as anybody can say. */
