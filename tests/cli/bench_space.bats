@@ -22,7 +22,7 @@ load experiments
 		pitfall2 4 yes
 		properties 3 dynamic granular isolated
 	END
-	wait_until all_have_samples granularity processes connections slots pitfalls properties
+	in_twenty_tries all_have_samples granularity processes connections slots pitfalls properties
 	cd "$WORK/results"
 	[ "$(column kernels.csv 3 | wc -w)" -eq 38 ]
 	# Two blocks in each of 132 SMs, or of half of them: the simulated GPU has partitions, but knows no percentages.
@@ -57,7 +57,7 @@ load experiments
 		decode 2 mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap
 		decode_neighbour 2 alone mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap
 	END
-	wait_until all_have_samples enforcement decode
+	in_twenty_tries all_have_samples enforcement decode
 	are_well_formed
 	are_drawn enforcement-1024 decode
 	left_nothing

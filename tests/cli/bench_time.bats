@@ -26,7 +26,7 @@ load experiments
 		held_unreached 2 9900ms/10s unlimited
 		timegraph_response 2 mps nvtaskset-ht nvtaskset-pe nvtaskset-prt
 	END
-	wait_until all_have_samples priority held_priority held_cost timegraph_response
+	in_twenty_tries all_have_samples priority held_priority held_cost timegraph_response
 	cd "$WORK/results"
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	left_nothing
@@ -71,14 +71,14 @@ all_have_numbers() {
 		busy_ways 5 front latency next release visible
 		watchers 2 compute-apps nvml own pmon top utilization
 	END
-	wait_until all_have_samples looking busy watchers
+	in_twenty_tries all_have_samples looking busy watchers
 	# What says nothing has no number, and no 0; what its kernels saw, and what top says, are numbers.
 	[ "$(grep -c '^1,nvml,.*,no,n/a$' watchers.csv)" -eq 4 ]
 	[ "$(grep -c '^1,compute-apps,.*,yes,n/a$' watchers.csv)" -eq 4 ]
 	[ "$(grep -c '^1,pmon,.*,yes,n/a$' watchers.csv)" -eq 3 ]
 	[ "$(grep -c '^1,pmon,.*,yes,37$' watchers.csv)" -eq 1 ]
 	grep -q '^1,utilization,all,yes,61$' watchers.csv
-	wait_until all_have_numbers
+	in_twenty_tries all_have_numbers
 	grep -qF '| nvidia-smi --query-compute-apps | 20 | yes | 0 | n/a | n/a |' tables.md
 	! draws || grep -q '</svg>' looking.svg busy_change.svg watchers.svg
 	left_nothing

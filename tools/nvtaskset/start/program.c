@@ -196,11 +196,16 @@ static enum program_trouble examine_file(const char *command, char path[PATH_MAX
 	return trouble;
 }
 
-bool program_is_missing(const char *command)
+bool program_can_run(const char *command)
 {
 	char path[PATH_MAX];
+	bool can = find(command, path, is_executable);
 
-	return !find(command, path, is_there);
+	if (!can && strchr(command, '/'))
+		errno = access(command, X_OK) < 0 ? errno : EACCES;
+	else if (!can)
+		errno = find(command, path, is_there) ? EACCES : ENOENT;
+	return can;
 }
 
 enum program_trouble program_examine(const char *command, struct error *error)

@@ -17,8 +17,8 @@ enum program_trouble {
 	PROGRAM_UNREACHABLE /* statically linked, for another architecture, or with another libc */
 };
 
-/* Whether execvp would find no such file. */
-bool program_is_missing(const char *command);
+/* Whether execvp would find a file to execute; otherwise errno says why not. */
+bool program_can_run(const char *command);
 
 /* Finds `command` as execvp does and follows #! lines. Sets the reason unless the program is fine. */
 enum program_trouble program_examine(const char *command, struct error *error);

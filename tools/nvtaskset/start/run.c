@@ -342,21 +342,27 @@ struct partition {
 	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
 };
 
+/* For the reason in errno: the exit status of a shell. */
+static int cannot_run(const struct options *options, struct error *error)
+{
+	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+
+	error_set_errno(error, "%.200s", options->command[0]);
+	return status;
+}
+
 /* All that can be checked before a group has got its partition, which it keeps if the start fails. The exit status; EXIT_SUCCESS,
  * or the reason is set. */
 static int check(struct partition *partition, const struct options *options, struct error *error)
 {
 	int status = EXIT_SUCCESS;
 
-	if (program_is_missing(options->command[0])) {
-		errno = ENOENT;
-		error_set_errno(error, "%.200s", options->command[0]);
-		status = EXIT_NOT_FOUND;
-	} else if (check_program(options, error) < 0 || driver_find(partition->driver, error) < 0 ||
-	           front_directory(partition->driver, partition->directory, error) < 0 ||
-	           check_others(options, partition->directory, error) < 0) {
+	if (!program_can_run(options->command[0]))
+		status = cannot_run(options, error);
+	else if (check_program(options, error) < 0 || driver_find(partition->driver, error) < 0 ||
+	         front_directory(partition->driver, partition->directory, error) < 0 ||
+	         check_others(options, partition->directory, error) < 0)
 		status = EXIT_FAILURE;
-	}
 	return status;
 }
 
@@ -413,10 +419,7 @@ static int become(const struct options *options, struct partition *partition, st
 		return EXIT_FAILURE;
 	membership_begin(&partition->membership, &partition->revision, options);
 	execvp(options->command[0], options->command);
-	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
-
-	error_set_errno(error, "%.200s", options->command[0]);
-	return status;
+	return cannot_run(options, error);
 }
 
 int action_run(const struct options *options, struct error *error)
