@@ -109,13 +109,27 @@ TEST(narrow_masks)
 enum way {
 	BY_LIST,
 	BY_LIST_PER_THREAD,
+	BY_ADDRESS,
+	BY_ADDRESS_PER_THREAD,
 	BY_CONFIG,
 	BY_CONFIG_PER_THREAD,
 	COOPERATIVELY
 };
 
+typedef __typeof__(cuLaunchKernel) launch_function;
+
+static launch_function find_launch(uint64_t flags)
+{
+	void *function = NULL;
+
+	gpu_check(cuGetProcAddress_v2("cuLaunchKernel", &function, 12000, flags, NULL));
+	return (launch_function)function;
+}
+
 static void assert_runs_by(enum way way, CUstream stream, struct tpcset set)
 {
+	const launch_function lists[] = {cuLaunchKernel, cuLaunchKernel_ptsz, find_launch(0),
+	                                 find_launch(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)};
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
 	/* As many blocks as there are SMs in the smallest partition of this test. */
@@ -123,10 +137,8 @@ static void assert_runs_by(enum way way, CUstream stream, struct tpcset set)
 	const CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, stream);
 	CUresult result = CUDA_SUCCESS;
 
-	if (way == BY_LIST)
-		result = cuLaunchKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL);
-	else if (way == BY_LIST_PER_THREAD)
-		result = cuLaunchKernel_ptsz(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL);
+	if (way < BY_CONFIG)
+		result = lists[way](gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL);
 	else if (way == BY_CONFIG)
 		result = cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
 	else if (way == BY_CONFIG_PER_THREAD)
@@ -146,6 +158,17 @@ TEST(every_way_to_launch)
 	for (enum way way = BY_LIST; way <= COOPERATIVELY; way++)
 		assert_runs_by(way, stream, gpu_range(2, 3));
 	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* Each time in another partition than before. */
+TEST(every_way_to_launch_in_a_partition)
+{
+	for (unsigned int i = 0; i < 3 * (COOPERATIVELY + 1); i++) {
+		struct tpcset set = gpu_range(i % 3, i % 3 + 1);
+
+		gpu_set_partition(&gpu, set);
+		assert_runs_by((enum way)(i / 3), NULL, set);
+	}
 }
 
 TEST(default_stream)
