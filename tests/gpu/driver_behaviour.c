@@ -80,13 +80,6 @@ TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 
 /* --- launch descriptors (facts.md, "Launch descriptors") ------------------------------------------------ */
 
-TEST_WITH(NULL, close_gpu, narrowing_narrows)
-{
-	open_gpu(subscriber_narrow);
-	subscriber_narrow_to(&gpu, gpu_range(1, 3));
-	gpu_assert_inside(gpu_range(1, 3));
-}
-
 static void need_hopper(void)
 {
 	if (gpu.topology->compute_major != 9)
