@@ -22,19 +22,6 @@ static void attach_to_all(void)
 /* A case in a process of its own, to which it attaches. */
 #define TEST_ATTACHED(name) TEST_BY(child_run_to_attach, name)
 
-TEST_ATTACHED(next_launch_obeys)
-{
-	graph_set_up(NULL);
-	gpu_assert_inside(gpu_all(&gpu));
-	attach_to(before);
-	gpu_assert_inside(before);
-	attach_to_all();
-	gpu_assert_inside(gpu_all(&gpu));
-	gpu_set_partition(&gpu, after);
-	gpu_assert_inside(after);
-	assert_int_equal(gpu_counters().restricted, 2);
-}
-
 /* --- counting ------------------------------------------------------------------------------------------------------ */
 
 static void launch(unsigned int kernels)
