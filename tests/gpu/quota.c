@@ -79,13 +79,6 @@ static void keep_within_a_third(void)
 		;
 }
 
-TIMED(holds)
-{
-	timed_open_gpu();
-	give_and_wait(third);
-	keep_within_a_third();
-}
-
 static const char *costs;
 
 /* Before there is a second thread, which asks for costs. */

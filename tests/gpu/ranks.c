@@ -75,19 +75,12 @@ static struct {
 	atomic_uint steps[JOBS][2]; /* of the ranks */
 } *jobs;
 
-static enum segment_time_state in_force; /* what a program has that obeys its priority, or its quota */
+static void (*give)(const struct segment_revision *revision); /* by which it obeys */
 
 static struct segment_revision of_priority(unsigned int job, unsigned int rank)
 {
 	return (struct segment_revision){.rank = {.priority = (uint16_t)((job == rank ? HIGH : LOW) + 1)}};
 }
-
-static struct segment_revision of_quota(unsigned int job, unsigned int rank)
-{
-	return (struct segment_revision){.quota = {.run_us = 30000, .period_us = 100000}};
-}
-
-static struct segment_revision (*its_revision)(unsigned int job, unsigned int rank) = of_priority;
 
 /* There is always some work in flight, until the other rank is there, too. */
 static void keep_busy(const atomic_uint *other, unsigned int step, double end)
@@ -114,9 +107,9 @@ static void take_steps(unsigned int job, unsigned int rank)
 		timed_open_gpu();
 	else
 		gpu_open(&gpu, 1);
-	const struct segment_revision revision = its_revision(job, rank);
+	const struct segment_revision revision = of_priority(job, rank);
 
-	(in_force == SEGMENT_TIME_HELD ? timed_give_to_client : timed_give_and_wait)(&revision);
+	give(&revision);
 	for (unsigned int step = 1; step <= STEPS; step++) {
 		timed_work(1);
 		atomic_store(&jobs->steps[job][rank], step);
@@ -138,12 +131,12 @@ static void need_two(void)
 		timed_leave_out("there is one GPU only");
 }
 
-static void run_jobs(enum segment_time_state state)
+static void run_jobs(void by(const struct segment_revision *revision))
 {
 	char paths[2][32];
 	struct child children[JOBS][2];
 
-	in_force = state;
+	give = by;
 	timed_run_and_pass(need_two);
 	jobs = mmap(NULL, sizeof *jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(jobs != MAP_FAILED);
@@ -166,21 +159,13 @@ static void run_jobs(enum segment_time_state state)
 
 TEST(opposing_priorities)
 {
-	run_jobs(SEGMENT_TIME_IN_FORCE);
-}
-
-/* Two jobs, and each of the four ranks is a program with a quota of its own. */
-TEST(quotas)
-{
-	its_revision = of_quota;
-	run_jobs(SEGMENT_TIME_IN_FORCE);
-	its_revision = of_priority;
+	run_jobs(timed_give_and_wait);
 }
 
 /* Whose launches are held back. */
 TEST_WITH(client_set_up, client_tear_down, opposing_priorities_of_clients)
 {
-	run_jobs(SEGMENT_TIME_HELD);
+	run_jobs(timed_give_to_client);
 }
 
 RUN_TESTS_ALONE(NULL, NULL, NULL, NULL)
