@@ -17,7 +17,7 @@ static CUgraph new_graph(void)
 	return graph;
 }
 
-static CUgraphNode last_conditional;
+static __thread CUgraphNode last_conditional;
 
 /* Adds a conditional node to `graph`, which is `root` or lies in it. Returns its bodies, which are empty. */
 static CUgraph *add(CUgraph root, CUgraph graph, int type, unsigned int bodies, unsigned int value)
@@ -186,17 +186,9 @@ TEST(node_that_was_not_announced_is_counted)
 /* In a body in a body. */
 static CUgraph make_nested(const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
-	CUgraph graph, body;
+	CUgraph graph = new_graph(), body = add_if(graph, add_if(graph, graph));
 	CUgraphNode node;
 
-	gpu_check(cuGraphCreate(&graph, 0));
-	body = graph;
-	for (unsigned int level = 0; level < 2; level++) {
-		CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-
-		gpu_check(cuGraphAddNode_v2(&node, body, NULL, NULL, 0, &conditional));
-		body = conditional.conditional.phGraph_out[0];
-	}
 	gpu_check(cuGraphAddKernelNode_v2(&node, body, NULL, 0, kernel));
 	return graph;
 }
