@@ -402,15 +402,6 @@ TEST(members_of_a_group)
 	assert_in_range(share_of(0), 450000, 550000);
 }
 
-TEST(longer_slices)
-{
-	begin();
-	add_weighted(100, 0);
-	add_weighted(100, 0);
-	run(SECOND);
-	assert_int_equal(programs[0].slice, WEIGHT_SLICE_US * US);
-}
-
 /* One that pauses for less than a ms now and then, which not every look sees: with slices of another length, the two would not share
  * the GPU as their weights say. */
 TEST(slices_are_alike)

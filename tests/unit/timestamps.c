@@ -553,21 +553,6 @@ static void run_kernel(uint64_t ns, bool has_stamp)
 		finish(cell, now + 1000 * MS);
 }
 
-TEST(looking)
-{
-	begin_look();
-	assert_true(lease_is_on(&segment));
-	take();
-	assert_each(times.gpu_count, 1, times.gpus[0].is_time_known, true, times.gpus[0].busy_ns, 0);
-	run_kernel(20 * MS, true);
-	run_kernel(0, true);
-	take();
-	assert_each(times.gpus[0].gaps, 0, times.gpus[0].is_time_known, true, times.gpus[0].kernels, 2);
-	assert_int_equal(times.gpus[0].timed, 2);
-	assert_true(pci_address_equal(times.gpus[0].pci, first));
-	assert_int_equal(times.functions[0].instances, 2);
-}
-
 /* Its own TPCs are 8. */
 TEST(what_is_borrowed_is_told)
 {
