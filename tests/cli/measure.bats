@@ -118,13 +118,6 @@ bits_of() {
 	wait_until not kill -0 $child
 }
 
-@test "measurements that no topology explains" {
-	nobody_tells
-	SIM_FAULTS=idle-sm refuses "GPU 0000:00:06.0: SM 7: no block ever ran there" measure
-	SIM_FAULTS=renumbered refuses "GPU 0000:00:06.0: a block ran on SM 132 of 132: are SMs renumbered here?" measure
-	[ -z "$(kept)" ]
-}
-
 @test "drivers that lack what is needed, fail, or crash; a GPU whose launch descriptors are not known" {
 	nobody_tells
 	SIM_FAULTS=no-device refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure

@@ -16,11 +16,6 @@ load helpers
 	[ "${lines[1]}" = "a b c" ]
 }
 
-@test "the program has the pid of the command: nvtaskset calls exec" {
-	run bash -c 'echo $$; exec nvtaskset --mps off -t 0 sh -c "echo \$\$"'
-	[ "${lines[0]}" = "${lines[1]}" ]
-}
-
 @test "options between SET and the command are nvtaskset's, up to a word that is no option" {
 	[ "$(nvtaskset -n 25% --strategy distributed --dry-run true)" = "$(nvtaskset -n --strategy distributed --dry-run 25%)" ]
 	[ "$(nvtaskset 0-7 --dry-run -t --mps off -- -p -l)" = 0-7 ]

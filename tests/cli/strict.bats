@@ -7,12 +7,6 @@ strict() {
 	nvtaskset --mps off --strict -t 0-3 "$@"
 }
 
-@test "a program that can be kept inside runs as without --strict" {
-	run -0 strict where 1
-	[[ "$output" == *"on TPCs 0-3 ("* ]]
-	[ "${#lines[@]}" -eq 1 ]
-}
-
 # --- refused before it starts ----------------------------------------------------------------------------
 
 @test "a driver without the callback table" {

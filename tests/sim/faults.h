@@ -18,8 +18,6 @@
 #define FAULT_UNHEARD_NODES "unheard-nodes"       /* cuGraphAddNode_v2 is not announced */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
 #define FAULT_HANG "hang"                         /* waiting for a kernel never ends */
-#define FAULT_IDLE_SM "idle-sm"                   /* no block ever runs on SM 7 */
-#define FAULT_RENUMBERED "renumbered"             /* SM ids that the GPU does not have, as under MPS */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
 #define FAULT_NO_REGISTER "no-register"           /* no host memory can be registered */
 #define FAULT_TIME_SLICES "time-slices"           /* the driver says that the process is no client of MPS */

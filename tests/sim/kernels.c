@@ -1,6 +1,5 @@
 #include "module.h"
 
-#include "faults.h"
 #include "gpu_time.h"
 #include "launch.h"
 #include "memory.h"
@@ -16,13 +15,6 @@ static uint64_t argument64(const struct launch *launch, unsigned int offset)
 	return value;
 }
 
-static uint32_t sm_as_told(uint32_t sm)
-{
-	if (fault(FAULT_IDLE_SM) && sm == 7)
-		sm = 0;
-	return fault(FAULT_RENUMBERED) ? sm + 1 : sm;
-}
-
 /* where(uint32_t *sms, uint64_t cycles): each block writes the SM that it ran on. */
 static CUresult where(const struct launch *launch, const struct schedule *schedule)
 {
@@ -32,7 +24,7 @@ static CUresult where(const struct launch *launch, const struct schedule *schedu
 	if (!sms)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	for (size_t block = 0; block < blocks; block++)
-		sms[block] = sm_as_told(schedule_sm(schedule, block));
+		sms[block] = schedule_sm(schedule, block);
 	return CUDA_SUCCESS;
 }
 
@@ -51,7 +43,7 @@ static CUresult span(const struct launch *launch, const struct schedule *schedul
 	for (size_t block = 0; block < blocks; block++) {
 		uint64_t begin = 1 + block / at_once * ns;
 
-		stays[block] = (struct stay){begin, begin + ns, sm_as_told(schedule_sm(schedule, block))};
+		stays[block] = (struct stay){begin, begin + ns, schedule_sm(schedule, block)};
 	}
 	return CUDA_SUCCESS;
 }
