@@ -21,35 +21,16 @@ from nvtaskset import Error, ErrorCode, Group, Partition, Set
 
 PID = int(os.environ["PROGRAM"])
 
-# A process that looks, from outside, as its arguments say; it waits for its standard input to end.
-STAND_IN = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None)
-def open_file(name):
-    global file
-    file = os.memfd_create(name)
-    os.truncate(file, 4096)
-def map_and_close():
-    libc.mmap(None, ctypes.c_size_t(4096), 1, 2, file, ctypes.c_long(0))
-    os.close(file)
-for step in sys.argv[1:]:
-    exec(step)
-print(flush=True)
-sys.stdin.read()
-"""
-USES_CUDA = ("open_file('/libcuda.so.1')", "map_and_close()")
-OUR_FILE = "open_file('nvtaskset')"
-
-
 @contextlib.contextmanager
-def stand_in(*steps, **environment):
-    with subprocess.Popen([sys.executable, "-c", STAND_IN, *steps], env=dict(os.environ, **environment),
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+def outside(code, **environment):
+    """A process of Python's own, without nvtaskset, that has run this code."""
+    with subprocess.Popen([sys.executable, "-c", f"import ctypes, os; {code}; print(flush=True); input()"],
+                          env=dict(os.environ, **environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         try:
             yield process.pid
         finally:
-            process.stdin.close()
+            process.kill()
 
 
 @contextlib.contextmanager
@@ -100,12 +81,6 @@ class Sets(unittest.TestCase):
         self.assertEqual(Set("0-3") | {9}, Set("0-3,9"))
         self.assertEqual(hash(Set("1")), hash(frozenset([1])))
 
-    def test_mistakes(self):
-        for wrong in ("x", "0-", "256", "0xg", "1\0002", [256], [-1], ["1"], [1.5]):
-            with self.assertRaises(Error, msg=wrong):
-                Set(wrong)
-        with self.assertRaisesRegex(Error, "the range runs backwards"):
-            Set("3-1")
         with self.assertRaises(Error):
             Set("1") | {256}
 
@@ -385,13 +360,12 @@ class Partitions(Case):
 
 class Codes(Case):
     def test_no_partition(self):
-        for code, steps, environment in (
-                (ErrorCode.NO_CUDA, (), {}),
-                (ErrorCode.NO_PARTITION, USES_CUDA, {}),
-                (ErrorCode.NOT_IN_FORCE, USES_CUDA, {"NVTASKSET_PARTITION": ""}),
-                (ErrorCode.OUT_OF_REACH, (*USES_CUDA, OUR_FILE, "map_and_close()"), {}),
-                (ErrorCode.DAMAGED, (*USES_CUDA, OUR_FILE), {})):
-            with self.subTest(code), stand_in(*steps, **environment) as pid:
+        load = "ctypes.CDLL(os.environ['NVTASKSET_DRIVER'])"
+        for code, does, environment in (
+                (ErrorCode.NO_CUDA, "pass", {}),
+                (ErrorCode.NO_PARTITION, load, {}),
+                (ErrorCode.NOT_IN_FORCE, load, {"NVTASKSET_PARTITION": ""})):
+            with self.subTest(code), outside(does, **environment) as pid:
                 self.fails(code, Partition, pid)
         self.fails(ErrorCode.ENDED, Partition, pid)
 

@@ -554,6 +554,7 @@ TEST(partition_that_is_gone)
 	order('m');
 	order('c');
 	assert_refused_for(set_list(partition, 0, "1"), OUT_OF_REACH, "has closed the file of its partition");
+	assert_error_code(open_in_vain(), OUT_OF_REACH);
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
 	process_end(&process);
 	assert_error_code(nvtaskset_partition_counters(partition, &counters, &error), ENDED);
