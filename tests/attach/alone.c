@@ -7,30 +7,17 @@
 #include "registers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <linux/futex.h>
-#include <unistd.h>
 
 #define SECONDS 4
-
-static void check(bool holds, const char *what)
-{
-	if (!holds) {
-		printf("lost: %s (%s)\n", what, strerror(errno));
-		exit(3);
-	}
-}
 
 static double now(void)
 {

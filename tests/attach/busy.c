@@ -21,7 +21,6 @@
 #include "registers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -29,14 +28,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define THREADS_MAX 256
 
@@ -58,19 +54,6 @@ static atomic_bool ends;
 static atomic_uint running;
 static struct gpu_under_test gpu;
 static bool has_gpu;
-
-static _Noreturn void lost(const char *what)
-{
-	printf("lost: %s (%s)\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(3);
-}
-
-static void check(bool holds, const char *what)
-{
-	if (!holds)
-		lost(what);
-}
 
 static void sleep_for(long microseconds)
 {
