@@ -122,8 +122,9 @@ class Arguments(Case):
             self.refuses(lambda number: partition.__setitem__(number, "1"), self.NO_GPUS)
             self.refuses(lambda tpcs: partition.__setitem__(0, tpcs), (*self.NO_SETS, "", [], Set()))
             self.assertEqual(partition[0], before)
+        partition.close()
         for use in (partition.check, partition.fileno, lambda: partition[0], lambda: partition.counters,
-                    lambda: partition.kernels(0)):
+                    lambda: partition.kernels(0), lambda: setattr(partition, "weight", 7)):
             self.refuses(lambda _, use=use: use(), [None])
 
     def test_names_that_no_gpu_has(self):
@@ -321,13 +322,6 @@ class Partitions(Case):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
         self.assertEqual(len(found), 1)
         self.assertEqual(found[0][0], self.partition[0])
-
-    def test_closed(self):
-        with Partition(PID) as partition:
-            pass
-        partition.close()
-        with self.assertRaisesRegex(Error, "was closed here"):
-            partition[0] = "1"
 
     def test_end_of_the_process(self):
         with program() as process, Partition(process.pid) as partition:

@@ -86,6 +86,7 @@ TEST(a_mistake_leaves_the_set)
 
 /* --- GPUs ----------------------------------------------------------------------------------------------------------- */
 
+/* What is described is tested in Python. */
 TEST(topology)
 {
 	struct nvtaskset_gpu gpu = {.size = sizeof gpu};
@@ -93,14 +94,8 @@ TEST(topology)
 
 	assert_int_equal(nvtaskset_topology_gpu_count(topology), 2);
 	assert_int_equal(nvtaskset_gpu_describe(topology, 1, &gpu, NULL), 0);
-	assert_string_equal(gpu.name, "NVIDIA H200");
-	assert_each(gpu.compute_major, 9, gpu.compute_minor, 0, gpu.tpc_count, 66, gpu.sms_per_tpc, 2);
-	assert_int_equal(gpu.gpc_limit, 8);
 	assert_int_equal(nvtaskset_topology_find_gpu(topology, gpu.bus_id, &number, NULL), 0);
 	assert_int_equal(number, 1);
-	assert_list(nvtaskset_gpu_tpcs(topology, 0), "0-65");
-	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, 1), "0,8,16,24,62-65");
-	assert_list(nvtaskset_gpu_tpcs_of_virtual_gpc(topology, 0, 0), "0,8,16,24");
 	assert_int_equal(nvtaskset_gpu_gpc_of(topology, 0, 62), 1);
 	assert_true(nvtaskset_gpu_virtual_gpc_of(topology, 0, 62) >= (int)gpu.gpc_limit);
 }
