@@ -72,9 +72,6 @@ static void obey(char order)
 	case 'd': /* they name one that cannot be opened */
 		close(peer.segment.file);
 		break;
-	case 'a': /* as programs do that close all descriptors */
-		close(peer.areas.list[0].area.file);
-		break;
 	case 'x':
 		execlp("sleep", "sleep", "1000", NULL);
 		_exit(1);
@@ -574,17 +571,6 @@ TEST(unreadable)
 		assert_waits_until(NOW, false);
 		process_end(&other);
 	}
-}
-
-/* What an area that cannot be opened counts is not known: the one that has it is there, and not at work. */
-TEST(closed_area)
-{
-	struct process other = process_start(obey);
-
-	process_order(&other, 'a');
-	claim(&other, (struct board_claim){.priority = 60});
-	launch(&other);
-	assert_true(look(NOW).has_higher && !look(NOW).higher_wants);
 }
 
 /* For as long as this process has no descriptor to spare, others cannot be read; then they are. */
