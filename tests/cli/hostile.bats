@@ -110,3 +110,9 @@ group_file_of() { # PID
 	all_end
 	refuses "pid $hostile: its segment is damaged" nvtaskset top --once "$hostile"
 }
+
+@test "a group of another user's makes no name of one's own mean several" {
+	start_root --group "g$$" -t 0-3
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60
+	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
+}
