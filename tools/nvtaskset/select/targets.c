@@ -67,12 +67,17 @@ static int have_room(struct targets *targets, size_t count, struct error *error)
 	struct segment_revision *before = realloc(targets->before, count * sizeof *before);
 	struct segment_revision *revisions = realloc(targets->revisions, count * sizeof *revisions);
 	struct gpu_choices *chosen = realloc(targets->chosen, count * sizeof *chosen);
+	bool have_all = editors && before && revisions && chosen;
 
-	targets->editors = editors ? editors : targets->editors;
-	targets->before = before ? before : targets->before;
-	targets->revisions = revisions ? revisions : targets->revisions;
-	targets->chosen = chosen ? chosen : targets->chosen;
-	return editors && before && revisions && chosen ? 0 : error_set(error, "no memory");
+	if (editors)
+		targets->editors = editors;
+	if (before)
+		targets->before = before;
+	if (revisions)
+		targets->revisions = revisions;
+	if (chosen)
+		targets->chosen = chosen;
+	return have_all ? 0 : error_set(error, "no memory");
 }
 
 /* Another user's, one without CUDA, one that was started without us: these have none, as far as anybody can say. */
