@@ -587,8 +587,10 @@ TEST(contradictory_tables)
 		{{{512, 1, 65, true}}, DRIVER "puts SM 130 into TPC 65 of 65"},
 		{{{512, 1, 67, true}}, DRIVER "describes 66 of 67 TPCs"},
 		{{{512, 0, 130, true}}, DRIVER "describes 65 of 66 TPCs"},
+		{{{512, 0, 0, true}, {512, 1, 0, true}}, "TPCs: 0, must be 1-256"},
 		{{{11, 0, 7, true}}, DRIVER "contradicts itself about TPC 5"},                              /* its two SMs' GPCs */
 		{{{11, 5, 8, true}}, DRIVER "contradicts itself about TPC 5"},                              /* and mask bits */
+		{{{10, 0, 32, true}, {11, 0, 32, true}}, "TPC 5: GPC 32 is beyond 31"},
 		{{{10, 4, 0xff, true}}, DRIVER "makes TPC 5 number 0 of virtual GPC 255"},                  /* a disabled SM */
 		{{{0, 5, 9, true}}, DRIVER "makes TPC 0 number 9 of virtual GPC 0"},
 		{{{2, 4, 0, true}, {2, 5, 0, true}, {3, 4, 0, true}, {3, 5, 0, true}}, "TPC 1: mask bit 0 stands for another TPC already"},
@@ -611,7 +613,9 @@ TEST(contradictory_limits)
 		const char *reason;
 	} rows[] = {
 		{{1, 0x10008}, DRIVER "gives 0x10008 as the GPU's limit 0x14"},
+		{{1, 0}, "room for GPCs: 0, must be 1-32"},
 		{{3, 3}, "SMs in a TPC: 3, must be 1-2"},
+		{{0, 0}, "compute capability, before the point: 0, must be 1-99"},
 		{{2, 257}, DRIVER "makes TPC 1 number 0 of virtual GPC 1"},
 	};
 
