@@ -272,7 +272,7 @@ in_file() { # NAME of the file, and a command
 	run -127 in_file job nvtaskset --mps off -n 60 "$WORK/none"
 	[ "$output" = "nvtaskset: $WORK/none: No such file or directory" ]
 	run -126 in_file job nvtaskset --mps off -n 60 "$WORK"
-	PATH=$PATH:/dev/null run in_file job nvtaskset --mps off -n 60 no-such-command
+	PATH=$PATH:/dev/null not in_file job nvtaskset --mps off -n 60 no-such-command
 	NVTASKSET_DRIVER=/no/such/driver run -1 in_file job nvtaskset --mps off -n 60 true
 	in_file other nvtaskset --mps off -n 20 true
 	in_file job nvtaskset --mps off -t 0-7 true

@@ -111,13 +111,13 @@ int targets_add(struct targets *targets, const struct pids *pids, struct error *
 	if (have_room(targets, targets->count + pids->count, error) < 0)
 		return -1;
 	for (size_t i = 0; i < pids->count; i++) {
-		bool is_paid = pids->count > 1 && purses_open(&purses, pids->list[i]);
+		pid_t pid = pids->list[i];
 
-		if ((is_paid || pids->count == 1) && !has_target(targets, pids->list[i]) &&
-		    may_have_partition(add_target(targets, pids->list[i], &why)) && targets->left_out.reason[0] == '\0')
+		if (has_target(targets, pid) || !purses_open(&purses, pid))
+			continue;
+		if (may_have_partition(add_target(targets, pid, &why)) && targets->left_out.reason[0] == '\0')
 			targets->left_out = why;
-		if (is_paid)
-			purses_close(&purses, pids->list[i]);
+		purses_close(&purses, pid);
 	}
 	return 0;
 }

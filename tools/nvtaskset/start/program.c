@@ -196,16 +196,17 @@ static enum program_trouble examine_file(const char *command, char path[PATH_MAX
 	return trouble;
 }
 
-bool program_can_run(const char *command)
+/* Why execvp would not run it. In PATH, a file that may not be executed tells more than one that is missing. */
+static int why_absent(const char *command)
 {
 	char path[PATH_MAX];
-	bool can = find(command, path, is_executable);
+	int why = EACCES;
 
-	if (!can && strchr(command, '/'))
-		errno = access(command, X_OK) < 0 ? errno : EACCES;
-	else if (!can)
-		errno = find(command, path, is_there) ? EACCES : ENOENT;
-	return can;
+	if (strchr(command, '/'))
+		why = access(command, X_OK) < 0 ? errno : EACCES;
+	else if (!find(command, path, is_there))
+		why = ENOENT;
+	return why;
 }
 
 enum program_trouble program_examine(const char *command, struct error *error)
@@ -213,8 +214,10 @@ enum program_trouble program_examine(const char *command, struct error *error)
 	char path[PATH_MAX];
 	enum program_trouble trouble = PROGRAM_FINE;
 
-	if (!find(command, path, is_executable))
-		return PROGRAM_FINE;
+	if (!find(command, path, is_executable)) {
+		errno = why_absent(command);
+		return PROGRAM_ABSENT;
+	}
 	trouble = examine_file(command, path, 0, error);
 	/* For a script, `path` is now its interpreter, whose privileges count. */
 	if (examine_privileges(command, path, error) == PROGRAM_PRIVILEGED)

@@ -9,18 +9,14 @@
 
 #include "base/error.h"
 
-#include <stdbool.h>
-
 enum program_trouble {
-	PROGRAM_FINE,       /* no trouble found; or it cannot be run, and exec will give the reason */
+	PROGRAM_FINE,       /* no trouble found */
+	PROGRAM_ABSENT,     /* execvp would find no file to execute; errno says why not, as it would */
 	PROGRAM_PRIVILEGED, /* it gets other privileges than ours, and its dynamic linker then ignores our variables */
 	PROGRAM_UNREACHABLE /* statically linked, for another architecture, or with another libc */
 };
 
-/* Whether execvp would find a file to execute; otherwise errno says why not. */
-bool program_can_run(const char *command);
-
-/* Finds `command` as execvp does and follows #! lines. Sets the reason unless the program is fine. */
+/* Finds `command` as execvp does and follows #! lines. Sets the reason unless the program is fine, or absent. */
 enum program_trouble program_examine(const char *command, struct error *error);
 
 #endif

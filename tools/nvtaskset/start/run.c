@@ -255,16 +255,27 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
+/* For the reason in errno: the exit status of a shell. */
+static int cannot_run(const struct options *options, struct error *error)
+{
+	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+
+	error_set_errno(error, "%.200s", options->command[0]);
+	return status;
+}
+
 /* With --strict, a program that would not load our library is refused. Otherwise, we always warn of a program with more
- * privileges, since it may well use CUDA, and with -v of others. */
+ * privileges, since it may well use CUDA, and with -v of others. The exit status, as check. */
 static int check_program(const struct options *options, struct error *error)
 {
 	enum program_trouble trouble = program_examine(options->command[0], error);
 	bool warns = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
+	if (trouble == PROGRAM_ABSENT)
+		return cannot_run(options, error);
 	if (warns && !options->strict)
 		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
-	return trouble != PROGRAM_FINE && options->strict ? -1 : 0;
+	return trouble != PROGRAM_FINE && options->strict ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a
@@ -342,26 +353,15 @@ struct partition {
 	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
 };
 
-/* For the reason in errno: the exit status of a shell. */
-static int cannot_run(const struct options *options, struct error *error)
-{
-	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
-
-	error_set_errno(error, "%.200s", options->command[0]);
-	return status;
-}
-
 /* All that can be checked before a group has got its partition, which it keeps if the start fails. The exit status; EXIT_SUCCESS,
  * or the reason is set. */
 static int check(struct partition *partition, const struct options *options, struct error *error)
 {
-	int status = EXIT_SUCCESS;
+	int status = check_program(options, error);
 
-	if (!program_can_run(options->command[0]))
-		status = cannot_run(options, error);
-	else if (check_program(options, error) < 0 || driver_find(partition->driver, error) < 0 ||
-	         front_directory(partition->driver, partition->directory, error) < 0 ||
-	         check_others(options, partition->directory, error) < 0)
+	if (status == EXIT_SUCCESS && (driver_find(partition->driver, error) < 0 ||
+	                               front_directory(partition->driver, partition->directory, error) < 0 ||
+	                               check_others(options, partition->directory, error) < 0))
 		status = EXIT_FAILURE;
 	return status;
 }
