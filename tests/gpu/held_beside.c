@@ -157,11 +157,6 @@ static void be_low_that_hurries(void)
 	gpu_check(cuCtxSynchronize());
 }
 
-static unsigned int done_by(unsigned int number)
-{
-	return atomic_load(&pair->programs[number].done);
-}
-
 /* Always, also where it is late by some 100 ms. */
 static void be_high_with_much(void)
 {
@@ -186,10 +181,10 @@ static bool few_go_after_episodes(void)
 {
 	unsigned int idle = atomic_load(&pair->programs[0].idle);
 	uint64_t before = bounds();
-	unsigned int done = done_by(1);
+	unsigned int done = pair_done(1);
 
 	wait_for_bounds(wait_for_bounds(before + 1) + 4);
-	unsigned int went = done_by(1) - done;
+	unsigned int went = pair_done(1) - done;
 	uint64_t after = wait_for_bounds(bounds() + 1);
 
 	pair_wait_for_done(0, 1); /* it has said so */
@@ -224,10 +219,10 @@ static bool follows(void)
 
 	atomic_store(&pair->pauses, false);
 	pair_wait_for_done(0, 1);
-	unsigned int before = done_by(1);
+	unsigned int before = pair_done(1);
 
 	pair_wait_for_done(0, WORK);
-	unsigned int held = done_by(1) - before;
+	unsigned int held = pair_done(1) - before;
 
 	atomic_store(&pair->pauses, true);
 	pair_wait_for_done(1, WORK);

@@ -106,11 +106,6 @@ static void wait_until_never_aside(unsigned int number)
 	}
 }
 
-static unsigned int kernels_of(unsigned int number)
-{
-	return atomic_load(&pair->programs[number].done);
-}
-
 /* By itself, a program has a time slice of some milliseconds. */
 #define SHORT_US 200
 
@@ -126,10 +121,10 @@ static struct done {
 	unsigned int first, second;
 } done_meanwhile(unsigned int kernels)
 {
-	const struct done before = {kernels_of(0), kernels_of(1)};
+	const struct done before = {pair_done(0), pair_done(1)};
 
 	pair_wait_for_done(0, kernels);
-	const struct done done = {kernels_of(0) - before.first, kernels_of(1) - before.second};
+	const struct done done = {pair_done(0) - before.first, pair_done(1) - before.second};
 
 	print_message("%u kernels beside %u\n", done.first, done.second);
 	return done;

@@ -118,9 +118,14 @@ void pair_wait_for_aside(unsigned int number, uint64_t more_us)
 	timed_wait_until(pair_time_of(number).aside_us >= before + more_us);
 }
 
+unsigned int pair_done(unsigned int number)
+{
+	return atomic_load(&pair->programs[number].done);
+}
+
 void pair_wait_for_done(unsigned int number, unsigned int more)
 {
-	unsigned int before = atomic_load(&pair->programs[number].done);
+	unsigned int before = pair_done(number);
 
-	timed_wait_until(atomic_load(&pair->programs[number].done) >= before + more);
+	timed_wait_until(pair_done(number) >= before + more);
 }

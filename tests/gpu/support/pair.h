@@ -51,4 +51,7 @@ struct segment_time pair_time_of(unsigned int number);
 void pair_wait_for_aside(unsigned int number, uint64_t more_us);
 void pair_wait_for_done(unsigned int number, unsigned int more);
 
+/* So much it has done by now. */
+unsigned int pair_done(unsigned int number);
+
 #endif
