@@ -1,5 +1,5 @@
 # The programs of TimeGraph's experiments (USENIX ATC 2011): all are clients of one MPS server, each once with nvtaskset and once
-# without. Their turns are "PART MECHANISM …", where PART measures one.
+# without. A mechanism is mps, or nvtaskset with a policy.
 . "$BENCH_ROOT/bench/support/loops.bash"
 
 [ -n "$(available nvtaskset)" ] || exit "$LEFT_OUT"
@@ -16,7 +16,7 @@ start_bomb() { # NAME MECHANISM
 	start_task "$1" "$2" all compute --size "$loop_blocks" --rounds "$(rounds_of 1)" --repeat 8 --in-flight
 }
 
-# The names of so many programs of a kind, as they are under this mechanism: its own are mps, or nvtaskset with a policy.
+# The names of so many programs of a kind, as they are under this mechanism.
 names() { # KIND COUNT MECHANISM
 	[ "$2" = 0 ] || seq -f "$1%.0f-${3%%-*}" "$2"
 }
