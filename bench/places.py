@@ -49,11 +49,11 @@ def convolutions():
 
 
 def decoding():
-    return decode.Decoding().start
+    return decode.Decoding(layers=20, pause=0).start
 
 
 def training():
-    return batch.Training().start
+    return batch.Training(None).start
 
 
 WORKS = [products, memory, attention, convolutions, decoding, training]
