@@ -175,6 +175,20 @@ TIMED(one_in_flight_that_does_not_end)
 	gpu_check(cuCtxSynchronize());
 }
 
+/* What is in flight spends all of it: then it is no matter of time any more when the one goes that waits for room in it. */
+TIMED(spent_while_one_waits)
+{
+	const struct segment_quota quota = {.run_us = 50000, .period_us = 10000000};
+
+	be_client(quota);
+	timed_launch_into(NULL, 1, UINT64_C(600000000)); /* some 300 ms: longer than a launch waits for room */
+	hold(launch_one);
+	gpu_check(cuCtxSynchronize());
+	wait_until_used(quota.run_us);
+	wait_until_held();
+	let_go();
+}
+
 /* Its pipe could not be seen for a while: who was held goes on. */
 TIMED(mps_comes_back)
 {
