@@ -6,6 +6,7 @@
  */
 #include "../cases.h"
 #include "gpu/qmd.h"
+#include "support/graph.h"
 #include "support/green.h"
 #include "support/room.h"
 #include "support/subscriber.h"
@@ -55,11 +56,6 @@ FIXTURE(close_gpu)
 	subscriber_close();
 }
 
-static void *pointer(uint64_t word)
-{
-	return (void *)(uintptr_t)word;
-}
-
 TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 {
 	open_gpu(NULL);
@@ -72,10 +68,10 @@ TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 	assert_ptr_equal(pointer(launch->words[1]), gpu.context);
 	assert_ptr_equal(pointer(launch->words[3]), gpu.where);
 	assert_int_equal(launch->words[4] % 4, 0);
-	uint64_t before = launch->words[5];
+	uint64_t number = launch->words[5];
 
 	gpu_run(&gpu);
-	assert_int_equal(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5], before + 1);
+	assert_int_equal(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5], number + 1);
 }
 
 /* --- launch descriptors (facts.md, "Launch descriptors") ------------------------------------------------ */
@@ -237,46 +233,22 @@ static void look_at_call(int domain, int id, const uint64_t *words)
 
 /* --- graphs (facts.md, "CUDA graphs") -------------------------------------------------------------------- */
 
-#define NODES 3
-
 static CUgraph graph;
-static CUgraphNode nodes[NODES];
 static CUgraphExec exec;
-
-static uint64_t cycles = GPU_CYCLES;
-static void *where_arguments[] = {&gpu.output, &cycles};
-
-static CUgraph make_graph(CUgraphNode *added, unsigned int fewer_blocks)
-{
-	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
-	CUgraph made;
-
-	parameters.gridDimX -= fewer_blocks;
-	gpu_check(cuGraphCreate(&made, 0));
-	for (unsigned int i = 0; i < NODES; i++)
-		gpu_check(cuGraphAddKernelNode_v2(&added[i], made, i > 0 ? &added[i - 1] : NULL, i > 0, &parameters));
-	return made;
-}
 
 static void open_graph(subscriber_action *act)
 {
 	open_gpu(act);
-	graph = make_graph(nodes, 0);
-	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (unsigned int i = 0; i < NODES; i++)
+		outputs[i] = gpu.output;
+	graph = graph_make();
+	exec = graph_instantiate(graph);
 }
 
 static int close_graph(void **state)
 {
-	if (graph)
-		gpu_check(cuGraphDestroy(graph));
-	gpu_check(cuGraphExecDestroy(exec));
+	graph_end(exec, graph);
 	return close_gpu(state);
-}
-
-static void launch_graph(void)
-{
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
 }
 
 /* The driver puts kernels of its own into a graph (hardware.md): these are not counted. */
@@ -290,7 +262,7 @@ static unsigned int count_nodes(int id)
 static void check_launch(unsigned int uploaded, unsigned int launched)
 {
 	subscriber_forget();
-	launch_graph();
+	graph_replay(exec);
 	assert_true(count_nodes(BEFORE_UPLOAD) >= uploaded);
 	assert_true(uploaded > 0 || count_nodes(BEFORE_UPLOAD) == 0);
 	assert_true(count_nodes(GRAPH_NODE_LAUNCH) >= launched);
@@ -299,7 +271,7 @@ static void check_launch(unsigned int uploaded, unsigned int launched)
 TEST(nodes_are_uploaded_once)
 {
 	open_graph(NULL);
-	launch_graph();
+	graph_replay(exec);
 	assert_int_equal(count_nodes(BEFORE_UPLOAD), NODES);
 	assert_int_equal(count_nodes(GRAPH_NODE_LAUNCH), NODES);
 	const struct event *launch = subscriber_last(LAUNCHES, GRAPH_NODE_LAUNCH);
@@ -314,7 +286,7 @@ TEST(nodes_are_uploaded_once)
 TEST(enabling_again_uploads)
 {
 	open_graph(NULL);
-	launch_graph();
+	graph_replay(exec);
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 0));
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 1));
 	check_launch(1, NODES);
@@ -340,14 +312,14 @@ TEST(parameters_are_fetched_ahead_until_a_node_is_disabled)
 {
 	open_graph(NULL);
 	need_hopper();
-	launch_graph();
+	graph_replay(exec);
 	assert_next(NODES, 0);
 	for (unsigned int i = 0; i < NODES; i++) {
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 0));
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 1));
 	}
 	subscriber_forget();
-	launch_graph();
+	graph_replay(exec);
 	assert_next(1, NODES - 1);
 }
 
@@ -356,9 +328,9 @@ TEST(what_does_not_upload)
 	CUgraphExecUpdateResultInfo info;
 
 	open_graph(NULL);
-	const CUDA_KERNEL_NODE_PARAMS same = gpu_where_node(&gpu, where_arguments);
+	const CUDA_KERNEL_NODE_PARAMS same = graph_parameters(0);
 
-	launch_graph();
+	graph_replay(exec);
 	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
 	check_launch(0, NODES);
 	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &same));
@@ -372,17 +344,19 @@ TEST(what_does_not_upload)
 TEST(handles_after_an_update)
 {
 	CUgraphExecUpdateResultInfo info;
-	CUgraphNode others[NODES];
 
 	open_graph(NULL);
-	launch_graph();
-	CUgraph other = make_graph(others, 8);
+	graph_replay(exec);
+	CUgraphNode first = nodes[1];
+
+	outputs[1] = gpu_new_output(&gpu);
+	CUgraph other = graph_make();
 
 	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
-	launch_graph();
-	assert_int_equal(cuGraphNodeSetEnabled(exec, others[1], 0), CUDA_ERROR_INVALID_VALUE);
-	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 0));
-	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 1));
+	graph_replay(exec);
+	assert_int_equal(cuGraphNodeSetEnabled(exec, nodes[1], 0), CUDA_ERROR_INVALID_VALUE);
+	gpu_check(cuGraphNodeSetEnabled(exec, first, 0));
+	gpu_check(cuGraphNodeSetEnabled(exec, first, 1));
 	check_launch(1, NODES);
 	gpu_check(cuGraphDestroy(other));
 }
@@ -411,8 +385,8 @@ TEST(host_copy_does_not_matter)
 {
 	open_graph(narrow_host_copy);
 	subscriber_narrow_to(&gpu, gpu_range(0, 0));
-	launch_graph();
-	launch_graph();
+	graph_replay(exec);
+	graph_replay(exec);
 	assert_ran(gpu_all(&gpu));
 }
 
@@ -420,15 +394,15 @@ TEST(new_mask_holds_from_the_upload_on)
 {
 	open_graph(subscriber_narrow);
 	subscriber_narrow_to(&gpu, gpu_all(&gpu));
-	launch_graph();
+	graph_replay(exec);
 	subscriber_narrow_to(&gpu, gpu_range(0, 1));
-	launch_graph();
+	graph_replay(exec);
 	assert_ran(gpu_all(&gpu));
 	for (unsigned int i = 0; i < NODES; i++) {
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 0));
 		gpu_check(cuGraphNodeSetEnabled(exec, nodes[i], 1));
 	}
-	launch_graph();
+	graph_replay(exec);
 	assert_ran(gpu_range(0, 1));
 }
 
@@ -436,7 +410,7 @@ TEST(call_is_announced)
 {
 	open_graph(look_at_call);
 	subscriber_enable(API, CALL_GRAPH_LAUNCH);
-	launch_graph();
+	graph_replay(exec);
 	assert_int_equal(subscriber_count(API, CALL_GRAPH_LAUNCH), 2);
 	assert_int_equal((uint32_t)subscriber_last(API, CALL_GRAPH_LAUNCH)->words[0], 104);
 	assert_each(result_at_entry, 999, result_at_exit, CUDA_SUCCESS);

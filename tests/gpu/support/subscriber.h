@@ -40,6 +40,12 @@ struct event {
 	uint32_t qmd[QMD_WORDS]; /* before `act` changed it, for events of launches */
 };
 
+/* One of these words that is an address. */
+static inline void *pointer(uint64_t word)
+{
+	return (void *)(uintptr_t)word;
+}
+
 /* Called from the callback, before the driver goes on. */
 typedef void subscriber_action(int domain, int id, const uint64_t *words);
 
