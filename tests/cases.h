@@ -210,6 +210,15 @@ static inline const char *__attribute__((format(printf, 1, 2))) text_of(const ch
 	return text;
 }
 
+/* Of a row of pseudo-random numbers, which a test may begin anew: the next one, below `end`. */
+static uint64_t random_state = 1;
+
+static inline unsigned int some_below(uint64_t end)
+{
+	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (unsigned int)((random_state >> 33) % end);
+}
+
 static inline void case_run(void **state)
 {
 	const struct test_case *self = *state;

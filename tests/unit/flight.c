@@ -317,14 +317,6 @@ static struct model {
 	unsigned int count, most;
 } model;
 
-static uint64_t seed = 9;
-
-static uint64_t random_below(uint64_t end)
-{
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (seed >> 33) % end;
-}
-
 static void list_launch(struct listed launched)
 {
 	model.list[model.count++] = launched;
@@ -333,7 +325,7 @@ static void list_launch(struct listed launched)
 /* The first one of any stream ends, with all of its kernels. */
 static void end_any(void)
 {
-	unsigned int which = (unsigned int)random_below(model.count), i = 0;
+	unsigned int which = some_below(model.count), i = 0;
 
 	while (model.list[i].stream != model.list[which].stream)
 		i++;
@@ -344,8 +336,8 @@ static void end_any(void)
 
 static void do_any(unsigned int streams)
 {
-	struct listed any = {1 + random_below(100) * US, 1, 1 + random_below(streams)};
-	uint64_t what = random_below(10);
+	struct listed any = {1 + some_below(100) * US, 1, 1 + some_below(streams)};
+	uint64_t what = some_below(10);
 
 	if (what < 4 && model.count > 0) {
 		end_any();
@@ -355,7 +347,7 @@ static void do_any(unsigned int streams)
 		list_launch((struct listed){last_ns, 1, 1});
 		launch_as_before();
 	} else if (model.count < model.most) {
-		any.kernels = what == 9 ? 1 + random_below(20) : 1;
+		any.kernels = what == 9 ? 1 + some_below(20) : 1;
 		list_launch(any);
 		launch_into(any.stream, any.ns);
 		seen.in_flight += any.kernels - 1;
@@ -384,7 +376,7 @@ static void compare(unsigned int streams)
 				end_any();
 			look();
 			assert_int_equal(all(), 0);
-			model.most = 1 + (unsigned int)random_below(MOST);
+			model.most = 1 + some_below(MOST);
 		}
 	}
 	print_message("# %d stream(s): %.2f times as much as there is\n", (int)streams, told / exact);

@@ -9,15 +9,6 @@
 #define TPCS 66
 #define MS UINT64_C(1000000)
 
-/* The same tasks each time. */
-static uint64_t random_state;
-
-static uint64_t random_up_to(uint64_t most)
-{
-	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (random_state >> 33) % (most + 1);
-}
-
 /* --- fixed priorities ----------------------------------------------------------------------------------------------------- */
 
 /* How long the last task's first job takes on a processor if all begin at once; up to `limit`. */
@@ -50,9 +41,9 @@ TEST(responses_are_those_of_a_processor)
 		struct schedule_task tasks[5];
 
 		for (unsigned int i = 0; i < 5; i++) {
-			uint64_t period = 20 + random_up_to(80);
+			uint64_t period = 20 + some_below(81);
 
-			tasks[i] = (struct schedule_task){.period_ns = period, .deadline_ns = period, .time_ns = 1 + random_up_to(14)};
+			tasks[i] = (struct schedule_task){.period_ns = period, .deadline_ns = period, .time_ns = 1 + some_below(15)};
 		}
 		bool all = schedule_fixed(tasks, 5), each = true;
 
@@ -121,8 +112,8 @@ static void make_random(unsigned int count, unsigned int load_percent)
 	static const double periods[] = {50, 100, 200, 400, 500, 1000, 2000, 4000};
 
 	for (unsigned int i = 0; i < count; i++) {
-		bool is_memory = random_up_to(1);
-		double period = periods[random_up_to(7)], a = period * (double)(1 + random_up_to(2 * load_percent)) / 100;
+		bool is_memory = some_below(2);
+		double period = periods[some_below(8)], a = period * (double)(1 + some_below(2 * load_percent + 1)) / 100;
 
 		make_task(i, a, (is_memory ? 0.1 : 0.02) * a, is_memory ? 2.3 : 1.2, period, 0.75 * period);
 		made.list[i].is_memory = is_memory;

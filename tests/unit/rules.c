@@ -51,15 +51,9 @@ static struct program {
 static unsigned int count;
 static struct budget budgets[PROGRAMS];
 
-static uint64_t now, chance;
+static uint64_t now;
 static unsigned int running;
 static uint64_t slice_ends, change_ends;
-
-static uint64_t some(uint64_t most)
-{
-	chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (chance >> 33) % most;
-}
 
 static void begin(void)
 {
@@ -68,7 +62,7 @@ static void begin(void)
 	count = running = 0;
 	now = 5 * SECOND;
 	slice_ends = change_ends = 0;
-	chance = 1;
+	random_state = 1;
 }
 
 static struct program *add(struct program program)
@@ -140,7 +134,7 @@ static void go_on(void)
 		return;
 	change_ends = next != running ? now + CHANGE : now;
 	running = next;
-	slice_ends = change_ends + (programs[running].slice > 0 ? programs[running].slice : SLICE - UNEVEN + some(2 * UNEVEN));
+	slice_ends = change_ends + (programs[running].slice > 0 ? programs[running].slice : SLICE - UNEVEN + some_below(2 * UNEVEN));
 }
 
 static void work_gpu(void)
@@ -220,7 +214,7 @@ static void look(struct program *self)
 	struct rules_verdict verdict = rules_ask(&self->rules, now, &view, &self->suspension, &rivals);
 
 	self->slice = verdict.slice_us * US;
-	self->wakes = min_u64(verdict.until, now + MS) + some(LATE);
+	self->wakes = min_u64(verdict.until, now + MS) + some_below(LATE);
 	if (verdict.suspends != self->suspension.is_on) {
 		self->call = now + (verdict.suspends ? SUSPEND_CALL : RESUME_CALL);
 		self->suspensions += verdict.suspends;

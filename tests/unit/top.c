@@ -141,17 +141,9 @@ TEST(what_busy_contains_is_marked)
 
 /* --- every page fits ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t seed;
-
-static unsigned int some(unsigned int below)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned int)(seed >> 33) % below;
-}
-
 static struct reading some_reading(double largest)
 {
-	return some(4) == 0 ? unknown : reading_of(largest * some(1000) / 999);
+	return some_below(4) == 0 ? unknown : reading_of(largest * some_below(1000) / 999);
 }
 
 #define ROWS_MAX 60
@@ -162,8 +154,9 @@ static struct row some_row(int pid)
 	                                       "python3 -m long.module --with=many --arguments=", "\xef\xbf\xbd[2J"};
 	static const char *const users[] = {"ana", "root", "a-user-with-a-very-long-name@example.com", "\xc3\xa9ric"};
 	static struct tpcset sets[2];
-	struct process *process = process_of(pid, users[some(4)], commands[some(5)]);
-	struct row row = {.process = process, .has_gpu = some(5) > 0, .set = some(3) == 0 ? NULL : &sets[some(2)]};
+	struct process *process = process_of(pid, users[some_below(4)], commands[some_below(5)]);
+	struct row row = {.process = process, .has_gpu = some_below(5) > 0,
+	                  .set = some_below(3) == 0 ? NULL : &sets[some_below(2)]};
 
 	sets[0] = range(0, 7);
 	for (unsigned int tpc = 0; tpc < 40; tpc += 2)
@@ -173,43 +166,43 @@ static struct row some_row(int pid)
 	row.numbers[NUMBER_RATE] = some_reading(1e9);
 	row.numbers[NUMBER_IN_FLIGHT] = some_reading(1e6);
 	row.numbers[NUMBER_BUSY_TIME] = some_reading(1e6);
-	row.pci = some(2) ? first_gpu : second_gpu;
-	strcpy(row.gpu, !row.has_gpu ? "" : some(2) ? "0" : "0000:3b:00.0");
-	process->time.state = some(2) ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_NONE;
-	if (some(2))
-		process->revision.quota = (struct segment_quota){.run_us = some(2) ? 30000 : 9999999, .period_us = 10000000};
-	if (some(2))
+	row.pci = some_below(2) ? first_gpu : second_gpu;
+	strcpy(row.gpu, !row.has_gpu ? "" : some_below(2) ? "0" : "0000:3b:00.0");
+	process->time.state = some_below(2) ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_NONE;
+	if (some_below(2))
+		process->revision.quota = (struct segment_quota){.run_us = some_below(2) ? 30000 : 9999999, .period_us = 10000000};
+	if (some_below(2))
 		process->revision.rank =
-			(struct segment_rank){segment_rank_of_priority(some(100)), 1 + some(10000), SEGMENT_PRT, SEGMENT_PE};
+			(struct segment_rank){segment_rank_of_priority(some_below(100)), 1 + some_below(10000), SEGMENT_PRT, SEGMENT_PE};
 	return row;
 }
 
 static struct model some_model(struct row rows[ROWS_MAX], struct kernel_activity *kernel)
 {
-	struct model model = {.row_count = some(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some(5), .delay = 0.5,
-	                      .kernels = kernel, .kernel_count = some(2), .some_are_hidden = some(2)};
+	struct model model = {.row_count = some_below(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some_below(5), .delay = 0.5,
+	                      .kernels = kernel, .kernel_count = some_below(2), .some_are_hidden = some_below(2)};
 	int pid = 1;
 
 	model.all_count = model.row_count;
 	for (size_t i = 0; i < model.row_count; i++)
-		rows[i] = some_row(pid += (int)some(1000000));
+		rows[i] = some_row(pid += (int)some_below(1000000));
 	for (unsigned int i = 0; i < model.gpu_count; i++)
 		model.gpus[i] = (struct top_gpu){.label = "0000:3b:00.0", .name = "NVIDIA \xe6\xbc\xa2",
 		                                 .pci = i % 2 ? second_gpu : first_gpu};
-	model.pid = some(3) == 0 ? 7 : 0;
-	model.has_ended = some(2);
-	model.why_no_times = some(2) ? "a reason" : NULL;
-	model.why_no_kernels = some(2) ? "a reason" : NULL;
+	model.pid = some_below(3) == 0 ? 7 : 0;
+	model.has_ended = some_below(2);
+	model.why_no_times = some_below(2) ? "a reason" : NULL;
+	model.why_no_kernels = some_below(2) ? "a reason" : NULL;
 	return model;
 }
 
 static struct view some_view(void)
 {
-	struct view view = {.sort = (enum top_column)some(TOP_COLUMN_COUNT), .prompt = (enum prompt)some(3), .first = some(100),
-	                    .is_paused = some(2), .is_help = some(5) == 0};
+	struct view view = {.sort = (enum top_column)some_below(TOP_COLUMN_COUNT), .prompt = (enum prompt)some_below(3),
+	                    .first = some_below(100), .is_paused = some_below(2), .is_help = some_below(5) == 0};
 
-	strcpy(view.search, some(2) ? "train" : "");
-	strcpy(view.user, some(3) ? "" : "\033[2J\xff");
+	strcpy(view.search, some_below(2) ? "train" : "");
+	strcpy(view.user, some_below(3) ? "" : "\033[2J\xff");
 	return view;
 }
 
@@ -262,9 +255,9 @@ TEST(every_page_fits)
 		skip_because("needs the locale C.UTF-8");
 	for (unsigned int columns = 20; columns <= 300; columns++) {
 		for (unsigned int round = 0; round < 20; round++) {
-			struct terminal terminal = {.is_terminal = true, .moves_cursor = some(4) > 0, .utf8 = some(4) > 0, .columns = columns,
-			                            .rows = round < 12 ? round + 1 : 1 + some(80),
-			                            .colours = (enum terminal_colours)some(3)};
+			struct terminal terminal = {.is_terminal = true, .moves_cursor = some_below(4) > 0, .utf8 = some_below(4) > 0,
+			                            .columns = columns, .rows = round < 12 ? round + 1 : 1 + some_below(80),
+			                            .colours = (enum terminal_colours)some_below(3)};
 			struct model model = some_model(rows, &kernel);
 			struct view view = some_view();
 
