@@ -219,6 +219,14 @@ static inline unsigned int some_below(uint64_t end)
 	return (unsigned int)((random_state >> 33) % end);
 }
 
+/* A path in the build directory. */
+static inline const char *in_build(const char *name)
+{
+	const char *build = getenv("BUILD");
+
+	return text_of("%s/%s", build ? build : "build", name);
+}
+
 static inline void case_run(void **state)
 {
 	const struct test_case *self = *state;

@@ -113,7 +113,7 @@ TEST(clusters)
 TEST(cublas_gets_the_truth)
 {
 	int (*cublas_sm_count)(CUresult(*)(int *, int, CUdevice), CUdevice);
-	void *library = dlopen(text_of("%s/tests/programs/libcublas.so.0", getenv("BUILD")), RTLD_NOW);
+	void *library = dlopen(in_build("tests/programs/libcublas.so.0"), RTLD_NOW);
 
 	assert_non_null(library);
 	*(void **)&cublas_sm_count = dlsym(library, "cublas_sm_count");

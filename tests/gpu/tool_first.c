@@ -13,16 +13,8 @@
 #include "support/timed.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 
 /* --- loading our library ------------------------------------------------------------------------------------------ */
-
-static void in_build(char path[PATH_MAX], const char *name)
-{
-	const char *build = getenv("BUILD");
-
-	assert_true(snprintf(path, PATH_MAX, "%s/%s", build ? build : "build", name) < PATH_MAX);
-}
 
 static void *ours; /* NULL until it is loaded */
 
@@ -36,20 +28,17 @@ static void load(const char *path)
 /* As nvtaskset --attach loads it. */
 static void attach(void)
 {
-	char path[PATH_MAX];
 	const char *(*attached)(const char *told);
 
-	in_build(path, "lib/libnvtaskset-attach.so");
-	load(path);
+	load(in_build("lib/libnvtaskset-attach.so"));
 	*(void **)&attached = dlsym(ours, "nvtaskset_attached");
 	assert_null(attached(""));
 }
 
 static void link_into(const char *directory, const char *name, const char *target)
 {
-	char path[PATH_MAX];
+	const char *path = text_of("%s/%s", directory, name);
 
-	snprintf(path, sizeof path, "%s/%s", directory, name);
 	unlink(path);
 	if (target)
 		assert_int_equal(symlink(target, path), 0);
@@ -58,16 +47,14 @@ static void link_into(const char *directory, const char *name, const char *targe
 /* In place of the driver, beside a link to the driver, as nvtaskset does it. */
 static void load_as_driver(void)
 {
-	char directory[] = "/tmp/nvtaskset-test-XXXXXX", library[PATH_MAX], path[sizeof directory + 16];
+	char directory[] = "/tmp/nvtaskset-test-XXXXXX";
 	Dl_info driver;
 
 	assert_non_null(mkdtemp(directory));
 	assert_true(dladdr(*(void **)&cuInit, &driver));
-	in_build(library, "lib/libcuda.so.1");
-	link_into(directory, "libcuda.so.1", library);
+	link_into(directory, "libcuda.so.1", in_build("lib/libcuda.so.1"));
 	link_into(directory, "libnvtaskset-driver.so.1", driver.dli_fname);
-	snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
-	load(path);
+	load(text_of("%s/libcuda.so.1", directory));
 	link_into(directory, "libcuda.so.1", NULL);
 	link_into(directory, "libnvtaskset-driver.so.1", NULL);
 	rmdir(directory);

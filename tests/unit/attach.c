@@ -16,7 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-static char directory[512], library[600], slow_library[600];
+static char directory[PATH_MAX], library[PATH_MAX], slow_library[PATH_MAX];
 
 /* A number from the environment. */
 static int setting(const char *name, int usual)
@@ -932,15 +932,13 @@ TEST(no_library)
 
 int main(void)
 {
-	const char *build = getenv("BUILD");
-
 #ifndef __x86_64__
 	puts("1..0 # SKIP processes can be attached to on x86-64 only, so far");
 	return EXIT_SUCCESS;
 #endif
-	snprintf(directory, sizeof directory, "%s/tests/attach", build ? build : "build");
-	snprintf(library, sizeof library, "%s/library.so", directory);
-	snprintf(slow_library, sizeof slow_library, "%s/slow.so", directory);
+	strcpy(directory, in_build("tests/attach"));
+	strcpy(library, in_build("tests/attach/library.so"));
+	strcpy(slow_library, in_build("tests/attach/slow.so"));
 	signal(SIGPIPE, SIG_IGN);
 	return run_tests_in(NULL, NULL, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static struct error error;
 #define OTHER "GPU-01234567-89ab-cdef-0123-000000000002"
 
 static struct topology_list list;
+static char path[PATH_MAX]; /* of what was kept last */
 
 /* --- a machine ------------------------------------------------------------------------------------------------------ */
 
@@ -38,8 +39,6 @@ static struct topology h200(const char *uuid)
 
 static void keep(const struct topology *gpu)
 {
-	char path[PATH_MAX];
-
 	assert_done(cache_keep(root, gpu, path, &error));
 }
 
@@ -85,7 +84,6 @@ TEST(garbage_in_the_list)
 TEST(what_is_kept_is_found)
 {
 	struct topology gpu = h200(UUID), found;
-	char path[PATH_MAX];
 
 	assert_error(cache_find(root, UUID, &found, &error), "");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
@@ -103,7 +101,6 @@ TEST(what_is_kept_is_found)
 TEST(where_things_are_kept)
 {
 	struct topology gpu = h200(UUID), found;
-	char path[PATH_MAX];
 
 	unsetenv("XDG_CACHE_HOME");
 	if (geteuid() == 0) {
@@ -132,7 +129,6 @@ TEST(where_things_are_kept)
 TEST(root_is_not_led_to_others_places)
 {
 	struct topology gpu = h200(UUID), found;
-	char path[PATH_MAX];
 
 	if (geteuid() != 0)
 		skip_because("needs root");
@@ -195,7 +191,6 @@ TEST(uuids_that_are_no_names)
 {
 	static const char *const bad[] = {"", "../passwd", "a/b", ".", "GPU 1", "x\n"};
 	struct topology gpu = h200(UUID), found;
-	char path[PATH_MAX];
 
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		assert_error(cache_find(root, bad[i], &found, &error), "");
@@ -208,7 +203,6 @@ TEST(uuids_that_are_no_names)
 TEST(places_that_cannot_be_written)
 {
 	struct topology gpu = h200(UUID);
-	char path[PATH_MAX];
 
 	root_run(": > cache");
 	assert_error(cache_keep(root, &gpu, path, &error), text_of("%s/cache/nvtaskset: Not a directory", root));

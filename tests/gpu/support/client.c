@@ -1,26 +1,16 @@
 #include "client.h"
 
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "../../cases.h"
 
 #define DIRECTORY "CUDA_MPS_PIPE_DIRECTORY"
 #define CONTROL "PATH=$PATH:/usr/local/nvidia/bin nvidia-cuda-mps-control"
 
 static char mps[32];
 
-/* Its pipe, and where that is while it is lost. */
-static struct paths {
-	char control[64], lost[64];
-} paths(void)
+/* Its pipe is `control`, or `lost` while it is lost. */
+static const char *path_of(const char *name)
 {
-	struct paths paths;
-
-	snprintf(paths.control, sizeof paths.control, "%s/control", mps);
-	snprintf(paths.lost, sizeof paths.lost, "%s/lost", mps);
-	return paths;
+	return text_of("%s/%s", mps, name);
 }
 
 static pid_t starter; /* on a GPU, of NVIDIA's daemon, for all tests of a program */
@@ -32,22 +22,18 @@ static bool is_simulated(void)
 
 static void stop_daemon(void)
 {
-	char command[256];
-
-	if (getpid() == starter) {
-		snprintf(command, sizeof command, "echo quit | " DIRECTORY "=%s " CONTROL " >/dev/null 2>&1; rm -rf %s", mps, mps);
-		(void)!system(command);
-	}
+	if (getpid() == starter)
+		(void)!system(text_of("echo quit | " DIRECTORY "=%s " CONTROL " >/dev/null 2>&1; rm -rf %s", mps, mps));
 }
 
 void client_lose_mps(void)
 {
-	rename(paths().control, paths().lost);
+	rename(path_of("control"), path_of("lost"));
 }
 
 int client_find_mps(void)
 {
-	return rename(paths().lost, paths().control);
+	return rename(path_of("lost"), path_of("control"));
 }
 
 int client_set_up(void **state)
@@ -59,7 +45,7 @@ int client_set_up(void **state)
 	}
 	setenv(DIRECTORY, mps, 1);
 	if (is_simulated())
-		return close(open(paths().control, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		return close(open(path_of("control"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	if (starter != 0)
 		return 0;
 	starter = getpid();
@@ -71,8 +57,8 @@ int client_set_up(void **state)
 int client_tear_down(void **state)
 {
 	if (is_simulated()) {
-		unlink(paths().control);
-		unlink(paths().lost);
+		unlink(path_of("control"));
+		unlink(path_of("lost"));
 		rmdir(mps);
 	} else {
 		client_find_mps();

@@ -292,11 +292,9 @@ bool gpu_is_in_force(void)
 
 int gpu_nvtaskset(const char *options)
 {
-	const char *build = getenv("BUILD");
-
 	/* For kernels that let only its parents trace a process. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	int status = system(text_of("'%s/nvtaskset' %s %d >/dev/null 2>&1", build ? build : "build", options, (int)getpid()));
+	int status = system(text_of("'%s' %s %d >/dev/null 2>&1", in_build("nvtaskset"), options, (int)getpid()));
 
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
