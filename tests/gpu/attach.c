@@ -24,13 +24,6 @@ static void attach_to_all(void)
 
 /* --- counting ------------------------------------------------------------------------------------------------------ */
 
-static void launch(unsigned int kernels)
-{
-	for (unsigned int i = 0; i < kernels; i++)
-		gpu_launch_empty(&gpu);
-	gpu_check(cuCtxSynchronize());
-}
-
 static void assert_counted(uint64_t launched)
 {
 	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpu);
@@ -55,9 +48,9 @@ TEST_ATTACHED(kernels_are_counted_from_here_on)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	gpu_check(cuGraphLaunch(exec, NULL));
-	launch(100);
+	timed_work(100);
 	attach_to_all();
-	launch(10);
+	timed_work(10);
 	assert_counted(10);
 	graph_replay(exec);
 	assert_true(gpu_kernels(&gpu).gaps & 1 << COUNTS_OLDER);
@@ -69,9 +62,9 @@ TEST_ATTACHED(kernels_of_the_current_context_are_counted)
 	struct gpu_under_test later;
 
 	graph_set_up(NULL);
-	launch(100);
+	timed_work(100);
 	attach_to_all();
-	launch(10);
+	timed_work(10);
 	assert_counted(10);
 	gpu_open(&later, 0);
 	gpu_launch_empty(&later);
@@ -88,7 +81,7 @@ TEST_ATTACHED(older_contexts_are_said)
 	attach_to_all();
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	assert_int_equal(gpu_kernels(&gpu).gaps, 0);
-	launch(10);
+	timed_work(10);
 	assert_int_equal(gpu_kernels(&gpu).gaps, 1 << COUNTS_OLDER);
 }
 
@@ -116,8 +109,7 @@ TEST_ATTACHED(older_graphs_are_counted)
 /* It was not suspended before, and has made its context itself. */
 TEST_ATTACHED(quota)
 {
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(NULL);
 	gpu_run(&gpu);
 	assert_int_equal(gpu_nvtaskset("--attach -p --quota=30%"), 0);
 	gpu_run(&gpu);

@@ -25,8 +25,7 @@ static void set_up(void)
 	gpu_load_driver();
 	assert_done(driver_resolve("libcuda.so.1", &error));
 	assert_done(channels_watch(&error));
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(NULL);
 	channels_are_there();
 }
 
@@ -407,8 +406,7 @@ TIMED_BY(timed_run_on_simulator, fork_while_another_learns)
 {
 	struct child_end end;
 
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(NULL);
 	assert_done(driver_resolve("libcuda.so.1", &error));
 	assert_done(channels_watch(&error));
 	atomic_store(&stays_in_fstat, true);

@@ -29,12 +29,6 @@ static void assert_ran(uint64_t kernels)
 	at_begin = counts;
 }
 
-static void launch(unsigned int kernels)
-{
-	for (unsigned int i = 0; i < kernels; i++)
-		gpu_launch_empty(&gpu);
-}
-
 static bool is_area(int file)
 {
 	char link[64];
@@ -53,12 +47,6 @@ static unsigned int count_areas(void)
 
 /* --- in processes of their own: CUDA does not survive a fork ------------------------------------------------------- */
 
-static void open_in_child(void)
-{
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-}
-
 #define MANY_CONTEXTS (SEGMENT_AREAS * COUNTS_PLACES + 2)
 
 static void use_another_context(void)
@@ -75,7 +63,7 @@ static void use_another_context(void)
 TIMED_BY(timed_run_on_simulator, registration_is_refused_again_and_again)
 {
 	setenv("SIM_FAULTS", "no-register", 1);
-	open_in_child();
+	gpu_set_up(NULL);
 	for (unsigned int i = 0; i < MANY_CONTEXTS; i++)
 		use_another_context();
 	struct counts_of_gpu counts = gpu_kernels(&gpu);
@@ -101,7 +89,7 @@ static void make_one_while_another_ends(int domain, int id, const uint64_t *word
 
 TIMED_BY(timed_run_on_simulator, contexts_made_while_others_end)
 {
-	open_in_child();
+	gpu_set_up(NULL);
 	subscriber_open(make_one_while_another_ends);
 	subscriber_enable(RESOURCES, CONTEXT_DESTROY_STARTING);
 	for (unsigned int i = 0; i < MANY_CONTEXTS; i++) {
@@ -122,8 +110,8 @@ TEST_IN_CHILD(a_kernel_fails)
 	uint64_t nowhere = 16, cycles = 0;
 	void *arguments[] = {&nowhere, &cycles};
 
-	open_in_child();
-	launch(3);
+	gpu_set_up(NULL);
+	timed_launch_into(NULL, 3, 0);
 	struct counts_of_gpu before_it = gpu_kernels_at_rest(&gpu);
 
 	cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
@@ -140,19 +128,19 @@ TEST_IN_CHILD(the_file_is_closed)
 {
 	struct gpu_under_test first;
 
-	open_in_child();
+	gpu_set_up(NULL);
 	first = gpu;
-	launch(10);
+	timed_launch_into(NULL, 10, 0);
 	gpu_kernels_at_rest(&gpu);
 	for (int file = 3; file < 1024; file++) {
 		if (is_area(file))
 			close(file);
 	}
-	launch(10);
+	timed_launch_into(NULL, 10, 0);
 	gpu_check(cuCtxSynchronize());
 	assert_true(gpu_kernels(&gpu).gaps & 1 << COUNTS_CLOSED);
 	gpu_open(&gpu, 0);
-	launch(5);
+	timed_launch_into(NULL, 5, 0);
 	struct counts_of_gpu counts = gpu_kernels_at_rest(&gpu);
 
 	assert_true(counts.gaps & 1 << COUNTS_CLOSED);
@@ -332,19 +320,13 @@ TEST(graph_that_is_captured)
 /* How often a body runs only the GPU knows: it counts when it ends, and so does the graph's other kernel. */
 static void count_conditional_body(CUgraphExec (*instantiate)(CUgraph graph))
 {
-	CUgraph graph;
-	CUgraphExec exec;
-
 	begin();
 	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
 		gpu_skip("this driver has no conditional nodes");
-	gpu_check(cuGraphCreate(&graph, 0));
-	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-	CUgraphNode conditional;
+	const CUDA_KERNEL_NODE_PARAMS inside = graph_parameters(0);
+	CUgraph graph = gpu_conditional_graph(&gpu, &inside);
+	CUgraphExec exec = instantiate(graph);
 
-	gpu_check(cuGraphAddNode_v2(&conditional, graph, NULL, NULL, 0, &parameters));
-	graph_add_node(*parameters.conditional.phGraph_out, 0, NULL);
-	exec = instantiate(graph);
 	run(exec, 10);
 	struct counts_of_gpu counts = gpu_kernels_at_rest(&gpu);
 
@@ -353,7 +335,7 @@ static void count_conditional_body(CUgraphExec (*instantiate)(CUgraph graph))
 	assert_true(counts.unheard - at_begin.unheard >= 10); /* and kernels of the driver's, on the hardware */
 	assert_int_equal(counts.in_flight, 0);
 	at_begin = counts;
-	launch(5);
+	timed_launch_into(NULL, 5, 0);
 	assert_ran(5);
 	graph_end(exec, graph);
 }
@@ -389,7 +371,7 @@ TEST(several_contexts)
 		gpu_close(&others[i]);
 	}
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	launch(5);
+	timed_launch_into(NULL, 5, 0);
 	assert_ran(5);
 }
 
@@ -417,7 +399,7 @@ TEST(while_a_stream_is_captured)
 /* Its parent's context would count in its parent's memory. */
 static void launch_in_the_parents_context(void)
 {
-	launch(10);
+	timed_launch_into(NULL, 10, 0);
 	struct counts_of_gpu counts = gpu_kernels(&gpu);
 
 	assert_each(counts.gaps, 1 << COUNTS_OLDER, counts.launched, 0);
@@ -428,7 +410,7 @@ TEST(child_in_its_parents_context)
 	if (!gpu_is_simulated())
 		gpu_skip("CUDA does not survive a fork");
 	begin();
-	launch(1);
+	timed_launch_into(NULL, 1, 0);
 	child_passes(launch_in_the_parents_context);
 	assert_ran(1);
 }

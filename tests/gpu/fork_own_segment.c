@@ -2,11 +2,10 @@
 #include "../cases.h"
 #include "state/segment/segment.h"
 #include "support/child.h"
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 /* CUDA does not survive a fork: until the last test, only children call cuInit. */
 static struct topology_list gpus;
-static struct gpu_under_test gpu;
 
 /* Sets the partition of this process on every GPU: before cuInit we do not know which GPU is CUDA's first. */
 static void set_partition(struct tpcset set)
@@ -33,9 +32,8 @@ static void check_partition(struct tpcset expected)
 /* Opens the GPU, launches, and checks where the launch ran. */
 static void check_launch(struct tpcset expected)
 {
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	gpu_assert_runs_in(&gpu, NULL, expected);
+	gpu_set_up(NULL);
+	gpu_assert_inside(expected);
 	gpu_close(&gpu);
 }
 
@@ -136,7 +134,7 @@ static void change_own_to_the_same_number(void)
 	assert_true(revision_number() < parents_number);
 	while (revision_number() < parents_number)
 		gpu_set_partition(&gpu, gpu_range(1, 1));
-	gpu_assert_runs_in(&gpu, NULL, gpu_range(1, 1));
+	gpu_assert_inside(gpu_range(1, 1));
 }
 
 /* A revision's number belongs to one segment: a thread that has launched in the parent's partition remembers a number
@@ -147,10 +145,10 @@ TEST(numbers_are_of_one_segment)
 		gpu_skip("CUDA does not survive a fork");
 	gpu_open(&gpu, 0);
 	gpu_set_partition(&gpu, gpu_range(2, 3));
-	gpu_assert_runs_in(&gpu, NULL, gpu_range(2, 3));
+	gpu_assert_inside(gpu_range(2, 3));
 	parents_number = revision_number();
 	child_passes(change_own_to_the_same_number);
-	gpu_assert_runs_in(&gpu, NULL, gpu_range(2, 3));
+	gpu_assert_inside(gpu_range(2, 3));
 	gpu_close(&gpu);
 }
 

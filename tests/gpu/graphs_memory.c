@@ -54,6 +54,19 @@ static void assert_device_holds(CUdeviceptr address, unsigned char value)
 		assert_int_equal(host[i], value);
 }
 
+static void assert_uploaded_again(CUgraph graph, CUdeviceptr written, unsigned char value)
+{
+	CUgraphExec exec = graph_instantiate(graph);
+
+	gpu_set_partition(&gpu, before);
+	graph_replay(exec);
+	assert_true(graph_launch_changed(exec, after, 1, 0) > 0);
+	gpu_check(cuMemsetD8_v2(written, 0, BYTES));
+	assert_true(graph_launch_changed(exec, before, 1, 0) > 0);
+	assert_device_holds(written, value);
+	graph_end(exec, graph);
+}
+
 TEST(fill)
 {
 	const CUDA_MEMSET_NODE_PARAMS parameters = {
@@ -61,16 +74,9 @@ TEST(fill)
 	CUgraphNode node;
 	CUgraph graph;
 
-	gpu_set_partition(&gpu, before);
 	gpu_check(cuGraphCreate(&graph, 0));
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_replay(exec);
-	assert_true(graph_launch_changed(exec, after, 1, 0) > 0);
-	assert_true(graph_launch_changed(exec, before, 1, 0) > 0);
-	assert_device_holds(device, 7);
-	graph_end(exec, graph);
+	assert_uploaded_again(graph, device, 7);
 }
 
 /* With a kernel. */
@@ -79,18 +85,10 @@ TEST(copy_on_the_device)
 	const CUDA_MEMCPY3D parameters = on_device();
 	CUgraph graph;
 
-	gpu_set_partition(&gpu, before);
 	gpu_check(cuMemsetD8_v2(device, 5, BYTES));
 	gpu_check(cuGraphCreate(&graph, 0));
 	add_copy(graph, &parameters);
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_replay(exec);
-	assert_true(graph_launch_changed(exec, after, 1, 0) > 0);
-	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
-	assert_true(graph_launch_changed(exec, before, 1, 0) > 0);
-	assert_device_holds(second_device, 5);
-	graph_end(exec, graph);
+	assert_uploaded_again(graph, second_device, 5);
 }
 
 static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_host)

@@ -87,8 +87,7 @@ static void run_launch(void)
 
 static void look_at_gpu(void)
 {
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(NULL);
 	struct tpcset alone = gpu_singletons(&gpu);
 
 	_exit(1 | gpu_is_simulated() << 1 | (gpu.topology->compute_major >= 9) << 2 | !tpcset_is_empty(&alone) << 3 |

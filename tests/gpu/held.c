@@ -449,21 +449,14 @@ TIMED(graph_with_body)
 {
 	uint64_t cycles = 0;
 	void *arguments[] = {&gpu.output, &cycles};
-	CUgraphNode node;
-	CUgraph graph;
 	CUgraphExec exec;
 
 	be_client((struct segment_quota)SOME);
 	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
 		timed_leave_out("this driver has no conditional nodes");
-	gpu_check(cuGraphCreate(&graph, 0));
-	CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-
-	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
 	const CUDA_KERNEL_NODE_PARAMS inside = gpu_where_node(&gpu, arguments);
 
-	gpu_check(cuGraphAddKernelNode_v2(&node, *conditional.conditional.phGraph_out, NULL, 0, &inside));
-	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, gpu_conditional_graph(&gpu, &inside), 0));
 	gpu_check(cuGraphLaunch(capture_long(), NULL));
 	gpu_check(cuCtxSynchronize());
 	timed_sleep_ms(50);

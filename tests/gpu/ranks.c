@@ -13,10 +13,15 @@
 
 static struct gpu_under_test gpus[2];
 
-static void open_gpus(void)
+static void need_two(void)
 {
 	if (gpu_initialise() < 2)
 		timed_leave_out("there is one GPU only");
+}
+
+static void open_gpus(void)
+{
+	need_two();
 	timed_open_gpu();
 	gpus[0] = gpu;
 	gpu_open(&gpus[1], 1);
@@ -123,12 +128,6 @@ static unsigned int its_job, its_rank; /* of the child that is started next */
 static void be_rank(void)
 {
 	take_steps(its_job, its_rank);
-}
-
-static void need_two(void)
-{
-	if (gpu_initialise() < 2)
-		timed_leave_out("there is one GPU only");
 }
 
 static void run_jobs(void by(const struct segment_revision *revision))

@@ -255,19 +255,12 @@ static void use_managed_memory(STEP)
 
 static void launch_conditional(STEP)
 {
-	CUgraphNode conditional, kernel;
 	CUgraphExec exec;
-	CUgraph graph;
 
 	be_in_context(NULL, NULL);
 	const CUDA_KERNEL_NODE_PARAMS nothing = {gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, gpu.context};
 
-	gpu_check(cuGraphCreate(&graph, 0));
-	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-
-	gpu_check(cuGraphAddNode_v2(&conditional, graph, NULL, NULL, 0, &parameters));
-	gpu_check(cuGraphAddKernelNode_v2(&kernel, *parameters.conditional.phGraph_out, NULL, 0, &nothing));
-	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, gpu_conditional_graph(&gpu, &nothing), 0));
 	gpu_check(cuGraphLaunch(exec, NULL));
 	gpu_check(cuCtxSynchronize());
 }

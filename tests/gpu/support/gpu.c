@@ -269,6 +269,19 @@ CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph
 	return parameters;
 }
 
+CUgraph gpu_conditional_graph(const struct gpu_under_test *gpu, const CUDA_KERNEL_NODE_PARAMS *inside)
+{
+	CUgraphNode node;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	CUgraphNodeParams conditional = gpu_conditional_node(gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
+	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
+	gpu_check(cuGraphAddKernelNode_v2(&node, *conditional.conditional.phGraph_out, NULL, 0, inside));
+	return graph;
+}
+
 /* --- partitions ---------------------------------------------------------------------------------------------- */
 
 struct segment gpu_own_segment(void)

@@ -93,6 +93,9 @@ CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **
 CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
                                        unsigned int value);
 
+/* A graph of one such node, whose body has this kernel and runs at each launch. */
+CUgraph gpu_conditional_graph(const struct gpu_under_test *gpu, const CUDA_KERNEL_NODE_PARAMS *inside);
+
 /* This process's segment; the caller closes it. */
 struct segment gpu_own_segment(void);
 

@@ -130,8 +130,7 @@ void timed_leave_out(const char *reason)
 
 void timed_open_any_gpu(void)
 {
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(NULL);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuCtxSynchronize());
 	if (gpu_kernels(&gpu).gaps & 1 << COUNTS_NO_SLOTS)
