@@ -175,13 +175,19 @@ void mps_ask_begin(struct mps_question *question, const char *control, const cha
 	begin(question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = commands});
 }
 
-/* The daemon answers one question at a time, and the control program does not wait for its turn (hardware.md). */
+/* The daemon answers one question at a time, and the control program does not wait for its turn; it says so, or nothing
+ * (hardware.md). */
+static bool came_too_early(const char *answer)
+{
+	return answer[0] == '\0' || strstr(answer, "Cannot send command");
+}
+
 int mps_ask_end(struct mps_question *question, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = end(question, false, answer);
 	double until = clock_ms() + mps_patience_ms;
 
-	while (result > 0 && commands && strstr(answer, "Cannot send command") && clock_ms() < until) {
+	while (result > 0 && commands && came_too_early(answer) && clock_ms() < until) {
 		clock_pause_us(MPS_RETRY_US);
 		mps_ask_begin(question, control, commands);
 		result = end(question, false, answer);
