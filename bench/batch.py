@@ -37,7 +37,7 @@ class Products:
 
 
 class Training:
-    def __init__(self, _size):
+    def __init__(self, _size=None):
         layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True)
         self.network = torch.nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
         self.network = self.network.to("cuda", torch.bfloat16).train()

@@ -25,7 +25,7 @@ from support.pattern import Pattern
 import torch
 import torch.nn.functional as F
 
-WIDTH, HEADS, HIDDEN = 2560, 20, 6912
+LAYERS, WIDTH, HEADS, HIDDEN = 20, 2560, 20, 6912
 VOCABULARY, LENGTH = 32000, 1024
 
 
@@ -72,7 +72,7 @@ class Model:
 
 
 class Decoding:
-    def __init__(self, layers, pause):
+    def __init__(self, layers=LAYERS, pause=0):
         self.pause = pause
         model = Model(layers)
         last = torch.zeros(1, device="cuda", dtype=torch.long)
@@ -119,7 +119,7 @@ def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("--ahead", action="store_true")
     parser.add_argument("--pattern")
-    parser.add_argument("--layers", type=int, default=20)
+    parser.add_argument("--layers", type=int, default=LAYERS)
     parser.add_argument("--pause", type=float, default=0)
     chosen = parser.parse_args()
     torch.manual_seed(1)

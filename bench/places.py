@@ -49,11 +49,11 @@ def convolutions():
 
 
 def decoding():
-    return decode.Decoding(layers=20, pause=0).start
+    return decode.Decoding().start
 
 
 def training():
-    return batch.Training(None).start
+    return batch.Training().start
 
 
 WORKS = [products, memory, attention, convolutions, decoding, training]

@@ -1,7 +1,7 @@
 # The plan of an experiment with tasks, as `nvtaskset plan` makes it: their curves, their deadlines, and the plan that holds.
 #
-# An experiment has `tasks`, which it starts before, and whose `parts` are for how many TPCs of 66 their deadlines are made;
-# BENCH_WORK/TASK.period is then each one's. `beside` names the neighbour beside which curves are measured as well, or nothing.
+# An experiment starts its `tasks` before, and says in `parts` for how many TPCs of 66 the deadline of each is made. Its period is in
+# BENCH_WORK/TASK.period. `beside` names the neighbour beside which curves are measured as well, or nothing.
 
 checked=$BENCH_OUT/plan-check.json # the plan as it was checked last
 
