@@ -126,7 +126,7 @@ static void look(void)
 	uint64_t waited = neighbour.waits_since != 0 ? now - neighbour.waits_since : 0;
 	const struct flight_seen seen = {
 		.word = atomic_load(&neighbour.flight.word), .ended = neighbour.ended, .in_flight = neighbour.count};
-	uint64_t in_flight_ns = flight_look(&neighbour.flight, &seen);
+	uint64_t in_flight_ns = flight_look(&seen);
 	struct lending_view view = {
 		.part_ns = lengths_longest(length, LENGTH_PART),
 		.is_patient = waited < LIMIT + min_u64(flight_longest(&neighbour.flight), LENDING_EPISODE_NS / 2),

@@ -25,7 +25,6 @@ struct gate_state {
 	atomic_bool has_gpus;   /* and has contexts on several */
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: they do not */
 	atomic_uint waiting;    /* so many threads wait */
-	_Atomic uint32_t news;  /* what those sleep on that wait for the quota */
 	_Atomic uint64_t left_ns;        /* of the quota in this period; UINT64_MAX: there is none */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded, overruns; /* episodes that have ended without; launches that took longer than they may */

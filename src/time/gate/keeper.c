@@ -1,7 +1,6 @@
 #include "keeper.h"
 
 #include "base/extremes.h"
-#include "base/futex.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
 #include "gates.h"
@@ -11,7 +10,6 @@
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 
-#include <limits.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
@@ -47,7 +45,7 @@ static void listen(void)
 	}
 }
 
-/* What is left of the quota: what waits for it is woken. */
+/* What is left of the quota. */
 static void set_left(uint64_t ns)
 {
 	uint64_t before = atomic_exchange(&gate_state.left_ns, ns);
@@ -56,10 +54,6 @@ static void set_left(uint64_t ns)
 		listen();
 	if ((before == UINT64_MAX) != (ns == UINT64_MAX))
 		epoch_raise_world();
-	if (before == 0 && ns != 0) {
-		atomic_fetch_add(&gate_state.news, 1);
-		futex_wake(&gate_state.news, INT_MAX);
-	}
 }
 
 /* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */

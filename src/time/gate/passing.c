@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
-#include "base/futex.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -16,14 +15,11 @@
 #include "state/kernels/counts_read.h"
 #include "time/demand/wakeup.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#define LOOKS_AT_ONCE 40 /* of a launch that waits; then after a pause, and for the quota after another one */
-#define PAUSE_NS UINT64_C(20000)
-#define QUOTA_PAUSE_NS UINT64_C(10000000)
-#define WATCH_NS UINT64_C(100000) /* after its call, at most, a launch that is measured is watched */
+#define PAUSE_NS UINT64_C(20000) /* between two looks of a launch that waits; or this part of how long it has waited */
+#define PAUSE_PART 64
 #define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
 /* A launch, from its call's entry until it goes. */
@@ -50,15 +46,6 @@ struct arrival {
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
 
-/* Both numbers at one time: their sum is how many have been launched. */
-static void see_own(struct flight_seen *seen, const struct others_on_gpu *others)
-{
-	do {
-		seen->ended = others_own_ended(others);
-		seen->in_flight = others_own_in_flight(others);
-	} while (others_own_ended(others) != seen->ended);
-}
-
 static void see(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct flight *flight = &arrival->gate->flight;
@@ -74,7 +61,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.may_open = others->may_open,
 		.takes_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed),
 		.in_flight = in_flight,
-		.in_flight_ns = flight_look(flight, &arrival->seen),
+		.in_flight_ns = flight_look(&arrival->seen),
 		.is_behind = flight_is_in(flight, &arrival->seen, arrival->stream),
 		.is_patient = arrival->waited_ns < others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2),
 		.limit_ns = others->limit_ns,
@@ -296,7 +283,8 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	arrival->seen.word = atomic_load(&gate->flight.word);
 	arrival->seen.entering = atomic_fetch_add(&gate->entering, 1);
 	gate_measure(gate, others);
-	see_own(&arrival->seen, others);
+	arrival->seen.in_flight = others_own_in_flight(others);
+	arrival->seen.ended = others_own_ended(others);
 	bool goes = decide(arrival, others);
 
 	if (goes && !arrival->is_captured)
@@ -311,18 +299,6 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	return goes;
 }
 
-/* Who has waited for long may see the end later: by a part of that. */
-static void pause_before_look(const struct arrival *arrival)
-{
-	uint32_t heard = atomic_load(&gate_state.news);
-	uint64_t now = process_clock_ns(), pause = max_u64(PAUSE_NS, (now - arrival->since) / 64);
-
-	if (atomic_load(&gate_state.left_ns) == 0)
-		futex_wait_until(&gate_state.news, heard, now + QUOTA_PAUSE_NS);
-	else
-		clock_pause_us((long)(pause / 1000));
-}
-
 /* It sleeps as shortly as it asks for. */
 static void wait(struct arrival *arrival, struct gate_last *last)
 {
@@ -332,14 +308,10 @@ static void wait(struct arrival *arrival, struct gate_last *last)
 	arrival->before = arrival->view.in_flight;
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	atomic_fetch_add(&gate_state.waiting, 1);
-	for (unsigned int looks = 0; !try(arrival, last); looks++) {
-		if (looks == LOOKS_AT_ONCE)
-			wakeup_ring();
-		if (looks >= LOOKS_AT_ONCE)
-			pause_before_look(arrival);
-		else
-			sched_yield();
-	}
+	wakeup_ring();
+	do
+		clock_pause_us((long)(max_u64(PAUSE_NS, (process_clock_ns() - arrival->since) / PAUSE_PART) / 1000));
+	while (!try(arrival, last));
 	atomic_fetch_sub(&gate_state.waiting, 1);
 	if (slack > 0)
 		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
@@ -388,17 +360,6 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 	return arrival.passage;
 }
 
-/* Our thread would see the end of a short one too late. */
-static void watch(struct gate *gate)
-{
-	struct others_on_gpu *others = gate_enter(gate);
-	uint64_t end = process_clock_ns() + WATCH_NS;
-
-	while (atomic_load(&gate->measure.is_on) && process_clock_ns() < end)
-		gate_measure(gate, others);
-	gate_leave(gate, others);
-}
-
 void passed(struct gate *gate, const struct call *call, const struct passage *passage)
 {
 	bool has_gone = passage->is_measured && *call->result == CUDA_SUCCESS && !driver_captures(calls_read_work(call).stream);
@@ -414,6 +375,4 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 
 		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
 	}
-	if (has_gone)
-		watch(gate);
 }

@@ -29,26 +29,26 @@ static uint64_t word_after(uint64_t before, uint64_t sum, uint64_t longest)
 	return ((before >> NUMBER_AT) + 1) << NUMBER_AT | min_u64(sum, SUM_MOST) << SUM_AT | longest;
 }
 
-uint64_t flight_look(struct flight *flight, const struct flight_seen *seen)
+uint64_t flight_look(const struct flight_seen *seen)
 {
-	uint64_t word = seen->word, longest = longest_of(word), count = min_u64(seen->in_flight + seen->entering, SUM_MOST);
-	uint64_t sum = min_u64(sum_of(word), count * longest), all = min_u64(sum + seen->entering * longest, count * longest);
+	uint64_t longest = longest_of(seen->word), count = min_u64(seen->in_flight + seen->entering, SUM_MOST);
+	uint64_t all = min_u64(sum_of(seen->word) + seen->entering * longest, count * longest);
 	bool is_known = all < SUM_MOST && longest > 0 && longest < LONGEST_MOST;
 
-	if (sum < sum_of(word))
-		atomic_compare_exchange_strong(&flight->word, &word, word_after(word, sum, longest));
 	return is_known || count == 0 ? all * UNIT_NS : FLIGHT_NEVER;
 }
 
-/* The first one since nothing was in flight may be shorter than the longest before. What went before the very first one is not
- * known. */
+/* Where nothing was in flight, and nobody has added anything since it was seen, all begins anew. What went before the very first one
+ * is not known. */
 bool flight_add(struct flight *flight, const struct flight_seen *seen, uint64_t ns, uintptr_t stream)
 {
 	uint64_t before = atomic_load(&flight->word), longest, sum;
 	uint64_t length = longest_of(before) == 0 && seen->in_flight > 0 ? LONGEST_MOST : units(ns);
 
 	do {
-		sum = sum_of(before);
+		bool is_first = before == seen->word && seen->in_flight + seen->entering == 0;
+
+		sum = is_first ? 0 : sum_of(before);
 		longest = sum == 0 ? length : max_u64(length, longest_of(before));
 	} while (!atomic_compare_exchange_weak(&flight->word, &before, word_after(before, sum + length, longest)));
 	if (atomic_exchange(&flight->stream, stream) != stream)
