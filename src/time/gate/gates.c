@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-struct gate_state gate_state = {.left_ns = UINT64_MAX};
+struct gate_state gate_state = {.spent_at = UINT64_MAX};
 struct gate gates[GPUS_MAX];
 
 struct others_on_gpu *gate_enter(struct gate *gate)
@@ -36,7 +36,7 @@ void gates_after_fork(void)
 {
 	memset(gates, 0, sizeof gates);
 	memset(&gate_state, 0, sizeof gate_state);
-	gate_state.left_ns = UINT64_MAX;
+	gate_state.spent_at = UINT64_MAX;
 	lengths_forget();
 	streams_forget();
 }

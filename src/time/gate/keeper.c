@@ -45,14 +45,13 @@ static void listen(void)
 	}
 }
 
-/* What is left of the quota. */
-static void set_left(uint64_t ns)
+static void set_spent_at(uint64_t time)
 {
-	uint64_t before = atomic_exchange(&gate_state.left_ns, ns);
+	uint64_t before = atomic_exchange(&gate_state.spent_at, time);
 
-	if (ns != UINT64_MAX)
+	if (time != UINT64_MAX)
 		listen();
-	if ((before == UINT64_MAX) != (ns == UINT64_MAX))
+	if ((before == UINT64_MAX) != (time == UINT64_MAX))
 		epoch_raise_world();
 }
 
@@ -62,7 +61,7 @@ static void set_open(bool is_open)
 	if (atomic_exchange(&gate_state.is_open, is_open) != is_open)
 		epoch_raise_world();
 	if (!is_open)
-		set_left(UINT64_MAX);
+		set_spent_at(UINT64_MAX);
 }
 
 /* What the last launch uses beyond the process's own, if anything is in flight. */
@@ -186,13 +185,13 @@ static uint64_t see_quota(uint64_t now)
 {
 	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
-	uint64_t until, left = UINT64_MAX;
+	uint64_t until, spent_at = UINT64_MAX;
 	bool is_spent = quota_ask(quota, now, keeper.wants, &none, &until);
 
 	if (quota->run_ns < quota->period_ns && atomic_load(&gate_state.is_open))
-		left = is_spent ? 0 : quota_soonest(quota, now) - now;
-	set_left(left);
-	if (left != UINT64_MAX && keeper.wants)
+		spent_at = is_spent ? 0 : quota_soonest(quota, now);
+	set_spent_at(spent_at);
+	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;
 }

@@ -20,6 +20,7 @@
 
 #define PAUSE_NS UINT64_C(20000) /* between two looks of a launch that waits; or this part of how long it has waited */
 #define PAUSE_PART 64
+#define WATCH_NS UINT64_C(100000) /* after its call, at most, a launch that is measured is watched */
 #define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
 /* A launch, from its call's entry until it goes. */
@@ -77,13 +78,13 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
  * launch: so where something is left, or the process has work in flight on several GPUs. */
 static bool is_held_by_quota(struct arrival *arrival)
 {
-	uint64_t left = atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed), in_flight = arrival->view.in_flight;
-	uint64_t ns = lengths_longest(arrival->length, LENGTH_PART);
+	uint64_t spent_at = atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed), in_flight = arrival->view.in_flight;
+	uint64_t ns = lengths_longest(arrival->length, LENGTH_PART), left = spent_at - min_u64(spent_at, arrival->now);
 	bool fits = in_flight == 0 || (ns != 0 && ns <= left && arrival->view.in_flight_ns <= left - ns);
 
-	return left != UINT64_MAX && (left == 0 || !fits) &&
+	return spent_at != UINT64_MAX && (spent_at == 0 || !fits) &&
 	       !(arrival->since != 0 && arrival->now - arrival->since >= LENDING_EPISODE_NS &&
-	         (left != 0 || atomic_load(&gate_state.is_spread)));
+	         (spent_at != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
@@ -187,7 +188,7 @@ static void measure_it(struct arrival *arrival, const struct others_on_gpu *othe
 {
 	struct measure *measure = &arrival->gate->measure;
 	uint64_t in_flight = arrival->view.in_flight, ended = others_own_ended(others);
-	bool has_quota = atomic_load(&gate_state.left_ns) != UINT64_MAX;
+	bool has_quota = atomic_load(&gate_state.spent_at) != UINT64_MAX;
 
 	measure_disturb(measure, launch->stream);
 	if (in_flight > 0) {
@@ -244,7 +245,7 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 	bool is_settled = others->count == 0 || (account_own.slot && now->opens_in_ns == LENDING_NEVER && now->idle_ns == LENDING_NEVER);
 	bool is_usual = arrival->is_by_law && arrival->since == 0 && !arrival->work.is_graph && !arrival->work.waits_for_others &&
 	                is_settled;
-	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&
+	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.spent_at) == UINT64_MAX &&
 	                atomic_load(&streams_waiting) == 0 && !atomic_load(&arrival->gate->measure.is_on);
 
 	last->kernel.function = (CUfunction)arrival->work.what;
@@ -360,6 +361,17 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 	return arrival.passage;
 }
 
+/* Our thread would see the end of a short one too late. */
+static void watch(struct gate *gate)
+{
+	struct others_on_gpu *others = gate_enter(gate);
+	uint64_t end = process_clock_ns() + WATCH_NS;
+
+	while (atomic_load(&gate->measure.is_on) && process_clock_ns() < end)
+		gate_measure(gate, others);
+	gate_leave(gate, others);
+}
+
 void passed(struct gate *gate, const struct call *call, const struct passage *passage)
 {
 	bool has_gone = passage->is_measured && *call->result == CUDA_SUCCESS && !driver_captures(calls_read_work(call).stream);
@@ -375,4 +387,6 @@ void passed(struct gate *gate, const struct call *call, const struct passage *pa
 
 		atomic_store(&passage->moved->until, now + GRAPH_COSTS * cost);
 	}
+	if (has_gone)
+		watch(gate);
 }
