@@ -2,7 +2,8 @@
 
 #include "base/extremes.h"
 
-/* Lengths in the word are multiples of this. The sum has one bit more than it needs, for what is added between looks. */
+/* Lengths in the word are multiples of this. The sum has one bit more than it needs, for what is added between two launches that are
+ * decided about. */
 #define UNIT_NS 64
 #define LONGEST_MOST UINT64_C(0xffffff) /* not known */
 #define SUM_AT 24
