@@ -490,6 +490,89 @@ TEST(quota)
 	}
 }
 
+/* A program that always has the next launch, whose launches are held back, and a thread that looks late. */
+struct held {
+	uint64_t kernel, late; /* by so much, at most */
+	struct quota quota;
+	uint64_t spent_at, wanted_since, looks_at;
+	uint64_t waits_since, tries_at, ends_at; /* 0: it does not wait */
+	uint64_t in_flight, launched;
+};
+
+/* As gate/keeper.c does. */
+static void look_at_held(struct held *held)
+{
+	bool wants = held->in_flight > 0, was_spent = held->quota.is_spent;
+
+	quota_ask(&held->quota, now, wants, NULL, &held->looks_at);
+	held->spent_at = quota_spent_at(&held->quota, now);
+	if (!wants || held->quota.is_spent != was_spent)
+		held->wanted_since = now;
+	if (wants)
+		held->looks_at = min_u64(held->looks_at, now + max_u64(100 * US, (now - held->wanted_since) / 16));
+	held->looks_at += 50 * US + some_below(held->late);
+}
+
+/* As gate/passing.c does: the first one in flight wakes the thread. */
+static void try_to_launch(struct held *held)
+{
+	if (quota_has_room(held->spent_at, now, held->in_flight, held->in_flight * held->kernel, held->kernel)) {
+		if (held->in_flight == 0) {
+			held->ends_at = now + held->kernel;
+			held->looks_at = min_u64(held->looks_at, now + 20 * US + some_below(held->late));
+		}
+		held->in_flight++;
+		held->launched++;
+		held->waits_since = 0;
+	} else {
+		held->waits_since = held->waits_since ? held->waits_since : now;
+		held->tries_at = now + max_u64(20 * US, (now - held->waits_since) / 64) + some_below(50 * US);
+	}
+}
+
+static uint64_t spent_in_period(struct held *held)
+{
+	uint64_t end = now + 100 * MS;
+
+	for (held->launched = 0; now < end; now += STEP) {
+		if (held->in_flight > 0 && now >= held->ends_at) {
+			held->in_flight--;
+			held->ends_at += held->kernel;
+		}
+		if (now >= held->looks_at)
+			look_at_held(held);
+		if (now >= held->tries_at)
+			try_to_launch(held);
+	}
+	return held->launched * held->kernel;
+}
+
+/* They go over by no more than one, which is paid back, and use nearly all, though nobody sees when they end. */
+TEST(quota_of_held_launches)
+{
+	static const struct {
+		uint64_t kernel, late;
+	} rows[] = {{200 * US, LATE}, {MS, LATE}, {MS, 4 * LATE}, {40 * MS, LATE}};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct held held = {.kernel = rows[i].kernel, .late = rows[i].late};
+		int64_t there = 30 * MS;
+		uint64_t sum = 0;
+
+		ROW("%llu us, late by %llu us", (unsigned long long)(rows[i].kernel / US), (unsigned long long)(rows[i].late / US));
+		begin();
+		quota_use(&held.quota, 30 * MS, 100 * MS, &budgets[0], now);
+		for (int period = 0; period < 100; period++) {
+			uint64_t spent = spent_in_period(&held);
+
+			assert_true((int64_t)spent <= there + (int64_t)held.kernel);
+			there = min_i64(30 * MS, there + (int64_t)(30 * MS) - (int64_t)spent);
+			sum += spent;
+		}
+		assert_in_range(sum / 100, 29 * MS, 30500 * US);
+	}
+}
+
 /* With work on another GPU it is not suspended for long in one go. */
 TEST(bound)
 {

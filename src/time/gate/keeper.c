@@ -180,17 +180,19 @@ static void see_server(uint64_t now)
 	set_open(keeper.has_server && keeper.has_gate);
 }
 
-/* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
+/* What is in flight goes on while launches wait: it is charged all the time, until it is seen that nothing is. */
 static uint64_t see_quota(uint64_t now)
 {
-	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
+	bool was_spent = quota->is_spent;
 	uint64_t until, spent_at = UINT64_MAX;
-	bool is_spent = quota_ask(quota, now, keeper.wants, &none, &until);
 
-	if (quota->run_ns < quota->period_ns && atomic_load(&gate_state.is_open))
-		spent_at = is_spent ? 0 : quota_soonest(quota, now);
+	quota_ask(quota, now, keeper.wants, NULL, &until);
+	if (atomic_load(&gate_state.is_open))
+		spent_at = quota_spent_at(quota, now);
 	set_spent_at(spent_at);
+	if (quota->is_spent != was_spent)
+		keeper.wanted_since = now;
 	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;

@@ -14,6 +14,7 @@
 #include "launch/space/residency.h"
 #include "state/kernels/counts_read.h"
 #include "time/demand/wakeup.h"
+#include "time/rules/quota.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -74,17 +75,15 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 
 /* --- deciding --------------------------------------------------------------------------------------------------------- */
 
-/* What is in flight must end within what is left: one launch may overrun. Nobody waits for ever for what may itself wait for the
- * launch: so where something is left, or the process has work in flight on several GPUs. */
+/* Nobody waits for ever for what may itself wait for the launch: so where something is left, or the process has work in flight on
+ * several GPUs. */
 static bool is_held_by_quota(struct arrival *arrival)
 {
-	uint64_t spent_at = atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed), in_flight = arrival->view.in_flight;
-	uint64_t ns = lengths_longest(arrival->length, LENGTH_PART), left = spent_at - min_u64(spent_at, arrival->now);
-	bool fits = in_flight == 0 || (ns != 0 && ns <= left && arrival->view.in_flight_ns <= left - ns);
+	uint64_t spent_at = atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed), ns = lengths_longest(arrival->length, LENGTH_PART);
+	bool is_over = arrival->since != 0 && arrival->now - arrival->since >= LENDING_EPISODE_NS;
 
-	return spent_at != UINT64_MAX && (spent_at == 0 || !fits) &&
-	       !(arrival->since != 0 && arrival->now - arrival->since >= LENDING_EPISODE_NS &&
-	         (spent_at != 0 || atomic_load(&gate_state.is_spread)));
+	return !quota_has_room(spent_at, arrival->now, arrival->view.in_flight, arrival->view.in_flight_ns, ns) &&
+	       !(is_over && (spent_at != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */

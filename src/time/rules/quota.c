@@ -29,13 +29,15 @@ static void use(struct quota *quota, uint64_t until, bool is_suspended, unsigned
 	quota->accounted = max_u64(until, quota->accounted);
 }
 
+/* Half is right on average. But launches go until a look finds the quota spent: so what is held back would go over in the end. */
 static void account(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension)
 {
-	unsigned int looks = (unsigned int)quota->wanted + wants;
+	bool is_bound = !suspension && limits(quota) && quota->wanted;
+	unsigned int looks = is_bound ? 2 : (unsigned int)quota->wanted + wants;
 
-	if (suspension->since > quota->accounted && suspension->since < now)
+	if (suspension && suspension->since > quota->accounted && suspension->since < now)
 		use(quota, suspension->since, !suspension->is_on, looks);
-	use(quota, now, suspension->is_on, looks);
+	use(quota, now, suspension && suspension->is_on, looks);
 	quota->wanted = wants;
 }
 
@@ -47,6 +49,19 @@ static int64_t left(const struct quota *quota, uint64_t now)
 uint64_t quota_soonest(const struct quota *quota, uint64_t now)
 {
 	return limits(quota) ? now + (uint64_t)max_i64(left(quota, now) - LAG_NS, 0) : UINT64_MAX;
+}
+
+uint64_t quota_spent_at(const struct quota *quota, uint64_t now)
+{
+	return quota->is_spent ? 0 : quota_soonest(quota, now);
+}
+
+bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns)
+{
+	uint64_t left = spent_at - min_u64(spent_at, now);
+	bool fits = in_flight == 0 || (ns != 0 && ns <= left && in_flight_ns <= left - ns);
+
+	return spent_at == UINT64_MAX || (spent_at != 0 && fits);
 }
 
 void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now)

@@ -31,10 +31,19 @@ struct quota {
 /* A quota, or another one for a program that has one: what it has used is kept. */
 void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now);
 
-/* `wants`: the program has work in flight. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
+/* `wants`: the program has work in flight. `suspension`: NULL where its launches are held back; then it is present until a look at
+ * which it has none. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
 bool quota_ask(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension, uint64_t *until);
 
 /* Before this moment the quota does not suspend it. */
 uint64_t quota_soonest(const struct quota *quota, uint64_t now);
+
+/* The same where launches are held back (gate/gate.h): when it is spent if something is in flight from now on; 0: it is;
+ * UINT64_MAX: there is none. */
+uint64_t quota_spent_at(const struct quota *quota, uint64_t now);
+
+/* Whether one that takes `ns` ends before that, behind so many kernels that take so long; 0: not known. One may overrun where
+ * nothing is in flight. */
+bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns);
 
 #endif
