@@ -175,18 +175,41 @@ TIMED(one_in_flight_that_does_not_end)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* What is in flight spends all of it: then it is no matter of time any more when the one goes that waits for room in it. */
+/* What is in flight spends all of it: then it is no matter of time any more when the one goes that waits for room in it. In the next
+ * period it would. */
 TIMED(spent_while_one_waits)
 {
 	const struct segment_quota quota = {.run_us = 50000, .period_us = 10000000};
 
 	be_client(quota);
+	timed_wait_until((uint64_t)(timed_now_s() * 1e6) % quota.period_us < quota.period_us / 2);
 	timed_launch_into(NULL, 1, UINT64_C(600000000)); /* some 300 ms: longer than a launch waits for room */
 	hold(launch_one);
 	gpu_check(cuCtxSynchronize());
 	wait_until_used(quota.run_us);
 	wait_until_held();
 	let_go();
+}
+
+/* Our thread is rung before a launch is counted, and looks again after 1 ms: then the kernel has ended. It is charged all the same. */
+static bool are_charged(void)
+{
+	uint64_t before = timed_look().present_us;
+
+	for (unsigned int i = 0; i < LAUNCHES; i++) {
+		timed_launch_into(NULL, 1, UINT64_C(800000)); /* some 400 us */
+		gpu_check(cuCtxSynchronize());
+		timed_sleep_ms(2);
+	}
+	return timed_look().present_us - before > LAUNCHES * UINT64_C(200);
+}
+
+TIMED(counted_late)
+{
+	setenv("SIM_FAULTS", "slow-launches", 1);
+	be_client((struct segment_quota){.run_us = 90000, .period_us = 100000});
+	timed_until (are_charged())
+		;
 }
 
 /* Its pipe could not be seen for a while: who was held goes on. */

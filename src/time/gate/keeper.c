@@ -152,10 +152,20 @@ void keeper_after_fork(void)
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
 
+/* A launch has gone whose call has not ended: it may not be counted yet. */
+static bool is_launching(void)
+{
+	unsigned int entering = 0;
+
+	for (const struct gate *gate = gates; gate < gates + GPUS_MAX; gate++)
+		entering += atomic_load(&gate->entering);
+	return entering > atomic_load(&gate_state.waiting);
+}
+
 static void see_work(uint64_t now)
 {
 	work_look(&keeper.work, now);
-	keeper.wants = keeper.is_active = false;
+	keeper.wants = keeper.is_active = is_launching();
 	keeper.is_known = keeper.work.is_counted;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct demand *demand = &keeper.work.gpus[i].demand;
@@ -180,19 +190,17 @@ static void see_server(uint64_t now)
 	set_open(keeper.has_server && keeper.has_gate);
 }
 
-/* What is in flight goes on while launches wait: it is charged all the time, until it is seen that nothing is. */
+/* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
 static uint64_t see_quota(uint64_t now)
 {
+	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
-	bool was_spent = quota->is_spent;
 	uint64_t until, spent_at = UINT64_MAX;
 
-	quota_ask(quota, now, keeper.wants, NULL, &until);
+	quota_ask(quota, now, keeper.wants, &none, &until);
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);
 	set_spent_at(spent_at);
-	if (quota->is_spent != was_spent)
-		keeper.wanted_since = now;
 	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;

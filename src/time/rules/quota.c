@@ -29,15 +29,13 @@ static void use(struct quota *quota, uint64_t until, bool is_suspended, unsigned
 	quota->accounted = max_u64(until, quota->accounted);
 }
 
-/* Half is right on average. But launches go until a look finds the quota spent: so what is held back would go over in the end. */
 static void account(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension)
 {
-	bool is_bound = !suspension && limits(quota) && quota->wanted;
-	unsigned int looks = is_bound ? 2 : (unsigned int)quota->wanted + wants;
+	unsigned int looks = (unsigned int)quota->wanted + wants;
 
-	if (suspension && suspension->since > quota->accounted && suspension->since < now)
+	if (suspension->since > quota->accounted && suspension->since < now)
 		use(quota, suspension->since, !suspension->is_on, looks);
-	use(quota, now, suspension && suspension->is_on, looks);
+	use(quota, now, suspension->is_on, looks);
 	quota->wanted = wants;
 }
 

@@ -31,8 +31,7 @@ struct quota {
 /* A quota, or another one for a program that has one: what it has used is kept. */
 void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now);
 
-/* `wants`: the program has work in flight. `suspension`: NULL where its launches are held back; then it is present until a look at
- * which it has none. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
+/* `wants`: the program has work in flight. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
 bool quota_ask(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension, uint64_t *until);
 
 /* Before this moment the quota does not suspend it. */
