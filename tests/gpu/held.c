@@ -191,24 +191,32 @@ TIMED(spent_while_one_waits)
 	let_go();
 }
 
-/* Our thread is rung before a launch is counted, and looks again after 1 ms: then the kernel has ended. It is charged all the same. */
-static bool are_charged(void)
+/* What a launch is charged now and then, in us, in the mean. Each takes 0.3 ms until it is counted. */
+static uint64_t charged_for_each(void)
 {
 	uint64_t before = timed_look().present_us;
 
 	for (unsigned int i = 0; i < LAUNCHES; i++) {
-		timed_launch_into(NULL, 1, UINT64_C(800000)); /* some 400 us */
+		timed_launch_into(NULL, 1, UINT64_C(800000));
 		gpu_check(cuCtxSynchronize());
-		timed_sleep_ms(2);
+		timed_sleep_ms(12);
 	}
-	return timed_look().present_us - before > LAUNCHES * UINT64_C(200);
+	return (timed_look().present_us - before) / LAUNCHES;
+}
+
+/* Our thread is rung before, and looks again later, when the kernel has ended. It had looked 5 ms before at most: that is not charged. */
+static bool is_right(void)
+{
+	uint64_t us = charged_for_each();
+
+	return us > 200 && us < 1000;
 }
 
 TIMED(counted_late)
 {
 	setenv("SIM_FAULTS", "slow-launches", 1);
-	be_client((struct segment_quota){.run_us = 90000, .period_us = 100000});
-	timed_until (are_charged())
+	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
+	timed_until (is_right())
 		;
 }
 

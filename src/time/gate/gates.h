@@ -26,6 +26,7 @@ struct gate_state {
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: they do not */
 	atomic_uint waiting;    /* so many threads wait */
 	_Atomic uint64_t spent_at;       /* the quota, if something is always in flight; 0: it is; UINT64_MAX: there is none */
+	_Atomic uint64_t began; /* where our thread was rung for a launch that had found nothing in flight: it went then */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded, overruns; /* episodes that have ended without; launches that took longer than they may */
 	atomic_bool has_more, is_too_long; /* a launch went there; one did not, since it takes too long */

@@ -190,13 +190,16 @@ static void see_server(uint64_t now)
 	set_open(keeper.has_server && keeper.has_gate);
 }
 
-/* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
+/* What is in flight goes on while launches wait: it is charged all the time, from when the first one went. What takes long may be seen
+ * later, by a part of it. */
 static uint64_t see_quota(uint64_t now)
 {
 	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
-	uint64_t until, spent_at = UINT64_MAX;
+	uint64_t until, spent_at = UINT64_MAX, began = atomic_load(&gate_state.began);
 
+	if (!quota->wanted && began > quota->accounted && began < now)
+		quota_ask(quota, began, false, &none, &until);
 	quota_ask(quota, now, keeper.wants, &none, &until);
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);

@@ -199,8 +199,10 @@ static void measure_it(struct arrival *arrival, const struct others_on_gpu *othe
 		if (!arrival->passage.is_measured)
 			measure_drop(measure);
 	}
-	if (arrival->passage.is_measured || (in_flight == 0 && has_quota))
+	if (in_flight == 0 && (has_quota || arrival->passage.is_measured)) {
+		atomic_store(&gate_state.began, arrival->now);
 		wakeup_ring();
+	}
 }
 
 static void go(struct arrival *arrival, const struct others_on_gpu *others)
