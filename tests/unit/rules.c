@@ -494,7 +494,7 @@ TEST(quota)
 struct held {
 	uint64_t kernel, late; /* by so much, at most */
 	struct quota quota;
-	uint64_t spent_at, wanted_since, looks_at;
+	uint64_t spent_at, began, wanted_since, looks_at;
 	uint64_t waits_since, tries_at, ends_at; /* 0: it does not wait */
 	uint64_t in_flight, launched;
 };
@@ -505,6 +505,7 @@ static void look_at_held(struct held *held)
 	const struct suspension none = {.is_on = false};
 	bool wants = held->in_flight > 0;
 
+	quota_began(&held->quota, held->began);
 	quota_ask(&held->quota, now, wants, &none, &held->looks_at);
 	held->spent_at = quota_spent_at(&held->quota, now);
 	held->wanted_since = wants ? held->wanted_since : now;
@@ -518,6 +519,7 @@ static void try_to_launch(struct held *held)
 {
 	if (quota_has_room(held->spent_at, now, held->in_flight, held->in_flight * held->kernel, held->kernel)) {
 		if (held->in_flight == 0) {
+			held->began = now;
 			held->ends_at = now + held->kernel;
 			held->looks_at = min_u64(held->looks_at, now + 20 * US + some_below(held->late));
 		}

@@ -196,10 +196,9 @@ static uint64_t see_quota(uint64_t now)
 {
 	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
-	uint64_t until, spent_at = UINT64_MAX, began = atomic_load(&gate_state.began);
+	uint64_t until, spent_at = UINT64_MAX;
 
-	if (!quota->wanted && began > quota->accounted && began < now)
-		quota_ask(quota, began, false, &none, &until);
+	quota_began(quota, atomic_load(&gate_state.began));
 	quota_ask(quota, now, keeper.wants, &none, &until);
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);

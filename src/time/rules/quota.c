@@ -39,6 +39,14 @@ static void account(struct quota *quota, uint64_t now, bool wants, const struct 
 	quota->wanted = wants;
 }
 
+void quota_began(struct quota *quota, uint64_t time)
+{
+	if (!quota->wanted && time > quota->accounted) {
+		quota->accounted = time;
+		quota->wanted = true;
+	}
+}
+
 static int64_t left(const struct quota *quota, uint64_t now)
 {
 	return limits(quota) ? budget_left(quota->budget, quota->run_ns, quota->period_ns, now) : INT64_MAX;

@@ -34,6 +34,9 @@ void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct bu
 /* `wants`: the program has work in flight. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
 bool quota_ask(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension, uint64_t *until);
 
+/* The program has had work in flight from then on, if it had none when it was asked last. A moment before that says nothing. */
+void quota_began(struct quota *quota, uint64_t time);
+
 /* Before this moment the quota does not suspend it. */
 uint64_t quota_soonest(const struct quota *quota, uint64_t now);
 
