@@ -398,7 +398,6 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
-           "priority_all_kept": ("priority_all", kept(["kernel_ms"], mechanism="alone")),
            "held_priority_kept": ("held_priority", kept([], mechanism="alone")),
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
