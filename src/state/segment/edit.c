@@ -306,6 +306,18 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 	return state;
 }
 
+bool editor_look(struct editor *editor, pid_t pid)
+{
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	bool is_found = open_process(editor, NULL) == 0 && segment_open(&editor->segment, pid, NULL) == SEGMENT_FOUND &&
+	                !editor_has_ended(editor);
+
+	group_close_file(&editor->segment.group);
+	if (!is_found)
+		editor_close(editor);
+	return is_found;
+}
+
 void editor_close(struct editor *editor)
 {
 	segment_close(&editor->segment);

@@ -23,6 +23,9 @@ struct editor {
 enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error);
 void editor_close(struct editor *editor);
 
+/* The same for what many processes do not have: without a reason, or waiting (see segment_open). */
+bool editor_look(struct editor *editor, pid_t pid);
+
 /* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);
 

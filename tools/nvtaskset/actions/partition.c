@@ -423,12 +423,10 @@ static int open_group(struct subject *subject, struct error *error)
 {
 	uint64_t number;
 
-	if (group_target(&subject->group, subject->options->group, error) < 0 || load_topologies(subject, error) < 0 ||
-	    group_find_processes(&subject->pids, &subject->group, error) < 0)
-		return -1;
 	allow_many();
-	if (subject->pids.count > 0)
-		targets_open(&subject->targets, &subject->pids, NULL);
+	if (group_target(&subject->group, subject->options->group, error) < 0 || load_topologies(subject, error) < 0 ||
+	    targets_open_group(&subject->targets, &subject->group, error) < 0)
+		return -1;
 	return group_read(&subject->group, &subject->before, &number)
 	               ? 0
 	               : error_set(error, "--group %.60s: it is damaged", subject->options->group);

@@ -87,20 +87,29 @@ static bool may_have_partition(enum segment_state state)
 	       state == SEGMENT_OTHER_VERSION || state == SEGMENT_FAILED;
 }
 
-static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
+/* Takes over the editor. */
+static enum segment_state keep(struct targets *targets, const struct editor *opened, struct error *error)
 {
 	struct editor *editor = &targets->editors[targets->count];
-	enum segment_state state = editor_open(editor, pid, error);
+	enum segment_state state = SEGMENT_FOUND;
 
-	if (state == SEGMENT_FOUND && editor_read(editor, &targets->before[targets->count], error) < 0) {
+	*editor = *opened;
+	if (editor_read(editor, &targets->before[targets->count], error) < 0) {
 		state = editor_has_ended(editor) ? SEGMENT_NO_PROCESS : SEGMENT_FAILED;
 		editor_close(editor);
-	}
-	if (state == SEGMENT_FOUND) {
+	} else {
 		targets->revisions[targets->count] = targets->before[targets->count];
 		targets->count++;
 	}
 	return state;
+}
+
+static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
+{
+	struct editor editor;
+	enum segment_state state = editor_open(&editor, pid, error);
+
+	return state == SEGMENT_FOUND ? keep(targets, &editor, error) : state;
 }
 
 int targets_add(struct targets *targets, const struct pids *pids, struct error *error)
@@ -321,20 +330,25 @@ enum group_place group_place_of(const struct group *group, pid_t pid, struct gro
 	return place;
 }
 
-int group_find_processes(struct pids *found, const struct group *group, struct error *error)
+int targets_open_group(struct targets *targets, const struct group *group, struct error *error)
 {
+	struct editor editor;
 	struct pids all;
-	struct segment segment;
 	int result = pids_all(&all, error);
 
+	*targets = (struct targets){.count = 0};
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
-		if (segment_open(&segment, all.list[i], NULL) != SEGMENT_FOUND)
+		if (!editor_look(&editor, all.list[i]))
 			continue;
-		if (group_place_of(group, all.list[i], segment.group.identity) != GROUP_OUTSIDE)
-			result = pids_add(found, all.list[i], error);
-		segment_close(&segment);
+		bool is_in = group_place_of(group, editor.pid, editor.segment.group.identity) != GROUP_OUTSIDE;
+
+		result = is_in ? have_room(targets, targets->count + 1, error) : 0;
+		if (is_in && result == 0)
+			keep(targets, &editor, NULL);
+		else
+			editor_close(&editor);
 	}
 	free(all.list);
 	return result;

@@ -66,7 +66,7 @@ enum group_place {
 /* Where a process is whose segment names the group `identity`. */
 enum group_place group_place_of(const struct group *group, pid_t pid, struct group_identity identity);
 
-/* Adds the members and strays that have a segment. -1 with the reason. */
-int group_find_processes(struct pids *found, const struct group *group, struct error *error);
+/* Opens the members and strays that have a partition, of which there may be none. -1 with the reason; the caller closes also then. */
+int targets_open_group(struct targets *targets, const struct group *group, struct error *error);
 
 #endif
