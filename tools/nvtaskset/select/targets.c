@@ -174,16 +174,16 @@ int targets_read(struct targets *targets, struct error *error)
 
 const char *target_obstacle(const struct editor *editor)
 {
-	bool is_at_work = segment_is_at_work(&editor->segment, editor->pid);
-	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
+	const struct segment *segment = &editor->segment;
+	const char *obstacle = segment_obstacle(segment, editor->pid);
 
-	for (int waited = 0; obstacle && !is_at_work && waited < LOADING_WAIT_MS && !editor_has_ended(editor); waited++) {
+	for (int waited = 0; obstacle && !segment_is_at_work(segment, editor->pid) && waited < LOADING_WAIT_MS &&
+	                     !editor_has_ended(editor); waited++) {
 		clock_pause_us(1000);
-		/* In this order: the library can start its work between the two. */
-		is_at_work = segment_is_at_work(&editor->segment, editor->pid);
-		obstacle = segment_obstacle(&editor->segment, editor->pid);
+		obstacle = segment_obstacle(segment, editor->pid);
 	}
-	return obstacle;
+	/* The library can have started its work since. */
+	return obstacle ? segment_obstacle(segment, editor->pid) : NULL;
 }
 
 int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
