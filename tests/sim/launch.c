@@ -171,8 +171,8 @@ CUresult launch_by(struct descriptor *descriptor, const struct launch *launch)
 	descriptor_write(descriptor, launch);
 	uint32_t number = release_ask_for_end(launch->context, launch->stream, descriptor);
 
-	if (fault(FAULT_SLOW_LAUNCHES))
-		nanosleep(&(const struct timespec){.tv_nsec = 300000}, NULL);
+	if (fault(FAULT_SLOW_LAUNCHES) || fault(FAULT_SLOW_LOADS))
+		nanosleep(&(const struct timespec){.tv_nsec = fault(FAULT_SLOW_LOADS) ? 30000000 : 300000}, NULL);
 	launch_upload(launch, descriptor);
 	if (engine_takes(launch, descriptor))
 		return CUDA_SUCCESS;

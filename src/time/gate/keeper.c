@@ -22,6 +22,7 @@
 #define SERVER_NS (100 * MS)
 #define QUOTA_LOOK_NS (MS / 10)
 #define MEASURE_LOOK_NS UINT64_C(20000)
+#define COUNTED_NS MS /* a launch is counted this soon; or the driver does something else first, such as to load its code */
 
 static struct {
 	const struct segment *segment;
@@ -165,7 +166,8 @@ static bool is_launching(void)
 static void see_work(uint64_t now)
 {
 	work_look(&keeper.work, now);
-	keeper.wants = keeper.is_active = is_launching();
+	keeper.is_active = is_launching();
+	keeper.wants = keeper.is_active && now < atomic_load(&gate_state.began) + COUNTED_NS;
 	keeper.is_known = keeper.work.is_counted;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct demand *demand = &keeper.work.gpus[i].demand;
