@@ -762,6 +762,42 @@ TIMED(a_short_one_beside_a_long_one)
 	}
 }
 
+/* How long launches were held up to now, in us. Our thread says it within 5 ms. */
+static uint64_t held_us(void)
+{
+	timed_sleep_ms(20);
+	return timed_look().aside_us;
+}
+
+/* What is in flight does not end soon: so others wait for LIMIT, at most. */
+static bool ten_are_held_shortly(CUstream stream)
+{
+	uint64_t until_now = held_us();
+
+	for (unsigned int i = 0; i < 10; i++)
+		launch_blocks(2, stream);
+	return held_us() - until_now < 10 * UINT64_C(30000);
+}
+
+/* While the owner rests. */
+TIMED(beside_one_that_stays)
+{
+	be_borrower_for(10000, timed_open_gpu);
+	assert_borrows();
+	CUstream stream = gpu_new_stream();
+	double known = timed_now_s() + 1;
+
+	while (timed_now_s() < known) {
+		launch_blocks(2, stream);
+		gpu_check(cuCtxSynchronize());
+	}
+	timed_launch_into(NULL, 1, UINT64_C(600000000000));
+	timed_until (ten_are_held_shortly(stream))
+		;
+	assert_true(own_in_flight() > 10);
+	_exit(0);
+}
+
 #define NEW_ONES 400
 
 /* One never ends for as long as the test lasts, and so nothing can be measured: new ones do not wait for that again and again. One

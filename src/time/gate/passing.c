@@ -48,6 +48,14 @@ struct arrival {
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
 
+/* For how long a launch waits for room: longer than LIMIT where what is in flight ends soon after. */
+static uint64_t patience(const struct flight *flight, uint64_t limit_ns)
+{
+	uint64_t longest = flight_longest(flight);
+
+	return limit_ns + (longest <= LENDING_EPISODE_NS / 2 ? longest : 0);
+}
+
 static void see(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct flight *flight = &arrival->gate->flight;
@@ -65,7 +73,7 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 		.in_flight = in_flight,
 		.in_flight_ns = flight_look(&arrival->seen),
 		.is_behind = flight_is_in(flight, &arrival->seen, arrival->stream),
-		.is_patient = arrival->waited_ns < others->limit_ns + min_u64(flight_longest(flight), LENDING_EPISODE_NS / 2),
+		.is_patient = arrival->waited_ns < patience(flight, others->limit_ns),
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
 	};
