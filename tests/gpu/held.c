@@ -197,14 +197,13 @@ static uint64_t charged_for_each(void)
 	uint64_t before = timed_look().present_us;
 
 	for (unsigned int i = 0; i < LAUNCHES; i++) {
-		timed_launch_into(NULL, 1, UINT64_C(800000));
+		timed_launch_into(NULL, 1, UINT64_C(800000)); /* some 400 us */
 		gpu_check(cuCtxSynchronize());
 		timed_sleep_ms(12);
 	}
 	return (timed_look().present_us - before) / LAUNCHES;
 }
 
-/* Our thread is rung before, and looks again later, when the kernel has ended. It had looked 5 ms before at most: that is not charged. */
 static bool charges(uint64_t least_us, uint64_t most_us)
 {
 	uint64_t us = charged_for_each();
@@ -218,6 +217,7 @@ static void be_client_of_slow_driver(const char *fault)
 	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
 }
 
+/* Our thread is rung before, and looks again later, when the kernel has ended. It had looked 5 ms before at most: that is not charged. */
 TIMED(counted_late)
 {
 	be_client_of_slow_driver("slow-launches");
