@@ -75,7 +75,7 @@ of_others = $(addprefix %/tests/unit/,api board counts_view group mps_ask peers)
 arm64_tests = $(filter-out $(of_others) %/tests/unit/attach %/tests/unit/segment_steps %/tests/gpu/held@h200,$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%, \
 	$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) $(addprefix tests/cli/,bad_input.bats words.bats)
 check-arm64:
-	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/debian/nvtaskset-arm64 $(if $(filter command line,$(origin TESTS)),$(TESTS),$(arm64_tests))
+	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/debian/nvtaskset-arm64 $(if $(filter file,$(origin TESTS)),$(arm64_tests),$(TESTS))
 
 # Orders of memory, by herd7, which Debian does not have.
 check-litmus:

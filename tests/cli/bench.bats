@@ -1,5 +1,9 @@
 #!/usr/bin/env bats
 # The experiments of bench/ on the simulated GPU: what happens when they fail. Their results: bench_space.bats, bench_time.bats
+# needs: bench/all
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 OWN_GPUS=yes

@@ -1,5 +1,9 @@
 #!/usr/bin/env bats
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
+# needs: bench/all
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 OWN_GPUS=yes

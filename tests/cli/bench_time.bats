@@ -1,6 +1,10 @@
 #!/usr/bin/env bats
 # The experiments of bench/cost, bench/time and bench/accounting on the simulated GPU: the tables that they write, and that
 # these are drawn
+# needs: bench/all
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 OWN_GPUS=yes

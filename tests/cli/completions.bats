@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # Completion in bash, zsh and fish
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 load playing

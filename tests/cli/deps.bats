@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # tools/deps installs missing packages, or names them. The tests run it on a made-up machine; nothing is really
 # installed.
+# processes: none
+# sanitizers: none
 
 load helpers
 
@@ -149,7 +151,7 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 }
 
 @test "make stops when deps fails, before it builds anything" {
-	for command in make mkdir find rm sh; do
+	for command in make mkdir find rm sh awk; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
 	for goal in all demo check; do

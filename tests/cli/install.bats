@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # make install and uninstall
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 

@@ -1,6 +1,9 @@
 #!/usr/bin/env bats
 # Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
-# avoided. And tests that fail once.
+# avoided. And tests that fail once, or hang.
+# processes: none
+# takes: long
+# sanitizers: none
 
 load helpers
 
@@ -28,7 +31,7 @@ make_tests() {
 
 # Runs tests as make check does, with a directory of its own for their output.
 prove_tests() { # MUST_WORK, TEST…
-	run env BUILD="$WORK" BARE_TESTS= PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
+	run env BUILD="$WORK" PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
 		prove --harness Harness --exec "$ROOT/tests/run" "${@:2}" 3>&-
 }
 
@@ -73,7 +76,7 @@ run_unsteady() { # AGAIN, HOW MANY
 	for i in $(seq "$2"); do
 		printf '@test "unsteady" {\n\t! mkdir "%s"\n}\n' "$WORK/unsteady.$2/$i" >"$WORK/unsteady.$2/$i.bats"
 	done
-	run env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN="$1" "$ROOT/tests/all" "$WORK/unsteady.$2"/*.bats 3>&-
+	run env BUILD="$WORK" JOBS=2 AGAIN="$1" "$ROOT/tests/all" "$WORK/unsteady.$2"/*.bats 3>&-
 }
 
 @test "with AGAIN=3, up to three tests that fail beside others pass if they pass alone" {
@@ -89,7 +92,7 @@ not ok 1 unsteady"* ]]
 	printf '@test "wrong" {\n\tfalse\n}\n' >"$WORK/wrong.bats"
 	# The name of a test on a simulated GPU is no file's.
 	for test in "$WORK/wrong.bats" "$WORK/gpu/none@h200"; do
-		run ! env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN=3 "$ROOT/tests/all" "$test" 3>&-
+		run ! env BUILD="$WORK" JOBS=2 AGAIN=3 "$ROOT/tests/all" "$test" 3>&-
 		[[ "$output" == *"Once more, one at a time:"* ]]
 		[[ "$output" != *Unsteady* ]]
 	done
@@ -103,5 +106,17 @@ not ok 1 unsteady"* ]]
 	for name in c d; do
 		printf '@test "is alone" {\n\t[ -e %q ] && mkdir %q\n\tsleep 0.3\n\trmdir %q\n}\n' "$WORK/b" "$WORK/alone" "$WORK/alone" >"$WORK/$name.bats"
 	done
-	run -0 env BUILD="$WORK" BARE_TESTS= JOBS=2 LOOK_AT_NONE="$WORK/a.bats $WORK/b.bats" "$ROOT/tests/all" "$WORK"/{c,a,d,b}.bats 3>&-
+	run -0 env BUILD="$WORK" JOBS=2 LOOK_AT_NONE="$WORK/a.bats $WORK/b.bats" "$ROOT/tests/all" "$WORK"/{c,a,d,b}.bats 3>&-
+}
+
+@test "a test hangs where no case ends for as long as its head says, or TEST_SECONDS" {
+	printf '%s\n' "# It waits for ever." "# limit: 1" '@test "ends" {' true '}' '@test "hangs" {' 'sleep infinity' '}' >"$WORK/hangs.bats"
+	run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
+	[ "${lines[1]}" = "ok 1 ends" ]
+	[ "${lines[2]}" = "not ok hangs: no case has ended for 1 s" ]
+	[ "${#lines[@]}" -eq 3 ]
+	sed -i '/^# limit/d' "$WORK/hangs.bats"
+	TEST_SECONDS=2 run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
+	[ "${lines[2]}" = "not ok hangs: no case has ended for 2 s" ]
+	not pgrep -f "$WORK/hangs.bats"
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset -T
+# sanitizers: none
 
 load helpers
 OWN_GPUS=yes
