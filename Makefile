@@ -1,7 +1,7 @@
 # nvtaskset: make, make demo, make check; `make help` lists the rest.
 #
 # Building needs make, a C compiler, glibc and, for the command, jansson. If packages for this, or for tests that are to
-# run, are missing, they are installed first (tools/deps); `make deps` does only that.
+# run, are missing, they are installed first (tools/deps); `make deps` does only that. A packager (DESTDIR) has them.
 # CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: our flags are added to them, and replace none.
 
 BUILD  ?= build
@@ -65,10 +65,10 @@ api_archive = $(BUILD)/api/libnvtaskset.a
 smctrl_archive = $(BUILD)/libsmctrl.a
 
 # The goals that users type first. Packages are installed before anything is built, also with -j.
-packages_all  = build
-packages_demo = build
-with_packages = all demo check check-gpu check-tools check-slurm soak
+installs      = install install-api install-smctrl
+with_packages = all demo check check-gpu check-tools check-slurm soak $(installs)
 packages_check-slurm = slurm
+$(foreach goal,all demo $(installs),$(eval packages_$(goal) = build))
 # Each of these builds in a make of its own, so it must not run beside another goal that may build the same files.
 ifneq ($(filter $(with_packages),$(MAKECMDGOALS)),)
 ifneq ($(words $(MAKECMDGOALS)),1)
@@ -77,7 +77,7 @@ endif
 endif
 $(with_packages) deps: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS)
 $(with_packages):
-	$(Q)tools/deps $(or $(packages_$@),tests)
+	$(Q)$(if $(DESTDIR),,tools/deps $(or $(packages_$@),tests))
 	$(Q)$(MAKE) --no-print-directory run-$@
 deps:
 	$(Q)tools/deps tests

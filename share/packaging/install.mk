@@ -15,12 +15,21 @@ may-install:
 		while [ ! -e "$$directory" ]; do directory=$$(dirname "$$directory"); done; \
 		[ -w "$$directory" ] || { echo "make install: $$directory: you may not write there;" \
 			"use 'sudo make install', or 'make install PREFIX=\$$HOME/.local'" >&2; exit 1; }; done)
-install install-api install-smctrl: | may-install
+$(installs): | may-install
+
+# Built by the owner of the build directory: `sudo make install` leaves no file of root's there.
+as_owner = $(shell place='$(abspath $(BUILD))'; while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done; \
+	[ "$$(id -u)" != 0 ] || [ "$$(stat -c %u "$$place")" = 0 ] || { \
+	set -- setpriv $$(stat -c '--reuid=%u --regid=%g' "$$place") --clear-groups; "$$@" test -w "$$place" 2>/dev/null && echo "$$@"; })
+build-install:
+	$(Q)$(as_owner) $(MAKE) --no-print-directory $(BUILD)/man/nvtaskset.3 $(if $(filter run-install,$(MAKECMDGOALS)),run-all,\
+		$(api) $(api_archive) $(smctrl) $(smctrl_archive))
+$(addprefix run-,$(installs)): build-install
 
 # The library is replaced atomically: after nvtaskset system enable, programs open it at any time. The link beside it
 # leads to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes
 # one for each user at run time.
-install: $(command) $(shim) $(attach) $(audit)
+run-install:
 	$(call make_directories,$(installed_command))
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/.libcuda.so.1
@@ -49,12 +58,12 @@ INCLUDEDIR ?= $(PREFIX)/include
 PYTHONDIR  ?= $(DATADIR)/nvtaskset/python
 installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(api)) libnvtaskset.so.0 libnvtaskset.so \
 	libnvtaskset.a pkgconfig/nvtaskset.pc) $(PYTHONDIR)/nvtaskset.py $(DATADIR)/man/man3/nvtaskset.3
-install: install-api
+run-install: run-install-api
 uninstall: uninstall-api
 $(BUILD)/man/nvtaskset.3: include/nvtaskset.h tools/man/nvtaskset.3 tools/man/header.awk
 	@mkdir -p $(@D)
 	$(Q)awk -f tools/man/header.awk include/nvtaskset.h tools/man/nvtaskset.3 >$@
-install-api: $(api) $(api_archive) $(BUILD)/man/nvtaskset.3
+run-install-api:
 	$(call make_directories,$(installed_api))
 	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h
 	install -D -m 755 $(api) $(DESTDIR)$(SHLIBDIR)/$(notdir $(api))
@@ -71,9 +80,9 @@ uninstall-api:
 
 # For programs written for libsmctrl.
 installed_smctrl = $(INCLUDEDIR)/libsmctrl.h $(addprefix $(SHLIBDIR)/,libsmctrl.so.0 libsmctrl.so libsmctrl.a)
-install: install-smctrl
+run-install: run-install-smctrl
 uninstall: uninstall-smctrl
-install-smctrl: $(smctrl) $(smctrl_archive)
+run-install-smctrl:
 	$(call make_directories,$(installed_smctrl))
 	install -D -m 644 include/libsmctrl.h $(DESTDIR)$(INCLUDEDIR)/libsmctrl.h
 	install -D -m 755 $(smctrl) $(DESTDIR)$(SHLIBDIR)/libsmctrl.so.0
@@ -107,4 +116,4 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 
-.PHONY: install uninstall may-install install-api uninstall-api install-smctrl uninstall-smctrl
+.PHONY: uninstall may-install build-install uninstall-api uninstall-smctrl

@@ -8,14 +8,23 @@ build_package = env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -
 
 # The files that git knows, as they are; or all, where this is such a tarball itself.
 dist:
-	@mkdir -p $(release)
-	$(Q)if [ -e .git ]; then git ls-files -z; else find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; fi | LC_ALL=C sort -z | \
-		tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
+	@mkdir -p $(release) && rm -f $(tarball)
+	$(Q)if [ ! -e .git ]; then find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; \
+		elif ! git -c safe.directory='*' ls-files -z; then echo 'make dist: this is a clone, of which git knows the files: install git' >&2; \
+		exit 1; fi >$(BUILD)/files
+	$(Q)LC_ALL=C sort -z $(BUILD)/files | tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
+	$(Q)rm $(BUILD)/files
 	@echo $(tarball)
 
-deb_source = $(BUILD)/deb/nvtaskset-$(version)
-deb: dist
+# Before the tarball, which may need one of them.
+packages:
 	$(Q)tools/deps packages
+ifneq ($(filter deb rpm,$(MAKECMDGOALS)),)
+dist: | packages
+endif
+
+deb_source = $(BUILD)/deb/nvtaskset-$(version)
+deb: packages dist
 	rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb && tar -xf $(tarball) -C $(BUILD)/deb
 	cp -r share/packaging/debian $(deb_source)
 	printf 'nvtaskset (%s-1) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' '$(version)' \
@@ -26,8 +35,7 @@ deb: dist
 	mv $(BUILD)/deb/*.deb $(release) && rm -r $(BUILD)/deb
 
 # Debian's rpm knows no packages of RPM: --nodeps, and no directory of Python's and no flags of a distribution.
-rpm: dist
-	$(Q)tools/deps packages
+rpm: packages dist
 	rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm/SOURCES && cp $(tarball) $(BUILD)/rpm/SOURCES
 	$(build_package) rpmbuild -bb --nodeps --quiet -D '_topdir $(abspath $(BUILD))/rpm' -D 'upstream $(version)' \
 		-D '_buildhost nvtaskset' -D 'use_source_date_epoch_as_buildtime 1' -D 'clamp_mtime_to_source_date_epoch 1' \
@@ -92,4 +100,4 @@ release:
 	cd $(release) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
 	@echo '$(release): now git tag v$(version)'
 
-.PHONY: dist deb rpm wheel recipes print-before check-compatibility check-arm64 check-litmus release
+.PHONY: dist packages deb rpm wheel recipes print-before check-compatibility check-arm64 check-litmus release

@@ -2,6 +2,7 @@
 # The experiments of bench/ on the simulated GPU: what happens when they fail. Their results: bench_space.bats, bench_time.bats
 # needs: bench/all
 # processes: none
+# limit: 600
 # takes: long
 # sanitizers: none
 

@@ -2,6 +2,7 @@
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
 # needs: bench/all
 # processes: none
+# limit: 600
 # takes: long
 # sanitizers: none
 

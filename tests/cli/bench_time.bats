@@ -3,6 +3,7 @@
 # these are drawn
 # needs: bench/all
 # processes: none
+# limit: 600
 # takes: long
 # sanitizers: none
 

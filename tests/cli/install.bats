@@ -53,6 +53,26 @@ load helpers
 	diff <(echo "$before") <(find "$WORK/usr")
 }
 
+@test "sudo make install builds as the owner of the build directory" {
+	needs_another_user
+	mkdir "$WORK/built"
+	cp -a "$BUILD"/{api,lib,man,src,stub,tools,libnvtaskset.a,libsmctrl.a,libsmctrl.so.0} "$WORK/built/"
+	chown -R 65534:65534 "$WORK/built"
+	in_source BUILD="$WORK/built" install PREFIX="$WORK/usr"
+	[ -n "$(find "$WORK/built" -newer "$WORK/built/libnvtaskset.a" -name nvtaskset -type f)" ]
+	[ -z "$(find "$WORK/built" ! -user 65534)" ]
+	[ "$(stat -c %u "$WORK/usr/bin/nvtaskset")" = 0 ]
+}
+
+@test "make dist without git says why it cannot, and leaves no tarball" {
+	[ -e "$ROOT/.git" ] || skip "this is no clone"
+	mkdir "$WORK/bin"
+	make_script "$WORK/bin/git" '#!/bin/sh' 'exit 127'
+	PATH=$WORK/bin:$PATH run ! in_source BUILD="$WORK/built" dist
+	[ "${lines[0]}" = "make dist: this is a clone, of which git knows the files: install git" ]
+	[ -z "$(find "$WORK/built" -name '*.tar.gz')" ]
+}
+
 @test "the dynamic linker finds the libraries, or a message says that it does not" {
 	run in_source install PREFIX="$WORK/usr"
 	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
