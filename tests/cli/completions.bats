@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Completion in bash, zsh and fish
 # processes: none
+# limit: 600
 # takes: long
 # sanitizers: none
 
