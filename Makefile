@@ -36,8 +36,7 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- files -----------------------------------------------------------------------------------------
 
-# The rooms (HACKING.md), from the top down: those that every program of ours may use; and those that run in other people's
-# processes.
+# The rooms (HACKING.md), from the top down: for every program of ours; and for other people's processes only.
 rooms         = base gpu mps state monitor
 process_rooms = driver launch time shim
 # The sources of rooms, and of the rooms in them.
@@ -112,7 +111,7 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
-# It must need no library: src/audit/audit.c says why. Code that the packager's or a sanitizer's flags add would call libc.
+# Without any library: src/audit/audit.c says why. Code that the packager's or a sanitizer's flags add would call libc.
 $(audit): src/audit/audit.c src/base/driver_names.h
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) $(filter-out $(sanitize_flags),$(LDFLAGS)) \

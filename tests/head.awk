@@ -1,18 +1,18 @@
-# How tests are built and run, as their heads say: for each word a line KEY_FILE+=WORD, which make and tests/run read.
+# How tests are built and run, by the heads of the tests: for each word a line KEY_FILE+=WORD, for make and tests/run.
 #
 #   awk -f tests/head.awk FILE…
 #
 # A test's head is the comment with which its file begins. A line "KEY: WORD…" of a head says:
 #
-#   needs: FILE…       files of BUILD, beside those that each test of its kind needs (tests.mk)
-#   link: WORD…        a program is linked with these options and files of BUILD, before all others
+#   needs: FILE…       files of BUILD, beside the files that each test of the kind needs (tests.mk)
+#   link: WORD…        a program: options and files of BUILD for the linker, before all further files
 #   gpus: NAME…        of tests/gpu: the simulated GPUs (share/topologies) of make check; if missing, h200
 #   runs: bare         of tests/gpu: without nvtaskset
-#   runs: OPTION…      of tests/gpu: inside nvtaskset with these options
-#   processes: none    looks at no processes of the machine, and so disturbs no test, and no test disturbs it
-#   limit: SECONDS     hangs where no case ends for so long; if missing, 120
-#   takes: long        begins before those that do not
-#   sanitizers: NAME…  address, thread or none; if missing, both for a program, and address for a FILE.bats
+#   runs: OPTION…      of tests/gpu: inside nvtaskset with options
+#   processes: no      looks at no processes of the machine, and can run beside any test
+#   limit: SECONDS     hangs where no case ends within the limit; if missing, 120
+#   takes: long        begins before all tests without the word
+#   sanitizers: NAME…  address, thread or no; if missing, both for a program, and address for a FILE.bats
 BEGIN {
 	split("needs link gpus runs processes limit takes sanitizers", names)
 	for (i in names)

@@ -1,13 +1,15 @@
 # Installing and uninstalling.
 
-# The directories of these files. A file in the installation lists those that were missing, so that uninstalling removes
-# no others. A package (DESTDIR) has its own.
+# A file in the installation lists the directories that were missing, and uninstalling removes no further directory. A
+# package (DESTDIR) has directories of its own.
 directories = $(LIBDIR)/directories
 make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addprefix $(DESTDIR),$(1)))),\
-	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
+	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && \
+	printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
 remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%,%,$(sort $(dir $(installed)))),\
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
-	rmdir $(LIBDIR) $(addprefix $(DOCDIR)/,reference internals evaluation) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
+	rmdir $(LIBDIR) $(addprefix $(DOCDIR)/,reference internals evaluation) $(DOCDIR) $(PYTHONDIR) \
+		$(DATADIR)/nvtaskset $$made) 2>/dev/null || true
 
 # Whether we may write there, before anything is built or written. A package's DESTDIR is not checked.
 may-install:
@@ -20,15 +22,16 @@ $(installs): | may-install
 # Built by the owner of the build directory: `sudo make install` leaves no file of root's there.
 as_owner = $(shell place='$(abspath $(BUILD))'; while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done; \
 	[ "$$(id -u)" != 0 ] || [ "$$(stat -c %u "$$place")" = 0 ] || { \
-	set -- setpriv $$(stat -c '--reuid=%u --regid=%g' "$$place") --clear-groups; "$$@" test -w "$$place" 2>/dev/null && echo "$$@"; })
+	set -- setpriv $$(stat -c '--reuid=%u --regid=%g' "$$place") --clear-groups; \
+	"$$@" test -w "$$place" 2>/dev/null && echo "$$@"; })
 build-install:
-	$(Q)$(as_owner) $(MAKE) --no-print-directory $(BUILD)/man/nvtaskset.3 $(if $(filter run-install,$(MAKECMDGOALS)),run-all,\
-		$(api) $(api_archive) $(smctrl) $(smctrl_archive))
+	$(Q)$(as_owner) $(MAKE) --no-print-directory $(BUILD)/man/nvtaskset.3 \
+		$(if $(filter run-install,$(MAKECMDGOALS)),run-all,$(api) $(api_archive) $(smctrl) $(smctrl_archive))
 $(addprefix run-,$(installs)): build-install
 
-# The library is replaced atomically: after nvtaskset system enable, programs open it at any time. The link beside it
-# leads to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes
-# one for each user at run time.
+# The library is replaced atomically: after nvtaskset system enable, programs open the library at any time. The link
+# beside the library leads to the machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has no
+# link: nvtaskset makes a link for each user at run time.
 run-install:
 	$(call make_directories,$(installed_command))
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
@@ -43,7 +46,8 @@ run-install:
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
 	$(foreach document,$(documents),install -D -m 644 docs/$(document) $(DESTDIR)$(DOCDIR)/$(document) &&) true
 	install -D -m 644 share/systemd/nvtaskset-metrics.socket $(DESTDIR)$(UNITDIR)/nvtaskset-metrics.socket
-	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in >$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
+	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in \
+		>$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
 # The dynamic linker's cache is as of the last ldconfig. Renews it for $(1), a library, or says what programs need.
@@ -105,14 +109,15 @@ driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (
 endef
 
 installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
-	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
-	$(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
+	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) \
+	$(ZSH_COMPLETION) $(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
 	$(addprefix $(DOCDIR)/,$(documents))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
-# Disables by the former spelling: what is installed may be an older version.
+# Disables by the former spelling: an older version may be installed.
 uninstall:
-	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)
+	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || \
+		$(BINDIR)/nvtaskset --disable-system)
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 

@@ -6,17 +6,18 @@ dated = --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-
 # Builders of packages have flags of their own.
 build_package = env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -u CC LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH)
 
-# The files that git knows, as they are; or all, where this is such a tarball itself.
+# The files that git knows, as they are; or all files, of an unpacked tarball.
 dist:
 	@mkdir -p $(release) && rm -f $(tarball)
 	$(Q)if [ ! -e .git ]; then find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; \
-		elif ! git -c safe.directory='*' ls-files -z; then echo 'make dist: this is a clone, of which git knows the files: install git' >&2; \
-		exit 1; fi >$(BUILD)/files
-	$(Q)LC_ALL=C sort -z $(BUILD)/files | tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
+		elif ! git -c safe.directory='*' ls-files -z; then \
+		echo 'make dist: git knows the files of a clone: install git' >&2; exit 1; fi >$(BUILD)/files
+	$(Q)LC_ALL=C sort -z $(BUILD)/files | tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | \
+		gzip -n >$(tarball)
 	$(Q)rm $(BUILD)/files
 	@echo $(tarball)
 
-# Before the tarball, which may need one of them.
+# Before the tarball, which may need git.
 packages:
 	$(Q)tools/deps packages
 ifneq ($(filter deb rpm,$(MAKECMDGOALS)),)

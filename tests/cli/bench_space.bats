@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
 # needs: bench/all
-# processes: none
+# processes: no
 # limit: 600
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

@@ -2,10 +2,10 @@
 # The experiments of bench/cost, bench/time and bench/accounting on the simulated GPU: the tables that they write, and that
 # these are drawn
 # needs: bench/all
-# processes: none
+# processes: no
 # limit: 600
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # Completion in bash, zsh and fish
-# processes: none
+# processes: no
 # limit: 600
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 load playing

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # tools/deps installs missing packages, or names them. The tests run it on a made-up machine; nothing is really
 # installed.
-# processes: none
-# sanitizers: none
+# processes: no
+# sanitizers: no
 
 load helpers
 

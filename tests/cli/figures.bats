@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # What README and docs say was measured is what bench/data says
-# processes: none
+# processes: no
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 

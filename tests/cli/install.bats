@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # make install and uninstall
-# processes: none
+# processes: no
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 
@@ -69,7 +69,7 @@ load helpers
 	mkdir "$WORK/bin"
 	make_script "$WORK/bin/git" '#!/bin/sh' 'exit 127'
 	PATH=$WORK/bin:$PATH run ! in_source BUILD="$WORK/built" dist
-	[ "${lines[0]}" = "make dist: this is a clone, of which git knows the files: install git" ]
+	[ "${lines[0]}" = "make dist: git knows the files of a clone: install git" ]
 	[ -z "$(find "$WORK/built" -name '*.tar.gz')" ]
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The ways in which programs load the driver, and whether their partition is in force.
-# processes: none
+# processes: no
 # takes: long
 
 load helpers

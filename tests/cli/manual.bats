@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # The man pages, README, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
 # needs: demo/draw
-# processes: none
+# processes: no
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 

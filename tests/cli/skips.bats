@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
 # avoided. And tests that fail once, or hang.
-# processes: none
+# processes: no
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 
@@ -110,7 +110,7 @@ not ok 1 unsteady"* ]]
 }
 
 @test "a test hangs where no case ends for as long as its head says, or TEST_SECONDS" {
-	printf '%s\n' "# It waits for ever." "# limit: 1" '@test "ends" {' true '}' '@test "hangs" {' 'sleep infinity' '}' >"$WORK/hangs.bats"
+	printf '%s\n' "# A test" "# limit: 1" '@test "ends" {' true '}' '@test "hangs" {' 'sleep 9999' '}' >"$WORK/hangs.bats"
 	run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
 	[ "${lines[1]}" = "ok 1 ends" ]
 	[ "${lines[2]}" = "not ok hangs: no case has ended for 1 s" ]

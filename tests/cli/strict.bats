@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # --strict: no program starts or runs that cannot be kept inside its partition.
-# processes: none
+# processes: no
 # takes: long
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 

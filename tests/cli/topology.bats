@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset -T
-# sanitizers: none
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

@@ -6,7 +6,7 @@
  * ATTACH_TIMES is how often a test attaches if once may succeed by luck.
  *
  * needs: tests/attach/all
- * processes: none
+ * processes: no
  * takes: long
  */
 #include "../cases.h"

@@ -6,7 +6,7 @@
  * overruns it with edits, kills it or looks at it. That this finds damage is shown by tests/mutants.
  *
  * takes: long
- * sanitizers: none
+ * sanitizers: no
  */
 #include "../cases.h"
 #include "state/segment/edit.h"
