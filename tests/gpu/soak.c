@@ -11,6 +11,7 @@
  * killer; and the editors that it kills.
  *
  * gpus: h200-x2 turing blackwell
+ * limit: 900
  */
 #include "../cases.h"
 #include "base/shared_file.h"
