@@ -6,7 +6,7 @@ load helpers
 
 prepare() {
 	needs git
-	mkdir -p "$WORK"/{src,tests}
+	mkdir -p "$WORK"/{.ci,src,tests}
 	cp "$ROOT/tests/prose" "$WORK/tests/"
 	git init -q "$WORK"
 	printf '/* It does what it says. */\nint x; /* one,\n*/\n' >"$WORK/src/old.c"
@@ -22,7 +22,7 @@ check() { # STATUS FILE LINE…
 }
 
 @test "what was there is allowed, and no more of it" {
-	[ "$(cat "$WORK/tests/prose.list")" = "src/old.c 3 0 0" ]
+	[ "$(cat "$WORK/.ci/prose.list")" = "src/old.c 3 0 0" ]
 	check 0 src/old.c '/* It does what it says. */'
 	check 1 src/old.c '/* It does what it says,' ' * whatever happens. */'
 	[ "$output" = "src/old.c: 4 words for nouns in comments, 3 allowed: lines 1, 1, 1, 2" ]
@@ -41,7 +41,7 @@ check() { # STATUS FILE LINE…
 @test "--lower takes away what a file no longer needs, and gives nothing" {
 	check 0 src/old.c '/* It does what the name says. */'
 	check 1 src/new.c '/* It is such a file. */'
-	printf 'src/old.c 9 0 0\n' >>"$WORK/tests/prose.list"
+	printf 'src/old.c 9 0 0\n' >>"$WORK/.ci/prose.list"
 	"$WORK/tests/prose" --lower
-	[ "$(cat "$WORK/tests/prose.list")" = "src/old.c 2 0 0" ]
+	[ "$(cat "$WORK/.ci/prose.list")" = "src/old.c 2 0 0" ]
 }

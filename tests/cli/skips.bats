@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
-# avoided. And tests that fail once, or hang.
+# Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails where a skip can be
+# avoided. And tests that fail once, or hang; and the programs built for a test.
 # processes: no
 # takes: long
 # sanitizers: no
@@ -119,4 +119,25 @@ not ok 1 unsteady"* ]]
 	TEST_SECONDS=2 run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
 	[ "${lines[2]}" = "not ok hangs: no case has ended for 2 s" ]
 	not pgrep -f "$WORK/hangs.bats"
+}
+
+# The programs and libraries of make check, and the tests.
+planned() { # ARGUMENT…
+	make -s -n -C "$ROOT" BUILD="$WORK/b" run-check "$@" 3>&- |
+		sed -n "s,.* -o $WORK/b/,,p; s,.*tests/all *$WORK/b/,runs ,p" | grep -v '\.o$'
+}
+
+@test "TESTS before make or behind: only the programs of a test are built, and only the test runs" {
+	unset MAKEFLAGS TESTS
+	diff <(planned TESTS="$WORK/b/tests/unit/qmd") - <<<"tests/unit/qmd
+runs tests/unit/qmd"
+	diff <(TESTS=$WORK/b/tests/unit/qmd planned) <(planned TESTS="$WORK/b/tests/unit/qmd")
+	diff <(planned TESTS="$WORK/b/tests/gpu/hidden@turing" | LC_ALL=C sort) - <<<"lib/libcuda.so.1
+lib/libnvtaskset-attach.so
+nvtaskset
+runs tests/gpu/hidden@turing
+sim/libcuda.so.1
+stub/libnvtaskset-driver.so.1
+tests/gpu/hidden
+tests/programs/libcublas.so.0"
 }
