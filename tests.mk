@@ -161,7 +161,7 @@ build-check: $(if $(filter file,$(origin TESTS)),run-all $(check_programs),\
 run-check: build-check
 	$(call run_tests,$(TESTS))
 
-run-check-gpu: $(command) $(shim) $(gpu_tests)
+run-check-gpu: $(foreach test,$(gpu_tests),$(call needed_by,$(test)))
 	$(Q)said=$$($(command) --mps off all true 2>&1) || \
 		{ echo "make check-gpu: needs a GPU that nvtaskset can use: $${said#nvtaskset: }" >&2; exit 1; }
 	$(call run_tests,$(gpu_tests))
