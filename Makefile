@@ -58,7 +58,7 @@ unit_tests      = $(filter-out $(if $(can_attach),,%/attach),$(patsubst %.c,$(BU
 bench_sources   = $(filter-out bench/support/%,$(wildcard bench/*/*.c))
 bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile refuse libcublas.so.0 \
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile refuse libcublas.so.0 another-time.so \
                   smctrl smctrl-static smctrl-original smctrl-opens)
 
 library = $(BUILD)/libnvtaskset.a
@@ -262,6 +262,9 @@ $(filter %/smctrl %/smctrl-static %/smctrl-original %/smctrl-opens,$(test_progra
 $(BUILD)/tests/programs/original/libsmctrl.so: tests/programs/smctrl_original.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -o $@
+$(BUILD)/tests/programs/another-time.so: tests/programs/another_time.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -ldl -o $@
 $(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@
