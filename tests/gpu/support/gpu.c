@@ -69,6 +69,9 @@ int gpu_initialise(void)
 	return count;
 }
 
+/* Whether SM ids are a client's own. */
+static bool ids_are_own;
+
 /* --- a GPU ------------------------------------------------------------------------------------------------ */
 
 void gpu_open_current(struct gpu_under_test *gpu, int number)
@@ -76,9 +79,11 @@ void gpu_open_current(struct gpu_under_test *gpu, int number)
 	static struct topology_list list;
 	char text[PCI_ADDRESS_TEXT];
 	struct pci_address pci;
-	int sms;
+	int sms, is_client;
 
 	gpu_check(cuDeviceGet(&gpu->device, number));
+	gpu_check(cuDeviceGetAttribute(&is_client, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, gpu->device));
+	ids_are_own = is_client && !gpu_is_simulated();
 	gpu_check(cuCtxGetCurrent(&gpu->context));
 	gpu_check(cuDeviceGetPCIBusId(text, sizeof text, gpu->device));
 	if (list.count == 0)
@@ -188,21 +193,9 @@ static uint32_t *read_sms(const struct gpu_under_test *gpu, CUdeviceptr output, 
 	return sms;
 }
 
-/* Whether ids of SMs are a client's own. */
-static bool ids_are_own(void)
-{
-	CUdevice any;
-	int is_client;
-
-	gpu_check(cuDeviceGet(&any, 0));
-	gpu_check(cuDeviceGetAttribute(&is_client, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, any));
-	return is_client && !gpu_is_simulated();
-}
-
 /* Marks the SMs of all blocks; as many of the first SMs where ids are a client's own. */
 static void mark_sms(const struct gpu_under_test *gpu, const uint32_t *sms, unsigned int blocks, bool *used)
 {
-	bool is_own = ids_are_own();
 	unsigned int count = 0;
 
 	for (unsigned int block = 0; block < blocks; block++) {
@@ -211,7 +204,7 @@ static void mark_sms(const struct gpu_under_test *gpu, const uint32_t *sms, unsi
 			used[sms[block]] = true;
 		}
 	}
-	for (unsigned int sm = 0; is_own && sm < gpu->sm_count; sm++)
+	for (unsigned int sm = 0; ids_are_own && sm < gpu->sm_count; sm++)
 		used[sm] = sm < count;
 }
 
@@ -453,7 +446,7 @@ static struct tpcset as_ran(struct tpcset set)
 {
 	unsigned int count = tpcset_count(&set);
 
-	return count > 0 && ids_are_own() ? gpu_range(0, count - 1) : set;
+	return count > 0 && ids_are_own ? gpu_range(0, count - 1) : set;
 }
 
 bool gpu_ran_in(struct tpcset ran, struct tpcset set)
