@@ -11,9 +11,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* How often all processes are looked at, and how many at once: some 20 us each. */
-#define WALK_NS (2 * SECOND)
-#define PROCESSES_AT_ONCE 16
+/* How often all processes are looked at, and how many at once: 20 to 50 us each. */
+#define WALK_NS (5 * SECOND)
+#define PROCESSES_AT_ONCE 8
 
 /* How long a mark lasts without a program with a number. */
 #define STAY_NS SECOND
