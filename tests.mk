@@ -5,7 +5,7 @@ gpu_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 unit_tests    = $(filter-out $(if $(can_attach),,%/attach),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c)))
 gpu_tests     = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 test_programs = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile \
-                  refuse libcublas.so.0 $(smctrl_programs))
+                  refuse another-time.so libcublas.so.0 $(smctrl_programs))
 smctrl_programs = smctrl smctrl-static smctrl-original smctrl-opens
 
 # How a test is built and run stands in the test's head: KEY_FILE, for each key of tests/head.awk.
@@ -69,6 +69,9 @@ $(addprefix $(BUILD)/tests/programs/,$(smctrl_programs)): $(BUILD)/tests/program
 $(BUILD)/tests/programs/original/libsmctrl.so: tests/programs/smctrl_original.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -o $@
+$(BUILD)/tests/programs/another-time.so: tests/programs/another_time.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -ldl -o $@
 $(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@

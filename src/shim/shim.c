@@ -2,6 +2,7 @@
  * on without us. */
 #include "shim.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -75,6 +76,7 @@ static void in_child(void)
 
 	/* A thread that was looking does not exist in the child. */
 	atomic_flag_clear(&looking);
+	clock_begin();
 	app_masks_after_fork();
 	slot_after_fork();
 	graph_instances_after_fork();

@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
 #include "context.h"
 #include "costs.h"
@@ -12,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct work {
 	struct work *next;
@@ -88,7 +88,7 @@ static void run_for_a_while(const struct engine *engine, struct work *work)
 		double share = turns_share(begin, &end);
 
 		end = share > 0 ? min_u64(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
-		struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+		struct timespec until = clock_for_kernel(end);
 
 		pthread_cond_timedwait(&changed, &lock, &until);
 		work->left_ns -= min_u64((uint64_t)((double)(min_u64(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
