@@ -338,7 +338,7 @@ sim_gpus_ranks     = h200-x2
 sim_gpus_gate      = h200-x2 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach channels driver_behaviour hangs releases tool_first smctrl_alone smctrl_beside
+bare_tests         = attach channels driver_behaviour hangs queued releases tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 

@@ -6,6 +6,7 @@
 #include "faults.h"
 #include "gpu_time.h"
 #include "module.h"
+#include "pushbuffer.h"
 #include "turns.h"
 
 #include <pthread.h>
@@ -19,11 +20,17 @@ struct work {
 	struct launch launch;
 	struct descriptor descriptor;
 	uint64_t left_ns;
+	struct segment_place place;
+	bool has_place; /* not of a graph's node */
+	bool is_read;   /* the entry */
+	bool syncs;     /* as the entry was read */
+	bool is_fetched;
 };
 
 struct engine {
 	struct work *first, *last;
 	uint64_t taken, ended; /* kernels */
+	unsigned int entering; /* launches for which there is room */
 	uint64_t slice_us;
 	unsigned int ending; /* kernels: they have had their time, and will be counted */
 	bool is_aside;
@@ -64,6 +71,60 @@ static struct engine *engine_of(CUcontext context)
 	if (family->engine->slice_us == 0)
 		family->engine->slice_us = ENGINE_SLICE_US;
 	return family->engine;
+}
+
+/* --- fetching --------------------------------------------------------------------------------------------- */
+
+/* What the GPU has fetched of a channel. */
+struct ahead {
+	unsigned int segments, bytes; /* behind the first, which the GPU processes */
+	unsigned int entries;         /* all */
+	bool is_full;
+};
+
+static void fetch(struct work *work)
+{
+	struct descriptor fetched = work->descriptor;
+
+	pushbuffer_fetch(&work->place, &fetched);
+	descriptor_check_change(&work->descriptor, &fetched, work->launch.context->gpu);
+	work->descriptor = fetched;
+	work->is_fetched = true;
+}
+
+/* An entry is read once, so that a SYNC which comes later has no effect. */
+static void read_entry(struct work *work, const struct ahead *ahead)
+{
+	if (!work->is_read && ahead->entries < READ_ENTRIES) {
+		work->syncs = pushbuffer_syncs(work->launch.context, &work->place);
+		work->is_read = true;
+	}
+}
+
+static void look_at(struct work *work, struct ahead *ahead)
+{
+	read_entry(work, ahead);
+	if (ahead->entries++ > 0) {
+		ahead->segments++;
+		ahead->bytes += work->place.bytes;
+	}
+	ahead->is_full |= !work->is_read || ahead->segments > FETCHED_SEGMENTS || ahead->bytes > FETCHED_BYTES ||
+	                  (work->syncs && ahead->segments > 1);
+	if (!ahead->is_full && !work->is_fetched)
+		fetch(work);
+	if (ahead->entries <= 2)
+		pushbuffer_process(work->launch.context, &work->place);
+}
+
+/* With the lock, after each change of the queue. */
+static void fetch_ahead(struct engine *engine)
+{
+	struct ahead ahead[CHANNELS] = {0};
+
+	for (struct work *work = engine->first; work; work = work->next) {
+		if (work->has_place)
+			look_at(work, &ahead[work->place.channel]);
+	}
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */
@@ -108,6 +169,7 @@ static void finish(struct engine *engine)
 	engine->ending--;
 	engine->first = work->next;
 	engine->ended++;
+	fetch_ahead(engine);
 	free(work);
 	pthread_cond_broadcast(&changed);
 }
@@ -153,7 +215,8 @@ static void have_thread(struct engine *engine)
 
 /* --- being given work --------------------------------------------------------------------------------------- */
 
-static void add(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor)
+static void add(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor,
+                const struct segment_place *place)
 {
 	struct work *work = malloc(sizeof *work);
 
@@ -168,19 +231,34 @@ static void add(struct engine *engine, const struct launch *launch, const struct
 		engine->first = work;
 	engine->last = work;
 	engine->taken++;
+	if (place) {
+		work->place = *place;
+		work->has_place = true;
+	}
+	fetch_ahead(engine);
 	have_thread(engine);
 }
 
-bool engine_takes(const struct launch *launch, const struct descriptor *descriptor)
+void engine_wait_for_room(CUcontext context)
+{
+	take_lock();
+	struct engine *engine = engine_of(context);
+
+	while (engine->taken - engine->ended + engine->entering >= ENGINE_ROOM)
+		pthread_cond_wait(&changed, &lock);
+	engine->entering++;
+	pthread_mutex_unlock(&lock);
+}
+
+bool engine_takes(const struct launch *launch, const struct descriptor *descriptor, const struct segment_place *place)
 {
 	take_lock();
 	struct engine *engine = engine_of(launch->context);
 	bool takes = engine->is_aside || engine->first || duration_of(launch) > 0;
 
-	while (takes && engine->taken - engine->ended >= ENGINE_ROOM)
-		pthread_cond_wait(&changed, &lock);
+	engine->entering--;
 	if (takes)
-		add(engine, launch, descriptor);
+		add(engine, launch, descriptor, place);
 	else
 		engine->ending++;
 	pthread_mutex_unlock(&lock);

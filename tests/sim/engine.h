@@ -16,8 +16,13 @@
 /* How many launches a channel takes while nothing runs: the next one waits (hardware.md). */
 #define ENGINE_ROOM 1021
 
-/* Takes the launch if it cannot run at once. Waits for room. False: the caller runs it at once, and says when it has. */
-bool engine_takes(const struct launch *launch, const struct descriptor *descriptor);
+/* Waits until the channels take another launch, which engine_takes follows. */
+void engine_wait_for_room(CUcontext context);
+
+/* Takes the launch if it cannot run at once. False: the caller runs it at once, and says when it has. Until the GPU fetches
+ * the launch, its descriptor is the one at `place`; NULL: that of a graph's node, which lies elsewhere. */
+struct segment_place;
+bool engine_takes(const struct launch *launch, const struct descriptor *descriptor, const struct segment_place *place);
 void engine_has_run(CUcontext context);
 
 /* From here on, the context's kernels wait, or run on. None ends after it was suspended: this waits for those that are at

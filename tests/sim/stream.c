@@ -3,6 +3,7 @@
 #include "context.h"
 #include "engine.h"
 #include "hook.h"
+#include "pushbuffer.h"
 
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ CUresult stream_create(CUstream *stream, CUcontext context)
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	new->context = context;
+	new->channel = pushbuffer_channel_of_new_stream(context);
 	*stream = new;
 	return CUDA_SUCCESS;
 }
