@@ -115,6 +115,13 @@ static void on_event(void *user, int domain, int id, const void *parameters)
 
 static uint32_t handle;
 
+static void begin(enum sync sync)
+{
+	memset(&launches[0], 0, sizeof launches[0]);
+	count = 0;
+	sync_mode = sync;
+}
+
 static void open_gpu(void)
 {
 	gpu_initialise();
@@ -132,8 +139,7 @@ static void open_gpu(void)
 	topology_disable_mask(gpu.topology, &set, narrow.words, QMD_MASK_BITS);
 	gpu_check(cuMemAlloc_v2(&outputs, sizeof(uint32_t) * gpu.sm_count * COUNT_OF(launches)));
 	gpu_check(cuEventCreate(&first_end, 0));
-	sync_mode = NO_SYNC;
-	count = 0;
+	begin(NO_SYNC);
 }
 
 FIXTURE(close_gpu)
@@ -172,9 +178,7 @@ static void launch(CUstream stream, uint64_t cycles)
 /* A long launch, and others behind it. */
 static void fill_queue(CUstream stream, enum sync sync, unsigned int others)
 {
-	memset(&launches[0], 0, sizeof launches[0]);
-	count = 0;
-	sync_mode = sync;
+	begin(sync);
 	launch(stream, LONG);
 	gpu_check(cuEventRecord(first_end, stream));
 	for (unsigned int i = 0; i < others; i++)
@@ -383,6 +387,37 @@ TEST_WITH(NULL, close_gpu, streams_share_channels)
 	}
 	assert_in_range(channels, 2, 8);
 	gpu_check(cuCtxSynchronize());
+}
+
+/* --- a wait in the channel ------------------------------------------------------------------------------------------ */
+
+#define PAGE 4096
+#define HELD 8
+
+/* Launches behind a word wait on the GPU, and their calls return; the word lets them go. */
+TEST_WITH(NULL, close_gpu, a_launch_waits_for_a_word)
+{
+	_Atomic uint32_t *word = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CUdeviceptr address;
+
+	open_gpu();
+	assert_ptr_not_equal(word, MAP_FAILED);
+	gpu_check(cuMemHostRegister_v2((void *)word, PAGE, CU_MEMHOSTREGISTER_DEVICEMAP));
+	gpu_check(cuMemHostGetDevicePointer_v2(&address, (void *)word, 0));
+	CUstream stream = gpu_new_stream();
+
+	begin(NO_SYNC);
+	gpu_check(cuStreamWaitValue32_v2(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ));
+	for (unsigned int i = 0; i < HELD; i++)
+		launch(stream, SHORT);
+	gpu_check(cuEventRecord(first_end, stream));
+	timed_sleep_ms(50);
+	assert_first_runs();
+	atomic_store(word, 1);
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(cuEventQuery(first_end), CUDA_SUCCESS);
+	gpu_check(cuMemHostUnregister((void *)word));
+	munmap((void *)word, PAGE);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LOOK_AT_WORD_NS 50000
+
 struct work {
 	struct work *next;
 	struct launch launch;
@@ -25,6 +27,8 @@ struct work {
 	bool is_read;   /* the entry */
 	bool syncs;     /* as the entry was read */
 	bool is_fetched;
+	const _Atomic uint32_t *word; /* no kernel: waits until the word has the value */
+	uint32_t value;
 };
 
 struct engine {
@@ -116,6 +120,13 @@ static void look_at(struct work *work, struct ahead *ahead)
 		pushbuffer_process(work->launch.context, &work->place);
 }
 
+/* With the lock. A channel that leaves the GPU gives back what was fetched behind its kernel, and has it fetched again. */
+static void discard(struct engine *engine)
+{
+	for (struct work *work = engine->first ? engine->first->next : NULL; work; work = work->next)
+		work->is_read = work->is_fetched = false;
+}
+
 /* With the lock, after each change of the queue. */
 static void fetch_ahead(struct engine *engine)
 {
@@ -174,6 +185,24 @@ static void finish(struct engine *engine)
 	pthread_cond_broadcast(&changed);
 }
 
+/* With the lock. */
+static void wait_for_word(struct engine *engine)
+{
+	uint64_t end = gpu_time_of_cpu() + LOOK_AT_WORD_NS;
+	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+	struct work *work = engine->first;
+
+	if (atomic_load(work->word) == work->value) {
+		engine->first = work->next;
+		engine->ended++;
+		free(work);
+		fetch_ahead(engine);
+		pthread_cond_broadcast(&changed);
+	} else {
+		pthread_cond_timedwait(&changed, &lock, &until);
+	}
+}
+
 static void *run(void *data)
 {
 	struct engine *engine = data;
@@ -182,6 +211,8 @@ static void *run(void *data)
 	while (engine->first) {
 		if (engine->is_aside)
 			pthread_cond_wait(&changed, &lock);
+		else if (engine->first->word)
+			wait_for_word(engine);
 		else if (engine->first->left_ns > 0)
 			run_for_a_while(engine, engine->first);
 		else
@@ -215,28 +246,40 @@ static void have_thread(struct engine *engine)
 
 /* --- being given work --------------------------------------------------------------------------------------- */
 
-static void add(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor,
-                const struct segment_place *place)
+static void add(struct engine *engine, const struct work *given)
 {
 	struct work *work = malloc(sizeof *work);
 
 	if (!work)
 		fatal("no memory");
-	*work = (struct work){.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch)};
-	if (work->left_ns > 0)
-		work->left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);
+	*work = *given;
 	if (engine->first)
 		engine->last->next = work;
 	else
 		engine->first = work;
 	engine->last = work;
 	engine->taken++;
-	if (place) {
-		work->place = *place;
-		work->has_place = true;
-	}
 	fetch_ahead(engine);
 	have_thread(engine);
+}
+
+static void add_launch(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor,
+                       const struct segment_place *place)
+{
+	struct work work = {.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch), .has_place = place};
+
+	if (work.left_ns > 0)
+		work.left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);
+	if (place)
+		work.place = *place;
+	add(engine, &work);
+}
+
+void engine_wait_for_word(CUcontext context, const _Atomic uint32_t *word, uint32_t value)
+{
+	take_lock();
+	add(engine_of(context), &(const struct work){.word = word, .value = value});
+	pthread_mutex_unlock(&lock);
 }
 
 void engine_wait_for_room(CUcontext context)
@@ -258,7 +301,7 @@ bool engine_takes(const struct launch *launch, const struct descriptor *descript
 
 	engine->entering--;
 	if (takes)
-		add(engine, launch, descriptor, place);
+		add_launch(engine, launch, descriptor, place);
 	else
 		engine->ending++;
 	pthread_mutex_unlock(&lock);
@@ -281,6 +324,9 @@ void engine_put_aside(CUcontext context, bool is_aside)
 	if (engine->is_aside != is_aside)
 		aside += is_aside ? 1 : -1U;
 	engine->is_aside = is_aside;
+	discard(engine);
+	if (!is_aside)
+		fetch_ahead(engine);
 	pthread_cond_broadcast(&changed);
 	while (engine->is_aside && engine->ending > 0)
 		pthread_cond_wait(&changed, &lock);

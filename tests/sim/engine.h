@@ -25,6 +25,9 @@ struct segment_place;
 bool engine_takes(const struct launch *launch, const struct descriptor *descriptor, const struct segment_place *place);
 void engine_has_run(CUcontext context);
 
+/* From here on, all later kernels of the context wait until the word has the value, as if all streams shared a channel. */
+void engine_wait_for_word(CUcontext context, const _Atomic uint32_t *word, uint32_t value);
+
 /* From here on, the context's kernels wait, or run on. None ends after it was suspended: this waits for those that are at
  * their ends. */
 void engine_put_aside(CUcontext context, bool is_aside);

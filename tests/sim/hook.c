@@ -262,8 +262,9 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 
 static void announce_segment(int id, const struct hook_segment *segment, uint32_t put)
 {
+	uint32_t length = fault(FAULT_ODD_SEGMENTS) ? segment->bytes / 4 : segment->bytes;
 	const uint64_t parameters[64 / 8] = {sizeof parameters, word(segment->context), word(segment->segment),
-	                                     (uint64_t)segment->channel << 32 | segment->bytes, (uint64_t)segment->put << 32, put};
+	                                     (uint64_t)segment->channel << 32 | length, (uint64_t)segment->put << 32, put};
 
 	announce(DOMAIN_SEGMENT, id, parameters);
 }
