@@ -7,6 +7,7 @@
 #include "gpu_time.h"
 #include "module.h"
 #include "pushbuffer.h"
+#include "scheduler.h"
 #include "turns.h"
 
 #include <pthread.h>
@@ -21,7 +22,8 @@ struct work {
 	struct work *next;
 	struct launch launch;
 	struct descriptor descriptor;
-	uint64_t left_ns;
+	uint64_t left_ns; /* until the kernel begins: for blocks that all run at once */
+	bool has_begun;
 	struct segment_place place;
 	bool has_place; /* not of a graph's node */
 	bool is_read;   /* the entry */
@@ -149,11 +151,25 @@ static uint64_t duration_of(const struct launch *launch)
 	return cycles >= ENGINE_CYCLES ? cycles / 2 : 0;
 }
 
+/* How many times more blocks the kernel has than its TPCs hold at once; at least 1. */
+static double waves(const struct launch *launch, const struct tpcset *tpcs)
+{
+	const struct topology *gpu = launch->context->gpu;
+	unsigned int room = tpcset_count(tpcs) * gpu->sms_per_tpc *
+	                    occupancy_blocks(gpu, launch_threads(launch), launch->shared_bytes);
+	double blocks = (double)launch_blocks(launch);
+
+	return room > 0 && blocks > room ? blocks / room : 1;
+}
+
 /* With the lock. Until the kernel has had its time, beside other programs, or the context is suspended. */
 static void run_for_a_while(const struct engine *engine, struct work *work)
 {
 	struct tpcset tpcs = descriptor_enabled(&work->descriptor, work->launch.context->gpu);
 
+	if (!work->has_begun)
+		work->left_ns = (uint64_t)((double)work->left_ns * waves(&work->launch, &tpcs));
+	work->has_begun = true;
 	turns_begin(engine->slice_us, &tpcs);
 	while (!engine->is_aside && work->left_ns > 0) {
 		uint64_t begin = gpu_time_of_cpu(), end;

@@ -1,8 +1,9 @@
 /*
  * Work that takes time: kernels that a context has been given and that have not ended.
  *
- * A kernel named "where" that is busy for ENGINE_CYCLES or more takes half a nanosecond for each cycle, by the clock of
- * the machine. All other kernels end before their launch returns, as long as nothing is before them. The kernels of a
+ * A kernel named "where" whose blocks are busy for ENGINE_CYCLES or more takes half a nanosecond for each cycle, by the clock of
+ * the machine; and longer by as much as the kernel has more blocks than its TPCs hold at once. All other kernels end before their
+ * launch returns, as long as nothing is before them. The kernels of a
  * context run one after the other, whatever their stream; green contexts share their primary context's engine. While
  * the context's channels are suspended, nothing runs, and a kernel in its middle waits there.
  */
