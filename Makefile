@@ -215,7 +215,7 @@ link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ld
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
 # It has the library in it.
-$(BUILD)/tests/gpu/channels: $(BUILD)/tests/gpu/channels.o $(attach_objects) $(gpu_support) $(library)
+$(BUILD)/tests/gpu/channels $(BUILD)/tests/gpu/queue: $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(attach_objects) $(gpu_support) $(library)
 	$(link_gpu_program)
 $(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside gate): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
@@ -338,7 +338,7 @@ sim_gpus_ranks     = h200-x2
 sim_gpus_gate      = h200-x2 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach channels driver_behaviour hangs queued releases tool_first smctrl_alone smctrl_beside
+bare_tests         = attach channels driver_behaviour hangs queue queued releases tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
