@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # --quota: at the start, live, shown and refused
+# takes: long
+# sanitizers: address thread
 
 load helpers
 load playing

@@ -4,6 +4,9 @@
  * otherwise.
  *
  * The other one is a process that says on the board what the test wants it to, and runs nothing; sometimes, it is a real program.
+ *
+ * gpus: h200-x2 blackwell
+ * link: libsmctrl.so.0
  */
 #include "../alone.h"
 #include "../cases.h"

@@ -3,6 +3,9 @@
  * CUDA_MPS_PIPE_DIRECTORY names a daemon.
  *
  * Runs without nvtaskset, since the callback is the test's own.
+ *
+ * runs: bare
+ * link: process.a
  */
 #include "../cases.h"
 #include <inttypes.h>

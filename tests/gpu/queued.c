@@ -3,6 +3,8 @@
  * be changed there, and which segments the GPU has fetched. The same under MPS, where CUDA_MPS_PIPE_DIRECTORY names a daemon.
  *
  * Runs without nvtaskset, since the callback is the test's own.
+ *
+ * runs: bare
  */
 #include "../cases.h"
 #include "gpu/qmd.h"

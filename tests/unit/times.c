@@ -1,4 +1,5 @@
 /* The estimate of when kernels ran: from events that are written here, on clocks that are made up. */
+/* link: sim.a */
 #include "../cases.h"
 #include "../sim/costs.h"
 #include "monitor/estimate/clock_fit.h"
