@@ -266,10 +266,10 @@ void hook_want_more(void)
 /* Another tool may need them: they stay announced, and nobody is called. */
 bool hook_want_submissions(bool wanted)
 {
-	CUresult result = CUDA_SUCCESS;
+	CUresult result = atomic_load(&subscribed) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 
 	atomic_store(&wants_submissions, wanted);
-	if (wanted || !slot_is_shared()) {
+	if (result == CUDA_SUCCESS && (wanted || !slot_is_shared())) {
 		slot_enable *set = (slot_enable *)entries[SLOT_ENABLE];
 
 		result = set(wanted, subscription, DOMAIN_SUBMISSION, SUBMISSION_RING);

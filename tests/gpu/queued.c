@@ -279,13 +279,13 @@ TEST_WITH(NULL, close_gpu, with_sync_two_are_committed)
 	}
 }
 
-/* The GPU has read the entries of a short queue. */
+/* The GPU may have read the entries of a short queue: more than two launches are committed. */
 TEST_WITH(NULL, close_gpu, sync_after_the_call_comes_too_late)
 {
 	open_gpu();
 	fill_queue(gpu_new_stream(), SYNC_LATE, 5);
 	narrow_all();
-	assert_int_equal(committed(), count);
+	assert_in_range(committed(), 3, count);
 }
 
 /* --- what was fetched --------------------------------------------------------------------------------------------- */

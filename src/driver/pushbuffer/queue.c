@@ -24,7 +24,7 @@ struct note {
 	struct launch_end ahead, end;
 	const void *function;
 	uint32_t *mask; /* in the pushbuffer */
-	struct words written;
+	struct words noted, written;
 	struct words tag, present;
 	unsigned int words;
 };
@@ -127,6 +127,19 @@ static void write_note(struct note *note, uint64_t turn, uint32_t *mask, const s
 	memcpy(&before, mask, note->words * sizeof before.word[0]);
 	for (unsigned int i = 0; i < note->words; i++)
 		mask[i] = note->written.word[i] = tagged(note, &before, i);
+	note->noted = note->written;
+}
+
+/* With SYNC the GPU fetches nothing of the commands before it processes those ahead of them. The byte holds SYNC and, in an entry of
+ * 64 KiB or more, a part of the length. It is stored and not read, since the ring lies in the GPU's memory. */
+#define SYNC 0x80
+#define SYNC_BYTE 7
+#define SYNC_BELOW 65536
+
+static void set_sync(const struct submission *submission)
+{
+	if (submission->bytes < SYNC_BELOW)
+		((volatile unsigned char *)submission->entry)[SYNC_BYTE] = SYNC;
 }
 
 static enum queue_outcome note_in(struct queue *queue, const struct launch *launch, const struct submission *submission,
@@ -148,6 +161,7 @@ static enum queue_outcome note_in(struct queue *queue, const struct launch *laun
 	note->function = launch->function;
 	note->words = words;
 	write_note(note, turn, (uint32_t *)(void *)descriptor + first, present);
+	set_sync(submission);
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
 	atomic_store_explicit(&queue->turns, turn, memory_order_release);
 	return QUEUE_NOTED;
@@ -161,7 +175,8 @@ enum queue_outcome queue_note(const struct launch *launch, const struct submissi
 
 	if (queue && !has_ended(queue->last))
 		outcome = note_in(queue, launch, submission, present, end);
-	if (queue)
+	/* The commands of the launch may come later in the call. */
+	if (queue && outcome != QUEUE_NOT_FOUND)
 		queue->last = end;
 	return outcome;
 }
@@ -180,6 +195,7 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 		copy->end = note->end;
 		copy->function = note->function;
 		copy->mask = note->mask;
+		copy->noted = note->noted;
 		copy->written = changed->turn == turn ? changed->written : note->written;
 		copy->tag = note->tag;
 		copy->present = note->present;
@@ -230,22 +246,28 @@ static unsigned int waiting_in(const struct queue *queue, uint64_t last)
 	return waiting;
 }
 
+/* Of `words`, the bits of present TPCs. */
+static struct qmd_mask mask_of(const struct note *note, const struct words *words)
+{
+	struct words bits = {{0}};
+	struct qmd_mask mask;
+
+	for (unsigned int i = 0; i < note->words; i++)
+		bits.word[i] = words->word[i] & note->present.word[i];
+	memcpy(&mask, &bits, sizeof mask);
+	return mask;
+}
+
 static bool change_one(struct queue *queue, uint64_t turn, unsigned int ahead, queue_chooser *choose, void *data)
 {
 	struct note note;
-	struct queued launch = {.ahead = ahead};
-	struct qmd_mask disable;
 
 	if (!read_note(queue, turn, &note))
 		return false;
-	launch.function = note.function;
-	launch.number = note.end.number;
-	struct words now = {{0}};
+	const struct queued launch = {.function = note.function, .number = note.end.number, .noted = mask_of(&note, &note.noted),
+	                              .disable = mask_of(&note, &note.written), .ahead = ahead};
+	struct qmd_mask disable = launch.disable;
 
-	for (unsigned int i = 0; i < note.words; i++)
-		now.word[i] = note.written.word[i] & note.present.word[i];
-	memcpy(&launch.disable, &now, sizeof now);
-	disable = launch.disable;
 	return choose(data, &launch, &disable) && write_mask(queue, turn, &note, &disable);
 }
 

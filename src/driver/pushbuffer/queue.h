@@ -38,11 +38,12 @@ bool queue_prepare(void);
 enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission, const struct qmd_mask *present,
                               struct launch_end end);
 
-/* A launch that waits. */
+/* A launch that waits. From then on the GPU fetches it only once the launch ahead of it has begun. */
 struct queued {
 	const void *function;
 	uint64_t number;         /* of its end */
-	struct qmd_mask disable; /* what it has now, in the bits of present TPCs */
+	struct qmd_mask noted;   /* the mask with which it was noted, in the bits of present TPCs */
+	struct qmd_mask disable; /* what it has now, likewise */
 	unsigned int ahead;      /* how many noted launches of the stream wait in front of it */
 };
 
