@@ -20,10 +20,10 @@ for case in "${@:-resnet:120 llama:120 generate:12 graph:1500 jax:1500}"; do
 		sed 's/^/without: /' "$with/before"
 		sed 's/^/with:    /' "$with/after"
 		grep churn: "$with/changes" || tail -3 "$with/changes"
-		[ -s "$with/before" ] && [ "$(sed 's/.*: //' "$with/before")" = "$(sed 's/.*: //' "$with/after")" ] || {
+		if [ ! -s "$with/before" ] || [ "$(sed 's/.*: //' "$with/before")" != "$(sed 's/.*: //' "$with/after")" ]; then
 			echo "$program: DIFFERENT"
 			failed=1
-		}
+		fi
 	done
 done
 exit $failed
