@@ -204,8 +204,7 @@ static void finish(struct engine *engine)
 /* With the lock. */
 static void wait_for_word(struct engine *engine)
 {
-	uint64_t end = gpu_time_of_cpu() + LOOK_AT_WORD_NS;
-	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+	const struct timespec until = clock_for_kernel(gpu_time_of_cpu() + LOOK_AT_WORD_NS);
 	struct work *work = engine->first;
 
 	if (atomic_load(work->word) == work->value) {
