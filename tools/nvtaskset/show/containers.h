@@ -23,6 +23,7 @@ struct container {
 	char trouble[ERROR_MAX]; /* why its programs run unrestricted */
 	pid_t pid;               /* of its first process, and when that started, in the kernel's ticks since boot */
 	uint64_t started;
+	uint64_t proc;           /* the instance of /proc in which that is so; filled in when it is noted */
 };
 
 /* Whether an id can be a file's name: letters, digits and _.-, and no dot in front. */
@@ -34,7 +35,8 @@ int container_write(int directory, const struct container *container, struct err
 /* Reads what is noted of the container with this id. False if nothing is. */
 bool container_read(struct container *container, const char *directory, const char *id);
 
-/* Calls `see` for each container that runs, and forgets those that have ended. */
+/* Calls `see` for each container that runs, and forgets those that have ended: only where pids are those that the hook saw, and so in no
+ * other PID namespace. */
 void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context);
 
 #endif
