@@ -70,6 +70,30 @@ runs_unrestricted() { # REASON PROGRAM…
 	[ "$(contain a nvtaskset/group=infer,nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-15 ]
 }
 
+@test "links inside the image are followed; what is mounted in /etc is not written, and named" {
+	mkdir -p "$WORK/layer/etc" "$WORK/layer/opt/conf" "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	ln -s /opt/conf "$WORK/layer/etc/ld.so.conf.d"
+	echo untouched >"$WORK/file"
+	ln -s "$WORK/file" "$WORK/layer/etc/ld.so.cache"
+	export LAYER=$WORK/layer
+	[ "$(contain a nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
+	[ "$(cat "$WORK/file")" = untouched ]
+	# Volumes: at the link's place, and one for all of /etc, with that link.
+	mkdir -p "$WORK/volume/etc"
+	cp /etc/ld.so.conf "$WORK/volume/etc/"
+	ln -s /opt/conf "$WORK/volume/etc/ld.so.conf.d"
+	for name in opt/conf etc; do
+		mkdir -p "$WORK/volume/$name"
+		EDIT=".mounts += [{destination: \"/$name\", source: \"$WORK/volume/$name\", type: \"bind\", options: [\"bind\"]}]" \
+			contain "${name%%/*}" nvtaskset/group=infer true
+	done
+	[ "$(trouble opt)" = "/etc/ld.so.conf.d: something is mounted there, and the hook writes into the image alone" ]
+	[ "$(trouble etc)" = "/etc/ld.so.cache: something is mounted there, and the hook writes into the image alone" ]
+	[ "$(cd "$WORK/volume" && find . ! -type d | sort)" = "./etc/ld.so.conf
+./etc/ld.so.conf.d" ]
+}
+
 @test "an image that sets LD_LIBRARY_PATH keeps it; where that leads to a driver, the word is clear, and --strict goes before it" {
 	mkdir -p "$WORK/layer/compat" "$WORK/layer/empty"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/compat/"
@@ -135,6 +159,10 @@ make_static() {
 	make_static
 	printf '\xb7' | dd of="$WORK/layer/lib64/libc.so.6" bs=1 seek=18 conv=notrunc status=none
 	runs_unrestricted "the image has no glibc for x86-64, which our library needs" /bin/ran
+	rm "$WORK/layer/lib64/libc.so.6"
+	mkfifo "$WORK/layer/lib64/libc.so.6"
+	runs_unrestricted "the image has no glibc for x86-64, which our library needs" /bin/ran
+	rm "$WORK/layer/lib64/libc.so.6"
 	make_static
 	run contain a nvtaskset/group=infer /bin/ran
 	[ "$status $output" = "0 ran" ]
@@ -222,6 +250,7 @@ hook_by() { # LINE…, of a script
 		#include <sys/resource.h>
 		#include <sys/stat.h>
 		#include <sys/syscall.h>
+		#include <sys/sysmacros.h>
 		#include <unistd.h>
 		#define CHECK(number, condition) do { if (!(condition)) return number; } while (0)
 		static int is_bounded(int resource)
@@ -233,10 +262,11 @@ hook_by() { # LINE…, of a script
 		{
 			struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 			struct __user_cap_data_struct has[2];
+			struct stat status;
 			CHECK(1, syscall(SYS_capget, &header, has) == 0 && has[0].permitted == 1 << CAP_DAC_OVERRIDE && has[1].permitted == 0);
 			CHECK(2, prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
-			for (int file = 3; file < 1024; file++)
-				CHECK(3, fcntl(file, F_GETFD) < 0);
+			for (int file = 0; file < 1024; file++)
+				CHECK(3, file < 3 ? fstat(file, &status) == 0 && status.st_rdev == makedev(1, 3) : fcntl(file, F_GETFD) < 0);
 			CHECK(4, access("/proc", F_OK) == 0 && access("/proc/self", F_OK) < 0 && access("/host/1", F_OK) < 0);
 			CHECK(5, open("/device", O_RDONLY) < 0 && errno == EACCES);
 			CHECK(6, open("/new", O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS);
@@ -245,6 +275,7 @@ hook_by() { # LINE…, of a script
 			return 0;
 		}
 	EOF
+	hook_by '#!/bin/bash' "exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\" 9</"
 	export LAYER=$WORK/layer EDIT='.mounts += [{destination: "/host", source: "/proc", type: "bind", options: ["bind"]}]'
 	run unshare --mount bash -c "$(declare -f contain)
 		for file in /sbin/ldconfig /sbin/ldconfig.real; do [ ! -e \$file ] || mount --bind '$WORK/ldconfig' \$file; done

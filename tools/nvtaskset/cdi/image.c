@@ -124,6 +124,12 @@ static int put_text(int directory, const char *name, const char *text, struct er
 	return put_file(directory, name, text, strlen(text), error);
 }
 
+/* What was written is not what the container sees. */
+static int say_mounted(const char *name, struct error *error)
+{
+	return error_set(error, DIRECTORY "/%s: something is mounted there, and the hook writes into the image alone", name);
+}
+
 /* An image without a configuration gets the usual one. */
 static int configure(int etc, int directory, const char *driver, struct error *error)
 {
@@ -133,7 +139,9 @@ static int configure(int etc, int directory, const char *driver, struct error *e
 	unlinkat(directory, DRIVER_LINK_NAME, 0);
 	if (symlinkat(driver, directory, DRIVER_LINK_NAME) < 0)
 		return error_set_errno(error, INSIDE_DRIVER " cannot be made in the image");
-	return put_text(directory, CONFIGURATION, "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n", error);
+	if (put_text(directory, CONFIGURATION, "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n", error) < 0)
+		return -1;
+	return access(CONFIGURATION_DIRECTORY "/" CONFIGURATION, F_OK) == 0 ? 0 : say_mounted("ld.so.conf.d", error);
 }
 
 static void remove_configuration(int directory)
@@ -168,7 +176,7 @@ static int make_cache(int etc, int ldconfig, struct error *error)
 	if (bytes && !leads_to_us(CACHE_NEW))
 		error_set(error, "its " DIRECTORY "/" CONFIGURATION_TOP " does not include " CONFIGURATION_DIRECTORY " first");
 	else if (bytes && put_file(etc, CACHE, bytes, size, error) == 0)
-		result = leads_to_us(DIRECTORY "/" CACHE) ? 0 : error_set(error, DIRECTORY " is mounted: the hook writes into the image alone");
+		result = leads_to_us(DIRECTORY "/" CACHE) ? 0 : say_mounted(CACHE, error);
 	free(bytes);
 	return result;
 }
