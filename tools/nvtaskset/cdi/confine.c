@@ -33,23 +33,23 @@
 #define IDLE_MS 1000
 #define LOOKS_MOST 20
 #define MOUNTS_LINE (32 << 10)
+#define NO_CONFINEMENT "no confinement for its image, which needs Linux 5.12 and the right to mount"
 #define PLAIN (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 _Static_assert(sizeof CONFINED_SCRATCH == sizeof INSIDE_GROUPS, "a directory of each container with a device");
 
-/* --- the two views ---------------------------------------------------------------------------------------------------------- */
+/* --- the two views ------------------------------------------------------------------------------------------- */
 
-/* A copy of the mount at `root`, in no directory; with AT_RECURSIVE, also of all that is mounted below. */
+/* A copy of the mount at `root`, which is in no directory. With AT_RECURSIVE, also of the mounts below. */
 static int copy_tree(const char *root, unsigned int recursive, uint64_t set, uint64_t clear)
 {
-	struct mount_attr attributes = {.attr_set = PLAIN | set, .attr_clr = clear};
+	struct mount_attr changes = {.attr_set = PLAIN | set, .attr_clr = clear};
 	int tree = (int)syscall(SYS_open_tree, AT_FDCWD, root, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive);
 
-	if (tree >= 0 && syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | recursive, &attributes, sizeof attributes) < 0) {
-		close(tree);
-		tree = -1;
-	}
-	return tree;
+	if (tree < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | recursive, &changes, sizeof changes) == 0)
+		return tree;
+	close(tree);
+	return -1;
 }
 
 static int mount_over(const char *root)
@@ -62,14 +62,16 @@ static int mount_over(const char *root)
 	return result;
 }
 
-static bool is_procfs(const char *path)
+/* Whether a procfs below `root` is still to be seen. */
+static bool is_procfs(const struct mntent *entry, const char *root)
 {
 	struct statfs status;
 
-	return statfs(path, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+	return strcmp(entry->mnt_type, "proc") == 0 && strncmp(entry->mnt_dir, root, strlen(root)) == 0 &&
+	       statfs(entry->mnt_dir, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
 }
 
-/* A file of procfs, mounted alone, leads nowhere. */
+/* A mounted file of procfs is not covered, and leads nowhere. */
 static int cover_procfs(const char *root)
 {
 	static char line[MOUNTS_LINE]; /* large */
@@ -78,38 +80,40 @@ static int cover_procfs(const char *root)
 	int result = mounts ? 0 : -1;
 
 	while (result == 0 && getmntent_r(mounts, &entry, line, sizeof line)) {
-		if (strncmp(entry.mnt_dir, root, strlen(root)) == 0 && strcmp(entry.mnt_type, "proc") == 0 && is_procfs(entry.mnt_dir) &&
-		    mount("none", entry.mnt_dir, "tmpfs", MS_RDONLY, NULL) < 0 && errno != ENOTDIR)
-			result = -1;
+		if (is_procfs(&entry, root) && mount("none", entry.mnt_dir, "tmpfs", MS_RDONLY, NULL) < 0)
+			result = errno == ENOTDIR ? 0 : -1;
 	}
 	if (mounts)
 		endmntent(mounts);
 	return result;
 }
 
-/* What was the root before is in this namespace no more. */
+/* The host's root leaves this namespace. */
 static int make_root(const char *root)
 {
-	return chdir(root) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 ? 0 : -1;
+	if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -1;
+	return chdir("/");
 }
 
-/* Returns the view for writing. A runtime may have made the image read-only already, which holds for the container's view. */
+/* Returns the view for writing. The container's own view stays read-only where the runtime made the image read-only. */
 static int enter(const char *named)
 {
 	char root[PATH_MAX];
-	int image = -1;
+	int image;
 
-	if (realpath(named, root) && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
-		image = copy_tree(root, 0, 0, MOUNT_ATTR_RDONLY);
+	if (!realpath(named, root) || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -1;
+	image = copy_tree(root, 0, 0, MOUNT_ATTR_RDONLY);
 	if (image < 0 || mount_over(root) < 0 || cover_procfs(root) < 0 || make_root(root) < 0 ||
 	    mount("none", CONFINED_SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16m") < 0)
 		return -1;
 	return image;
 }
 
-/* --- privileges and descriptors --------------------------------------------------------------------------------------------- */
+/* --- privileges and descriptors ------------------------------------------------------------------------------ */
 
-/* Also of what root executes. */
+/* For this process, and for the programs that root executes. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -132,10 +136,9 @@ static int let_go_of_standard_streams(void)
 	return result;
 }
 
-/* --- the process ------------------------------------------------------------------------------------------------------------ */
+/* --- the process --------------------------------------------------------------------------------------------- */
 
-static int work_inside(const char *root, int (*work)(int image, const void *task, struct error *error), const void *task,
-                       struct error *error)
+static int work_inside(const char *root, confined_work *work, const void *task, struct error *error)
 {
 	int image = -1;
 
@@ -144,11 +147,11 @@ static int work_inside(const char *root, int (*work)(int image, const void *task
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && let_go_of_standard_streams() >= 0)
 		image = enter(root);
 	if (image < 0 || drop_capabilities() < 0)
-		return error_set_errno(error, "its image cannot be confined, which needs Linux 5.12 and the right to mount");
+		return error_set_errno(error, NO_CONFINEMENT);
 	return work(image, task, error);
 }
 
-int confine(const char *root, int (*work)(int image, const void *task, struct error *error), const void *task, struct error *error)
+int confine(const char *root, confined_work *work, const void *task, struct error *error)
 {
 	struct error *why = mmap(NULL, sizeof *why, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = why != MAP_FAILED ? fork() : -1;
@@ -169,7 +172,7 @@ int confine(const char *root, int (*work)(int image, const void *task, struct er
 	return result;
 }
 
-/* --- in the process --------------------------------------------------------------------------------------------------------- */
+/* --- in the process ------------------------------------------------------------------------------------------ */
 
 int confined_directory(int image, const char *path)
 {
@@ -211,18 +214,18 @@ static void execute(int program, char *const arguments[])
 	_exit(EXIT_FAILURE);
 }
 
-/* Whether it ends. As long as it works, it uses processor time. */
+/* Whether the program ends. A program that works uses processor time. */
 static bool ends(pid_t pid)
 {
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-	struct timespec now = {.tv_sec = 0}, before;
-	clockid_t used;
-	bool has_ended = false, works = end.fd >= 0 && clock_getcpuclockid(pid, &used) == 0;
+	struct timespec used = {.tv_sec = 0}, before;
+	clockid_t clock;
+	bool has_ended = false, works = end.fd >= 0 && clock_getcpuclockid(pid, &clock) == 0;
 
 	for (int looks = 0; looks < LOOKS_MOST && works && !has_ended; looks++) {
 		has_ended = poll(&end, 1, IDLE_MS) > 0;
-		before = now;
-		works = clock_gettime(used, &now) == 0 && (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec);
+		before = used;
+		works = clock_gettime(clock, &used) == 0 && memcmp(&used, &before, sizeof used) != 0;
 	}
 	if (end.fd >= 0)
 		close(end.fd);

@@ -15,13 +15,13 @@
 
 #define STAT_STARTED 22
 
-/* --- the container -------------------------------------------------------------------------------------------------------- */
+/* --- the container ------------------------------------------------------------------------------------------- */
 
-/* What the runtime tells of it, on standard input and in its bundle. */
+/* Told by the runtime, on standard input and in the bundle. */
 struct told {
 	struct container container;
 	char root[PATH_MAX];
-	const char *search_path; /* LD_LIBRARY_PATH of its first program, or "" */
+	const char *search_path; /* LD_LIBRARY_PATH of the first program, or "" */
 	json_t *configuration;
 };
 
@@ -78,7 +78,7 @@ static int read_bundle(struct told *told, const char *bundle, struct error *erro
 	return 0;
 }
 
-/* The container's first process is the one that has started us, or waits for us: /proc is still the host's. */
+/* Our parent is the container's first process. /proc is the host's. */
 static void find_process(struct container *container)
 {
 	char stat[PROC_STAT_TEXT];
@@ -91,7 +91,8 @@ static void find_process(struct container *container)
 static int read_state(struct told *told, struct error *error)
 {
 	json_t *state = json_loadf(stdin, 0, NULL);
-	const char *bundle = json_string_value(json_object_get(state, "bundle")), *id = json_string_value(json_object_get(state, "id"));
+	const char *bundle = json_string_value(json_object_get(state, "bundle"));
+	const char *id = json_string_value(json_object_get(state, "id"));
 	int result = -1;
 
 	if (!bundle || !id || !container_id_is_valid(id)) {
@@ -105,7 +106,7 @@ static int read_state(struct told *told, struct error *error)
 	return result;
 }
 
-/* --- the hook --------------------------------------------------------------------------------------------------------------- */
+/* --- the hook ------------------------------------------------------------------------------------------------ */
 
 /* Beside the group's file. */
 static void note(struct container *container, const char *group, const char *trouble)

@@ -1,10 +1,10 @@
 /*
- * The hook of a device: what a container runtime calls for each container that gets one, before its programs start (OCI's
- * createContainer).
+ * The hook of a device: a container runtime calls the hook for each container that gets the device, before the
+ * container's programs start (OCI's createContainer).
  *
- * It puts our library in front of the driver's in the container's image (image.h), and notes each container (show/containers.h). Where
- * our library cannot be put there, the image's programs run unrestricted, and the note has the reason. With --strict, the container
- * does not start.
+ * The hook puts our library in front of the driver's in the container's image (image.h), and notes each container
+ * (show/containers.h). Where our library cannot be put there, the image's programs run unrestricted, and the note has
+ * the reason. With --strict, the container does not start.
  */
 #ifndef NVTASKSET_CDI_HOOK_H
 #define NVTASKSET_CDI_HOOK_H

@@ -20,6 +20,7 @@
 #define CONFIGURATION_TOP "ld.so.conf"
 #define CONFIGURATION_DIRECTORY DIRECTORY "/ld.so.conf.d"
 #define CONFIGURATION "00-000-nvtaskset.conf"
+#define OUR_CONFIGURATION "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n"
 #define CACHE "ld.so.cache"
 #define CACHE_NEW CONFINED_SCRATCH "/" CACHE
 #define DRIVER_LINK_NAME (INSIDE_DRIVER + sizeof CONFIGURATION_DIRECTORY)
@@ -28,15 +29,15 @@
 
 struct task {
 	const char *driver, *search_path;
-	int ldconfig; /* the host's: the image's own is the image's word, and it may have none */
+	int ldconfig; /* the host's, since the image's own is not believed */
 	int glibc;    /* what our library needs */
 	unsigned int machine;
 };
 
-/* --- reading ------------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------- */
 
-/* The bytes of a file, with a NUL behind, which the caller frees; NULL if it is no file of at most FILE_MOST. Read, not mapped: it may
- * get shorter. */
+/* The bytes of a file, with a NUL behind, for the caller to free. NULL where there is no file of at most FILE_MOST. The
+ * file is not mapped, since a mapped file may get shorter. */
 static char *read_file(const char *path, size_t *size)
 {
 	struct stat status;
@@ -53,7 +54,7 @@ static char *read_file(const char *path, size_t *size)
 	return bytes;
 }
 
-/* --- which glibc ------------------------------------------------------------------------------------------------------------ */
+/* --- which glibc --------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define LINKER "/lib64/ld-linux-x86-64.so.2" /* so the ABI says */
@@ -65,7 +66,7 @@ static char *read_file(const char *path, size_t *size)
 #error "where is the dynamic linker of this machine?"
 #endif
 
-/* The x of the last version GLIBC_2.x that a library defines or needs; -1: none, or no library of this size and class. */
+/* The x of the last version GLIBC_2.x that a library defines or needs. -1 where there is none, or no 64-bit library. */
 static int glibc_of(const char *path, unsigned int *machine)
 {
 	static const char prefix[] = "GLIBC_2.";
@@ -87,12 +88,13 @@ static int glibc_of(const char *path, unsigned int *machine)
 	return newest;
 }
 
-/* The library that ours depends on stands beside the dynamic linker, wherever that leads. */
+/* The glibc that our library depends on stands beside the dynamic linker's file. */
 static int check_glibc(int needed, unsigned int machine, struct error *error)
 {
 	char linker[PATH_MAX], libc[PATH_MAX];
 	unsigned int found_machine = 0;
-	int found = realpath(LINKER, linker) && path_join(libc, dirname(linker), "libc.so.6") ? glibc_of(libc, &found_machine) : -1;
+	bool has_path = realpath(LINKER, linker) && path_join(libc, dirname(linker), "libc.so.6");
+	int found = has_path ? glibc_of(libc, &found_machine) : -1;
 
 	if (found < 0 || found_machine != machine)
 		return error_set(error, "the image has no glibc for " MACHINE_NAME ", which our library needs");
@@ -101,9 +103,9 @@ static int check_glibc(int needed, unsigned int machine, struct error *error)
 	return 0;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------- */
 
-/* In place of all that has the name but a directory, as a whole. */
+/* Replaces a file or a link as a whole. A directory stays, and is an error. */
 static int put_file(int directory, const char *name, const char *bytes, size_t size, struct error *error)
 {
 	unlinkat(directory, TEMPORARY, 0);
@@ -124,10 +126,10 @@ static int put_text(int directory, const char *name, const char *text, struct er
 	return put_file(directory, name, text, strlen(text), error);
 }
 
-/* What was written is not what the container sees. */
+/* The container does not see the written file. */
 static int say_mounted(const char *name, struct error *error)
 {
-	return error_set(error, DIRECTORY "/%s: something is mounted there, and the hook writes into the image alone", name);
+	return error_set(error, DIRECTORY "/%s: a mount hides the file that the hook has written in the image", name);
 }
 
 /* An image without a configuration gets the usual one. */
@@ -139,7 +141,7 @@ static int configure(int etc, int directory, const char *driver, struct error *e
 	unlinkat(directory, DRIVER_LINK_NAME, 0);
 	if (symlinkat(driver, directory, DRIVER_LINK_NAME) < 0)
 		return error_set_errno(error, INSIDE_DRIVER " cannot be made in the image");
-	if (put_text(directory, CONFIGURATION, "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n", error) < 0)
+	if (put_text(directory, CONFIGURATION, OUR_CONFIGURATION, error) < 0)
 		return -1;
 	return access(CONFIGURATION_DIRECTORY "/" CONFIGURATION, F_OK) == 0 ? 0 : say_mounted("ld.so.conf.d", error);
 }
@@ -150,7 +152,7 @@ static void remove_configuration(int directory)
 	unlinkat(directory, DRIVER_LINK_NAME, 0);
 }
 
-/* --- the cache --------------------------------------------------------------------------------------------------------------- */
+/* --- the cache ----------------------------------------------------------------------------------------------- */
 
 static bool accept_any(const char *path)
 {
@@ -162,19 +164,20 @@ static bool leads_to_us(const char *cache)
 {
 	char found[PATH_MAX];
 
-	return loader_cache_find(cache, DRIVER_NAME, accept_any, found) && strcmp(found, INSIDE_FRONT "/" DRIVER_NAME) == 0;
+	return loader_cache_find(cache, DRIVER_NAME, accept_any, found) &&
+	       strcmp(found, INSIDE_FRONT "/" DRIVER_NAME) == 0;
 }
 
-/* The image's other cache (-i) is the image's word; ldconfig can write no new one. */
+/* The image's auxiliary cache is not believed (-i), and ldconfig cannot write there. */
 static int make_cache(int etc, int ldconfig, struct error *error)
 {
-	char *const arguments[] = {"ldconfig", "-i", "-X", "-f", DIRECTORY "/" CONFIGURATION_TOP, "-C", CACHE_NEW, NULL};
+	char *const arguments[] = {"ldconfig", "-iX", "-f", DIRECTORY "/" CONFIGURATION_TOP, "-C", CACHE_NEW, NULL};
 	size_t size = 0;
 	char *bytes = confined_execute(ldconfig, arguments, error) == 0 ? read_file(CACHE_NEW, &size) : NULL;
 	int result = -1;
 
 	if (bytes && !leads_to_us(CACHE_NEW))
-		error_set(error, "its " DIRECTORY "/" CONFIGURATION_TOP " does not include " CONFIGURATION_DIRECTORY " first");
+		error_set(error, "its /etc/ld.so.conf does not include " CONFIGURATION_DIRECTORY " first");
 	else if (bytes && put_file(etc, CACHE, bytes, size, error) == 0)
 		result = leads_to_us(DIRECTORY "/" CACHE) ? 0 : say_mounted(CACHE, error);
 	free(bytes);
@@ -187,7 +190,7 @@ static int write_into(int image, const char *driver, int ldconfig, struct error 
 	int result = -1;
 
 	if (etc < 0 || directory < 0)
-		error_set_errno(error, "%s cannot be opened in the image", etc < 0 ? DIRECTORY : CONFIGURATION_DIRECTORY);
+		error_set_errno(error, "its %s cannot be opened", etc < 0 ? DIRECTORY : CONFIGURATION_DIRECTORY);
 	else if (configure(etc, directory, driver, error) == 0)
 		result = make_cache(etc, ldconfig, error);
 	if (result < 0 && directory >= 0)
@@ -195,7 +198,7 @@ static int write_into(int image, const char *driver, int ldconfig, struct error 
 	return result;
 }
 
-/* --- inside ------------------------------------------------------------------------------------------------------------------ */
+/* --- inside -------------------------------------------------------------------------------------------------- */
 
 static int check_search_path(const char *directories, struct error *error)
 {
@@ -204,8 +207,10 @@ static int check_search_path(const char *directories, struct error *error)
 
 	for (size_t length; *directories && result == 0; directories += length + (directories[length] != '\0')) {
 		length = strcspn(directories, ":;");
-		if (length > 0 && path_join_part(path, directories, length, DRIVER_NAME) && access(path, F_OK) == 0 && !own_library_is(path))
-			result = error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our library: clear it, or use --strict", path);
+		if (length > 0 && path_join_part(path, directories, length, DRIVER_NAME) && access(path, F_OK) == 0 &&
+		    !own_library_is(path))
+			result = error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our library: "
+			                          "clear it, or use --strict", path);
 	}
 	return result;
 }

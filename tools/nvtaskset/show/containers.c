@@ -25,7 +25,7 @@ bool container_id_is_valid(const char *id)
 	return id[0] != '\0' && id[0] != '.' && id[strspn(id, characters)] == '\0' && strlen(id) < CONTAINER_TEXT - 1;
 }
 
-/* The instance of /proc whose numbers this process sees; 0: none. A process in another PID namespace sees another. */
+/* The instance of /proc that this process sees, or 0. In another PID namespace, /proc is another instance. */
 static uint64_t own_proc(void)
 {
 	struct stat status;
@@ -33,19 +33,20 @@ static uint64_t own_proc(void)
 	return stat("/proc", &status) == 0 ? status.st_dev : 0;
 }
 
-/* --- one note ------------------------------------------------------------------------------------------------------ */
+/* --- one note ------------------------------------------------------------------------------------------------ */
 
-/* Under a name with a dot in front it is no note yet. Nobody sees half of one. */
+/* A file whose name has a dot in front is no note yet, so no reader sees half a note. */
 int container_write(int directory, const struct container *container, struct error *error)
 {
 	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
-	json_t *note = json_pack("{s:I, s:I, s:I}", "pid", (json_int_t)container->pid, "started", (json_int_t)container->started,
-	                         "proc", (json_int_t)own_proc());
+	json_t *note = json_pack("{s:I, s:I, s:I}", "pid", (json_int_t)container->pid,
+	                         "started", (json_int_t)container->started, "proc", (json_int_t)own_proc());
 	int file = -1, result = -1;
 
-	/* JSON takes UTF-8 alone, and an image's path may be anything. */
+	/* JSON takes UTF-8 alone. An image's path consists of any bytes. */
 #define MEMBER_WRITE(member) \
-	json_object_set_new(note, #member, json_string(text_clean(clean, container->member, strlen(container->member))));
+	text_clean(clean, container->member, strlen(container->member)); \
+	json_object_set_new(note, #member, json_string(clean));
 	MEMBERS(MEMBER_WRITE)
 #undef MEMBER_WRITE
 	snprintf(temporary, sizeof temporary, ".%s", container->id);
@@ -68,7 +69,7 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 	text_copy(to, room, text ? text : "");
 }
 
-/* It is not ours to believe what another user has written, or can write. */
+/* A file that another user has written, or can write, is not believed. */
 static json_t *load(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
@@ -112,7 +113,7 @@ bool container_read(struct container *container, const char *directory, const ch
 	return found;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------------------------------------------- */
 
 static bool runs(const struct container *container)
 {
