@@ -1,7 +1,5 @@
 #include "confine.h"
 
-#include "inside.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,8 +33,6 @@
 #define MOUNTS_LINE (32 << 10)
 #define NO_CONFINEMENT "no confinement for its image, which needs Linux 5.12 and the right to mount"
 #define PLAIN (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
-
-_Static_assert(sizeof CONFINED_SCRATCH == sizeof INSIDE_GROUPS, "a directory of each container with a device");
 
 /* --- the two views ------------------------------------------------------------------------------------------- */
 

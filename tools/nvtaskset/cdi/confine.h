@@ -14,9 +14,10 @@
 #define NVTASKSET_CDI_CONFINE_H
 
 #include "base/error.h"
+#include "inside.h"
 
-/* In the process's view, an empty directory in memory, for 16 MiB. */
-#define CONFINED_SCRATCH "/opt/nvtaskset/groups"
+/* In the process's view, an empty directory in memory, for 16 MiB. Each container with a device has the directory. */
+#define CONFINED_SCRATCH INSIDE_GROUPS
 
 /* Does the task in the image: 0, or -1 with the reason. `image` is the view for writing. */
 typedef int confined_work(int image, const void *task, struct error *error);
