@@ -350,8 +350,8 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 experiments = bench bench_space bench_time
 look_at_none = $(patsubst %,tests/cli/%.bats,$(experiments) completions deps exports figures install loading manual mps skips strict) \
                $(addprefix $(BUILD)/tests/unit/,attach group)
-slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
-            lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
+slowest = $(patsubst %,tests/cli/%.bats,$(experiments) hostile_images metrics system install figures completions loading manual group \
+            skips lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
 are_apart := $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo yes)
 JOBS ?= $(shell echo $$(($(if $(are_apart),3,2) * $$(nproc))))

@@ -242,7 +242,9 @@ hook_by() { # LINE…, of a script
 	mkdir -p "$WORK/layer/usr/lib64"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
 	mknod "$WORK/layer/device" c 1 3
-	${CC:-cc} -D_GNU_SOURCE -static -x c - -o "$WORK/ldconfig" <<-'EOF'
+	# AddressSanitizer's own memory has no bound.
+	memory=$(is_sanitized asan && echo CPU || echo DATA)
+	${CC:-cc} -D_GNU_SOURCE "-DMEMORY=RLIMIT_$memory" -static -x c - -o "$WORK/ldconfig" <<-'EOF'
 		#include <errno.h>
 		#include <fcntl.h>
 		#include <linux/capability.h>
@@ -271,7 +273,7 @@ hook_by() { # LINE…, of a script
 			CHECK(5, open("/device", O_RDONLY) < 0 && errno == EACCES);
 			CHECK(6, open("/new", O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS);
 			CHECK(7, open(arguments[count - 1], O_WRONLY | O_CREAT, 0600) == 3);
-			CHECK(8, is_bounded(RLIMIT_DATA) && is_bounded(RLIMIT_CPU) && is_bounded(RLIMIT_FSIZE));
+			CHECK(8, is_bounded(MEMORY) && is_bounded(RLIMIT_CPU) && is_bounded(RLIMIT_FSIZE));
 			return 0;
 		}
 	EOF

@@ -28,6 +28,11 @@
 #include <unistd.h>
 
 #define ALL_SECONDS 30 /* less than the runtime waits for the hook */
+#ifdef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+#define MEMORY_MOST RLIM_INFINITY
+#else
+#define MEMORY_MOST (128u << 20)
+#endif
 #define IDLE_MS 1000
 #define LOOKS_MOST 20
 #define MOUNTS_LINE (32 << 10)
@@ -107,7 +112,7 @@ static int enter(const char *named)
 	return image;
 }
 
-/* --- privileges and descriptors ------------------------------------------------------------------------------ */
+/* --- privileges, descriptors and bounds ---------------------------------------------------------------------- */
 
 /* For this process, and for the programs that root executes. */
 static int drop_capabilities(void)
@@ -132,6 +137,19 @@ static int let_go_of_standard_streams(void)
 	return result;
 }
 
+static bool limit(int resource, rlim_t most)
+{
+	const struct rlimit limits = {.rlim_cur = most, .rlim_max = most};
+
+	return setrlimit(resource, &limits) == 0;
+}
+
+static bool limit_all(void)
+{
+	return limit(RLIMIT_DATA, MEMORY_MOST) && limit(RLIMIT_CPU, ALL_SECONDS / 3) && limit(RLIMIT_FSIZE, 16 << 20) &&
+	       limit(RLIMIT_CORE, 0);
+}
+
 /* --- the process --------------------------------------------------------------------------------------------- */
 
 static int work_inside(const char *root, confined_work *work, const void *task, struct error *error)
@@ -142,7 +160,7 @@ static int work_inside(const char *root, confined_work *work, const void *task, 
 	alarm(ALL_SECONDS);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && let_go_of_standard_streams() >= 0)
 		image = enter(root);
-	if (image < 0 || drop_capabilities() < 0)
+	if (image < 0 || drop_capabilities() < 0 || !limit_all())
 		return error_set_errno(error, NO_CONFINEMENT);
 	return work(image, task, error);
 }
@@ -189,23 +207,11 @@ int confined_directory(int image, const char *path)
 	return (int)syscall(SYS_openat2, image, path, &how, sizeof how);
 }
 
-static void limit(int resource, rlim_t most)
-{
-	const struct rlimit limits = {.rlim_cur = most, .rlim_max = most};
-
-	if (setrlimit(resource, &limits) < 0)
-		_exit(EXIT_FAILURE);
-}
-
 static void execute(int program, char *const arguments[])
 {
 	char *const environment[] = {NULL};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	limit(RLIMIT_DATA, 128 << 20);
-	limit(RLIMIT_CPU, ALL_SECONDS / 3);
-	limit(RLIMIT_FSIZE, 16 << 20);
-	limit(RLIMIT_CORE, 0);
 	fexecve(program, arguments, environment);
 	_exit(EXIT_FAILURE);
 }

@@ -6,7 +6,7 @@
  * processes, also out of a root directory. For writing, the process has a second view: the image's own file system,
  * without its mounts. So no link of an image leads a write into a volume or to the host. The process has one
  * capability (CAP_DAC_OVERRIDE, since an image's directories belong to any user), no descriptor of the runtime's, and
- * half a minute.
+ * bounds: half a minute, 10 s of processor time, 128 MiB of memory, 16 MiB for a file.
  *
  * Confinement needs Linux 5.12 and the right to mount. Without these, no work is done.
  */
@@ -29,8 +29,8 @@ int confine(const char *root, confined_work *work, const void *task, struct erro
 /* In `work`: opens a directory of the image for writing, and makes the last name if it is missing. -1 with errno. */
 int confined_directory(int image, const char *path);
 
-/* In `work`: executes the program of an open file, with bounds for memory, time and output. A program that uses no
- * processor time for a second is killed, since it waits for the other end of a pipe. -1 with the reason. */
+/* In `work`: executes the program of an open file, which has the same bounds. A program that uses no processor time
+ * for a second is killed, since it waits for the other end of a pipe. -1 with the reason. */
 int confined_execute(int program, char *const arguments[], struct error *error);
 
 #endif
