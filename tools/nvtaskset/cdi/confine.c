@@ -28,7 +28,10 @@
 #include <unistd.h>
 
 #define ALL_SECONDS 30 /* less than the runtime waits for the hook */
-#ifdef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) /* it reserves terabytes */
 #define MEMORY_MOST RLIM_INFINITY
 #else
 #define MEMORY_MOST (128u << 20)

@@ -23,7 +23,7 @@
 #define OUR_CONFIGURATION "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n"
 #define CACHE "ld.so.cache"
 #define CACHE_NEW CONFINED_SCRATCH "/" CACHE
-#define DRIVER_LINK_NAME (INSIDE_DRIVER + sizeof CONFIGURATION_DIRECTORY)
+#define DRIVER_LINK_NAME (&INSIDE_DRIVER[sizeof CONFIGURATION_DIRECTORY])
 #define TEMPORARY "00-000-nvtaskset.new"
 #define FILE_MOST (64u << 20) /* bytes of a libc, or of a cache */
 
