@@ -47,6 +47,8 @@ library_objects = $(call objects_of,$(rooms) attach api)
 # There are two kinds of the library, which differ in how they start.
 shim_objects    = $(filter-out %/entry_attached.o,$(call objects_of,$(process_rooms)))
 attach_objects  = $(filter-out %/entry_loaded.o,$(call objects_of,$(process_rooms)))
+# The driver's names, and their jumps for this machine: in the shim only.
+names_objects   = $(call objects_of,names) $(BUILD)/src/names/$(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))/stubs.o
 # libsmctrl contains their common part, for processes that have neither.
 smctrl_objects  = $(call objects_of,smctrl) $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
@@ -117,11 +119,15 @@ $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
 
-$(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtaskset-driver.so.1
+$(BUILD)/%.o: %.S src/names/list.h
+	@mkdir -p $(@D)
+	$(call say,AS,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags) -flto%,$(CFLAGS)) -c $< -o $@
+$(shim): $(names_objects) $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtaskset-driver.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver' $(shim_objects) $(library) \
+		-Wl,-z,separate-code -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver' \
+		$(names_objects) $(shim_objects) $(library) \
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 

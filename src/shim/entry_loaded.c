@@ -13,6 +13,7 @@
 #include "launch/account/violation.h"
 #include "launch/space/hide.h"
 #include "launch/space/residency.h"
+#include "names/names.h"
 #include "shim.h"
 #include "state/revision_text.h"
 #include "state/segment/segment.h"
@@ -22,11 +23,14 @@
 
 static const struct elf_note note __attribute__((section(".note.nvtaskset"), aligned(4), used)) = ELF_NOTE;
 
+const char names_library[] = DRIVER_LINK;
+
 __attribute__((constructor)) static void start(void)
 {
 	struct error error;
 	int saved = errno;
 
+	names_open();
 	log_open();
 	if (!secure_getenv(SEGMENT_ENVIRONMENT))
 		log_idle();
