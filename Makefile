@@ -67,6 +67,12 @@ library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
+# What ldconfig lists after nvtaskset system enable (tools/nvtaskset/system/system.c): the shim, the driver's other name, and a way
+# to the driver in containers.
+front   = $(BUILD)/lib/libcuda.so.01
+alias   = $(BUILD)/lib/libnvtaskset-alias.so
+way     = $(BUILD)/lib/libcuda.so.nvtaskset
+listed  = $(front) $(alias) $(way)
 smctrl  = $(BUILD)/libsmctrl.so.0
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
@@ -95,7 +101,7 @@ deps:
 	$(Q)tools/deps tests
 	@echo 'Everything is there.'
 
-run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl_archive)
+run-all: $(command) $(shim) $(attach) $(audit) $(listed) $(api) $(api_archive) $(smctrl) $(smctrl_archive)
 	@:
 
 $(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
@@ -115,21 +121,32 @@ $(command): $(command_objects) $(library)
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
 # link (facts.md, "Loading"); this stub gives the linker that name.
-$(BUILD)/stub/libnvtaskset-driver.so.1:
+$(BUILD)/stub/%:
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
+	$(Q)$(CC) -shared -nostdlib -Wl,-soname,'$(or $(soname),$(@F))' -x c /dev/null -o $@
 
 $(BUILD)/%.o: %.S src/names/list.h
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags) -flto%,$(CFLAGS)) -c $< -o $@
-$(shim): $(names_objects) $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtaskset-driver.so.1
+$(shim): $(BUILD)/stub/libnvtaskset-driver.so.1
+$(shim): directories = $$ORIGIN:$$ORIGIN/driver
+$(front): $(BUILD)/src/listed/listed.o $(BUILD)/stub/libcuda.so.nvtaskset
+$(front): directories = $$ORIGIN/driver:$$ORIGIN
+$(shim) $(front): $(names_objects) $(shim_objects) $(library) src/shim/libcuda.map
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,-z,separate-code -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver' \
-		$(names_objects) $(shim_objects) $(library) \
-		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
-	$(Q)ln -sf $(@F) $(@D)/libcuda.so
+		-Wl,-z,separate-code -Wl,--enable-new-dtags -Wl,-rpath,'$(directories)' \
+		$(filter %.o %.a,$^) -Wl,--no-as-needed $(filter $(BUILD)/stub/%,$^) -o $@
+	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
+
+$(alias): $(names_objects) $(BUILD)/src/listed/alias.o $(shim)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so -Wl,-z,now -Wl,-z,nodelete \
+		-Wl,-z,separate-code $(filter %.o,$^) -Wl,--no-as-needed -L$(@D) -l:libcuda.so.1 -o $@
+
+$(BUILD)/stub/beside: soname = $$ORIGIN/libcuda.so.1
+$(way): $(BUILD)/stub/beside
+	$(Q)$(CC) -shared -nostdlib -Wl,-soname,$(@F) -x c /dev/null -x none -Wl,--no-as-needed $< -o $@
 
 # It must need no library: src/audit/audit.c says why. Code that the packager's or a sanitizer's flags add would call libc.
 $(audit): src/audit/audit.c src/base/driver_names.h
@@ -517,14 +534,17 @@ install install-api install-smctrl: | may-install
 # The library is replaced atomically: after nvtaskset system enable, programs open it at any time. The link beside it
 # leads to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes
 # one for each user at run time.
-install: $(command) $(shim) $(attach) $(audit)
+install: $(command) $(shim) $(attach) $(audit) $(listed)
 	$(call make_directories,$(installed_command))
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/.libcuda.so.1
+	install -m 755 $(front) $(DESTDIR)$(LIBDIR)/.libcuda.so.01
 	mv -f $(DESTDIR)$(LIBDIR)/.libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so.1
+	mv -f $(DESTDIR)$(LIBDIR)/.libcuda.so.01 $(DESTDIR)$(LIBDIR)/libcuda.so.01
 	ln -sf libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so
 	install -D -m 755 $(attach) $(DESTDIR)$(LIBDIR)/libnvtaskset-attach.so
 	install -D -m 755 $(audit) $(DESTDIR)$(LIBDIR)/libnvtaskset-audit.so
+	install -m 755 $(alias) $(way) $(DESTDIR)$(LIBDIR)/
 	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
 	install -D -m 644 tools/completions/nvtaskset.bash $(DESTDIR)$(BASH_COMPLETION)
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
@@ -592,7 +612,7 @@ driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
-installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
+installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so $(notdir $(listed)) libnvtaskset-attach.so \
 	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
 	$(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
 	$(addprefix $(DOCDIR)/,$(documents))

@@ -4,6 +4,7 @@
 #include "driver/cuda.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +54,7 @@ static void *remove_name(const void *place)
 void names_open(void)
 {
 	static bool is_open;
+	int saved = errno;
 	void *library = is_open ? NULL : dlopen(names_library, RTLD_LAZY | RTLD_NOLOAD);
 
 	for (size_t i = 0; i < COUNT && !is_open; i++) {
@@ -61,6 +63,7 @@ void names_open(void)
 		names_slots[i] = function && !own_image_has(function) ? function : remove_name(names_slots[i]);
 	}
 	is_open = true;
+	errno = saved;
 }
 
 void *names_early(unsigned int number)

@@ -8,7 +8,7 @@
 #ifndef NVTASKSET_NAMES_H
 #define NVTASKSET_NAMES_H
 
-/* Under which name the library with the functions is loaded. The program that links this room defines it. */
+/* The name by which the library with the functions is loaded. Whoever links this room defines it. */
 extern const char names_library[];
 
 /* Fills all slots, once. For a constructor. Before it, the first call of any name does so: libraries that do not name the

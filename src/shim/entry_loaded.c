@@ -23,7 +23,8 @@
 
 static const struct elf_note note __attribute__((section(".note.nvtaskset"), aligned(4), used)) = ELF_NOTE;
 
-const char names_library[] = DRIVER_LINK;
+/* Another one stands before it in the library that ldconfig lists (src/listed/listed.c). */
+const char names_library[] __attribute__((weak)) = DRIVER_LINK;
 
 __attribute__((constructor)) static void start(void)
 {
@@ -37,7 +38,7 @@ __attribute__((constructor)) static void start(void)
 	violation_open();
 	hide_open();
 	residency_open();
-	enum hook_state state = shim_set_up(DRIVER_LINK, false, NULL, &error);
+	enum hook_state state = shim_set_up(names_library, false, NULL, &error);
 
 	if (state != HOOK_SUBSCRIBED)
 		violation_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");
