@@ -1,7 +1,7 @@
 /*
- * libcuda.so, the driver's other name, as the dynamic linker's cache leads to it after nvtaskset system enable. It has the driver's
- * functions, and depends on libcuda.so.1. The dynamic linker finds our library; or the driver, in a container into which a tool has
- * copied this file.
+ * libcuda.so, the driver's other name, as the dynamic linker's cache leads to it after nvtaskset system enable. It has
+ * the driver's functions, and depends on libcuda.so.1. There the dynamic linker finds our library; and the driver in
+ * a container with a copy of this file.
  */
 #include "base/driver_names.h"
 #include "names/names.h"

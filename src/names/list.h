@@ -1,7 +1,7 @@
 /*
- * The functions of the driver that our library defines under their names: those of CUDA 13.0, from the table of NVIDIA's own stub
- * library (lib/stubs/libcuda.so of the toolkit). Of a driver that has more, tests/exports --driver prints the names to add. Not
- * cudbg*: a debugger must find the driver's.
+ * The functions of the driver that our library defines under their names: those of CUDA 13.0, from the table of
+ * NVIDIA's own stub library (lib/stubs/libcuda.so of the toolkit). Of a driver that has more, tests/exports --driver
+ * prints the names to add. Without cudbg*: a debugger must find the driver's.
  */
 NAME(cuArray3DCreate)
 NAME(cuArray3DCreate_v2)

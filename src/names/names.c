@@ -22,7 +22,7 @@ static const char *const names[] = {
 /* In stubs.S, in the same order. At first, each leads to a place in its name's own code. */
 extern void *names_slots[COUNT] OWN;
 
-/* What a program calls that was linked with a name which this driver lacks. */
+/* For programs that were linked with a name that this driver lacks. */
 static CUresult call_missing(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -36,7 +36,7 @@ static void remove_symbol(ElfW(Sym) *symbol)
 
 	if (mprotect(page, size, PROT_READ | PROT_WRITE) == 0) {
 		symbol->st_value = 0;
-		mprotect(page, size, PROT_READ); /* so it was: the Makefile links with separate-code */
+		mprotect(page, size, PROT_READ); /* as before: the Makefile links with separate-code */
 	}
 }
 

@@ -1,18 +1,18 @@
 /*
- * The driver's functions under the driver's names, for whoever reads the symbol table of libcuda.so.1: linkers, and with them
- * Triton, cgo and CMake (facts.md, "Loading").
+ * The driver's functions under the driver's names, for readers of the symbol table of libcuda.so.1: linkers, and
+ * with linkers Triton, cgo and CMake (loading.md).
  *
- * Each name is one jump to the driver's function (MACHINE/stubs.S), by way of a slot that names_open fills. A name that the
- * driver lacks is taken out of our symbol table in memory: so dlsym finds what the driver has, and nothing else.
+ * Each name is one jump to the driver's function (MACHINE/stubs.S), by way of a slot that names_open fills. A name
+ * that the driver lacks is taken out of our symbol table in memory. So dlsym finds the driver's functions only.
  */
 #ifndef NVTASKSET_NAMES_H
 #define NVTASKSET_NAMES_H
 
-/* The name by which the library with the functions is loaded. Whoever links this room defines it. */
+/* The name of the loaded library with the functions. Each library of ours with this room defines the name. */
 extern const char names_library[];
 
-/* Fills all slots, once. For a constructor. Before it, the first call of any name does so: libraries that do not name the
- * driver as their dependency may have constructors that run earlier. */
+/* For a constructor: fills all slots, once. A call of a name before then does the same: constructors of libraries
+ * without the driver among their dependencies may run earlier. */
 void names_open(void);
 
 /* For stubs.S: the function that a name leads to, after names_open. */

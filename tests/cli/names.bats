@@ -94,15 +94,16 @@ with_driver_alone() { # COMMAND…
 
 @test "functions with arguments in all registers get them, also at the first call" {
 	cat >driver.c <<-'END'
-		int cuParamSetf(long a, long b, long c, long d, long e, long f, double g, double h, double i, double j, double k, double l,
-		                double m, double n)
+		int cuParamSetf(long a, long b, long c, long d, long e, long f, double g, double h, double i, double j,
+		                double k, double l, double m, double n)
 		{
-			return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 &&
-			       l == 12 && m == 13 && n == 14;
+			return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 &&
+			       k == 11 && l == 12 && m == 13 && n == 14;
 		}
 	END
 	cat >early.c <<-'END'
-		int cuParamSetf(long, long, long, long, long, long, double, double, double, double, double, double, double, double);
+		int cuParamSetf(long, long, long, long, long, long, double, double, double, double, double, double, double,
+		                double);
 		int right;
 		__attribute__((constructor)) static void start(void)
 		{

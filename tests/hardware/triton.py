@@ -1,5 +1,5 @@
-"""A model whose kernels Triton makes, in the partition that the environment gives: checks that its launcher was built anew, and that
-all kernels ran inside. Prints one line. Usage: triton.py NVTASKSET"""
+"""A model whose kernels Triton makes, in a partition: checks that the launcher was built anew, and that all kernels ran
+inside. Prints one line. Usage: triton.py NVTASKSET"""
 
 import glob
 import json
@@ -34,4 +34,5 @@ document = json.loads(subprocess.check_output([sys.argv[1], "-l", "--json"]))
 (process,) = [process for process in document["processes"] if process["pid"] == os.getpid()]
 count, needed = libraries()
 assert process["restricted"] > 20 and process["outside"] == 0, process
-print(f"{process['partitions'][0]['tpc_list']}: {process['restricted']} kernels inside, {count} libraries built, need {needed}")
+tpcs = process["partitions"][0]["tpc_list"]
+print(f"{tpcs}: {process['restricted']} kernels inside, {count} libraries built, need {needed}")

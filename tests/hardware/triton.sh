@@ -1,7 +1,7 @@
 #!/bin/bash
-# torch.compile in a partition, with Triton's launchers built anew: under nvtaskset, with our library named to Triton, after system
-# enable, and in the environment of a device for containers. TAP on standard output. As root: installs nvtaskset into /usr/local, and
-# removes it again. Needs PyTorch with Triton, and gcc.
+# torch.compile in a partition, with Triton's launchers built anew: under nvtaskset, with our library named to Triton,
+# after system enable, and in the environment of a device for containers. TAP on standard output. As root: installs
+# nvtaskset into /usr/local, and removes the installation. Needs PyTorch with Triton, and gcc.
 #
 #   BUILD=build tests/hardware/triton.sh      after make all
 # shellcheck disable=SC2317 # finish is called by a trap
@@ -24,7 +24,8 @@ is_inside() { # NAME TPCs COMMAND…
 	local verdict=ok name=$1 tpcs=$2 said
 	shift 2
 	count=$((count + 1))
-	said=$(env TRITON_CACHE_DIR="$work/$count/triton" TORCHINDUCTOR_CACHE_DIR="$work/$count/inductor" TORCHINDUCTOR_FX_GRAPH_CACHE=0 \
+	said=$(env TRITON_CACHE_DIR="$work/$count/triton" TORCHINDUCTOR_CACHE_DIR="$work/$count/inductor" \
+		TORCHINDUCTOR_FX_GRAPH_CACHE=0 \
 		timeout 200 "$@" python3 tests/hardware/triton.py "$BUILD/nvtaskset" 2>"$work/errors" </dev/null)
 	[[ "$said" == "$tpcs: "* ]] || { verdict="not ok" failed=1; tail -n 15 "$work/errors" | sed 's/^/#   /'; }
 	echo "$verdict $count - $name"
@@ -61,6 +62,7 @@ ln -s "$driver" "$front/driver/libnvtaskset-driver.so.1"
 echo "$front" >"$front_configuration"
 /sbin/ldconfig -X
 "$BUILD/nvtaskset" cdi add --mps off -t 8-15 --output "$work/device.json" infer 2>&1 | sed 's/^/# /'
-is_inside "in the environment of a device" 8-15 env NVTASKSET_GROUP_FILE="$work/device/infer" CUDA_MPS_PIPE_DIRECTORY=/dev/null
+is_inside "in the environment of a device" 8-15 \
+	env NVTASKSET_GROUP_FILE="$work/device/infer" CUDA_MPS_PIPE_DIRECTORY=/dev/null
 echo "1..$count"
 exit $failed

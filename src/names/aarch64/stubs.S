@@ -21,7 +21,7 @@
 #include "../list.h"
 	.cfi_endproc
 
-/* The caller's arguments are kept. */
+/* Keeps the caller's arguments. */
 	.cfi_startproc
 early:	stp x29, x30, [sp, #-208]!
 	.cfi_def_cfa_offset 208

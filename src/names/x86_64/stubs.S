@@ -27,7 +27,7 @@
 #include "../list.h"
 	.cfi_endproc
 
-/* The caller's arguments are kept, also those in vector registers: of no function they are wider than these. */
+/* Keeps the caller's arguments. No function has wider ones in vector registers. */
 	.cfi_startproc
 	.cfi_adjust_cfa_offset 8
 early:	push %rdi

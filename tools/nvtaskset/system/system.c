@@ -7,10 +7,11 @@
  * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
  * upgrades of the driver keep. No file of the driver is changed.
  *
- * Tools that make containers bind or copy into them what ldconfig lists as libcuda.so.1. So that this is the driver, as before,
- * ldconfig lists our library as libcuda.so.01. For the dynamic linker these are one name, since it compares numbers in names by
- * their values; and it takes the first. Where a container's own cache has both names, our library may be found in the container,
- * but not the link to the driver that it needs. So libcuda.so.nvtaskset is listed, too. It depends on the libcuda.so.1 beside it.
+ * Tools that make containers bind or copy the file that ldconfig lists as libcuda.so.1: the driver, as before, since
+ * ldconfig lists our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are
+ * compared by their values. The first file of the name is loaded. Where a container's own cache has both files, our
+ * library may be loaded in the container, without the link to the driver. So ldconfig lists libcuda.so.nvtaskset,
+ * too, which depends on the libcuda.so.1 beside it.
  *
  * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
  * the command dies between two steps; `disable` then removes what is there.
@@ -60,7 +61,7 @@ struct link {
 struct plan {
 	char library[PATH_MAX];   /* the directory where we are installed */
 	char directory[PATH_MAX]; /* the directory of links in it, for the dynamic linker */
-	char driver[PATH_MAX];    /* a directory in that one, with a link to the driver and one to ours: ldconfig does not search it */
+	char driver[PATH_MAX];    /* a directory in that one, with links to the driver and ours; unlisted */
 	struct link links[LINKS_MAX];
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512]; /* the content of the file */
@@ -325,7 +326,7 @@ static void find_older(const struct plan *plan, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
 }
 
-/* The link goes once the cache has the new one, for programs that start meanwhile. */
+/* Removes the older link once the cache has the new one: programs start meanwhile. */
 static int replace_older(const struct plan *plan, struct error *error)
 {
 	char older[PATH_MAX];
