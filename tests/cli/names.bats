@@ -5,6 +5,7 @@ load helpers
 
 prepare() {
 	needs gcc
+	! is_sanitized || skip "the programs are not sanitized"
 	cat >"$WORK/program.c" <<-'END'
 		int cuInit(unsigned int), cuDeviceGetCount(int *);
 		int main(void)
