@@ -1,5 +1,5 @@
 /*
- * For programs that have the library in them (Makefile), since nothing else can do with it what they measure.
+ * For programs that have the library in them (bench.mk), since nothing else can do with it what they measure.
  */
 #ifndef INSIDE_H
 #define INSIDE_H

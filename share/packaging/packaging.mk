@@ -6,16 +6,26 @@ dated = --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-
 # Builders of packages have flags of their own.
 build_package = env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -u CC LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH)
 
-# The files that git knows, as they are; or all, where this is such a tarball itself.
+# The files that git knows, as they are; or all files, of an unpacked tarball.
 dist:
-	@mkdir -p $(release)
-	$(Q)if [ -e .git ]; then git ls-files -z; else find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; fi | LC_ALL=C sort -z | \
-		tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | gzip -n >$(tarball)
+	@mkdir -p $(release) && rm -f $(tarball)
+	$(Q)if [ ! -e .git ]; then find . -path ./$(BUILD) -prune -o ! -type d -printf '%P\0'; \
+		elif ! git -c safe.directory='*' ls-files -z; then \
+		echo 'make dist: git knows the files of a clone: install git' >&2; exit 1; fi >$(BUILD)/files
+	$(Q)LC_ALL=C sort -z $(BUILD)/files | tar -c --null -T - $(dated) --transform 's,^,nvtaskset-$(version)/,' | \
+		gzip -n >$(tarball)
+	$(Q)rm $(BUILD)/files
 	@echo $(tarball)
 
-deb_source = $(BUILD)/deb/nvtaskset-$(version)
-deb: dist
+# Before the tarball, which may need git.
+packages:
 	$(Q)tools/deps packages
+ifneq ($(filter deb rpm,$(MAKECMDGOALS)),)
+dist: | packages
+endif
+
+deb_source = $(BUILD)/deb/nvtaskset-$(version)
+deb: packages dist
 	rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb && tar -xf $(tarball) -C $(BUILD)/deb
 	cp -r share/packaging/debian $(deb_source)
 	printf 'nvtaskset (%s-1) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' '$(version)' \
@@ -26,8 +36,7 @@ deb: dist
 	mv $(BUILD)/deb/*.deb $(release) && rm -r $(BUILD)/deb
 
 # Debian's rpm knows no packages of RPM: --nodeps, and no directory of Python's and no flags of a distribution.
-rpm: dist
-	$(Q)tools/deps packages
+rpm: packages dist
 	rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm/SOURCES && cp $(tarball) $(BUILD)/rpm/SOURCES
 	$(build_package) rpmbuild -bb --nodeps --quiet -D '_topdir $(abspath $(BUILD))/rpm' -D 'upstream $(version)' \
 		-D '_buildhost nvtaskset' -D 'use_source_date_epoch_as_buildtime 1' -D 'clamp_mtime_to_source_date_epoch 1' \
@@ -75,7 +84,7 @@ of_others = $(addprefix %/tests/unit/,api board counts_view group mps_ask peers)
 arm64_tests = $(filter-out $(of_others) %/tests/unit/attach %/tests/unit/segment_steps %/tests/gpu/held@h200,$(patsubst $(BUILD)/%,$(abspath $(BUILD))/arm64/%, \
 	$(unit_tests) $(filter %@h200 %@h200-x2,$(sim_runs)))) $(addprefix tests/cli/,bad_input.bats words.bats)
 check-arm64:
-	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/debian/nvtaskset-arm64 $(if $(filter command line,$(origin TESTS)),$(TESTS),$(arm64_tests))
+	$(Q)$(test_environment) tests/arm64 $(abspath $(BUILD))/debian/nvtaskset-arm64 $(if $(filter file,$(origin TESTS)),$(arm64_tests),$(TESTS))
 
 # Orders of memory, by herd7, which Debian does not have.
 check-litmus:
@@ -92,4 +101,4 @@ release:
 	cd $(release) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
 	@echo '$(release): now git tag v$(version)'
 
-.PHONY: dist deb rpm wheel recipes print-before check-compatibility check-arm64 check-litmus release
+.PHONY: dist packages deb rpm wheel recipes print-before check-compatibility check-arm64 check-litmus release

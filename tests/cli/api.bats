@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # What other programs use: nvtaskset.h, libnvtaskset and the Python module, as they are installed.
 # shellcheck disable=SC2046 # several words are meant, where there are no quotes
+# needs: bench/change
+# sanitizers: address thread
 
 load helpers
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # nvtaskset --attach: a partition for a program that was started without nvtaskset. The program must not notice.
 # tests/unit/attach.c tests what can happen inside the program.
+# needs: tests/attach/all
 
 load helpers
 

@@ -1,5 +1,10 @@
 #!/usr/bin/env bats
 # The experiments of bench/ on the simulated GPU: what happens when they fail. Their results: bench_space.bats, bench_time.bats
+# needs: bench/all
+# processes: no
+# limit: 600
+# takes: long
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

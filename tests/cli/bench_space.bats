@@ -1,5 +1,10 @@
 #!/usr/bin/env bats
 # The experiments of bench/space on the simulated GPU: the tables that they write, and that these are drawn
+# needs: bench/all
+# processes: no
+# limit: 600
+# takes: long
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

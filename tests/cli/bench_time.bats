@@ -1,6 +1,11 @@
 #!/usr/bin/env bats
 # The experiments of bench/cost, bench/time and bench/accounting on the simulated GPU: the tables that they write, and that
 # these are drawn
+# needs: bench/all
+# processes: no
+# limit: 600
+# takes: long
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

@@ -1,5 +1,9 @@
 #!/usr/bin/env bats
 # Completion in bash, zsh and fish
+# processes: no
+# limit: 600
+# takes: long
+# sanitizers: no
 
 load helpers
 load playing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset cdi: containers get a partition as a device
+# needs: tests/cdi/inject
 
 load helpers
 load containers

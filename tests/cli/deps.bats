@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # tools/deps installs missing packages, or names them. The tests run it on a made-up machine; nothing is really
 # installed.
+# processes: no
+# sanitizers: no
 
 load helpers
 
@@ -148,11 +150,18 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 	gives_up "deps: missing packages, by Debian's names: $to_build; install them with your package manager"
 }
 
+@test "a clone's packages need git" {
+	[ -e "$ROOT/.git" ] || skip "this is no clone"
+	has_all
+	deps packages
+	[[ "${lines[0]}" == *" git dpkg-dev debhelper dh-python lintian rpm libslurm-dev" ]]
+}
+
 @test "make stops when deps fails, before it builds anything" {
-	for command in make mkdir find rm sh; do
+	for command in make mkdir find rm sh awk dirname sort; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
-	for goal in all demo check; do
+	for goal in all demo check install; do
 		PATH=$WORK/bin run ! env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" "$goal" </dev/null
 		[ "$(grep -c '^deps: ' <<<"$output")" -eq 2 ]
 		[ "$(grep -vcE '^(deps: |make: (Entering|Leaving) directory )' <<<"$output")" -eq 1 ]

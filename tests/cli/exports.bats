@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # The interface that other programs are linked with: names, versions, sonames, layouts (docs/reference/compatibility.md).
+# processes: no
+# sanitizers: no
 
 load helpers
 

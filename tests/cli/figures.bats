@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # What README and docs say was measured is what bench/data says
+# processes: no
+# takes: long
+# sanitizers: no
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What users are told about nodes of CUDA graphs that cannot follow a change.
+# needs: tests/gpu/graphs tests/gpu/graphs_changed
 
 load helpers
 

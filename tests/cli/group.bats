@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # --group: processes that have one partition
+# takes: long
 
 load helpers
 

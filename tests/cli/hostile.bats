@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What other users' programs offer to those who look at them: it costs a bounded time, and is believed of themselves only.
+# sanitizers: address thread
 
 load helpers
 OWN_GPUS=yes

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Containers with a device of nvtaskset's: what their images may be, and what they may try
+# needs: tests/cdi/inject
 
 load helpers
 load containers

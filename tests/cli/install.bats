@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # make install and uninstall
+# processes: no
+# takes: long
+# sanitizers: no
 
 load helpers
 
@@ -48,6 +51,26 @@ load helpers
 	[[ "${lines[1]}" == make*": *** "* ]]
 	[ "${#lines[@]}" -eq 2 ]
 	diff <(echo "$before") <(find "$WORK/usr")
+}
+
+@test "sudo make install builds as the owner of the build directory" {
+	needs_another_user
+	mkdir "$WORK/built"
+	cp -a "$BUILD"/{api,lib,man,src,stub,tools,libnvtaskset.a,libsmctrl.a,libsmctrl.so.0} "$WORK/built/"
+	chown -R 65534:65534 "$WORK/built"
+	in_source BUILD="$WORK/built" install PREFIX="$WORK/usr"
+	[ -n "$(find "$WORK/built" -newer "$WORK/built/libnvtaskset.a" -name nvtaskset -type f)" ]
+	[ -z "$(find "$WORK/built" ! -user 65534)" ]
+	[ "$(stat -c %u "$WORK/usr/bin/nvtaskset")" = 0 ]
+}
+
+@test "make dist without git says why it cannot, and leaves no tarball" {
+	[ -e "$ROOT/.git" ] || skip "this is no clone"
+	mkdir "$WORK/bin"
+	make_script "$WORK/bin/git" '#!/bin/sh' 'exit 127'
+	PATH=$WORK/bin:$PATH run ! in_source BUILD="$WORK/built" dist
+	[ "${lines[0]}" = "make dist: git knows the files of a clone: install git" ]
+	[ -z "$(find "$WORK/built" -name '*.tar.gz')" ]
 }
 
 @test "the dynamic linker finds the libraries, or a message says that it does not" {

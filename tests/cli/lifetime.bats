@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # A partition exists from the first moment and as long as the program lives, across exec, as CPU affinity does
+# takes: long
 
 load helpers
 load playing

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset -l
+# needs: bench/crowd
 
 load helpers
 load playing

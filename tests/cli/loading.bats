@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # The ways in which programs load the driver, and whether their partition is in force.
+# processes: no
+# takes: long
 
 load helpers
 load playing

@@ -1,5 +1,9 @@
 #!/usr/bin/env bats
 # The man pages, README, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
+# needs: demo/draw
+# processes: no
+# takes: long
+# sanitizers: no
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset metrics, read by programs that are not ours
+# takes: long
 
 load helpers
 OWN_GPUS=yes

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # MPS: used if it runs, started if it does not, and errors name the real reason
+# processes: no
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # --policy: stored, shown and refused. Whether it is obeyed is tested elsewhere.
+# sanitizers: address thread
 
 load helpers
 load playing

@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # --quota: at the start, live, shown and refused
+# takes: long
+# sanitizers: address thread
 
 load helpers
 load playing
@@ -84,6 +86,40 @@ lacks_room_for_the_thread() {
 	[ "$(listed 'quota | [.run_us, .in_force, .state, .held > 0]')" = \
 		'[30000,true,"it is in force: launches are held back, since the program is a client of MPS",true]' ]
 	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
+}
+
+launched() {
+	listed 'kernels[0].launches'
+}
+
+has_launched_since() { # LAUNCHES
+	[ "$(launched)" -gt "$1" ]
+}
+
+# In a program that is started so.
+obeys_when_started_by() { # WRAPPER…
+	local before mode
+	for mode in "auto is_held" "off is_used"; do
+		fake start nvtaskset --mps "${mode% *}" --quota 30% -t 0-7 "$@" "$BUILD/tests/programs/play" busy wait
+		waits 1
+		wait_until "${mode#* }"
+		# More than can be in flight.
+		before=$(launched)
+		wait_until has_launched_since $((before + 100))
+		stop_program
+	done
+}
+
+@test "a program that replaces the C library's clock keeps to the kernel's" {
+	! is_sanitized || skip "a sanitizer replaces it, too"
+	for time in "TIME_RATE=1" "TIME_AHEAD=3600" "TIME_AHEAD=-600" "TIME_RATE=10"; do
+		obeys_when_started_by env "$time" LD_PRELOAD="$BUILD/tests/programs/another-time.so"
+	done
+}
+
+@test "a program in a time namespace keeps to the host's clock" {
+	unshare --time --monotonic=86400 true 2>/dev/null || skip "needs root, and a kernel with time namespaces"
+	obeys_when_started_by unshare --time --monotonic=86400
 }
 
 @test "refused: what is no quota" {

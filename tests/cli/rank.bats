@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # --priority and --weight: stored, shown and refused. Whether they are obeyed is tested elsewhere.
+# sanitizers: address thread
 
 load helpers
 load playing

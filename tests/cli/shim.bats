@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The library inside the program: whatever goes wrong, the program runs unrestricted, and one line says why.
+# needs: bench/launches
 
 load helpers
 

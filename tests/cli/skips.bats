@@ -1,6 +1,9 @@
 #!/usr/bin/env bats
-# Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
-# avoided. And tests that fail once.
+# Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails where a skip can be
+# avoided. And tests that fail once, or hang; and the programs built for a test.
+# processes: no
+# takes: long
+# sanitizers: no
 
 load helpers
 
@@ -28,7 +31,7 @@ make_tests() {
 
 # Runs tests as make check does, with a directory of its own for their output.
 prove_tests() { # MUST_WORK, TEST…
-	run env BUILD="$WORK" BARE_TESTS= PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
+	run env BUILD="$WORK" PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
 		prove --harness Harness --exec "$ROOT/tests/run" "${@:2}" 3>&-
 }
 
@@ -73,7 +76,7 @@ run_unsteady() { # AGAIN, HOW MANY
 	for i in $(seq "$2"); do
 		printf '@test "unsteady" {\n\t! mkdir "%s"\n}\n' "$WORK/unsteady.$2/$i" >"$WORK/unsteady.$2/$i.bats"
 	done
-	run env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN="$1" "$ROOT/tests/all" "$WORK/unsteady.$2"/*.bats 3>&-
+	run env BUILD="$WORK" JOBS=2 AGAIN="$1" "$ROOT/tests/all" "$WORK/unsteady.$2"/*.bats 3>&-
 }
 
 @test "with AGAIN=3, up to three tests that fail beside others pass if they pass alone" {
@@ -89,7 +92,7 @@ not ok 1 unsteady"* ]]
 	printf '@test "wrong" {\n\tfalse\n}\n' >"$WORK/wrong.bats"
 	# The name of a test on a simulated GPU is no file's.
 	for test in "$WORK/wrong.bats" "$WORK/gpu/none@h200"; do
-		run ! env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN=3 "$ROOT/tests/all" "$test" 3>&-
+		run ! env BUILD="$WORK" JOBS=2 AGAIN=3 "$ROOT/tests/all" "$test" 3>&-
 		[[ "$output" == *"Once more, one at a time:"* ]]
 		[[ "$output" != *Unsteady* ]]
 	done
@@ -103,5 +106,37 @@ not ok 1 unsteady"* ]]
 	for name in c d; do
 		printf '@test "is alone" {\n\t[ -e %q ] && mkdir %q\n\tsleep 0.3\n\trmdir %q\n}\n' "$WORK/b" "$WORK/alone" "$WORK/alone" >"$WORK/$name.bats"
 	done
-	run -0 env BUILD="$WORK" BARE_TESTS= JOBS=2 LOOK_AT_NONE="$WORK/a.bats $WORK/b.bats" "$ROOT/tests/all" "$WORK"/{c,a,d,b}.bats 3>&-
+	run -0 env BUILD="$WORK" JOBS=2 LOOK_AT_NONE="$WORK/a.bats $WORK/b.bats" \
+		"$ROOT/tests/all" "$WORK"/{c,a,d,b}.bats 3>&-
+}
+
+@test "a test hangs where no case ends for as long as its head says, or TEST_SECONDS" {
+	printf '%s\n' "# A test" "# limit: 1" '@test "hangs" {' 'sleep 9999' '}' >"$WORK/hangs.bats"
+	run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
+	[ "${lines[-1]}" = "not ok hangs: no case has ended for 1 s" ]
+	sed -i 's/^# limit: .*/# limit: 9999/' "$WORK/hangs.bats"
+	TEST_SECONDS=2 run ! env BUILD="$WORK" "$ROOT/tests/run" "$WORK/hangs.bats" 3>&-
+	[ "${lines[-1]}" = "not ok hangs: no case has ended for 2 s" ]
+	not pgrep -f "$WORK/hangs.bats"
+}
+
+# The programs and libraries of make check, and the tests.
+planned() { # ARGUMENT…
+	make -s -n -C "$ROOT" BUILD="$WORK/b" run-check "$@" 3>&- |
+		sed -n "s,.* -o $WORK/b/,,p; s,.*tests/all *$WORK/b/,runs ,p" | grep -v '\.o$'
+}
+
+@test "TESTS before make or behind: only the programs of a test are built, and only the test runs" {
+	unset MAKEFLAGS TESTS
+	diff <(planned TESTS="$WORK/b/tests/unit/qmd") - <<<"tests/unit/qmd
+runs tests/unit/qmd"
+	diff <(TESTS=$WORK/b/tests/unit/qmd planned) <(planned TESTS="$WORK/b/tests/unit/qmd")
+	diff <(planned TESTS="$WORK/b/tests/gpu/hidden@turing" | LC_ALL=C sort) - <<<"lib/libcuda.so.1
+lib/libnvtaskset-attach.so
+nvtaskset
+runs tests/gpu/hidden@turing
+sim/libcuda.so.1
+stub/libnvtaskset-driver.so.1
+tests/gpu/hidden
+tests/programs/libcublas.so.0"
 }

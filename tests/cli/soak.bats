@@ -1,4 +1,5 @@
 # The soak test must be able to fail.
+# needs: tests/gpu/soak
 
 load helpers
 

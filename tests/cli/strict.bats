@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # --strict: no program starts or runs that cannot be kept inside its partition.
+# processes: no
+# takes: long
+# sanitizers: no
 
 load helpers
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # system enable and system disable, on a machine of each test's own: a mount namespace with its own /etc, whose dynamic
 # linker's cache knows a driver, and an installed nvtaskset.
+# takes: long
+# sanitizers: no
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset top: on terminals, and elsewhere. tests/unit/top.c has what is shown, and every key.
+# takes: long
 
 load helpers
 OWN_GPUS=yes

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # nvtaskset -T
+# sanitizers: no
 
 load helpers
 OWN_GPUS=yes

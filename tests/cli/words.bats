@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The words of the command, and what --help says.
+# sanitizers: no
 
 load helpers
 

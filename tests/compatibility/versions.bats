@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Programs and commands of this version and of the version before, beside each other: `make check-compatibility`.
+# limit: 600
 
 load ../cli/helpers
 

@@ -1,6 +1,9 @@
 /*
  * nvtaskset --attach on this program, which was started without nvtaskset. Later launches run in the partition. Graphs
  * that were instantiated before do not, and are counted. BUILD is the build directory, where the command is.
+ *
+ * gpus: h200 turing blackwell
+ * runs: bare
  */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"

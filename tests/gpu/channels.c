@@ -3,6 +3,10 @@
  * the kernel driver, all of it or none.
  *
  * This program has the library's part in it, and no nvtaskset is around it.
+ *
+ * gpus: h200 h200-x2
+ * runs: bare
+ * link: process.a
  */
 #include "../cases.h"
 #include "base/proc.h"

@@ -1,6 +1,8 @@
 /*
  * Every kernel is counted when it is launched, and by the GPU when it has ended (facts.md, "Releases"): at rest both
  * numbers are equal, however it was launched.
+ *
+ * gpus: h200 turing blackwell
  */
 #include "../cases.h"
 #include "base/proc.h"

@@ -3,6 +3,9 @@
  * hand. This keeps the simulator right, and shows what changed in a new driver.
  *
  * Runs without nvtaskset, whose subscription would be in the way.
+ *
+ * gpus: h200 turing ada blackwell hopper-synthetic
+ * runs: bare
  */
 #include "../cases.h"
 #include "gpu/qmd.h"

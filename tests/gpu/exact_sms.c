@@ -1,4 +1,5 @@
 /* A kernel runs on all SMs of its partition and on no other: for every single TPC. tests/gpu/soak.c has random sets. */
+/* gpus: h200 turing ada blackwell hopper-synthetic */
 #include "../cases.h"
 #include "support/first_gpu.h"
 

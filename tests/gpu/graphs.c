@@ -1,4 +1,5 @@
 /* Instances of CUDA graphs: what their launches count, and that nothing of them is left when they are destroyed. */
+/* gpus: h200 turing ada blackwell hopper-synthetic */
 #include "../cases.h"
 #include "support/graph.h"
 

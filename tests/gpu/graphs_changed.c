@@ -1,6 +1,8 @@
 /*
  * Graphs that change after they were made, or are made in unusual ways: they follow a changed partition, except for
  * nodes that we cannot reach, each of which is counted.
+ *
+ * gpus: h200 turing ada blackwell hopper-synthetic
  */
 #include "../cases.h"
 #include "support/graph.h"

@@ -1,6 +1,8 @@
 /*
  * The bodies of conditional nodes of graphs follow a changed partition: of every kind, at every depth, whether they run
  * or not. No kernel changes a condition: each launch uses the value that the handle was made with.
+ *
+ * gpus: h200 turing blackwell
  */
 #include "../cases.h"
 #include "support/graph.h"

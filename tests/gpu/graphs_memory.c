@@ -1,6 +1,8 @@
 /*
  * Fills and copies in graphs are uploaded again after a change, as they can be kernels (hardware.md); a kernel of
  * the driver's does not report where it runs. A copy from or to the host's memory is no kernel.
+ *
+ * gpus: h200 turing blackwell
  */
 #include "../cases.h"
 #include "support/graph.h"

@@ -3,6 +3,9 @@
  * those that finished. On the hardware, only those that finished are tried.
  *
  * Runs without nvtaskset, which would prevent such launches.
+ *
+ * gpus: h200 blackwell hopper-synthetic
+ * runs: bare
  */
 #include "../cases.h"
 #include "support/child.h"

@@ -1,4 +1,9 @@
 /* --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true answers. */
+/*
+ * gpus: h200 turing
+ * runs: --hide
+ * needs: tests/programs/libcublas.so.0
+ */
 #include "../cases.h"
 #include "support/first_gpu.h"
 

@@ -1,4 +1,5 @@
 /* A changed partition is in force from the next launch on. */
+/* gpus: h200 turing blackwell */
 #include "../cases.h"
 #include "support/first_gpu.h"
 

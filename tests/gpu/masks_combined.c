@@ -1,6 +1,8 @@
 /*
  * The driver has masks of its own, for green contexts and clusters (facts.md, "Launch descriptors"): a kernel runs
  * on the TPCs that both the driver's mask and the partition allow.
+ *
+ * gpus: h200 turing ada blackwell hopper-synthetic
  */
 #include "../cases.h"
 #include "support/green.h"

@@ -1,6 +1,8 @@
 /*
  * Launches whose blocks must run at once finish in every partition, also those of facts.md, "Launches that never finish". A launch
  * that fits stays inside. One that does not fit gets whole virtual GPCs until it does, and is counted.
+ *
+ * gpus: h200 turing blackwell
  */
 #include "../cases.h"
 #include "support/first_gpu.h"

@@ -1,6 +1,8 @@
 /*
  * Programs that wait for each other across GPUs go on, whatever priorities and quotas they have on each: nobody stays aside for
  * ever, and nobody for long that has work on several GPUs.
+ *
+ * gpus: h200-x2
  */
 #include "../alone.h"
 #include "../cases.h"

@@ -1,6 +1,9 @@
 /*
  * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails with the error
  * for a GPU that is too small. Launches that fit run, and launches that are only captured are not refused.
+ *
+ * gpus: h200 turing
+ * runs: --on-misfit fail
  */
 #include "../cases.h"
 #include "support/green.h"

@@ -3,6 +3,9 @@
  * the simulator is kept right, and one sees whether a GPU that nobody has tried does what its header says.
  *
  * Runs without nvtaskset, since the callback is the test's own.
+ *
+ * gpus: h200 turing ada blackwell hopper-synthetic
+ * runs: bare
  */
 #include "../cases.h"
 #include "gpu/qmd.h"

@@ -1,6 +1,8 @@
 /*
  * The driver has one subscriber slot, and we have it. Profilers work nevertheless, and whatever they enable, disable or
  * leave enabled, the partition stays in force (facts.md, "The callback table").
+ *
+ * gpus: h200 blackwell
  */
 #include "../cases.h"
 #include "base/clock.h"

@@ -1,6 +1,9 @@
 /*
  * libsmctrl's masks: where kernels run, inside nvtaskset and, as smctrl_alone, without it. libsmctrl.h describes the
  * masks; their numbers of TPCs are logical on every GPU.
+ *
+ * gpus: h200 turing ada blackwell hopper-synthetic
+ * link: libsmctrl.so.0
  */
 #include "../cases.h"
 #include "libsmctrl.h"

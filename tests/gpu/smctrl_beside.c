@@ -1,6 +1,9 @@
 /*
  * libsmctrl in a program that already has a partition by nvtaskset --attach: one library gets the callbacks and knows partition and
  * masks. And libsmctrl after a tool that has the driver's callbacks. BUILD is the build directory, where the command is.
+ *
+ * runs: bare
+ * link: libsmctrl.so.0
  */
 #include "../cases.h"
 #include "libsmctrl.h"

@@ -9,6 +9,9 @@
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its threads; the
  * killer; and the editors that it kills.
+ *
+ * gpus: h200-x2 turing blackwell
+ * limit: 900
  */
 #include "../cases.h"
 #include "base/shared_file.h"

@@ -1,6 +1,8 @@
 /*
  * When kernels were on the GPU: what a watcher estimates (monitor/monitor.h), beside what the kernels themselves saw on
  * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate (monitor/estimate/times.h).
+ *
+ * gpus: h200 turing blackwell
  */
 #include "../cases.h"
 #include "base/clock.h"

@@ -4,6 +4,9 @@
  * (facts.md, "The callback table").
  *
  * Runs without nvtaskset, and loads the library itself, in both ways. BUILD is the build directory.
+ *
+ * gpus: h200 hopper-synthetic
+ * runs: bare
  */
 #include "../cases.h"
 #include "launch/space/app_masks.h"

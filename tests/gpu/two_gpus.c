@@ -1,4 +1,5 @@
 /* Each GPU of a process has a partition of its own: a launch runs in the one of its context's GPU. */
+/* gpus: h200-x2 */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
 #include "support/gpu.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Jobs in control groups (proctrack/cgroup), of version 1 here: these can be used without systemd.
+# limit: 600
 
 load helpers
 

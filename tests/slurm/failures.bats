@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What can go wrong on a node, and what users can send.
+# limit: 600
 
 load helpers
 

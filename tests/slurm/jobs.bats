@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Jobs of all kinds, on a real cluster with simulated GPUs.
+# limit: 600
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # MPS's daemons, one for each user with jobs; tests/fake-mps plays NVIDIA's program.
+# limit: 600
 
 load helpers
 

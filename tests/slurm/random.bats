@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Many jobs at once. SLURM_JOBS says how many, SLURM_SEED which.
+# limit: 3600
 
 load helpers
 

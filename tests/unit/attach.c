@@ -4,6 +4,10 @@
  *
  * ATTACH_STRIDE is the number of the attacher's system calls between two places where it is killed, 1 to 50.
  * ATTACH_TIMES is how often a test attaches if once may succeed by luck.
+ *
+ * needs: tests/attach/all
+ * processes: no
+ * takes: long
  */
 #include "../cases.h"
 #include "attach/attach.h"

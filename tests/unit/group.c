@@ -1,4 +1,5 @@
 /* Groups of files, as who manages jobs uses them: claims, at the same time and killed anywhere; what is in the directory. */
+/* processes: no */
 #include "../cases.h"
 #include "nvtaskset.h"
 

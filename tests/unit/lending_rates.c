@@ -1,6 +1,8 @@
 /*
  * What lending brings: a decoder that pauses and a neighbour that borrows its half of the GPU, by the clock of a model. It has the
  * rules and the measured lengths, and does for them what the gate does (time/gate/passing.c).
+ *
+ * link: -Wl,--wrap=process_clock_ns
  */
 #include "../cases.h"
 

@@ -1,4 +1,5 @@
 /* How long launches take, as they are seen to end, by the test's clock. */
+/* link: -Wl,--wrap=process_clock_ns */
 #include "../cases.h"
 
 #include "base/clock.h"

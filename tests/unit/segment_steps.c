@@ -4,6 +4,9 @@
  *
  * A child does the work one machine instruction at a time (ptrace); between any two of its instructions the parent
  * overruns it with edits, kills it or looks at it. That this finds damage is shown by tests/mutants.
+ *
+ * takes: long
+ * sanitizers: no
  */
 #include "../cases.h"
 #include "state/segment/edit.h"

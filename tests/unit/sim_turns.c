@@ -1,6 +1,8 @@
 /*
  * How programs share a simulated GPU, and what that costs: the costs are counted here, by a clock that the test has. The simulator
  * must not agree with src/ by construction: so what follows from twice and half the costs is said here.
+ *
+ * link: sim.a
  */
 #include "../cases.h"
 #include "process.h"

@@ -1,4 +1,5 @@
 /* Who looks at a process, the memory in which the ends of kernels get their times, and what a watcher makes of it. */
+/* link: -Wl,--wrap=process_clock_ns */
 #include "../cases.h"
 #include "own_segment.h"
 #include "state/segment/layout.h"
