@@ -47,7 +47,8 @@ library_objects = $(call objects_of,$(rooms) attach api)
 shim_objects    = $(filter-out %/entry_attached.o,$(call objects_of,$(process_rooms)))
 attach_objects  = $(filter-out %/entry_loaded.o,$(call objects_of,$(process_rooms)))
 # The driver's names, and their jumps for this machine: in the shim only.
-names_objects   = $(call objects_of,names) $(BUILD)/src/names/$(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))/stubs.o
+machine         = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+names_objects   = $(call objects_of,names) $(BUILD)/src/names/$(machine)/stubs.o
 # libsmctrl contains their common part, for processes that have neither.
 smctrl_objects  = $(call objects_of,smctrl) $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
@@ -56,8 +57,8 @@ library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
-# What ldconfig lists after nvtaskset system enable (tools/nvtaskset/system/system.c): the shim, the driver's other name, and a way
-# to the driver in containers.
+# For ldconfig after nvtaskset system enable (tools/nvtaskset/system/system.c): the shim, the driver's other name, and a
+# way to the driver in containers.
 front   = $(BUILD)/lib/libcuda.so.01
 alias   = $(BUILD)/lib/libnvtaskset-alias.so
 way     = $(BUILD)/lib/libcuda.so.nvtaskset

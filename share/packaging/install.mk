@@ -111,8 +111,8 @@ driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
-installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so $(notdir $(listed)) libnvtaskset-attach.so \
-	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) \
+installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so $(notdir $(listed)) \
+	libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) \
 	$(ZSH_COMPLETION) $(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
 	$(addprefix $(DOCDIR)/,$(documents))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)

@@ -1,7 +1,7 @@
 /*
- * libcuda.so, the driver's other name, as the dynamic linker's cache leads to it after nvtaskset system enable. It has
- * the driver's functions, and depends on libcuda.so.1. There the dynamic linker finds our library; and the driver in
- * a container with a copy of this file.
+ * libcuda.so, the driver's other name, in the dynamic linker's cache after nvtaskset system enable. The file has the
+ * driver's functions, and depends on libcuda.so.1: our library there, and the driver in a container with a copy of the
+ * file.
  */
 #include "base/driver_names.h"
 #include "names/names.h"

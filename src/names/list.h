@@ -1,8 +1,8 @@
 /*
- * The functions of the driver that our library defines under their names: those of CUDA 13.0, from the table of
- * NVIDIA's own stub library (lib/stubs/libcuda.so of the toolkit). Without cudbg*: a debugger must find the driver's.
+ * Our library defines these functions of the driver: all of CUDA 13.0, from the table of NVIDIA's own stub library
+ * (lib/stubs/libcuda.so of the toolkit). Without cudbg*: a debugger must find the driver's.
  *
- * Of a driver that has more, `tests/exports --driver FILE` prints the list with all of them.
+ * For a driver with more functions, `tests/exports --driver FILE` prints the whole list.
  */
 NAME(cuArray3DCreate) NAME(cuArray3DCreate_v2) NAME(cuArray3DGetDescriptor) NAME(cuArray3DGetDescriptor_v2)
 NAME(cuArrayCreate) NAME(cuArrayCreate_v2) NAME(cuArrayDestroy) NAME(cuArrayGetDescriptor) NAME(cuArrayGetDescriptor_v2)

@@ -22,7 +22,7 @@ static const char *const names[] = {
 /* In stubs.S, in the same order. At first, each leads to a place in its name's own code. */
 extern void *names_slots[COUNT] OWN;
 
-/* For programs that were linked with a name that this driver lacks. */
+/* For programs that were linked with a name of another driver. */
 static CUresult call_missing(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;

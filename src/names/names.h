@@ -3,7 +3,7 @@
  * with linkers Triton, cgo and CMake (loading.md).
  *
  * Each name is one jump to the driver's function (MACHINE/stubs.S), by way of a slot that names_open fills. A name
- * that the driver lacks is taken out of our symbol table in memory. So dlsym finds the driver's functions only.
+ * without a function in the driver is taken out of our symbol table in memory: dlsym finds the driver's functions only.
  */
 #ifndef NVTASKSET_NAMES_H
 #define NVTASKSET_NAMES_H

@@ -23,7 +23,7 @@
 
 static const struct elf_note note __attribute__((section(".note.nvtaskset"), aligned(4), used)) = ELF_NOTE;
 
-/* Another one stands before it in the library that ldconfig lists (src/listed/listed.c). */
+/* src/listed/listed.c has a name in place of the weak default. */
 const char names_library[] __attribute__((weak)) = DRIVER_LINK;
 
 __attribute__((constructor)) static void start(void)

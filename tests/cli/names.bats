@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Our libcuda.so.1 has the driver's functions, for whoever reads its symbol table.
+# Our libcuda.so.1 has the driver's functions in the symbol table, for linkers.
 
 load helpers
 
@@ -38,7 +38,7 @@ with_driver_alone() { # COMMAND…
 @test "Triton's launchers are built with it, and run inside the partition" {
 	for options in "-Wl,--as-needed -l:libcuda.so.1" "-Wl,--no-as-needed -l:libcuda.so.1" -lcuda; do
 		# shellcheck disable=SC2086 # several words
-		run -0 env BUILD="$BUILD" "$BUILD/nvtaskset" --mps off -t 3-5 "$ROOT/tests/cli/launcher" "$WORK" $options
+		BUILD="$BUILD" run -0 nv -t 3-5 "$ROOT/tests/cli/launcher" "$WORK" $options
 		[ "$output" = $'libcuda.so.1\n3-5' ]
 		[ "$(with_driver_alone "$BUILD/tests/programs/play" launcher "$WORK/launcher.so" where)" = 0-65 ]
 	done
@@ -72,7 +72,7 @@ with_driver_alone() { # COMMAND…
 	nv -t 3-5 ./missing
 }
 
-# A library that does not name the driver as its dependency: the dynamic linker may begin with it.
+# The dynamic linker may begin with a library without the driver among the dependencies.
 @test "constructors that run before ours can call the driver" {
 	cat >early.c <<-'END'
 		int cuInit(unsigned int), cuDeviceGetCount(int *);

@@ -99,7 +99,7 @@ where_in_container() { # NAME, and variables
 	for name in libcuda.so.1 libcuda.so.01 libcuda.so; do
 		[ "$(where_in_container $name LD_LIBRARY_PATH=/libs)" = 0-65 ]
 	done
-	# In directories of the container's own cache, of which each way to make it lists another file first.
+	# In a directory of the container's own cache, in two orders.
 	for names in "libcuda.so.1 libcuda.so.01" "libcuda.so.01 libcuda.so.1"; do
 		on_machine sh -c 'rm -rf /mnt/root/libs; mkdir /mnt/root/libs; echo /libs >/mnt/root/etc/ld.so.conf'
 		for name in $names libcuda.so.nvtaskset libcuda.so; do

@@ -44,7 +44,7 @@ static const char *text_at(const char *file, size_t size, uint32_t offset)
 	return offset < size && memchr(file + offset, '\0', size - offset) ? file + offset : NULL;
 }
 
-/* The dynamic linker compares the numbers in names by their values. */
+/* The dynamic linker compares numbers in names by value. */
 static bool is_same(const char *a, const char *b)
 {
 	bool same = true;

@@ -7,11 +7,11 @@
  * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
  * upgrades of the driver keep. No file of the driver is changed.
  *
- * Tools that make containers bind or copy the file that ldconfig lists as libcuda.so.1: the driver, as before, since
+ * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since
  * ldconfig lists our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are
  * compared by their values. The first file of the name is loaded. Where a container's own cache has both files, our
- * library may be loaded in the container, without the link to the driver. So ldconfig lists libcuda.so.nvtaskset,
- * too, which depends on the libcuda.so.1 beside it.
+ * library may be loaded in the container, without the link to the driver. For containers ldconfig lists
+ * libcuda.so.nvtaskset, too: a file that depends on the libcuda.so.1 in the same directory.
  *
  * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
  * the command dies between two steps; `disable` then removes what is there.
@@ -320,7 +320,7 @@ static int test_cache(const struct plan *plan, struct error *error)
 	return result;
 }
 
-/* Our link as an older version made it. */
+/* The link of an older version. */
 static void find_older(const struct plan *plan, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
