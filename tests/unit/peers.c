@@ -4,6 +4,7 @@
 #include "process.h"
 
 #include "../alone.h"
+#include "../own_board.h"
 #include "../peer.h"
 #include "base/memfd_find.h"
 #include "driver/gpus.h"
@@ -649,6 +650,22 @@ TEST(two_gpus)
 	/* A GPU that it has left is nobody's. */
 	look_on(NOW + 7 * MS, 1, true, false);
 	assert_null(peer_on(gpus[1], 0));
+}
+
+TEST(no_place_left)
+{
+	struct process other = process_start(obey);
+
+	own_board_fill(other.pid);
+	look(NOW);
+	assert_false(peers_have_room());
+	look_on(NOW + MS, 0, false, false);
+	assert_true(peers_have_room());
+	look(NOW + 2 * MS);
+	assert_false(peers_have_room());
+	own_board_fill(0);
+	look(NOW + SECOND);
+	assert_true(peers_have_room());
 }
 
 /* As another reads it. */

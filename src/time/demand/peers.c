@@ -158,6 +158,7 @@ static struct own {
 	struct board_claim claim; /* as it was written last */
 } owns[COUNTS_GPUS];
 static unsigned int own_count;
+static bool is_left_out; /* of a board that is full */
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
@@ -208,7 +209,12 @@ static void claim(struct own *own, uint64_t now, const struct peers_self *self)
 {
 	own->claim = claim_on(own->pci, self);
 	own->claim.written = now;
-	board_claim(&own->claim);
+	is_left_out |= !board_claim(&own->claim) && board_is_joined();
+}
+
+bool peers_have_room(void)
+{
+	return !is_left_out;
 }
 
 static struct own *own_on(struct pci_address pci)
@@ -355,6 +361,7 @@ static struct rivals look_on_all(uint64_t now, const struct work *work, const st
 	struct rivals most = rivals_none;
 	bool is_busy = false; /* on the GPU of `most` */
 
+	is_left_out = false;
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
 		const struct work_on_gpu *there = &work->gpus[i];
 		struct own *own = pci_address_is_known(there->pci) ? own_on(there->pci) : NULL;
@@ -394,6 +401,7 @@ static void begin(bool takes_part)
 	finding.since = 0;
 	finding.next = 0;
 	own_count = 0;
+	is_left_out = false;
 	forget_others_than_seen();
 }
 

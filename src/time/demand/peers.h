@@ -50,6 +50,9 @@ void peers_leave(void);
  * give way to. Now and then this looks for a board that comes first. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self);
 
+/* Whether others see what this process claims, as of the last look: not where the board had no place left. */
+bool peers_have_room(void);
+
 /* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there: `at` is 0 for the first,
  * and is moved on behind the peer that is returned; NULL if there are no more. Until the next look. */
 struct tpcset peers_own(struct pci_address pci);
