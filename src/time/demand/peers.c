@@ -76,16 +76,19 @@ static struct peer *find_peer(const struct board_peer *wanted)
 	return peer;
 }
 
-/* A segment that cannot be read has no demand. */
+/* A segment that cannot be read has no demand. A process that was alive and has launched since need not be asked for. */
 static void read_demand(struct peer *peer, uint64_t now)
 {
 	struct counts_of_gpu counts = {.in_flight = 0};
+	uint64_t launched = peer->demand.launched;
 
 	if (peer->view.segment)
 		counts_view_follow(&peer->view);
 	if (peer->view.segment)
 		counts = counts_view_read(&peer->view, peer->is.claim.pci);
 	demand_note(&peer->demand, now, &counts);
+	if (peer->is_alive && counts.launched > launched)
+		peer->asked = now;
 }
 
 /* A program that was executed in its place has no part in what it had. */
