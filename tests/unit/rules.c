@@ -575,6 +575,19 @@ TEST(quota_of_held_launches)
 	}
 }
 
+/* Each launch lies in many periods, and the thread looks at few of them. */
+TEST(quota_of_launches_longer_than_periods)
+{
+	struct held held = {.kernel = 200 * MS, .late = LATE};
+	uint64_t sum = 0;
+
+	begin();
+	quota_use(&held.quota, 1 * MS, 5 * MS, &budgets[0], now);
+	for (int look = 0; look < 600; look++)
+		sum += spent_in_period(&held);
+	assert_in_range(sum / 600, 19 * MS, 21 * MS);
+}
+
 /* With work on another GPU it is not suspended for long in one go. */
 TEST(bound)
 {
