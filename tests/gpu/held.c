@@ -191,6 +191,82 @@ TIMED(spent_while_one_waits)
 	let_go();
 }
 
+/* --- what is in flight waits for the launch ------------------------------------------------------------------------ */
+
+#define THIRD {.run_us = 30000, .period_us = 100000}
+#define LONG UINT64_C(20000000000) /* some 10 s */
+
+static CUevent waiter_end;
+
+/* In a stream of its own, with or without a launch's attributes, in cycles; then the quota is spent. */
+static void wait_for_the_next_launch(CUlaunchAttribute *attributes, unsigned int count, uint64_t cycles)
+{
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchConfig config = gpu_config(1, 32, gpu_new_stream());
+	uint64_t used = timed_look().present_us;
+
+	config.attrs = attributes;
+	config.numAttrs = count;
+	gpu_check(cuEventCreate(&waiter_end, 0));
+	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+	gpu_check(cuEventRecord(waiter_end, config.hStream));
+	wait_until_used(used + 60000);
+}
+
+static void assert_it_still_waits(void)
+{
+	assert_int_equal(cuEventQuery(waiter_end), CUDA_ERROR_NOT_READY);
+}
+
+/* Nobody says that it waits: it is charged for ever, and no longer than a debt lasts the next launch is held. */
+TIMED(what_is_in_flight_waits_unseen)
+{
+	be_client((struct segment_quota)THIRD);
+	wait_for_the_next_launch(NULL, 0, LONG);
+	hold(launch_one);
+	wait_for_flag(&launcher.has_launched);
+	assert_it_still_waits();
+	_exit(0);
+}
+
+/* A launch into another stream goes at once; and it waits as ever when the other one has ended. */
+static void assert_goes_beside(CUlaunchAttribute *attribute)
+{
+	be_client((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(attribute, 1, LONG / 8);
+	timed_launch_into(gpu_new_stream(), 1, 0);
+	assert_it_still_waits();
+	assert_int_equal(timed_look().held, 0);
+	timed_wait_for_state(SEGMENT_TIME_WEAK);
+	gpu_check(cuCtxSynchronize());
+	hold(launch_one);
+	let_go();
+}
+
+TIMED(blocks_that_run_at_once)
+{
+	assert_goes_beside(&(CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1});
+}
+
+TIMED(communication_with_other_gpus)
+{
+	assert_goes_beside(&(CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+	                                        .value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE});
+}
+
+/* Such a launch itself is charged, and not held. */
+TIMED(the_one_that_is_waited_for)
+{
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(&attribute, 1, 200000000);
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(timed_look().held, 0);
+}
+
+/* --- what is charged ----------------------------------------------------------------------------------------------- */
+
 /* What a launch is charged now and then, in us, in the mean. */
 static uint64_t charged_for_each(void)
 {
@@ -457,6 +533,29 @@ static CUgraphExec capture(unsigned int kernels, uint64_t cycles, CUdeviceptr ou
 static CUgraphExec capture_long(void)
 {
 	return capture(NODES, 3000000, gpu.output);
+}
+
+/* As NCCL in a graph. */
+TIMED(graph_that_waits)
+{
+	uint64_t cycles = LONG / 8;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUgraphExec exec;
+	CUgraph graph;
+
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	CUstream stream = gpu_new_stream();
+
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	gpu_check(cuLaunchCooperativeKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuEventCreate(&waiter_end, 0));
+	gpu_check(cuGraphLaunch(exec, stream));
+	gpu_check(cuEventRecord(waiter_end, stream));
+	timed_launch_into(gpu_new_stream(), 1, 0);
+	assert_it_still_waits();
+	assert_int_equal(timed_look().held, 0);
 }
 
 /* What is captured is not held, as another launch is. */

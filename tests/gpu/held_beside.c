@@ -268,4 +268,70 @@ TEST(stopped_and_killed)
 	pair_finish(1);
 }
 
+/* --- members of a group --------------------------------------------------------------------------------------------- */
+
+static const struct segment_quota third = {.run_us = 30000, .period_us = 100000}, all = {.run_us = 10000, .period_us = 10000};
+
+static void give_to_group(struct segment_quota quota)
+{
+	struct segment segment = gpu_own_segment();
+	struct error error;
+
+	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
+	segment_close(&segment);
+}
+
+static void be_member(unsigned int number)
+{
+	self = number;
+	timed_open_gpu();
+	give_to_group(third);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+}
+
+/* Its kernel waits for a launch of the other member, and is charged to both. */
+static void be_rank_that_waits(void)
+{
+	uint64_t cycles = UINT64_C(20000000000); /* some 10 s */
+	void *parameters[] = {&gpu.output, &cycles};
+	CUevent end;
+
+	be_member(0);
+	CUstream stream = gpu_new_stream();
+
+	gpu_check(cuEventCreate(&end, 0));
+	pair_note(self, 1);
+	timed_wait_until(pair_done(1) > 0);
+	gpu_check(cuLaunchCooperativeKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters));
+	gpu_check(cuEventRecord(end, stream));
+	uint64_t used = timed_look().present_us;
+
+	timed_wait_until(timed_look().present_us > used + 60000);
+	pair_note(self, 1);
+	timed_wait_until(pair_done(1) > 1);
+	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
+	give_to_group(all);
+	_exit(0);
+}
+
+#define LATE_LAUNCHES 20 /* the first one goes: its thread has not looked since the other one has used the quota */
+
+static void be_rank_that_is_late(void)
+{
+	be_member(1);
+	pair_note(self, 1);
+	timed_wait_until(pair_done(0) > 1);
+	for (unsigned int i = 0; i < LATE_LAUNCHES; i++)
+		timed_work(1);
+	pair_note(self, 1);
+}
+
+TEST(ranks)
+{
+	pair_start(0, be_rank_that_waits);
+	pair_start(1, be_rank_that_is_late);
+	pair_finish_both();
+}
+
 RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

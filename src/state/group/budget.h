@@ -29,6 +29,7 @@
 /* Words say in their upper half of which period they are, by the lower half of its number. The end of the struct is the end of the
  * file: a new member comes first. */
 struct budget {
+	_Atomic uint64_t together;  /* a member had a launch in flight then which may wait for other members (time/gate) */
 	_Atomic uint64_t allowance; /* what there was at the begin of the last period but one */
 	_Atomic uint64_t served;    /* how much of the time the group has been served, by weight (time/rules/weight.h) */
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */

@@ -86,7 +86,8 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged") \
 	X(LENDS_NOTHING, "it lends nothing: some of its kernels end unseen, so nobody knows when it is idle")  \
 	X(TOO_LONG, "nothing is borrowed: its kernels take longer than the lenders' LIMIT")                  \
-	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")
+	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")  \
+	X(WEAK, "the quota is weak: kernels that may wait for others, such as NCCL's, were in flight when it was used up")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,
@@ -100,7 +101,7 @@ const char *segment_time_text(enum segment_time_state state);
 /* Whether the process obeys, in either way: it is suspended, or its launches are held back. */
 static inline bool segment_time_is_in_force(enum segment_time_state state)
 {
-	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD;
+	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_WEAK;
 }
 
 /* What the owner says of its time: of a program that is suspended; or of one whose launches are held back, behind "or". */

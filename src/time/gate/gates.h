@@ -26,6 +26,11 @@ struct gate_state {
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: they do not */
 	atomic_uint waiting;    /* so many threads wait */
 	_Atomic uint64_t spent_at;       /* the quota, if something is always in flight; 0: it is; UINT64_MAX: there is none */
+	_Atomic uint64_t longest_hold;   /* for the quota */
+	_Atomic uint64_t together;       /* launches that have gone, and that may wait for other launches */
+	_Atomic uint64_t together_ended; /* none of the first so many is in flight */
+	atomic_bool group_is_together;   /* another member of the group had one in flight when our thread looked */
+	atomic_bool graphs_are_together; /* one was captured: any graph may have it, for ever */
 	_Atomic uint64_t began; /* where our thread was rung for a launch that had found nothing in flight: it went then */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded, overruns; /* episodes that have ended without; launches that took longer than they may */
