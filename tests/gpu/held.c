@@ -191,6 +191,32 @@ TIMED(spent_while_one_waits)
 	let_go();
 }
 
+static uint64_t period_of(struct segment_quota quota)
+{
+	return (uint64_t)(timed_now_s() * 1e6) / quota.period_us;
+}
+
+static void work_five_times(void)
+{
+	for (unsigned int i = 0; i < 5; i++)
+		timed_work(1);
+}
+
+TIMED(raised_within_its_period)
+{
+	const struct segment_quota little = LITTLE, most = {.run_us = 9000000, .period_us = 10000000};
+
+	be_client(little);
+	timed_wait_until((uint64_t)(timed_now_s() * 1e6) % little.period_us < little.period_us / 2);
+	uint64_t period = period_of(little);
+
+	use(4 * little.run_us);
+	hold(work_five_times);
+	give(most);
+	wait_until_launched();
+	assert_int_equal(period_of(little), period);
+}
+
 /* --- what is in flight waits for the launch ------------------------------------------------------------------------ */
 
 #define THIRD {.run_us = 30000, .period_us = 100000}
@@ -252,6 +278,17 @@ TIMED(communication_with_other_gpus)
 {
 	assert_goes_beside(&(CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
 	                                        .value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE});
+}
+
+/* What the driver refuses is not in flight: nobody waits for it. */
+TIMED(refused_by_the_driver)
+{
+	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_not_equal(cuLaunchKernel(gpu.where, 1, 1, 1, 4096, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
+		timed_work(1);
+	}
+	assert_int_equal(timed_look().held, 0);
 }
 
 /* Such a launch itself is charged, and not held. */
@@ -502,7 +539,7 @@ TIMED(fork)
 	pid_t child = fork();
 
 	if (child == 0)
-		_exit(timed_has_thread() ? 1 : 0);
+		exit(timed_has_thread() ? 1 : 0);
 	assert_ends_well(child);
 	assert_true(timed_has_thread());
 	assert_false(atomic_load(&launcher.has_launched));
