@@ -302,6 +302,35 @@ TIMED(the_one_that_is_waited_for)
 	assert_int_equal(timed_look().held, 0);
 }
 
+/* Each launch lies in forty periods. By the program's own clock: a launching call returns as the launch goes. */
+static double share_of_long_launches(void)
+{
+	double begin, used = 0;
+
+	timed_launch_into(NULL, 1, 400000000); /* some 200 ms */
+	begin = timed_now_s();
+	for (unsigned int i = 0; i < 4; i++) {
+		double went = timed_now_s();
+
+		gpu_check(cuCtxSynchronize());
+		used += timed_now_s() - went;
+		timed_launch_into(NULL, 1, 400000000);
+	}
+	double share = used / (timed_now_s() - begin);
+
+	gpu_check(cuCtxSynchronize());
+	return share;
+}
+
+TIMED(launches_longer_than_periods)
+{
+	be_client((struct segment_quota){.run_us = 1000, .period_us = 5000});
+	double share = share_of_long_launches();
+
+	timed_until (share > 0.19 && share < 0.21)
+		share = share_of_long_launches();
+}
+
 /* --- what is charged ----------------------------------------------------------------------------------------------- */
 
 /* What a launch is charged now and then, in us, in the mean. */

@@ -1,10 +1,12 @@
-/* Our thread sleeps over nothing that comes while it looks, or while it ends. */
+/* Our thread sleeps over nothing that comes while it looks, or while it ends; and what calls of the program tell it. */
 #include "../cases.h"
+#include "driver/streams.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
 #include "time/thread.h"
+#include "time/turns/eligibility.h"
 #include "time/turns/kernel_access.h"
 #include "time/turns/turns.h"
 
@@ -122,6 +124,18 @@ TEST(given_while_it_ends)
 
 	give(&lifted);
 	wait_for_looks(before + 1);
+}
+
+/* It may come later than all that this process has in flight. */
+TEST(an_event_of_another_process)
+{
+	const struct call opens = {.id = CALL_IPC_OPEN_EVENT};
+
+	assert_false(streams_wait_for_event(CU_STREAM_LEGACY, NULL, false));
+	control_call_begins(&opens);
+	assert_true(streams_wait_for_event(CU_STREAM_LEGACY, NULL, false));
+	streams_forget();
+	eligibility_after_fork();
 }
 
 RUN_TESTS(begin, end)

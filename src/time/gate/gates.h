@@ -38,11 +38,14 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
+/* Threads that are stopped while they read keep one each. */
+#define GATE_VIEWS 4
+
 /* Of one GPU, by gpus_number. */
 struct gate {
-	struct others_on_gpu views[2];
+	struct others_on_gpu views[GATE_VIEWS];
 	atomic_uint current;         /* which of them */
-	atomic_uint readers[2];
+	atomic_uint readers[GATE_VIEWS];
 	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
 	struct flight flight;
 	_Atomic uint32_t last_how;   /* the last launch went */
@@ -53,6 +56,9 @@ extern struct gate gates[] __attribute__((visibility("hidden")));
 /* While a thread reads a view, our thread does not write it (tests/litmus/view.litmus, left.litmus). */
 struct others_on_gpu *gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate, const struct others_on_gpu *view);
+
+/* For our thread: a view that no thread reads, and that is not the current one; NULL if there is none. */
+struct others_on_gpu *gate_unread(struct gate *gate);
 
 /* Looks whether what is measured has ended. */
 void gate_measure(struct gate *gate, struct others_on_gpu *others);

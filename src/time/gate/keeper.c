@@ -92,13 +92,13 @@ static void see_borrowed(struct gate *gate, const struct others_on_gpu *others, 
 static void see_gpu(const struct gpu *gpu, uint64_t passed)
 {
 	struct gate *gate = &gates[gpu->number];
-	unsigned int side = atomic_load(&gate->current);
+	struct others_on_gpu *before = &gate->views[atomic_load(&gate->current)], *next = gate_unread(gate);
 
-	see_borrowed(gate, &gate->views[side], passed);
-	if (atomic_load(&gate->readers[!side]) == 0 && others_see(&gate->views[!side], &gate->views[side], gpu->pci, &keeper.rules)) {
-		atomic_store(&gate->current, !side);
+	see_borrowed(gate, before, passed);
+	if (next && others_see(next, before, gpu->pci, &keeper.rules)) {
+		atomic_store(&gate->current, (unsigned int)(next - gate->views));
 		epoch_raise_world();
-		if (gate->views[!side].count > 0)
+		if (next->count > 0)
 			listen();
 	}
 }

@@ -19,10 +19,11 @@ static long *pauses_before_exit; /* of this child */
 
 static void note_exit(void)
 {
-	struct rusage usage;
+	struct rusage own, of_children;
 
-	getrusage(RUSAGE_SELF, &usage);
-	*pauses_before_exit = usage.ru_nvcsw;
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &of_children);
+	*pauses_before_exit = own.ru_nvcsw + of_children.ru_nvcsw;
 }
 
 static _Noreturn void run_child(const struct child *self, void (*body)(void))
