@@ -208,6 +208,42 @@ TEST(few_after_an_episode)
 	pair_finish_both();
 }
 
+/* Some 10 us each, and no more than one in flight. */
+static void be_low_in_short(void)
+{
+	be_client(1, LOW);
+	for (pair_note(self, 1); !atomic_load(&pair->ends); pair_note(self, 1)) {
+		timed_launch_into(NULL, 1, 20000);
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+#define SHORT_ONES 10 /* and far more on a machine that is not busy */
+
+/* Not where the higher one was idle, and more went meanwhile. */
+static bool many_go_after_an_episode(void)
+{
+	unsigned int idle = atomic_load(&pair->programs[0].idle);
+	uint64_t before = wait_for_bounds(bounds() + 1);
+	unsigned int done = pair_done(1);
+	uint64_t after = wait_for_bounds(before + 4);
+	unsigned int went = pair_done(1) - done;
+
+	pair_wait_for_done(0, 1);
+	return atomic_load(&pair->programs[0].idle) == idle && went >= SHORT_ONES * (after - before);
+}
+
+/* The free time does not end with the first of them. */
+TEST(short_ones_have_their_time)
+{
+	pair_start(0, be_high_with_much);
+	pair_start(1, be_low_in_short);
+	pair_wait_for_aside(1, 200000);
+	timed_until (many_go_after_an_episode())
+		;
+	pair_finish_both();
+}
+
 #define WORK 6
 #define BOUND_S 0.1 /* of a hold */
 
