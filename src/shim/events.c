@@ -83,7 +83,14 @@ void events_call_begins(const struct call *call)
 	launch_forget(call->frame);
 }
 
-/* The gate comes last: graphs say what was launched. */
+/* Of a kernel: its context launches nothing any more. */
+static bool is_fault(CUresult result)
+{
+	return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT || result == CUDA_ERROR_ASSERT ||
+	       (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+/* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
 void events_call_ended(const struct call *call)
 {
 	if (residency_wants_call(call->id))
@@ -96,6 +103,8 @@ void events_call_ended(const struct call *call)
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
 		launch_leave_call(call->frame);
+	if (is_fault(*call->result))
+		events_context_destroyed(call->context);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ static void never_again(enum segment_time_state why)
 
 bool control_wants_call(int id)
 {
-	return memory_use_wants_call(id) || kernel_access_wants_call(id);
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) || (calls_synchronize(id) && time_thread_exists());
 }
 
 void control_call_begins(const struct call *call)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
+#include "driver/hook.h"
 #include "gate/keeper.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
@@ -191,6 +192,7 @@ static void *run(void *unused)
 	turns_begin(segment);
 	prctl(PR_SET_NAME, "nvtaskset");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	hook_want_more();
 	do {
 		kernel_access_begin();
 		work();

@@ -65,6 +65,11 @@ void __wrap_kernel_access_end(void)
 {
 }
 
+void __wrap_hook_want_more(void);
+void __wrap_hook_want_more(void)
+{
+}
+
 /* --- cases --------------------------------------------------------------------------------------------------------- */
 
 static void wait_for_looks(unsigned int wanted)

@@ -149,7 +149,7 @@ static int64_t allowance_in(struct budget *budget, uint64_t word, int64_t run_ns
 /* The word is that of the period before: what is charged late to that one still counts. */
 static uint64_t follow(struct budget *budget, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
-	uint64_t word = atomic_load(&budget->allowance), after = word;
+	uint64_t word = atomic_load(&budget->allowance), after;
 
 	while (period - period_of(word) > 1 && !is_later(period_ns, period_of(word), period)) {
 		after = word_of(period - 1, (uint32_t)(int32_t)(allowance_in(budget, word, run_ns, period_ns, period - 1) / UNIT_NS));
