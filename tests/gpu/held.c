@@ -251,6 +251,7 @@ TIMED(what_is_in_flight_waits_unseen)
 	wait_for_the_next_launch(NULL, 0, LONG);
 	hold(launch_one);
 	wait_for_flag(&launcher.has_launched);
+	assert_int_equal(pthread_join(launcher.thread, NULL), 0);
 	assert_it_still_waits();
 	_exit(0);
 }
