@@ -256,23 +256,33 @@ TIMED(what_is_in_flight_waits_unseen)
 	_exit(0);
 }
 
-/* A launch into another stream goes at once; and it waits as ever when the other one has ended. */
+/* A launch into another stream goes at once. */
 static void assert_goes_beside(CUlaunchAttribute *attribute)
 {
 	be_client((struct segment_quota)LITTLE);
-	wait_for_the_next_launch(attribute, 1, LONG / 8);
+	wait_for_the_next_launch(attribute, 1, LONG);
 	timed_launch_into(gpu_new_stream(), 1, 0);
 	assert_it_still_waits();
 	assert_int_equal(timed_look().held, 0);
 	timed_wait_for_state(SEGMENT_TIME_WEAK);
-	gpu_check(cuCtxSynchronize());
-	hold(launch_one);
-	let_go();
+	_exit(0);
 }
+
+static CUlaunchAttribute at_once = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
 
 TIMED(blocks_that_run_at_once)
 {
-	assert_goes_beside(&(CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1});
+	assert_goes_beside(&at_once);
+}
+
+/* It is not waited for any more when it has ended. */
+TIMED(blocks_that_ran_at_once)
+{
+	be_client((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(&at_once, 1, LONG / 100);
+	gpu_check(cuCtxSynchronize());
+	hold(launch_one);
+	let_go();
 }
 
 TIMED(communication_with_other_gpus)
@@ -295,10 +305,8 @@ TIMED(refused_by_the_driver)
 /* Such a launch itself is charged, and not held. */
 TIMED(the_one_that_is_waited_for)
 {
-	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
-
 	be_client_who_has_used_all((struct segment_quota)LITTLE);
-	wait_for_the_next_launch(&attribute, 1, 200000000);
+	wait_for_the_next_launch(&at_once, 1, LONG / 100);
 	gpu_check(cuCtxSynchronize());
 	assert_int_equal(timed_look().held, 0);
 }
@@ -605,7 +613,7 @@ static CUgraphExec capture_long(void)
 /* As NCCL in a graph. */
 TIMED(graph_that_waits)
 {
-	uint64_t cycles = LONG / 8;
+	uint64_t cycles = LONG;
 	void *parameters[] = {&gpu.output, &cycles};
 	CUgraphExec exec;
 	CUgraph graph;
@@ -623,6 +631,7 @@ TIMED(graph_that_waits)
 	timed_launch_into(gpu_new_stream(), 1, 0);
 	assert_it_still_waits();
 	assert_int_equal(timed_look().held, 0);
+	_exit(0);
 }
 
 /* What is captured is not held, as another launch is. */
