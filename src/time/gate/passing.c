@@ -289,6 +289,15 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 
 /* --- passing ---------------------------------------------------------------------------------------------------------- */
 
+/* With nothing in flight on its only GPU, so many launches that may wait for others have ended. */
+static void see_end(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t together)
+{
+	bool is_idle = arrival->seen.in_flight + arrival->seen.entering == 0 && !others->own_is_unknown;
+
+	if (is_idle && !atomic_load(&gate_state.has_gpus))
+		atomic_store(&gate_state.together_ended, together);
+}
+
 /* One look. Returns whether it goes. Of two that look at the same time, one sees the other. */
 static bool try(struct arrival *arrival, struct gate_last *last)
 {
@@ -302,10 +311,7 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	gate_measure(gate, others);
 	arrival->seen.in_flight = others_own_in_flight(others);
 	arrival->seen.ended = others_own_ended(others);
-	bool is_idle = arrival->seen.in_flight + arrival->seen.entering == 0 && !others->own_is_unknown;
-
-	if (is_idle && !atomic_load(&gate_state.has_gpus))
-		atomic_store(&gate_state.together_ended, together);
+	see_end(arrival, others, together);
 	bool goes = decide(arrival, others);
 
 	if (goes && !arrival->is_captured)
