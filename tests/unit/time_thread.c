@@ -17,7 +17,7 @@ static const struct segment_revision lifted = {.quota = {.run_us = 100000, .peri
 
 static struct segment segment;
 static atomic_uint looks;
-static void (*at_look)(void), (*at_end)(void); /* once, in our thread */
+static void (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
 
 static void give(const struct segment_revision *revision)
 {
@@ -29,11 +29,10 @@ static void give(const struct segment_revision *revision)
 	segment_close(&editor);
 }
 
-static void do_once(void (**what)(void))
+static void do_once(void (*_Atomic *what)(void))
 {
-	void (*now)(void) = *what;
+	void (*now)(void) = atomic_exchange(what, NULL);
 
-	*what = NULL;
 	if (now)
 		now();
 }
@@ -79,15 +78,19 @@ static void wait_for_looks(unsigned int wanted)
 	assert_true(atomic_load(&looks) >= wanted);
 }
 
-FIXTURE(begin)
+FIXTURE(begin_all)
 {
 	struct error error;
 
 	setenv("CUDA_MPS_PIPE_DIRECTORY", "/dev/null", 1);
-	assert_done(segment_create(&segment, &third, NULL, -1, -1, &error));
+	assert_done(segment_create(&segment, &lifted, NULL, -1, -1, &error));
 	control_use(&segment);
-	at_look = at_end = NULL;
+}
+
+FIXTURE(begin)
+{
 	atomic_store(&looks, 0);
+	give(&third);
 }
 
 FIXTURE(end)
@@ -96,12 +99,11 @@ FIXTURE(end)
 	for (int ms = 0; time_thread_exists() && ms < PATIENCE_S * 1000; ms++)
 		usleep(1000);
 	assert_false(time_thread_exists());
-	segment_close(&segment);
 }
 
 TEST(rung_in_a_look)
 {
-	at_look = time_thread_ring;
+	atomic_store(&at_look, time_thread_ring);
 	control_look();
 	wait_for_looks(2);
 }
@@ -124,7 +126,7 @@ TEST(given_while_it_ends)
 {
 	control_look();
 	wait_for_looks(1);
-	at_end = give_again;
+	atomic_store(&at_end, give_again);
 	unsigned int before = atomic_load(&looks);
 
 	give(&lifted);
@@ -143,4 +145,4 @@ TEST(an_event_of_another_process)
 	eligibility_after_fork();
 }
 
-RUN_TESTS(begin, end)
+RUN_TESTS_IN(begin_all, NULL, begin, end)
