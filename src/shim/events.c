@@ -80,7 +80,8 @@ void events_call_begins(const struct call *call)
 		app_masks_call_begins(call);
 	if (residency_wants_call(call->id))
 		residency_call_begins(call);
-	launch_forget(call->frame);
+	if (!calls_synchronize(call->id)) /* which launch nothing, and come often */
+		launch_forget(call->frame);
 }
 
 /* Of a kernel: its context launches nothing any more. */
