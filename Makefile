@@ -210,7 +210,7 @@ $(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 # Its clock goes on by itself, however busy the machine is.
 $(BUILD)/tests/unit/timestamps $(BUILD)/tests/unit/lengths $(BUILD)/tests/unit/lending_rates: override LDFLAGS += -Wl,--wrap=process_clock_ns
 # Nothing is suspended there.
-$(BUILD)/tests/unit/time_thread: override LDFLAGS += -Wl,--wrap=turns_look,--wrap=turns_end,--wrap=kernel_access_begin,--wrap=kernel_access_end,--wrap=hook_want_more
+$(BUILD)/tests/unit/time_thread: override LDFLAGS += -Wl,--wrap=turns_look,--wrap=keeper_end,--wrap=turns_end,--wrap=kernel_access_begin,--wrap=kernel_access_end,--wrap=hook_want_more
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 

@@ -160,14 +160,11 @@ static void stop_work(void)
 	peers_leave();
 }
 
-/* Until there is no rule, or none that could be obeyed. */
+/* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
 static void work(void)
 {
-	while (follow()) {
-		uint32_t count = wakeup_count();
-
+	for (uint32_t count = wakeup_count(); follow(); count = wakeup_count())
 		wakeup_sleep(count, look());
-	}
 	stop_work();
 	if (!is_gated)
 		given_tell(segment);

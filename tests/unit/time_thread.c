@@ -17,7 +17,7 @@ static const struct segment_revision lifted = {.quota = {.run_us = 100000, .peri
 
 static struct segment segment;
 static atomic_uint looks;
-static void (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
+static void (*_Atomic at_follow)(void), (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
 
 static void give(const struct segment_revision *revision)
 {
@@ -46,6 +46,13 @@ uint64_t __wrap_turns_look(uint64_t number, bool *is_idle)
 	do_once(&at_look);
 	atomic_fetch_add(&looks, 1);
 	return UINT64_MAX;
+}
+
+/* It is called after a revision was read. */
+void __wrap_keeper_end(void);
+void __wrap_keeper_end(void)
+{
+	do_once(&at_follow);
 }
 
 void __wrap_turns_end(void);
@@ -104,6 +111,18 @@ FIXTURE(end)
 TEST(rung_in_a_look)
 {
 	atomic_store(&at_look, time_thread_ring);
+	control_look();
+	wait_for_looks(2);
+}
+
+static void give_third(void)
+{
+	give(&third);
+}
+
+TEST(an_edit_while_it_follows_another_one)
+{
+	atomic_store(&at_follow, give_third);
 	control_look();
 	wait_for_looks(2);
 }
