@@ -126,7 +126,8 @@ bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t byte
 		memmove(part, part + here - kept, kept);
 		total += (size_t)came;
 	}
-	if (behind && found && (came = read(file, part + kept, sizeof part - kept)) > 0)
+	if (behind && found && !memchr(part + length, '\n', kept - length) &&
+	     (came = read(file, part + kept, sizeof part - kept)) > 0)
 		kept += (size_t)came;
 	if (behind)
 		copy_line(behind, room, part + length, found ? kept - length : 0);

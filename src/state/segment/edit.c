@@ -211,22 +211,20 @@ static bool is_absent(enum segment_state state)
 	return state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
 }
 
-static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
-{
-	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) || (is_absent(state) && is_beginning(pid, waited_ms));
-}
-
-/* What begins no more may have made its segment since the last look: so it is looked at once more. */
+/* A process that begins no more has made its segment, so the look comes after the question. */
 static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
 {
-	unsigned int patience = WAIT_FOR_COMMAND_MS;
-	enum segment_state state = segment_open(segment, pid, error);
-	bool is_last = false;
+	unsigned int patience = WAIT_FOR_COMMAND_MS, waited;
+	enum segment_state state;
+	bool begins, is_worth_waiting_for;
 
-	while (state != SEGMENT_FOUND && !is_last) {
-		is_last = !is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) || !purse_wait(&patience);
+	do {
+		waited = WAIT_FOR_COMMAND_MS - patience;
+		begins = is_beginning(pid, waited);
 		state = segment_open(segment, pid, error);
-	}
+		is_worth_waiting_for = (is_absent(state) && begins) ||
+		                       (state == SEGMENT_NOT_READY && waited < WAIT_FOR_MAKER_MS);
+	} while (is_worth_waiting_for && purse_wait(&patience));
 	return state;
 }
 
@@ -306,16 +304,19 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 	return state;
 }
 
-bool editor_look(struct editor *editor, pid_t pid)
+enum segment_state editor_look(struct editor *editor, pid_t pid)
 {
-	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
-	bool is_found = open_process(editor, NULL) == 0 && segment_open(&editor->segment, pid, NULL) == SEGMENT_FOUND &&
-	                !editor_has_ended(editor);
+	enum segment_state state = SEGMENT_FAILED;
 
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	if (open_process(editor, NULL) == 0)
+		state = segment_open(&editor->segment, pid, NULL);
+	if (editor_has_ended(editor))
+		state = SEGMENT_NO_PROCESS;
 	group_close_file(&editor->segment.group);
-	if (!is_found)
+	if (state != SEGMENT_FOUND)
 		editor_close(editor);
-	return is_found;
+	return state;
 }
 
 void editor_close(struct editor *editor)

@@ -24,7 +24,7 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 void editor_close(struct editor *editor);
 
 /* The same for what many processes do not have: without a reason, or waiting (see segment_open). */
-bool editor_look(struct editor *editor, pid_t pid);
+enum segment_state editor_look(struct editor *editor, pid_t pid);
 
 /* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);
