@@ -57,7 +57,7 @@ static uint32_t group_seen(const struct segment *segment, const struct segment_r
 	return is_lost ? GROUP_LEFT : in_force->group;
 }
 
-static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                        struct error *error)
 {
 	struct segment_revision revision, own;
@@ -67,19 +67,19 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
 	if (group_check_within(&segment->group, wanted->partitions, wanted->count, error) < 0)
 		return -1;
+	if (before)
+		*before = revision;
 	revision.group = group_seen(segment, &revision);
-	if (undo)
-		*undo = (struct segment_undo){.edit = number + 1 - segment_raised(segment), .before = own};
 	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error) : -1;
 }
 
-int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error)
 {
 	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
-		result = edit_locked(segment, wanted, undo, error);
+		result = edit_locked(segment, wanted, before, error);
 		lock_give_back(segment->file);
 	}
 	return result;
@@ -111,15 +111,24 @@ int segment_raise(struct segment *segment, struct error *error)
 	return result;
 }
 
-int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error)
+static int take_back_locked(struct segment *segment, const struct segment_revision *given,
+                            const struct segment_revision *before, struct error *error)
+{
+	struct segment_revision own;
+	uint64_t number;
+
+	if (!read_own(segment, &own, &number))
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
+	return segment_put_back(&own, given, before) ? publish_edit(segment, number + 1, &own, error) : 0;
+}
+
+int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
+                      struct error *error)
 {
 	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
-		uint64_t number = atomic_load(&segment->memory->number);
-
-		if (number - segment_raised(segment) == undo->edit)
-			result = publish_edit(segment, number + 1, &undo->before, error);
+		result = take_back_locked(segment, given, before, error);
 		lock_give_back(segment->file);
 	}
 	return result;
@@ -356,7 +365,11 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 
 /* --- changing -------------------------------------------------------------------------------------------- */
 
-int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo, struct error *error)
+typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
+                            struct segment_revision *before, struct error *error);
+
+static int edit_wherever(struct editor *editor, edit_of_segment *edit, const struct segment_revision *given,
+                         struct segment_revision *before, struct error *error)
 {
 	struct error why = {.reason = ""};
 	int result = -1;
@@ -364,7 +377,7 @@ int editor_change_one(struct editor *editor, const struct segment_revision *want
 	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
 		if (editor_follow(editor, error) < 0)
 			return -1;
-		result = segment_change(&editor->segment, wanted, undo, &why);
+		result = edit(&editor->segment, given, before, &why);
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}
@@ -373,6 +386,18 @@ int editor_change_one(struct editor *editor, const struct segment_revision *want
 		error_pass(error, &why);
 	}
 	return result;
+}
+
+int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_revision *before,
+                      struct error *error)
+{
+	return edit_wherever(editor, segment_change, wanted, before, error);
+}
+
+int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before,
+                     struct error *error)
+{
+	return edit_wherever(editor, segment_take_back, given, before, error);
 }
 
 /* Whether the wanted partitions have room, as far as can be known in advance. */
@@ -394,9 +419,9 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 	return result;
 }
 
-/* Takes back the edits of the first `count` editors. Returns how many failed. All of them together are waited for as long as
- * one is. */
-static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
+/* Takes back the edits of the first `count` editors. Returns how many failed. All together wait as long as an edit. */
+static size_t take_back(struct editor *editors, size_t count, const struct segment_revision *given,
+                        struct segment_revision *before)
 {
 	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
 	size_t failed = 0;
@@ -404,7 +429,7 @@ static size_t take_back(struct editor *editors, size_t count, const struct segme
 	for (size_t i = 0; i < count; i++) {
 		bool is_paid = purses_open(&purses, editors[i].pid);
 
-		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+		failed += editor_take_back(&editors[i], given, &before[i], NULL) < 0 && !editor_has_ended(&editors[i]);
 		if (is_paid)
 			purses_close(&purses, editors[i].pid);
 	}
@@ -424,24 +449,24 @@ static int explain_taken_back(size_t changed, size_t left, struct error *error)
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
 	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
-	struct segment_undo *undos = calloc(count, sizeof *undos);
+	struct segment_revision *before = calloc(count, sizeof *before);
 	size_t changed = 0;
 	int result = check_all(editors, count, wanted, error);
 
-	if (count > 0 && !undos)
+	if (count > 0 && !before)
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
 		/* One who locks all of them makes us wait no longer than for one. */
 		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
 
-		result = editor_change_one(&editors[changed], wanted, &undos[changed], error);
+		result = editor_change_one(&editors[changed], wanted, &before[changed], error);
 		if (is_paid)
 			purses_close(&purses, editors[changed].pid);
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
 			result = 0;
 	}
 	if (result < 0)
-		result = explain_taken_back(changed, take_back(editors, changed, undos), error);
-	free(undos);
+		result = explain_taken_back(changed, take_back(editors, changed, wanted, before), error);
+	free(before);
 	return result;
 }
