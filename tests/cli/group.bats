@@ -334,8 +334,12 @@ in_plain_chroot() { # COMMAND…
 		root=$1/root
 		mkdir -p "$root/groups"
 		for place in /*; do
-			[ ! -L "$place" ] || cp -a "$place" "$root/"
-			[ -L "$place" ] || [ ! -d "$place" ] || { mkdir "$root$place" && mount --rbind "$place" "$root$place"; }
+			if [ -L "$place" ]; then
+				cp -a "$place" "$root/"
+			elif [ -d "$place" ]; then
+				mkdir "$root$place"
+				mount --rbind "$place" "$root$place"
+			fi
 		done
 		umount -l "$root$1"
 		exec chroot "$root" "${@:2}"' bash "$WORK/mounted" "$@"

@@ -38,13 +38,15 @@ static int mount_of(int file)
 	return mount;
 }
 
-/* Whether the file is on the file system of our root, which we wait for in any case. In a chroot whose root is no mount point,
- * mountinfo has no line of it. */
+/* Whether the file is on the file system of our root, for which we wait in any case. In a chroot whose root is no mount
+ * point, mountinfo has no line of that file system. */
 static bool is_on_our_root(int file)
 {
 	int root = open("/", O_PATH | O_CLOEXEC), mount = root >= 0 ? mount_of(root) : -1;
 	uint64_t device = group_identity_of(root).device;
-	bool is_there = (mount >= 0 && mount == mount_of(file)) || (device != 0 && device == group_identity_of(file).device);
+	bool is_there = mount >= 0 && mount == mount_of(file);
+
+	is_there = is_there || (device != 0 && device == group_identity_of(file).device);
 
 	if (root >= 0)
 		close(root);
