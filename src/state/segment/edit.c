@@ -381,6 +381,9 @@ static int edit_wherever(struct editor *editor, edit_of_segment *edit, const str
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}
+	/* The segment can be written as long as we have it. */
+	if (editor_has_ended(editor))
+		result = error_set_code(&why, NVTASKSET_ERROR_ENDED, "has ended");
 	if (result < 0) {
 		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
 		error_pass(error, &why);
