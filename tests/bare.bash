@@ -26,9 +26,9 @@ make_bare() {
 	touch "$directory/bare/made"
 }
 
-# Runs it with that directory as the real root (pivot_root), so that its namespaces have no other. If `root_by` is chroot, the
-# root is no mount point, and no user namespaces are permitted. It has processes, mounts and shared memory of its own, and
-# nothing of our environment. The first process takes in orphans, as init does.
+# Runs it with that directory as the real root (pivot_root), so that its namespaces have no other. If `root_by` is
+# chroot, the root is no mount point, and no user namespaces are permitted. It has processes, mounts and shared memory
+# of its own, and nothing of our environment. The first process takes in orphans, as init does.
 inside() { # COMMAND…
 	unshare --pid --fork --kill-child --mount --uts sh -euc '
 		root=$1

@@ -40,7 +40,7 @@ TEST(long_reasons_are_cut)
 	assert_each(strlen(error.reason), ERROR_MAX - 1, error.code, NVTASKSET_ERROR_SYSTEM, error.system_error, EIO);
 }
 
-/* Of ASCII, C1, and of those that change the direction of text; letters of the same first bytes stay. */
+/* Of ASCII, of C1, and of the direction of text; letters with the same first bytes stay. */
 TEST(control_characters_are_replaced)
 {
 	static const char *const rows[][2] = {

@@ -295,8 +295,8 @@ static enum segment_state explain_shared(const struct seeker *seeker, struct err
 		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give this one its "
 		                 "own with --attach", pid, (int)ancestor);
 	else
-		error_set(error, "pid %d: shares an ancestor's partition until it loads CUDA; give this one its own with "
-		                 "--attach", pid);
+		error_set(error, "pid %d: shares an ancestor's partition until it loads CUDA; give this one its own "
+		                 "with --attach", pid);
 	return SEGMENT_SHARED;
 }
 

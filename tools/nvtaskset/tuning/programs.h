@@ -49,8 +49,8 @@ bool keeper_must_end(void);
 /* Changes a program, as often as wanted; not if somebody else has changed its partition since, nor after a signal. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
-/* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the signal.
- * -1 with the command that gives a partition back, where that failed. */
+/* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
+ * signal. -1 with the command that gives a partition back, where that failed. */
 int keeper_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------------------- */
