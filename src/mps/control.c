@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -225,7 +226,9 @@ static bool is_private(const char *variable)
 {
 	static const char *const private[] = {
 		"CUDA_VISIBLE_DEVICES=",
-		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=",
+		MPS_PERCENTAGE_ENVIRONMENT "=",
+		MPS_PER_CONTEXT_ENVIRONMENT "=",
+		MPS_PARTITION_ENVIRONMENT "=",
 		"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=",
 		"CUDA_MPS_CLIENT_PRIORITY=",
 		"CUDA_DEVICE_MAX_CONNECTIONS=",
