@@ -151,7 +151,7 @@ finds_as_linker() { # LD_LIBRARY_PATH [PROGRAM]
 make_wrong() { # NAME OFFSET BYTE
 	mkdir "$WORK/$1"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/$1/"
-	printf "$3" | dd of="$WORK/$1/libcuda.so.1" bs=1 seek="$2" conv=notrunc status=none
+	printf %b "$3" | dd of="$WORK/$1/libcuda.so.1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 @test "a driver of another class or machine is passed over, as by the dynamic linker; so is a file that is no library" {
