@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "look.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,11 +25,6 @@ static inline const char *mps_usual_directory(void)
 
 #define MPS_CONNECTIONS_ENVIRONMENT "CUDA_DEVICE_MAX_CONNECTIONS"
 
-/* MPS's own limits of SMs, for one program. */
-#define MPS_PERCENTAGE_ENVIRONMENT "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
-#define MPS_PER_CONTEXT_ENVIRONMENT "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
-#define MPS_PARTITION_ENVIRONMENT "CUDA_MPS_SM_PARTITION"
-
 /* --- what a program requests ------------------------------------------------------------------------------------- */
 
 enum mps_mode {
