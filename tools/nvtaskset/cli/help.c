@@ -139,7 +139,7 @@ static void show_word(const char *word)
 			print_entry(word_rows[row].second, word_rows[row].about);
 	}
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
-		if ((option_rows[row].actions & actions_of(word)) && ~option_rows[row].actions != 0)
+		if (option_rows[row].about && (option_rows[row].actions & actions_of(word)) && ~option_rows[row].actions != 0)
 			print_option(&option_rows[row]);
 	}
 	fputs(words[i].end, stdout);

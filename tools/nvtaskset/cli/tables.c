@@ -124,14 +124,14 @@ static int set_quota(const struct taking *it, double run_us, double period_us)
 	return 0;
 }
 
-/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" is no limit any more. */
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" is no limit any more. */
 static int take_quota(const struct taking *it)
 {
 	double run_us = 0, period_us = PERIOD_US, percent;
 	const char *slash = strchr(it->value, '/');
 	char run[32];
 
-	if (strcmp(it->value, "max") == 0)
+	if (strcmp(it->value, "max") == 0 || strcmp(it->value, "off") == 0)
 		return set_quota(it, PERIOD_US, PERIOD_US);
 	snprintf(run, sizeof run, "%.*s", (int)(slash ? slash - it->value : 31), it->value);
 	const char *rest = parse_decimal(&percent, run);
@@ -258,7 +258,7 @@ static int take_policy(const struct taking *it)
 static int take_lend(const struct taking *it)
 {
 	double us = SEGMENT_LEND_USUAL_US;
-	bool is_off = it->value && strcmp(it->value, "off") == 0;
+	bool is_off = it->value && (strcmp(it->value, "off") == 0 || strcmp(it->value, "0") == 0);
 
 	if (it->value && !is_off && (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
 		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
@@ -308,6 +308,7 @@ static int take_borrow(const struct taking *it)
 const struct option_row option_rows[OPTION_ROWS] = {
 	{'t', "tpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_TPC_LIST),
 	 "SET is a list of TPCs, such as 0-9,12,20-30:2"},
+	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL}, /* as taskset has it */
 	{'g', "gpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_GPC_LIST), "SET is a list of GPCs, such as 0,2"},
 	{'n', "count", NULL, RUN | CHANGE | ADD, true, NOTATION(NOTATION_COUNT),
 	 "SET is a number of TPCs, such as 20, that nobody has"},
@@ -351,7 +352,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "json", NULL, PID | LIST | PICTURE | TOP | CURVE | PLAN, false, FLAG(json),
 	 "for programs: a JSON document, one for each look"},
 	{0, "busy", NULL, LIST | METRICS, false, FLAG(busy), "look how busy the GPUs are; on a socket, all the time"},
-	{0, "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
+	{'d', "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
 	 "between two looks, 0.1-86400; default 1"},
 	{0, "once", NULL, TOP, false, FLAG(once),
 	 "look for this long, print one page, and end; so it is where the output is no terminal"},
