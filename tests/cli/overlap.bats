@@ -66,12 +66,12 @@ names_nobody() { # COMMAND…
 	start_as first nvtaskset --group g -t 50-55 where 600
 	names_nobody nvtaskset --group g -t 50-55 true
 	names_nobody nvtaskset --group "$first" -tp 51-55
-	names_other 20-23 nvtaskset --group g -tp 20-30
+	names_other 20-23 nvtaskset --group g -tp 20-29
 }
 
 @test "of very many processes, the latest are looked at" {
 	names_other 8-9 nvtaskset -t 8-9 true
-	start perl -e '$| = 1; for (1 .. 1001) { fork // die or exec "sleep", 600 } print "done\n"; sleep 600'
+	start perl -e '$| = 1; setpgrp; $SIG{TERM} = sub { kill KILL => -$$ }; for (1 .. 1001) { fork // die or exec "sleep", 600 } print "done\n"; sleep 600'
 	wait_for_line done
 	names_nobody nvtaskset -t 8-9 true
 	start_as latest nvtaskset -t 40-47 where 600
