@@ -308,7 +308,6 @@ static int take_borrow(const struct taking *it)
 const struct option_row option_rows[OPTION_ROWS] = {
 	{'t', "tpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_TPC_LIST),
 	 "SET is a list of TPCs, such as 0-9,12,20-30:2"},
-	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL}, /* as taskset has it */
 	{'g', "gpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_GPC_LIST), "SET is a list of GPCs, such as 0,2"},
 	{'n', "count", NULL, RUN | CHANGE | ADD, true, NOTATION(NOTATION_COUNT),
 	 "SET is a number of TPCs, such as 20, that nobody has"},
@@ -372,7 +371,8 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
 	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
-	/* Words were options once; scripts may still use these. */
+	/* Words were options once; scripts may still use these. The first one is taskset's. */
+	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL},
 	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
 	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},
 	{0, "mps-stop", NULL, ALL, false, ACTION(ACTION_MPS_STOP), NULL},
