@@ -103,11 +103,12 @@ $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
 
+link_shim = $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
+		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver'
 $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtaskset-driver.so.1
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
-		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver' $(shim_objects) $(library) \
+	$(call say,LINK,$@)$(link_shim) $(shim_objects) $(library) \
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 

@@ -5,7 +5,7 @@ gpu_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 unit_tests    = $(filter-out $(if $(can_attach),,%/attach),$(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c)))
 gpu_tests     = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 test_programs = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile \
-                  refuse libcublas.so.0 $(smctrl_programs))
+                  refuse another-time.so libcublas.so.0 $(smctrl_programs))
 smctrl_programs = smctrl smctrl-static smctrl-original smctrl-opens
 
 # How a test is built and run stands in the test's head: KEY_FILE, for each key of tests/head.awk.
@@ -69,6 +69,9 @@ $(addprefix $(BUILD)/tests/programs/,$(smctrl_programs)): $(BUILD)/tests/program
 $(BUILD)/tests/programs/original/libsmctrl.so: tests/programs/smctrl_original.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -o $@
+$(BUILD)/tests/programs/another-time.so: tests/programs/another_time.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -ldl -o $@
 $(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@
@@ -175,6 +178,10 @@ $(BUILD)/tests/hardware/%.o: override CPPFLAGS += -Itests/gpu/support
 $(tool): override CPPFLAGS = -D_GNU_SOURCE -isystem $(CUDA)/include -isystem $(CUDA)/extras/CUPTI/include
 $(BUILD)/tests/hardware/%: $(BUILD)/tests/hardware/%.o $(tool) $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(cupti_link) -o $@
+# The library, with a part that changes launches that wait.
+$(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(shim)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link_shim) $< $(shim_objects) $(library) -Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 $(BUILD)/tests/hardware/injected.so: $(BUILD)/tests/hardware/injected.o $(tool)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(cupti_link) -o $@
 $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support) $(library)

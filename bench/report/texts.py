@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 WRITTEN = os.path.join(HERE, "written")
 
-NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not shown|\d{4}-\d\d-\d\d|[^\s<>|*(]+"
+NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not\s+shown|\d{4}-\d\d-\d\d|[^\s<>|*(]+"
 MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
 TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
 GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--given-->")
@@ -75,12 +75,13 @@ class Text:
         return head + body + tail
 
     def number(self, match):
-        value, query = match.groups()
+        old, query = match.groups()
+        value = old
         try:
             value = queries.answer(self.data, query)
         except queries.Wrong as error:
             self.complain(match.start(), f"{query}: {error.args[0]}")
-        return f"{value}<!--{query}-->"
+        return f"{old if old.split() == value.split() else value}<!--{query}-->"
 
     def find_unmarked(self):
         text = self.old

@@ -1,18 +1,45 @@
 #include "clock.h"
 
 #include "proc.h"
+#include "vdso.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#define NS_PER_SECOND UINT64_C(1000000000)
+#define NS_PER_SECOND INT64_C(1000000000)
 
-uint64_t process_clock_ns(void)
+#ifdef __aarch64__
+#define READER "__kernel_clock_gettime"
+#else
+#define READER "__vdso_clock_gettime"
+#endif
+
+typedef int clock_reader(clockid_t clock, struct timespec *now);
+
+/* Where the kernel maps no function. */
+static int ask_kernel(clockid_t clock, struct timespec *now)
+{
+	return (int)syscall(SYS_clock_gettime, clock, now);
+}
+
+static _Atomic(clock_reader *) reader = ask_kernel;
+static _Atomic int64_t ahead; /* of the host's clock, in ns */
+
+static int64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+	atomic_load_explicit(&reader, memory_order_relaxed)(clock, &now);
+	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+}
+
+uint64_t process_clock_ns(void)
+{
+	return (uint64_t)(read_clock(CLOCK_MONOTONIC) - atomic_load_explicit(&ahead, memory_order_relaxed));
 }
 
 double clock_ms(void)
@@ -20,24 +47,57 @@ double clock_ms(void)
 	return (double)process_clock_ns() / 1e6;
 }
 
-/* How far the clock of a process's time namespace is ahead of the host's. */
-static int64_t ahead_of_host(pid_t pid)
+double clock_boot_ms(void)
 {
-	char text[64];
-	long long seconds, ns;
-
-	proc_find(pid, "timens_offsets", SIZE_MAX, NULL, "monotonic", text, sizeof text);
-	return sscanf(text, "%lld %lld", &seconds, &ns) == 2 ? seconds * (int64_t)NS_PER_SECOND + ns : 0;
+	return (double)read_clock(CLOCK_BOOTTIME) / 1e6;
 }
 
-int64_t process_clock_offset(pid_t pid)
+struct timespec clock_for_kernel(uint64_t ns)
 {
-	return ahead_of_host(pid) - ahead_of_host(0);
+	int64_t offset = atomic_load_explicit(&ahead, memory_order_relaxed), time = ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+
+	if (__builtin_add_overflow(time, offset, &time))
+		time = INT64_MAX;
+	return (struct timespec){.tv_sec = time / NS_PER_SECOND, .tv_nsec = time % NS_PER_SECOND};
 }
 
 void clock_pause_us(long microseconds)
 {
 	const struct timespec pause = {.tv_nsec = microseconds * 1000};
+	int saved = errno;
 
-	nanosleep(&pause, NULL);
+	syscall(SYS_nanosleep, &pause, NULL);
+	errno = saved;
+}
+
+/* --- its begin ------------------------------------------------------------------------------------------------------ */
+
+/* The kernel tells the offset of the children's namespace; a process may have made a namespace for its children alone. */
+static bool has_childrens_clock(void)
+{
+	char own[64], childrens[64];
+
+	return proc_read_link(own, sizeof own, "/proc/self/ns/time") &&
+	       proc_read_link(childrens, sizeof childrens, "/proc/self/ns/time_for_children") && strcmp(own, childrens) == 0;
+}
+
+static int64_t read_ahead(void)
+{
+	char text[64];
+	long long seconds, ns;
+	bool is_known = proc_find(0, "timens_offsets", SIZE_MAX, NULL, "monotonic", text, sizeof text) &&
+	                sscanf(text, "%lld %lld", &seconds, &ns) == 2;
+
+	return is_known && (seconds != 0 || ns != 0) && has_childrens_clock() ? seconds * NS_PER_SECOND + ns : 0;
+}
+
+/* Before other constructors, which may read the time. */
+__attribute__((constructor(101))) void clock_begin(void)
+{
+	clock_reader *function = (clock_reader *)vdso_function(READER);
+	int saved = errno;
+
+	atomic_store(&reader, function ? function : ask_kernel);
+	atomic_store(&ahead, read_ahead());
+	errno = saved;
 }

@@ -1,21 +1,29 @@
 /*
- * Time that never goes backward: CLOCK_MONOTONIC. Containers may have a time namespace, in which it shows another time, so what a
- * process writes must be read by that process's clock.
+ * The kernel's time, which never goes backward: CLOCK_MONOTONIC of the host. A program may replace the C library's functions of
+ * time, and a container may have its own clock (time_namespaces(7)): neither changes anything here. Times in shared memory mean the
+ * same to all processes. errno is preserved; no cancellation point.
  */
 #ifndef NVTASKSET_CLOCK_H
 #define NVTASKSET_CLOCK_H
 
 #include <stdint.h>
-#include <sys/types.h>
+#include <time.h>
 
-/* This process's, in ns; in ms with fractions. Makes no system call where the C library reads the clock by itself. */
+/* In ns; in ms with fractions. No system call, unless the kernel offers no other way. */
 uint64_t process_clock_ns(void);
 double clock_ms(void);
 
-/* What must be added to this process's clock, in ns, for that of process `pid`. 0 if it is not known. */
-int64_t process_clock_offset(pid_t pid);
+/* In ms since the machine started, suspended or not, by the process's own clock, as in /proc. */
+double clock_boot_ms(void);
 
-/* Pauses this thread for `microseconds`, less than a second; shorter if a signal comes. */
+/* A time of process_clock_ns on the process's own CLOCK_MONOTONIC, for system calls. */
+struct timespec clock_for_kernel(uint64_t ns);
+
+/* Pauses the thread for `microseconds`, less than a second; shorter if a signal comes. */
 void clock_pause_us(long microseconds);
+
+/* Finds the kernel's function and the process's namespace: when the library is loaded, and in the child of a fork, whose
+ * namespace may differ. */
+void clock_begin(void);
 
 #endif

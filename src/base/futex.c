@@ -1,17 +1,16 @@
 #include "futex.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-#define SECOND UINT64_C(1000000000)
 
 void futex_wait_until(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 {
-	const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND), .tv_nsec = (long)(until_ns % SECOND)};
+	const struct timespec until = clock_for_kernel(until_ns);
 	int saved = errno;
 
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &until, NULL, FUTEX_BITSET_MATCH_ANY);

@@ -12,6 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The GPU writes `number` to `at` when a launch has ended. The memory stays for as long as the process. Numbers rise; 0: nothing
+ * is written. */
+struct launch_end {
+	const volatile uint64_t *at;
+	uint64_t number;
+};
+
 /* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
  * the file that it names. Calls nest: each clears only what it has set itself. */
 struct frame {
@@ -30,6 +37,9 @@ struct frame {
 	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
 	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
 	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
+
+	/* launch/queued.c: of the launch whose commands the GPU has not been told of */
+	struct launch_end end;
 
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */

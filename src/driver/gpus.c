@@ -96,6 +96,17 @@ static bool use_description(void)
 	return good;
 }
 
+static struct qmd_mask present_on(const struct topology *topology)
+{
+	const struct tpcset all = topology_all(topology);
+	struct qmd_mask mask;
+
+	topology_disable_mask(topology, &all, mask.words, QMD_MASK_BITS);
+	for (unsigned int i = 0; i < QMD_MASK_BITS / 64; i++)
+		mask.words[i] = ~mask.words[i];
+	return mask;
+}
+
 static void load(void)
 {
 	struct error error;
@@ -111,6 +122,7 @@ static void load(void)
 		gpus[i].family = qmd_family_for(topologies.gpus[i].compute_major,
 		                                topologies.gpus[i].compute_minor);
 		gpus[i].has_masks = gpus[i].family && topology_mask_bits(gpus[i].topology) <= qmd_mask_bits(gpus[i].family);
+		gpus[i].present = present_on(gpus[i].topology);
 		gpus[i].number = i;
 	}
 	unknown_gpu->number = TOPOLOGY_GPUS_MAX;

@@ -18,6 +18,7 @@ struct gpu {
 	const struct qmd_family *family; /* NULL if unknown */
 	struct pci_address pci;
 	unsigned int number; /* 0 … GPUS_MAX - 1 */
+	struct qmd_mask present; /* the mask bits of its TPCs; only with has_masks */
 	bool has_masks;      /* its topology is known, its family too, and each version of that has a mask bit for each TPC */
 };
 

@@ -18,7 +18,10 @@ enum {
 	MODULE_LOADED_SIZE = 112, /* of its parameters, in the layout that we know */
 	DOMAIN_CALL = 0x6,
 	DOMAIN_LAUNCH = 0xb,
-	LAUNCH_BEFORE_UPLOAD = 1
+	LAUNCH_BEFORE_UPLOAD = 1,
+	DOMAIN_SUBMISSION = 0x12,
+	SUBMISSION_WRITTEN = 2, /* the ring has the entry */
+	SUBMISSION_RING = 6
 };
 
 /* Words of the parameters; the first four bytes are their size in bytes. */
@@ -47,14 +50,38 @@ struct launch_words {
 	void *qmd;
 };
 
+/* The parameters of a submission. */
+struct submission_words {
+	uint32_t size; /* in bytes */
+	CUcontext context;
+	void *commands;
+	uint32_t bytes, channel;
+};
+
+/* And of its ring. */
+struct ring_words {
+	uint32_t size; /* in bytes */
+	CUcontext context;
+	const struct {
+		uint64_t unused, entry;
+		volatile uint64_t *ring;
+	} *place;
+};
+
+#define RING_ENTRIES 1024
+
 static struct hook_events events;
 static void **table;
 static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may be replaced, for other subscribers */
 static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
+static atomic_bool wants_submissions;
 
 /* This thread's current or last launch. Its frame is valid from the begin of an API call to its end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
+
+/* What this thread is about to submit. */
+static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 
 /* This thread is in so many callbacks of another subscriber. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
@@ -134,6 +161,21 @@ static inline void on_launch(const struct launch_words *words)
 	}
 }
 
+/* The driver says first what is submitted, and then where its ring is. */
+static __attribute__((hot)) void on_submission(int id, const void *parameters)
+{
+	const struct submission_words *written = parameters;
+	const struct ring_words *ring = parameters;
+
+	if (id == SUBMISSION_WRITTEN && written->size >= sizeof *written) {
+		submitted = (struct submission){written->context, written->commands, written->bytes, written->channel, NULL};
+	} else if (id == SUBMISSION_RING && ring->size >= sizeof *ring && ring->context == submitted.context && submitted.commands) {
+		submitted.entry = &ring->place->ring[ring->place->entry % RING_ENTRIES];
+		events.submits(&current, &submitted);
+		submitted.commands = NULL;
+	}
+}
+
 static __attribute__((noinline)) void on_other(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
@@ -147,6 +189,8 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 		on_launch(parameters);
 	else if (__builtin_expect(domain == DOMAIN_CALL, 1))
 		on_call(id, parameters);
+	else if (domain == DOMAIN_SUBMISSION)
+		on_submission(id, parameters);
 	else
 		on_other(user, domain, id, parameters);
 }
@@ -177,6 +221,7 @@ static bool is_ours(int domain, int id)
 	       (domain == DOMAIN_RESOURCE &&
 	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED ||
 	         id == RESOURCE_MODULE_LOADED)) ||
+	       (domain == DOMAIN_SUBMISSION && (id == SUBMISSION_WRITTEN || id == SUBMISSION_RING) && atomic_load(&wants_submissions)) ||
 	       (domain == DOMAIN_CALL && events.wants_call(id));
 }
 
@@ -216,6 +261,22 @@ void hook_want_more(void)
 		if (events.wants_call(id))
 			enable(DOMAIN_CALL, id);
 	}
+}
+
+/* Another tool may need them: they stay announced, and nobody is called. */
+bool hook_want_submissions(bool wanted)
+{
+	CUresult result = atomic_load(&subscribed) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+
+	atomic_store(&wants_submissions, wanted);
+	if (result == CUDA_SUCCESS && (wanted || !slot_is_shared())) {
+		slot_enable *set = (slot_enable *)entries[SLOT_ENABLE];
+
+		result = set(wanted, subscription, DOMAIN_SUBMISSION, SUBMISSION_RING);
+		if (result == CUDA_SUCCESS)
+			result = set(wanted, subscription, DOMAIN_SUBMISSION, SUBMISSION_WRITTEN);
+	}
+	return result == CUDA_SUCCESS;
 }
 
 void hook_want_less(void)

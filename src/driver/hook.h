@@ -27,6 +27,16 @@ struct launch {
 	uint64_t edits;                  /* the partition's number then */
 };
 
+/* Commands of this thread, among them those of its last launch, or of other work: they are in the pushbuffer of a channel, and the GPU
+ * has not been told of them (hardware.md, "Queued launches"). */
+struct submission {
+	CUcontext context;
+	void *commands;
+	uint32_t bytes;
+	uint32_t channel;
+	volatile uint64_t *entry; /* of the channel's ring, which lies in the GPU's memory: a read takes a microsecond */
+};
+
 struct hook_events {
 	/* A kernel is about to be uploaded. The record lasts until this returns. */
 	void (*launch)(struct launch *launch);
@@ -36,6 +46,8 @@ struct hook_events {
 	/* A context has been made, or is about to be destroyed. Its handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);
+	/* Between the begin and the end of a call, on its thread; only while they are wanted (hook_want_submissions). */
+	void (*submits)(struct launch *last, const struct submission *submission);
 	/* The code of one of the program's modules is loaded: an ELF file of `size` bytes, if the driver is as we know
 	 * it. */
 	void (*module_loaded)(const void *cubin, size_t size);
@@ -68,6 +80,9 @@ void hook_call(struct frame *frame, int id, const struct call_words *words);
 
 /* Whether this thread is in a callback of another subscriber, where the driver may hold its locks. */
 bool hook_is_in_other(void);
+
+/* From here on submissions are announced, or no more. False if the driver does not announce any. */
+bool hook_want_submissions(bool wanted);
 
 /* Call it when `wants_call` accepts more calls than before: from here on these are announced, too. */
 void hook_want_more(void);

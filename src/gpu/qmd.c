@@ -324,6 +324,16 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd)
 	return has_known_version(family->layout, qmd);
 }
 
+unsigned int qmd_mask_place(const struct qmd_family *family, const void *qmd, unsigned int *first)
+{
+	const struct qmd_layout *layout = family ? family->layout : NULL;
+	bool is_valid = layout && has_known_version(layout, qmd) &&
+	                (layout->valid_word == NONE || ((const uint32_t *)qmd)[layout->valid_word] & VALID_BIT);
+
+	*first = is_valid ? layout->mask_word : 0;
+	return is_valid ? layout->mask_words : 0;
+}
+
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
 {
 	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;

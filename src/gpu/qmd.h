@@ -76,6 +76,11 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd);
  * The version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
+/* How many words of 32 bits the mask of the descriptor has, and the first of them. 0 if the version is unknown, or the mask is not
+ * valid. */
+#define QMD_SIZE 384
+unsigned int qmd_mask_place(const struct qmd_family *family, const void *qmd, unsigned int *first);
+
 /* For these, the descriptor's version must be known. */
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */

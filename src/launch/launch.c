@@ -8,6 +8,7 @@
 #include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/timestamps.h"
+#include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
 #include "launch/space/epoch.h"
@@ -87,6 +88,7 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 
 	if (outcomes.mask == QMD_OVERRULED)
 		note_overruled(launch, decision, &saved);
+	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
 	account_launch_anew(launch->releases, change.disable);
 	if (change.counting && outcomes.counting != QMD_RELEASES)
 		account_uncounted_launch(launch->releases, outcomes.counting);

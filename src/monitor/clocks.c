@@ -2,7 +2,6 @@
 #include "parts.h"
 
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* Clocks are compared anew when they are not known so well. */
 #define GOOD_ERROR_NS 1000
@@ -62,11 +61,11 @@ static void poll_graph(struct monitor *monitor, const struct watched_ring *ring,
 	uint64_t before = graph->polled_at;
 	struct timestamps_node_event last;
 
-	graph->polled_at = monitor_now(monitor);
+	graph->polled_at = process_clock_ns();
 	if (graph->order.latest != 0 && timestamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
 		if (last.timestamp_ns != graph->polled_end && last.timestamp_ns != 0 && graph->polled_end != 0 &&
 		    before != 0)
-			monitor_clocks_compare(monitor, ring->gpu, 0, last.timestamp_ns, before, monitor_now(monitor));
+			monitor_clocks_compare(monitor, ring->gpu, 0, last.timestamp_ns, before, process_clock_ns());
 		graph->polled_end = last.timestamp_ns;
 	}
 }
@@ -92,17 +91,17 @@ static bool may_compare(uint64_t time)
 static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 {
 	static _Atomic uint64_t last;
-	uint64_t time = process_clock_ns(), before = atomic_load(&last), wait = 0;
+	uint64_t before = atomic_load(&last), wait = 0;
 	bool has_ended = monitor->found_count > 0;
 
 	for (size_t i = 0; i < monitor->found_count; i++)
 		monitor->found[i].ring->gpu->found_at = now;
 	if (now - monitor->compared_at < COMPARE_EVERY_NS || all_are_within(monitor, now, GOOD_ERROR_NS))
 		wait = 0;
-	else if (!all_are_within(monitor, now, COARSE_ERROR_NS) && time - before >= COMPARE_LONG_EVERY_NS &&
-	         atomic_compare_exchange_strong(&last, &before, time))
+	else if (!all_are_within(monitor, now, COARSE_ERROR_NS) && now - before >= COMPARE_LONG_EVERY_NS &&
+	         atomic_compare_exchange_strong(&last, &before, now))
 		wait = COMPARE_LONG_NS;
-	else if (has_ended && may_compare(time))
+	else if (has_ended && may_compare(now))
 		wait = COMPARE_NS;
 	return wait;
 }
@@ -111,7 +110,7 @@ static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
  * takes longer to find out than a look, so that nobody asks while there is nothing new. */
 void monitor_clocks_compare_closely(struct monitor *monitor)
 {
-	uint64_t begin = monitor_now(monitor), now = begin, wait = time_to_wait(monitor, begin);
+	uint64_t begin = process_clock_ns(), now = begin, wait = time_to_wait(monitor, begin);
 	bool is_done = false;
 
 	if (wait == 0)
@@ -123,11 +122,11 @@ void monitor_clocks_compare_closely(struct monitor *monitor)
 		bool is_long = now - begin >= COMPARE_NS;
 
 		if (is_long)
-			usleep(COMPARE_PAUSE_US);
+			clock_pause_us(COMPARE_PAUSE_US);
 		monitor_rings_each(monitor, monitor_events_some);
 		monitor_rings_each(monitor, poll_graphs);
 		monitor_clocks_compare_events(monitor, before);
-		now = monitor_now(monitor);
+		now = process_clock_ns();
 		if (is_long || monitor->comparisons != comparisons)
 			is_done = all_are_within(monitor, now, is_long ? COARSE_ERROR_NS : GOOD_ERROR_NS);
 	}

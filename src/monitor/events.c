@@ -1,5 +1,6 @@
 #include "parts.h"
 
+#include "base/clock.h"
 #include "base/purse.h"
 
 #include <stdlib.h>
@@ -47,13 +48,13 @@ static void on_event(const struct timestamps_event *event, void *data)
 			 .ring = scan->ring,
 			 .event = *event,
 			 .unseen = could_see ? scan->ring->scanned_at : 0,
-			 .seen = event->state == TIMESTAMPS_ENDED ? monitor_now(scan->monitor) : scan->began,
+			 .seen = event->state == TIMESTAMPS_ENDED ? process_clock_ns() : scan->began,
 		     });
 }
 
 static void scan(struct monitor *monitor, struct watched_ring *ring, bool keeps_running, unsigned int running)
 {
-	struct scan how = {monitor, ring, monitor_now(monitor), keeps_running};
+	struct scan how = {monitor, ring, process_clock_ns(), keeps_running};
 
 	if (!purse_pay(LOOKS_OF_SCAN))
 		return;

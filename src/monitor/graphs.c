@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "monitor/estimate/graph_times.h"
 #include "parts.h"
 
@@ -163,7 +164,7 @@ static void compare_graph(const struct monitor *monitor, const struct watched_ri
 	uint64_t launched = replays->launched[replays->first % REPLAYS_WAITING];
 
 	times_compare(&ring->gpu->times, &(const struct times_kernel){.timestamp_ns = monitor->nodes.end},
-	              launched + calibration->latency_least_ns + calibration->plain.release_ns, monitor_now(monitor));
+	              launched + calibration->latency_least_ns + calibration->plain.release_ns, process_clock_ns());
 }
 
 static void take_end(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
@@ -210,7 +211,7 @@ static void take_graph(struct monitor *monitor, struct watched_ring *ring, struc
 
 void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring)
 {
-	uint64_t now = monitor_now(monitor);
+	uint64_t now = process_clock_ns();
 
 	for (unsigned int i = 0; i < ring->graph_count; i++)
 		take_graph(monitor, ring, ring->graphs[i], now);

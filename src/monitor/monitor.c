@@ -78,8 +78,8 @@ static void tell_kernel(struct monitor *monitor, const struct watched_event *fou
 	if (monitor->kernels && times_convert(times, event->timestamp_ns, event->launched_ns, &end))
 		monitor->kernels[monitor->kernel_count++] = (struct monitor_kernel){
 			.pci = found->ring->gpu->taken.pci,
-			.launched_ns = event->launched_ns - (uint64_t)monitor->clock_offset,
-			.ended_ns = end + times->offset.error_ns - (uint64_t)monitor->clock_offset,
+			.launched_ns = event->launched_ns,
+			.ended_ns = end + times->offset.error_ns,
 			.is_borrowed = is_borrowed,
 		};
 }
@@ -208,9 +208,9 @@ static void take(struct monitor *monitor)
 	monitor_rings_each(monitor, monitor_events_ended);
 	monitor_clocks_compare_events(monitor, 0);
 	monitor_clocks_compare_closely(monitor);
-	monitor->counted_at = monitor_now(monitor);
+	monitor->counted_at = process_clock_ns();
 	take_counts(monitor, false);
-	uint64_t now = monitor_now(monitor);
+	uint64_t now = process_clock_ns();
 	size_t before = monitor->found_count;
 
 	monitor_rings_each(monitor, monitor_events_all);
@@ -240,7 +240,7 @@ static void take(struct monitor *monitor)
 static int renew(struct monitor *monitor, struct error *error)
 {
 	struct error why = {.reason = ""};
-	uint64_t now = monitor_now(monitor);
+	uint64_t now = process_clock_ns();
 
 	if (!segment_may_write(&monitor->editor.segment))
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED,
@@ -263,8 +263,7 @@ static int begin(struct monitor *monitor, struct error *error)
 	if (!monitor_take_memory(monitor, sizeof *monitor) || !monitor_functions_add(monitor, NULL))
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "pid %d: no memory is left for it",
 		                      (int)monitor->editor.pid);
-	monitor->clock_offset = process_clock_offset(monitor->editor.pid);
-	monitor->began = monitor_now(monitor);
+	monitor->began = process_clock_ns();
 	monitor_rings_find(monitor, true);
 	take_counts(monitor, true);
 	return renew(monitor, error);

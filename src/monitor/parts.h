@@ -85,7 +85,6 @@ struct watched_event {
 
 struct monitor {
 	struct editor editor;
-	int64_t clock_offset;
 	uint64_t user; /* the process's */
 	struct {
 		uint64_t inode;
@@ -115,9 +114,6 @@ struct monitor {
 	bool is_locked;          /* the process has not learnt of it yet, since another editor has the lock */
 	unsigned int nodes_read; /* in this take */
 };
-
-/* CLOCK_MONOTONIC as the process has it. */
-uint64_t monitor_now(const struct monitor *monitor);
 
 /* --- memory.c ---------------------------------------------------------------------------------------------------- */
 

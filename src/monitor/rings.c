@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/proc.h"
 #include "parts.h"
 #include "state/kernels/area.h"
@@ -9,11 +8,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-uint64_t monitor_now(const struct monitor *monitor)
-{
-	return process_clock_ns() + (uint64_t)monitor->clock_offset;
-}
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
 struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address pci)
@@ -28,8 +22,7 @@ struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address 
 			found->taken.pci = pci;
 			times_open(&found->times, &times_usual, monitor->began);
 			if (pci_address_is_known(pci))
-				times_share(&found->times, shared_clock_join(pci, monitor->user),
-				            (uint64_t)monitor->clock_offset);
+				times_share(&found->times, shared_clock_join(pci, monitor->user));
 			monitor->gpus[monitor->gpu_count++] = found;
 		}
 	}

@@ -1,5 +1,6 @@
 #include "reach.h"
 
+#include "base/clock.h"
 #include "base/proc.h"
 #include "look.h"
 
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PIPE "control"
@@ -29,7 +29,7 @@ bool mps_is_in_reach(void)
 
 /* For a moment of its exec, a process has no environment, or seems to be none. Few have none for ever: their users wait a second. */
 #define LOOKS 1000
-#define BETWEEN_LOOKS_NS 1000000
+#define BETWEEN_LOOKS_US 1000
 
 static ssize_t read_environment(pid_t pid, char *text)
 {
@@ -37,7 +37,7 @@ static ssize_t read_environment(pid_t pid, char *text)
 
 	for (unsigned int look = 0; look < LOOKS && (length == 0 || (length < 0 && errno == ESRCH)); look++) {
 		if (look > 0)
-			nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
+			clock_pause_us(BETWEEN_LOOKS_US);
 		length = proc_read(text, ENVIRONMENT_MAX, "/proc/%d/environ", (int)pid);
 	}
 	text[length > 0 ? length : 0] = '\0';

@@ -3,9 +3,11 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
 #include "launch/graphs/graphs.h"
 #include "launch/launch.h"
+#include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/hide.h"
@@ -30,7 +32,7 @@ bool events_want_call(int id)
 	bool wants_time = control_wants_call(id) || gate_wants_call(id);
 	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
-	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
+	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other || queued_wants_call(id);
 }
 
 /* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
@@ -70,6 +72,8 @@ bool events_call_passes(const struct call *call, bool begins)
 void events_call_begins(const struct call *call)
 {
 	control_call_begins(call);
+	if (queued_wants_call(call->id))
+		queued_call_begins(call);
 	if (gate_wants_call(call->id)) {
 		gate_call_begins(call);
 		gate_forget();
@@ -127,6 +131,7 @@ void events_context_created(CUcontext context)
 
 void events_context_destroyed(CUcontext context)
 {
+	queue_forget_context(context);
 	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();

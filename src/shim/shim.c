@@ -2,11 +2,13 @@
  * on without us. */
 #include "shim.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
+#include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
 #include "driver/slot.h"
 #include "events.h"
@@ -19,6 +21,7 @@
 #include "launch/graphs/graphs.h"
 #include "launch/graphs/timestamps.h"
 #include "launch/launch.h"
+#include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
@@ -75,8 +78,10 @@ static void in_child(void)
 
 	/* A thread that was looking does not exist in the child. */
 	atomic_flag_clear(&looking);
+	clock_begin();
 	app_masks_after_fork();
 	slot_after_fork();
+	queue_after_fork();
 	graph_instances_after_fork();
 	graph_counts_after_fork();
 	graph_timestamps_after_fork();
@@ -215,6 +220,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *g
 		.subscribed = on_subscribed,
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,
+		.submits = queued_submits,
 		.module_loaded = on_module_loaded,
 		.kernel_call = events_kernel_call,
 		.call_passes = events_call_passes,

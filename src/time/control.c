@@ -4,6 +4,7 @@
 #include "gate/gate.h"
 #include "gate/keeper.h"
 #include "thread.h"
+#include "time/demand/company.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
 #include "turns/eligibility.h"
@@ -22,7 +23,7 @@ void control_look(void)
 	uint64_t number;
 	int saved = errno;
 
-	if (segment_read(&segment, &revision, &number)) {
+	if (company_read(&segment, &revision, &number)) {
 		atomic_store(&time_news.seen, number);
 		if (segment_time_limits(&revision) || time_thread_exists())
 			time_thread_follow(&revision, number);
@@ -100,7 +101,7 @@ void control_start(bool is_late)
 
 	if (is_late)
 		eligibility_lost(memory_use_of_past());
-	if (segment_read(&segment, &revision, &number) && segment_time_limits(&revision))
+	if (company_read(&segment, &revision, &number) && segment_time_limits(&revision))
 		kernel_access_begin();
 }
 

@@ -1,6 +1,6 @@
 /*
  * Time control: what edits and the program itself do about the time that it was given. A thread of ours keeps it (thread.h), which
- * exists only in programs that were given something in time. By files:
+ * exists only in programs that were given something in time, or whose neighbour has a number (time/demand/company.h). By files:
  *
  *   rules/             pure: whether the program is to be suspended, for its quota, for a higher priority, for its weight
  *   turns/             how that is done without MPS: channels suspended, time slices set

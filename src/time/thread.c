@@ -4,6 +4,7 @@
 #include "base/extremes.h"
 #include "base/log.h"
 #include "gate/keeper.h"
+#include "time/demand/company.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
 #include "time/demand/wakeup.h"
@@ -118,7 +119,9 @@ static bool follow(void)
 	uint64_t current;
 	bool limits = true;
 
-	if (number != segment_revision_number(segment) && segment_read(segment, &revision, &current)) {
+	if (company_has_left(segment, peers_have_a_number(), process_clock_ns()))
+		number = 0;
+	if (number != segment_revision_number(segment) && company_read(segment, &revision, &current)) {
 		limits = segment_time_limits(&revision);
 		if (limits)
 			follow_rules(&revision);
@@ -178,7 +181,7 @@ static bool has_rule(void)
 	struct segment_revision revision;
 	uint64_t current;
 
-	return segment_read(segment, &revision, &current) && can_obey(&revision);
+	return company_read(segment, &revision, &current) && can_obey(&revision);
 }
 
 /* A rule that comes while the thread ends is the thread's as well, unless another thread is made for it. */

@@ -197,9 +197,15 @@ give_infer() {
         container a, pid $infer
 nvtaskset/group=other: TPCs 16-23 of GPU 0
         container b, pid $PROGRAM" ]
+	# Where these pids mean nothing, none is listed, and none forgotten.
+	[[ "$(unshare --pid --fork --mount-proc nvtaskset cdi list --output "$WORK/cdi/nvtaskset.json")" != *container* ]]
+	[ "$(cdi list)" = "$output" ]
 	[ "$(nvtaskset -l --json | jq -c --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | [.partitions[0].tpc_list, .group.name]')" = '["16-23","other"]' ]
 	[[ "$(nvtaskset top --once --delay 0.1)" == *"$PROGRAM"* ]]
 	[[ "$(nvtaskset metrics)" == *"pid=\"$PROGRAM\""* ]]
+	containers_kill
+	[[ "$(cdi list)" != *container* ]]
+	[ -z "$(ls "$WORK/cdi/nvtaskset/.containers")" ]
 }
 
 # --- what the host shows of them ------------------------------------------------------------------------------------------

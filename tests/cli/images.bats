@@ -16,7 +16,6 @@ setup() {
 
 teardown() {
 	containers_end
-	rm -rf "${VICTIM-}"
 }
 
 PLAY() { # STEP…, in this container
@@ -72,12 +71,44 @@ runs_unrestricted() { # REASON PROGRAM…
 	[ "$(contain a nvtaskset/group=infer,nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-15 ]
 }
 
+@test "links inside the image are followed; what is mounted in /etc is not written, and named" {
+	mkdir -p "$WORK/layer/etc" "$WORK/layer/opt/conf" "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	ln -s /opt/conf "$WORK/layer/etc/ld.so.conf.d"
+	echo untouched >"$WORK/file"
+	ln -s "$WORK/file" "$WORK/layer/etc/ld.so.cache"
+	export LAYER=$WORK/layer
+	[ "$(contain a nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
+	[ "$(cat "$WORK/file")" = untouched ]
+	# Volumes: at the link's place, and one for all of /etc, with that link.
+	mkdir -p "$WORK/volume/etc"
+	cp /etc/ld.so.conf "$WORK/volume/etc/"
+	ln -s /opt/conf "$WORK/volume/etc/ld.so.conf.d"
+	for name in opt/conf etc; do
+		mkdir -p "$WORK/volume/$name"
+		EDIT=".mounts += [{destination: \"/$name\", source: \"$WORK/volume/$name\", type: \"bind\", options: [\"bind\"]}]" \
+			contain "${name%%/*}" nvtaskset/group=infer true
+	done
+	[ "$(trouble opt)" = "/etc/ld.so.conf.d: a mount hides the file that the hook has written in the image" ]
+	[ "$(trouble etc)" = "/etc/ld.so.cache: a mount hides the file that the hook has written in the image" ]
+	[ "$(cd "$WORK/volume" && find . ! -type d | sort)" = "./etc/ld.so.conf
+./etc/ld.so.conf.d" ]
+}
+
 @test "an image that sets LD_LIBRARY_PATH keeps it; where that leads to a driver, the word is clear, and --strict goes before it" {
 	mkdir -p "$WORK/layer/compat" "$WORK/layer/empty"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/compat/"
 	export LAYER=$WORK/layer
 	[ "$(EDIT='.process.env += ["LD_LIBRARY_PATH=/empty:/usr/local/nvidia/lib64"]' PLAY where)" = 0-15 ]
 	[ -z "$(trouble a)" ]
+	# The reason is cut in the middle of a character.
+	for ((letters = 60; letters < 64; letters++)); do
+		directory=$(printf '€%.0s' $(seq "$letters"))
+		mkdir "$WORK/layer/$directory"
+		cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/$directory/"
+		EDIT=".process.env += [\"LD_LIBRARY_PATH=/$directory\"]" contain a "$BOTH" true
+		[[ "$(trouble a)" = "LD_LIBRARY_PATH leads to /€€€"* ]]
+	done
 	export EDIT='.process.env += ["LD_LIBRARY_PATH=/empty:/compat"]'
 	[ "$(contain a "$BOTH" printenv LD_LIBRARY_PATH)" = /empty:/compat ]
 	[ "$(PLAY where)" = 0-65 ]
@@ -86,6 +117,17 @@ runs_unrestricted() { # REASON PROGRAM…
 	run nvtaskset -l
 	[[ "$output" == *"$PROGRAM root "*"        its partition is not in force: the driver was loaded without our library,"* ]]
 	[ "$(contain b nvidia.com/gpu=0,nvtaskset/group=strict "$BUILD/tests/programs/play" where)" = 16-31 ]
+}
+
+@test "a read-only root, which crun makes before the hook runs, and runc behind it" {
+	mkdir -p "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	export LAYER=$WORK/layer EDIT='.root.readonly = true'
+	for runtime in runc crun; do
+		RUNTIME=$runtime run contain a nvtaskset/group=infer sh -c '"$0" where; echo >/etc/new' "$BUILD/tests/programs/play"
+		[[ "$output" = *0-15* ]]
+		[[ "$output" == *"Read-only file system"* ]]
+	done
 }
 
 @test "musl, and static programs: they run unrestricted, and are listed so" {
@@ -118,6 +160,10 @@ make_static() {
 	make_static
 	printf '\xb7' | dd of="$WORK/layer/lib64/libc.so.6" bs=1 seek=18 conv=notrunc status=none
 	runs_unrestricted "the image has no glibc for x86-64, which our library needs" /bin/ran
+	rm "$WORK/layer/lib64/libc.so.6"
+	mkfifo "$WORK/layer/lib64/libc.so.6"
+	runs_unrestricted "the image has no glibc for x86-64, which our library needs" /bin/ran
+	rm "$WORK/layer/lib64/libc.so.6"
 	make_static
 	run contain a nvtaskset/group=infer /bin/ran
 	[ "$status $output" = "0 ran" ]
@@ -126,6 +172,11 @@ make_static() {
 	mkdir "$WORK/layer/etc"
 	echo /usr/local/lib >"$WORK/layer/etc/ld.so.conf"
 	runs_unrestricted "its /etc/ld.so.conf does not include /etc/ld.so.conf.d first" /bin/ran
+	mkdir -p "$WORK/other/etc"
+	cp "$WORK/layer/etc/ld.so.conf" "$WORK/other/etc/"
+	unset IMAGE
+	LAYER=$WORK/other run contain a "$BOTH" ls /etc/ld.so.conf.d
+	[[ "$output" = *00-nvcr-* && "$output" != *nvtaskset* ]]
 }
 
 # As with podman without root, and pods with hostUsers: false.
@@ -150,40 +201,103 @@ make_static() {
 	nvtaskset -l --json | jq -e --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | .group.name == "infer"'
 }
 
-# --- hostile images -------------------------------------------------------------------------------------------------------
+# --- the hook's own process ------------------------------------------------------------------------------------------------
 
-@test "links of an image lead nowhere on the host, and nothing there makes the hook wait" {
-	VICTIM=$(mktemp -d /tmp/victim.XXXXXX)
-	mkdir "$VICTIM/ld.so.conf.d"
-	echo untouched >"$VICTIM/file"
-	mkdir -p "$WORK/layer/usr/lib64"
-	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/libcuda.so.1"
-	for link in "$VICTIM" "../../../../../../..$VICTIM"; do
-		rm -rf "$WORK/layer/etc" && mkdir "$WORK/layer/etc"
-		ln -s "$link/ld.so.conf.d" "$WORK/layer/etc/ld.so.conf.d"
-		ln -s "$link/file" "$WORK/layer/etc/ld.so.cache"
-		ln -s "$link/new" "$WORK/layer/etc/ld.so.conf"
-		LAYER=$WORK/layer run contain a nvtaskset/group=infer "$BUILD/tests/programs/play" where
-		echo "$output; $(trouble a)"
-		rm -rf "$WORK/layer/etc"
-		ln -s "$link" "$WORK/layer/etc"
-		LAYER=$WORK/layer run contain b nvtaskset/group=infer true
-		echo "$output; $(trouble b)"
+# From now on a script stands for the hook.
+hook_by() { # LINE…, of a script
+	make_script "$WORK/hook" "$@"
+	jq --arg hook "$WORK/hook" '.devices[].containerEdits.hooks[].path = $hook' "$WORK/cdi/nvtaskset.json" >"$WORK/edited"
+	mv "$WORK/edited" "$WORK/cdi/nvtaskset.json"
+}
+
+@test "what the hook writes can be read, whatever the runtime's umask" {
+	hook_by '#!/bin/bash' 'umask 077' "exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\""
+	[ "$(contain a nvtaskset/group=infer,nvidia.com/gpu=0 stat -c %a /etc/ld.so.conf.d/00-000-nvtaskset.conf)" = 644 ]
+	[ "$(contain a "$BOTH" stat -c %a /etc/ld.so.cache)" = 644 ]
+}
+
+@test "without the right to mount, and where the kernel lacks a call, the hook writes nothing and says so" {
+	local reason="no confinement for its image, which needs Linux 5.12 and the right to mount"
+	hook_by '#!/bin/bash' "exec setpriv --bounding-set=-sys_admin bash -c 'exec -a nvtaskset-cdi-hook \"\$0\" \"\$@\"' '$BUILD/nvtaskset' \"\$@\""
+	run contain a "$BOTH" ls /etc/ld.so.conf.d
+	[[ "$output" != *nvtaskset* ]]
+	[ "$(trouble a)" = "$reason: Operation not permitted" ]
+	run ! contain b nvidia.com/gpu=0,nvtaskset/group=strict echo ran
+	[[ "$output" == *"nvtaskset: $reason: Operation not permitted: --strict does not start it"* ]]
+	# open_tree, move_mount, openat2, mount_setattr
+	for call in 428 429 437 442; do
+		hook_by '#!/usr/bin/python3' 'import ctypes, os, struct, sys' \
+			"code = [(0x20, 0, 0, 0), (0x15, 0, 1, $call), (6, 0, 0, 0x50026), (6, 0, 0, 0x7fff0000)]" \
+			'code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))' \
+			'program = ctypes.create_string_buffer(struct.pack("HP", 4, ctypes.addressof(code)))' \
+			'assert ctypes.CDLL(None).prctl(22, 2, program) == 0' \
+			"os.execv('$BUILD/nvtaskset', ['nvtaskset-cdi-hook'] + sys.argv[1:])"
+		run contain a "$BOTH" ls /etc/ld.so.conf.d
+		[[ "$output" != *nvtaskset* ]]
+		[[ "$(trouble a)" = *": Function not implemented" ]]
 	done
-	[ "$(find "$VICTIM" -type f)" = "$VICTIM/file" ]
-	[ "$(cat "$VICTIM/file")" = untouched ]
-	# Pipes where files are read, files where directories are.
-	[ "$(uname -m)" = x86_64 ] || return 0
-	rm -rf "$WORK/layer" && mkdir "$WORK/layer"
-	make_static
-	rm "$WORK/layer/lib64/libc.so.6"
-	mkfifo "$WORK/layer/lib64/libc.so.6"
-	[ "$(contain a "$BOTH" /bin/ran)" = ran ]
-	rm "$WORK/layer/lib64/libc.so.6"
-	make_static
-	mkdir "$WORK/layer/etc"
-	: >"$WORK/layer/etc/ld.so.conf.d"
-	[ "$(contain a nvtaskset/group=infer /bin/ran)" = ran ]
+}
+
+# In place of the host's ldconfig, a program that succeeds where all of this is so.
+@test "ldconfig in the image: no procfs, no device, no descriptor, one capability, nothing to write but its cache, and bounds" {
+	mkdir -p "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	mknod "$WORK/layer/device" c 1 3
+	# AddressSanitizer's own memory has no bound.
+	memory=$(is_sanitized asan && echo CPU || echo DATA)
+	${CC:-cc} -D_GNU_SOURCE "-DMEMORY=RLIMIT_$memory" -static -x c - -o "$WORK/ldconfig" <<-'EOF'
+		#include <errno.h>
+		#include <fcntl.h>
+		#include <linux/capability.h>
+		#include <sys/prctl.h>
+		#include <sys/resource.h>
+		#include <sys/stat.h>
+		#include <sys/syscall.h>
+		#include <sys/sysmacros.h>
+		#include <unistd.h>
+		#define CHECK(number, condition) do { if (!(condition)) return number; } while (0)
+		static int is_bounded(int resource)
+		{
+			struct rlimit limit;
+			return getrlimit(resource, &limit) == 0 && limit.rlim_max < 1 << 30;
+		}
+		int main(int count, char **arguments)
+		{
+			struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+			struct __user_cap_data_struct has[2];
+			struct stat status;
+			CHECK(1, syscall(SYS_capget, &header, has) == 0 && has[0].permitted == 1 << CAP_DAC_OVERRIDE && has[1].permitted == 0);
+			CHECK(2, prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+			for (int file = 0; file < 1024; file++)
+				CHECK(3, file < 3 ? fstat(file, &status) == 0 && status.st_rdev == makedev(1, 3) : fcntl(file, F_GETFD) < 0);
+			CHECK(4, access("/proc", F_OK) == 0 && access("/proc/self", F_OK) < 0 && access("/host/1", F_OK) < 0);
+			CHECK(5, open("/device", O_RDONLY) < 0 && errno == EACCES);
+			CHECK(6, open("/new", O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS);
+			CHECK(7, open(arguments[count - 1], O_WRONLY | O_CREAT, 0600) == 3);
+			CHECK(8, is_bounded(MEMORY) && is_bounded(RLIMIT_CPU) && is_bounded(RLIMIT_FSIZE));
+			return 0;
+		}
+	EOF
+	hook_by '#!/bin/bash' "exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\" 9</"
+	export LAYER=$WORK/layer EDIT='.mounts += [{destination: "/host", source: "/proc", type: "bind", options: ["bind"]}]'
+	run unshare --mount bash -c "$(declare -f contain)
+		for file in /sbin/ldconfig /sbin/ldconfig.real; do [ ! -e \$file ] || mount --bind '$WORK/ldconfig' \$file; done
+		BUILD='$BUILD' WORK='$WORK' ROOT='$ROOT'
+		contain a nvtaskset/group=infer echo ran"
+	[[ "$output" == *ran ]]
+	# It has written no cache.
+	[ "$(trouble a)" = "its /etc/ld.so.conf does not include /etc/ld.so.conf.d first" ]
+}
+
+@test "what the image's configuration makes ldconfig read takes a bounded memory" {
+	mkdir -p "$WORK/layer/etc/ld.so.conf.d"
+	truncate -s 1G "$WORK/layer/etc/ld.so.conf.d/zz.conf"
+	hook_by '#!/usr/bin/python3' 'import os, resource, sys' \
+		"os.spawnv(os.P_WAIT, '$BUILD/nvtaskset', ['nvtaskset-cdi-hook'] + sys.argv[1:])" \
+		"print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=open('$WORK/kilobytes', 'w'))"
+	LAYER=$WORK/layer contain a nvtaskset/group=infer,nvidia.com/gpu=0 true
+	cat "$WORK/kilobytes"
+	[ "$(cat "$WORK/kilobytes")" -lt 300000 ] || is_sanitized
 }
 
 @test "an image in which ldconfig waits for ever: neither the hook nor ldconfig does" {

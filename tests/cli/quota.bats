@@ -91,6 +91,40 @@ lacks_room_for_the_thread() {
 	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
 }
 
+launched() {
+	listed 'kernels[0].launches'
+}
+
+has_launched_since() { # LAUNCHES
+	[ "$(launched)" -gt "$1" ]
+}
+
+# In a program that is started so.
+obeys_when_started_by() { # WRAPPER…
+	local before mode
+	for mode in "auto is_held" "off is_used"; do
+		fake start nvtaskset --mps "${mode% *}" --quota 30% -t 0-7 "$@" "$BUILD/tests/programs/play" busy wait
+		waits 1
+		wait_until "${mode#* }"
+		# More than can be in flight.
+		before=$(launched)
+		wait_until has_launched_since $((before + 100))
+		stop_program
+	done
+}
+
+@test "a program that replaces the C library's clock keeps to the kernel's" {
+	! is_sanitized || skip "a sanitizer replaces it, too"
+	for time in "TIME_RATE=1" "TIME_AHEAD=3600" "TIME_AHEAD=-600" "TIME_RATE=10"; do
+		obeys_when_started_by env "$time" LD_PRELOAD="$BUILD/tests/programs/another-time.so"
+	done
+}
+
+@test "a program in a time namespace keeps to the host's clock" {
+	unshare --time --monotonic=86400 true 2>/dev/null || skip "needs root, and a kernel with time namespaces"
+	obeys_when_started_by unshare --time --monotonic=86400
+}
+
 @test "refused: what is no quota" {
 	for text in x 30 30% % 30ms/ /100ms 30ms/100 30x 30ms/100xx -5% 0x1e% 1e2% 0x1ems 1e1ms/1e2ms 1.2.3%; do
 		[ "$text" = 30% ] ||

@@ -153,6 +153,41 @@ TEST(higher_goes_first)
 	pair_finish_both();
 }
 
+static void be_client_without_a_number(void)
+{
+	timed_open_gpu();
+	pair_work(1, 2);
+}
+
+static void be_without_a_number(void)
+{
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/dev/null", 1);
+	be_client_without_a_number();
+}
+
+/* A neighbour without a number gives way while a program with a number is there, and has our thread for as long. A lower program goes
+ * last beside the neighbour. */
+TEST(neighbour_without_a_number)
+{
+	start(1, be_without_a_number, of_rank(0, 0));
+	pid_t neighbour = pair_children[1].pid;
+
+	pair_wait_for_done(1, 20);
+	assert_false(timed_has_thread_in(neighbour));
+	start_high();
+	pair_wait_for_aside(1, 100000);
+	timed_until (goes_first())
+		;
+	kill(pair_children[0].pid, SIGKILL);
+	pair_wait_for(0);
+	timed_wait_until(!timed_has_thread_in(neighbour));
+	atomic_store(&pair->programs[0].is_ready, false);
+	start(0, be, of_rank(LOW, 0));
+	pair_wait_for_aside(0, 100000);
+	assert_true(timed_has_thread_in(neighbour));
+	pair_finish_both();
+}
+
 /* In its turns alone, 200 kernels would take ten seconds and more. */
 TEST(pause)
 {
@@ -259,6 +294,16 @@ TEST_WITH(set_up_with_mps, tear_down_with_mps, gives_way_to_clients)
 {
 	start(0, be_client, of_rank(HIGH, 0));
 	start_low();
+	pair_wait_for_aside(1, 50000);
+	pair_finish_both();
+}
+
+TEST_WITH(set_up_with_mps, tear_down_with_mps, client_without_a_number)
+{
+	start(1, be_client_without_a_number, of_rank(0, 0));
+	pair_wait_for_done(1, 20);
+	assert_false(timed_has_thread_in(pair_children[1].pid));
+	start(0, be_client, of_rank(HIGH, 0));
 	pair_wait_for_aside(1, 50000);
 	pair_finish_both();
 }

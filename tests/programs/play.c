@@ -223,7 +223,7 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Kernels of a simulated GPU take half a nanosecond for each cycle, wherever they run. */
+/* Kernels of one block take half a nanosecond for each cycle on a simulated GPU, wherever they run. */
 static _Noreturn void do_jobs(const char *numbers, const char *step)
 {
 	unsigned int period, a, b, kernels;

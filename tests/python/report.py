@@ -224,6 +224,18 @@ class Texts(unittest.TestCase):
         query = "<!--h200 hook mechanism=hook-out: p50 us-->"
         self.assertEqual(self.run_texts(f"It takes 9.99{query} µs.\n"), (0, "", f"It takes 3.00{query} µs.\n"))
 
+    def test_a_verdict_may_lie_on_two_lines(self):
+        self.table("h200", "launch", ["round,mechanism,ns"] + [
+            f"{number},{mechanism},{3000 + number % 7 * further}"
+            for number in range(20)
+            for mechanism, further in (("hook-out", 0), ("hook-whole", 10))
+        ])
+        query = "<!--h200 launch mechanism=hook-whole: verdict 0 0.03 us to mechanism=hook-out-->"
+        self.assertEqual(self.ask(query[4:-3]), "not shown")
+        text = f"It was **not\nshown{query}**.\n"
+        self.assertEqual(self.run_texts(text), (0, "", text))
+        self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
+
     def test_a_number_that_is_not_in_the_data_fails(self):
         query = "<!--h200 hook mechanism=hook-out: p50 us-->"
         text = f"One.\nIt takes 2.99{query} µs.\n"

@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "engine.h"
+#include "pushbuffer.h"
 #include "faults.h"
 #include "hook.h"
 #include "memory.h"
@@ -144,6 +145,7 @@ static void end(CUcontext context)
 	if (context->family == context)
 		rm_context_destroyed(context);
 	engine_forget(context); /* nobody can suspend it any more */
+	pushbuffer_forget(context);
 	memory_forget(context);
 	hook_context(CONTEXT_DESTROYED, context);
 }

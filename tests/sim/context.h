@@ -15,6 +15,7 @@ struct CUctx_st {
 	char object[8];            /* what word [2] of launch events points to (facts.md, "Callbacks") */
 	_Atomic uint64_t launches; /* word [5] */
 	struct engine *engine;     /* of the family: engine.h */
+	struct pushbuffer *pushbuffer; /* of the family: pushbuffer.h */
 	_Atomic CUresult failure;  /* of the family, which stays; CUDA_SUCCESS if there is none */
 };
 

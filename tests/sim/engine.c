@@ -1,29 +1,42 @@
 #include "engine.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
 #include "context.h"
 #include "costs.h"
 #include "faults.h"
 #include "gpu_time.h"
 #include "module.h"
+#include "pushbuffer.h"
+#include "scheduler.h"
 #include "turns.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#define LOOK_AT_WORD_NS 50000
 
 struct work {
 	struct work *next;
 	struct launch launch;
 	struct descriptor descriptor;
-	uint64_t left_ns;
+	uint64_t left_ns; /* until the kernel begins: for blocks that all run at once */
+	bool has_begun;
+	struct segment_place place;
+	bool has_place; /* not of a graph's node */
+	bool is_read;   /* the entry */
+	bool syncs;     /* as the entry was read */
+	bool is_fetched;
+	const _Atomic uint32_t *word; /* no kernel: waits until the word has the value */
+	uint32_t value;
 };
 
 struct engine {
 	struct work *first, *last;
 	uint64_t taken, ended; /* kernels */
+	unsigned int entering; /* launches for which there is room */
 	uint64_t slice_us;
 	unsigned int ending; /* kernels: they have had their time, and will be counted */
 	bool is_aside;
@@ -66,6 +79,67 @@ static struct engine *engine_of(CUcontext context)
 	return family->engine;
 }
 
+/* --- fetching --------------------------------------------------------------------------------------------- */
+
+/* What the GPU has fetched of a channel. */
+struct ahead {
+	unsigned int segments, bytes; /* behind the first, which the GPU processes */
+	unsigned int entries;         /* all */
+	bool is_full;
+};
+
+static void fetch(struct work *work)
+{
+	struct descriptor fetched = work->descriptor;
+
+	pushbuffer_fetch(&work->place, &fetched);
+	descriptor_check_change(&work->descriptor, &fetched, work->launch.context->gpu);
+	work->descriptor = fetched;
+	work->is_fetched = true;
+}
+
+/* An entry is read once, so that a SYNC which comes later has no effect. */
+static void read_entry(struct work *work, const struct ahead *ahead)
+{
+	if (!work->is_read && ahead->entries < READ_ENTRIES) {
+		work->syncs = pushbuffer_syncs(work->launch.context, &work->place);
+		work->is_read = true;
+	}
+}
+
+static void look_at(struct work *work, struct ahead *ahead)
+{
+	read_entry(work, ahead);
+	if (ahead->entries++ > 0) {
+		ahead->segments++;
+		ahead->bytes += work->place.bytes;
+	}
+	ahead->is_full |= !work->is_read || ahead->segments > FETCHED_SEGMENTS || ahead->bytes > FETCHED_BYTES ||
+	                  (work->syncs && ahead->segments > 1);
+	if (!ahead->is_full && !work->is_fetched)
+		fetch(work);
+	if (ahead->entries <= 2)
+		pushbuffer_process(work->launch.context, &work->place);
+}
+
+/* With the lock. A channel that leaves the GPU gives back what was fetched behind its kernel, and has it fetched again. */
+static void discard(struct engine *engine)
+{
+	for (struct work *work = engine->first ? engine->first->next : NULL; work; work = work->next)
+		work->is_read = work->is_fetched = false;
+}
+
+/* With the lock, after each change of the queue. */
+static void fetch_ahead(struct engine *engine)
+{
+	struct ahead ahead[CHANNELS] = {0};
+
+	for (struct work *work = engine->first; work; work = work->next) {
+		if (work->has_place)
+			look_at(work, &ahead[work->place.channel]);
+	}
+}
+
 /* --- running ---------------------------------------------------------------------------------------------- */
 
 static uint64_t duration_of(const struct launch *launch)
@@ -77,18 +151,32 @@ static uint64_t duration_of(const struct launch *launch)
 	return cycles >= ENGINE_CYCLES ? cycles / 2 : 0;
 }
 
+/* How many times more blocks the kernel has than its TPCs hold at once; at least 1. */
+static double waves(const struct launch *launch, const struct tpcset *tpcs)
+{
+	const struct topology *gpu = launch->context->gpu;
+	unsigned int room = tpcset_count(tpcs) * gpu->sms_per_tpc *
+	                    occupancy_blocks(gpu, launch_threads(launch), launch->shared_bytes);
+	double blocks = (double)launch_blocks(launch);
+
+	return room > 0 && blocks > room ? blocks / room : 1;
+}
+
 /* With the lock. Until the kernel has had its time, beside other programs, or the context is suspended. */
 static void run_for_a_while(const struct engine *engine, struct work *work)
 {
 	struct tpcset tpcs = descriptor_enabled(&work->descriptor, work->launch.context->gpu);
 
+	if (!work->has_begun)
+		work->left_ns = (uint64_t)((double)work->left_ns * waves(&work->launch, &tpcs));
+	work->has_begun = true;
 	turns_begin(engine->slice_us, &tpcs);
 	while (!engine->is_aside && work->left_ns > 0) {
 		uint64_t begin = gpu_time_of_cpu(), end;
 		double share = turns_share(begin, &end);
 
 		end = share > 0 ? min_u64(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
-		struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+		struct timespec until = clock_for_kernel(end);
 
 		pthread_cond_timedwait(&changed, &lock, &until);
 		work->left_ns -= min_u64((uint64_t)((double)(min_u64(gpu_time_of_cpu(), end) - begin) * share + 0.5), work->left_ns);
@@ -108,8 +196,26 @@ static void finish(struct engine *engine)
 	engine->ending--;
 	engine->first = work->next;
 	engine->ended++;
+	fetch_ahead(engine);
 	free(work);
 	pthread_cond_broadcast(&changed);
+}
+
+/* With the lock. */
+static void wait_for_word(struct engine *engine)
+{
+	const struct timespec until = clock_for_kernel(gpu_time_of_cpu() + LOOK_AT_WORD_NS);
+	struct work *work = engine->first;
+
+	if (atomic_load(work->word) == work->value) {
+		engine->first = work->next;
+		engine->ended++;
+		free(work);
+		fetch_ahead(engine);
+		pthread_cond_broadcast(&changed);
+	} else {
+		pthread_cond_timedwait(&changed, &lock, &until);
+	}
 }
 
 static void *run(void *data)
@@ -120,6 +226,8 @@ static void *run(void *data)
 	while (engine->first) {
 		if (engine->is_aside)
 			pthread_cond_wait(&changed, &lock);
+		else if (engine->first->word)
+			wait_for_word(engine);
 		else if (engine->first->left_ns > 0)
 			run_for_a_while(engine, engine->first);
 		else
@@ -153,34 +261,62 @@ static void have_thread(struct engine *engine)
 
 /* --- being given work --------------------------------------------------------------------------------------- */
 
-static void add(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor)
+static void add(struct engine *engine, const struct work *given)
 {
 	struct work *work = malloc(sizeof *work);
 
 	if (!work)
 		fatal("no memory");
-	*work = (struct work){.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch)};
-	if (work->left_ns > 0)
-		work->left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);
+	*work = *given;
 	if (engine->first)
 		engine->last->next = work;
 	else
 		engine->first = work;
 	engine->last = work;
 	engine->taken++;
+	fetch_ahead(engine);
 	have_thread(engine);
 }
 
-bool engine_takes(const struct launch *launch, const struct descriptor *descriptor)
+static void add_launch(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor,
+                       const struct segment_place *place)
+{
+	struct work work = {.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch), .has_place = place};
+
+	if (work.left_ns > 0)
+		work.left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);
+	if (place)
+		work.place = *place;
+	add(engine, &work);
+}
+
+void engine_wait_for_word(CUcontext context, const _Atomic uint32_t *word, uint32_t value)
+{
+	take_lock();
+	add(engine_of(context), &(const struct work){.word = word, .value = value});
+	pthread_mutex_unlock(&lock);
+}
+
+void engine_wait_for_room(CUcontext context)
+{
+	take_lock();
+	struct engine *engine = engine_of(context);
+
+	while (engine->taken - engine->ended + engine->entering >= ENGINE_ROOM)
+		pthread_cond_wait(&changed, &lock);
+	engine->entering++;
+	pthread_mutex_unlock(&lock);
+}
+
+bool engine_takes(const struct launch *launch, const struct descriptor *descriptor, const struct segment_place *place)
 {
 	take_lock();
 	struct engine *engine = engine_of(launch->context);
 	bool takes = engine->is_aside || engine->first || duration_of(launch) > 0;
 
-	while (takes && engine->taken - engine->ended >= ENGINE_ROOM)
-		pthread_cond_wait(&changed, &lock);
+	engine->entering--;
 	if (takes)
-		add(engine, launch, descriptor);
+		add_launch(engine, launch, descriptor, place);
 	else
 		engine->ending++;
 	pthread_mutex_unlock(&lock);
@@ -203,6 +339,9 @@ void engine_put_aside(CUcontext context, bool is_aside)
 	if (engine->is_aside != is_aside)
 		aside += is_aside ? 1 : -1U;
 	engine->is_aside = is_aside;
+	discard(engine);
+	if (!is_aside)
+		fetch_ahead(engine);
 	pthread_cond_broadcast(&changed);
 	while (engine->is_aside && engine->ending > 0)
 		pthread_cond_wait(&changed, &lock);

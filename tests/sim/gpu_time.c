@@ -1,13 +1,14 @@
 #include "gpu_time.h"
 
+#include "base/clock.h"
+#include "base/extremes.h"
 #include "costs.h"
 
 #include <stdbool.h>
-#include <time.h>
 
 #define START_NS UINT64_C(1000000000000000)
-#define NS_PER_SECOND UINT64_C(1000000000)
 #define SPIN_NS UINT64_C(100000)
+#define PAUSE_US 900000
 
 /* Of this thread's current kernel, and the end of its last one. */
 static _Thread_local uint64_t begin, length, release_ns, last_end;
@@ -15,10 +16,7 @@ static _Thread_local bool has_ended, is_front;
 
 uint64_t gpu_time_of_cpu(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+	return process_clock_ns();
 }
 
 static uint64_t now(void)
@@ -73,9 +71,7 @@ static void wait_until(uint64_t end)
 		uint64_t left = end - time;
 
 		if (left > SPIN_NS)
-			nanosleep(&(const struct timespec){.tv_sec = (time_t)((left - SPIN_NS) / NS_PER_SECOND),
-			                                   .tv_nsec = (long)((left - SPIN_NS) % NS_PER_SECOND)},
-			          NULL);
+			clock_pause_us((long)min_u64((left - SPIN_NS) / 1000, PAUSE_US));
 	}
 }
 

@@ -288,7 +288,9 @@ static CUresult run_node(CUgraphExec exec, struct exec_node *node, bool *is_firs
 	const struct launch as_run = launch_of(node);
 	CUresult result = CUDA_SUCCESS;
 
-	if (node->has_descriptor && !engine_takes(&as_run, &node->device)) {
+	if (node->has_descriptor)
+		engine_wait_for_room(as_run.context);
+	if (node->has_descriptor && !engine_takes(&as_run, &node->device, NULL)) {
 		if (!*is_first)
 			gpu_time_follow();
 		else if (has_front(exec))

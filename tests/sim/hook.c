@@ -20,8 +20,12 @@ enum {
 	RESOURCE_MODULE_LOADED = 17,
 	DOMAIN_API = 0x6,
 	DOMAIN_LAUNCH = 0xb,
+	DOMAIN_SEGMENT = 0x12,
 	LAUNCH_BEFORE_UPLOAD = 1,
-	LAUNCH_GRAPH_NODE = 3
+	LAUNCH_GRAPH_NODE = 3,
+	SEGMENT_WRITTEN = 2,
+	SEGMENT_SUBMITTED = 4,
+	SEGMENT_RING = 6
 };
 
 typedef void callback(void *user, int domain, int id, const void *parameters);
@@ -254,6 +258,25 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 	if (!fault(FAULT_LOST_LAUNCHES) || atomic_fetch_add(&all, 1) % 1000 != 999)
 		announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
 	uploads--;
+}
+
+static void announce_segment(int id, const struct hook_segment *segment, uint32_t put)
+{
+	uint32_t length = fault(FAULT_ODD_SEGMENTS) ? segment->bytes / 4 : segment->bytes;
+	const uint64_t parameters[64 / 8] = {sizeof parameters, word(segment->context), word(segment->segment),
+	                                     (uint64_t)segment->channel << 32 | length, (uint64_t)segment->put << 32, put};
+
+	announce(DOMAIN_SEGMENT, id, parameters);
+}
+
+void hook_segment(const struct hook_segment *segment)
+{
+	const uint64_t ring[3] = {0, segment->put, word(segment->ring)};
+	const uint64_t parameters[32 / 8] = {sizeof parameters, word(segment->context), word(ring), 1};
+
+	announce_segment(SEGMENT_WRITTEN, segment, segment->put);
+	announce(DOMAIN_SEGMENT, SEGMENT_RING, parameters);
+	announce_segment(SEGMENT_SUBMITTED, segment, segment->put + 1);
 }
 
 /* Addresses on the GPU, which the CPU cannot read. */

@@ -30,6 +30,16 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 /* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md, "Callbacks"). */
 void hook_check_launch(const char *kernel);
 
+/* 0x12/2, 6 and 4: a segment of commands is in the pushbuffer, and the ring has its entry; where; the GPU has been told. */
+struct hook_segment {
+	CUcontext context;
+	const void *segment;
+	uint32_t bytes, channel;
+	const void *ring;
+	uint32_t put; /* the entry */
+};
+void hook_segment(const struct hook_segment *segment);
+
 /* 0xb/3: a kernel node, in every launch of its graph. */
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd);
 

@@ -8,6 +8,7 @@
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
+#include "pushbuffer.h"
 #include "scheduler.h"
 #include "stream.h"
 
@@ -174,10 +175,15 @@ CUresult launch_by(struct descriptor *descriptor, const struct launch *launch)
 	if (fault(FAULT_SLOW_LAUNCHES) || fault(FAULT_SLOW_LOADS))
 		nanosleep(&(const struct timespec){.tv_nsec = fault(FAULT_SLOW_LOADS) ? 30000000 : 300000}, NULL);
 	launch_upload(launch, descriptor);
-	if (engine_takes(launch, descriptor))
+	engine_wait_for_room(launch->context);
+	struct descriptor told = *descriptor;
+	struct segment_place place = pushbuffer_write(launch, descriptor, &told);
+
+	if (engine_takes(launch, descriptor, &place))
 		return CUDA_SUCCESS;
+	descriptor_check_change(descriptor, &told, launch->context->gpu);
 	gpu_time_launch();
-	CUresult result = launch_run(launch, descriptor);
+	CUresult result = launch_run(launch, &told);
 
 	engine_has_run(launch->context);
 	if (context_result(launch->context) == CUDA_SUCCESS)

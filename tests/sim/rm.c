@@ -1,5 +1,6 @@
 #include "rm.h"
 
+#include "base/clock.h"
 #include "context.h"
 #include "costs.h"
 #include "engine.h"
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -167,13 +169,11 @@ static uint32_t check_channels(uint32_t subdevice, const struct disable_channels
 }
 
 /* From `begin` on. Whoever asks the kernel driver for anything else meanwhile waits, too. */
-static void wait_for(struct timespec begin, unsigned int cost)
+static void wait_for(uint64_t begin, unsigned int cost)
 {
-	uint64_t ns = (uint64_t)begin.tv_nsec + cost_ns(cost);
+	const struct timespec end = clock_for_kernel(begin + cost_ns(cost));
 
-	begin.tv_sec += (time_t)(ns / 1000000000);
-	begin.tv_nsec = (long)(ns % 1000000000);
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL);
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
 }
 
 static bool refuses_to_suspend(void)
@@ -187,9 +187,8 @@ static bool refuses_to_suspend(void)
 static uint32_t disable_channels(uint32_t subdevice, const struct disable_channels *list)
 {
 	uint32_t status = check_channels(subdevice, list);
-	struct timespec begin;
+	uint64_t begin = process_clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (status == STATUS_OK && (list->disable ? refuses_to_suspend() : fault(FAULT_KEEPS_ASIDE)))
 		status = RM_NOT_SUPPORTED;
 	if (status == STATUS_OK)

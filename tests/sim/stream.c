@@ -3,6 +3,8 @@
 #include "context.h"
 #include "engine.h"
 #include "hook.h"
+#include "memory.h"
+#include "pushbuffer.h"
 
 #include <stdlib.h>
 
@@ -27,6 +29,7 @@ CUresult stream_create(CUstream *stream, CUcontext context)
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	new->context = context;
+	new->channel = pushbuffer_channel_of_new_stream(context);
 	*stream = new;
 	return CUDA_SUCCESS;
 }
@@ -64,6 +67,19 @@ CUresult cuStreamSynchronize(CUstream stream)
 	if (stream_context(stream))
 		engine_wait(stream_context(stream));
 	return context_result(stream_context(stream));
+}
+
+HOOKED_4(cuStreamWaitValue32_v2, CUstream, stream, CUdeviceptr, address, uint32_t, value, unsigned int, flags)
+{
+	CUcontext context = stream_context(stream);
+	_Atomic uint32_t *word = memory_at(address, sizeof *word);
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!word || flags != CU_STREAM_WAIT_VALUE_EQ)
+		return CUDA_ERROR_INVALID_VALUE;
+	engine_wait_for_word(context, word, value);
+	return CUDA_SUCCESS;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------ */

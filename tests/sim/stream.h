@@ -6,6 +6,7 @@
 
 struct CUstream_st {
 	CUcontext context;
+	unsigned int channel;    /* of pushbuffer.h */
 	struct capture *capture; /* NULL unless launches are recorded */
 };
 

@@ -53,6 +53,20 @@ TEST(harmful_characters_are_replaced)
 	/* NOLINTEND(misc-misleading-bidirectional) */
 }
 
+TEST(a_copy_is_cut_between_characters)
+{
+	char copy[8];
+
+	text_copy(copy, sizeof copy, "a\xe6\xbc\xa2" "b\xe6\xbc\xa2");
+	assert_string_equal(copy, "a\xe6\xbc\xa2" "b");
+	text_copy(copy, sizeof copy, "\033\xe6\xbc");
+	assert_string_equal(copy, R R);
+	text_copy(copy, sizeof copy, "1234567");
+	assert_string_equal(copy, "1234567");
+	text_copy(copy, 1, "12");
+	assert_string_equal(copy, "");
+}
+
 static void assert_printed(const char *text, size_t columns, bool utf8, const char *expected, size_t width)
 {
 	char *printed;

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 static struct segment segment;
-static atomic_bool was_on;
+static atomic_bool was_on, is_wanted;
 
 void timestamps_use(const struct segment *wanted)
 {
@@ -17,9 +17,14 @@ void timestamps_use(const struct segment *wanted)
 	atomic_store(&was_on, false);
 }
 
+void timestamps_want(bool wanted)
+{
+	atomic_store(&is_wanted, wanted);
+}
+
 bool timestamps_are_on(void)
 {
-	bool is_on = lease_is_on(&segment);
+	bool is_on = atomic_load_explicit(&is_wanted, memory_order_relaxed) || lease_is_on(&segment);
 
 	if (__builtin_expect(is_on != atomic_load_explicit(&was_on, memory_order_relaxed), 0)) {
 		atomic_store_explicit(&was_on, is_on, memory_order_relaxed);

@@ -20,6 +20,9 @@
 /* From here on, whoever looks says so in this segment. Only while no thread launches. */
 void timestamps_use(const struct segment *segment);
 
+/* From here on this process itself looks, or does no more. */
+void timestamps_want(bool wanted);
+
 /* Whether somebody looks. In the launch path. */
 bool timestamps_are_on(void);
 

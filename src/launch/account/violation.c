@@ -1,6 +1,7 @@
 #include "violation.h"
 
 #include "account.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <stdatomic.h>
@@ -42,6 +43,8 @@ void violation_open(void)
 	strict = value && *value;
 }
 
+#define PRINTING_US 999999 /* takes less */
+
 /* Not exit: it would run the program's handlers on a thread that is in the middle of a launch. A second thread waits,
  * so that the first has time to print the reason; it launches nothing meanwhile. */
 static _Noreturn void end(const char *reason)
@@ -49,7 +52,7 @@ static _Noreturn void end(const char *reason)
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
 
 	if (atomic_flag_test_and_set(&ending))
-		sleep(1);
+		clock_pause_us(PRINTING_US);
 	else
 		log_last_words("%s; --strict lets nothing run unrestricted", reason);
 	_exit(EXIT_FAILURE);

@@ -5,7 +5,7 @@
  * different users share nothing: a hostile one may say anything, so its words reach its own user's programs only. And
  * whoever knows something else himself keeps to that (times.h).
  *
- * Times of the processor are this process's own. From any thread.
+ * From any thread.
  */
 #ifndef NVTASKSET_MONITOR_ESTIMATE_SHARED_CLOCK_H
 #define NVTASKSET_MONITOR_ESTIMATE_SHARED_CLOCK_H

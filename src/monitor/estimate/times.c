@@ -41,10 +41,9 @@ void times_close(struct times *times)
 
 /* --- clocks ----------------------------------------------------------------------------------------------------- */
 
-void times_share(struct times *times, struct shared_clock *shared, uint64_t ahead)
+void times_share(struct times *times, struct shared_clock *shared)
 {
 	times->shared = shared;
-	times->ahead = ahead;
 	times->has_offset = false;
 }
 
@@ -52,7 +51,7 @@ static bool learn(struct times *times, enum clock_order order, uint64_t cpu, uin
 {
 	bool is_new = clock_fit_add(&times->fit, order, cpu, gpu);
 
-	return (times->shared && shared_clock_add(times->shared, order, cpu - times->ahead, gpu)) || is_new;
+	return (times->shared && shared_clock_add(times->shared, order, cpu, gpu)) || is_new;
 }
 
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen)
@@ -82,12 +81,8 @@ bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *o
 {
 	struct clock_offset others;
 	bool is_known = clock_fit_offset(&times->fit, cpu, offset);
-	bool others_know = times->shared && shared_clock_offset(times->shared, cpu - times->ahead, &others);
+	bool others_know = times->shared && shared_clock_offset(times->shared, cpu, &others);
 
-	if (others_know) {
-		others.at = cpu;
-		others.offset = (int64_t)((uint64_t)others.offset - times->ahead);
-	}
 	if (others_know && (!is_known || (others.error_ns < offset->error_ns &&
 	                                  are_within(others.offset, offset->offset,
 	                                             (double)others.error_ns + (double)offset->error_ns)))) {

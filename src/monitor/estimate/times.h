@@ -65,7 +65,6 @@ struct times {
 	struct times_calibration calibration;
 	struct clock_fit fit;
 	struct shared_clock *shared; /* NULL: with nobody */
-	uint64_t ahead;              /* of this process's clock of the processor is the one here */
 	struct clock_offset offset; /* the last one that was asked for */
 	bool has_offset;
 	uint64_t launched; /* the last launch of a kernel that was added */
@@ -89,9 +88,8 @@ struct times_taken {
 void times_open(struct times *times, const struct times_calibration *calibration, uint64_t now);
 void times_close(struct times *times);
 
-/* Shares what is known of the GPU's clock, as long as `times` is used. `ahead`: so far is the processor's clock that the times
- * are on ahead of this process's own. */
-void times_share(struct times *times, struct shared_clock *shared, uint64_t ahead);
+/* Shares what is known of the GPU's clock, as long as `times` is used. */
+void times_share(struct times *times, struct shared_clock *shared);
 
 /* As clock_fit_offset: what is known here, or what others know better, if that does not contradict it. */
 bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *offset);

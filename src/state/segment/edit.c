@@ -1,5 +1,6 @@
 #include "edit.h"
 
+#include "base/clock.h"
 #include "base/proc.h"
 #include "base/purse.h"
 #include "base/shared_file.h"
@@ -147,11 +148,9 @@ enum {
 
 static double age_ms(const char *stat)
 {
-	struct timespec now;
 	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
+	return clock_boot_ms() - start;
 }
 
 static const char *program_of(pid_t pid, char program[4096])

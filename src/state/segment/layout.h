@@ -32,7 +32,7 @@
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
  *                                of times (state/kernels/timestamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
- *   4736 time                    what the owner says of its quota; and the word that its thread sleeps on
+ *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; and a neighbour's mark
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
  *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
  *
@@ -67,6 +67,7 @@ struct segment_memory {
 	_Atomic uint64_t bounded;
 	_Atomic uint64_t held;
 	_Atomic uint32_t rings; /* what the owner's thread sleeps on */
+	_Atomic uint32_t company; /* a mark of time/demand/company.h */
 	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;

@@ -159,6 +159,16 @@ _Atomic uint32_t *segment_rings(const struct segment *segment)
 	return &segment->memory->rings;
 }
 
+bool segment_has_company(const struct segment *segment)
+{
+	return atomic_load(&segment->memory->company) != 0;
+}
+
+void segment_set_company(const struct segment *segment, bool has_company)
+{
+	atomic_store(&segment->memory->company, has_company);
+}
+
 void segment_ring(const struct segment *segment)
 {
 	atomic_fetch_add(segment_rings(segment), 1);

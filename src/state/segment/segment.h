@@ -177,6 +177,10 @@ uint64_t segment_raised(const struct segment *segment);
 _Atomic uint32_t *segment_rings(const struct segment *segment);
 void segment_ring(const struct segment *segment);
 
+/* A mark of other processes on a neighbour without a priority or a weight (time/demand/company.h). For those that may write. */
+bool segment_has_company(const struct segment *segment);
+void segment_set_company(const struct segment *segment, bool has_company);
+
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);

@@ -7,6 +7,7 @@
 static struct rules rules;
 static struct budget own;     /* of a program that has its quota alone */
 static struct budget *shared; /* of its group, once something was the group's; NULL: it cannot be reached, or there is none */
+static bool is_wanted;        /* the program was given them, and not only its neighbour */
 static uint64_t group;        /* whose share of the time it has part in; 0: its own */
 
 void given_forget(void)
@@ -28,7 +29,7 @@ static bool is_same_quota(struct segment_quota a, struct segment_quota b)
 
 static bool is_same_rank(struct segment_rank a, struct segment_rank b)
 {
-	return a.priority == b.priority && a.weight == b.weight;
+	return segment_rank_priority(a) == segment_rank_priority(b) && segment_rank_weight(a) == segment_rank_weight(b);
 }
 
 /* Never 0. */
@@ -41,6 +42,7 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 {
 	struct segment_revision of_group;
 	uint64_t number;
+	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0;
 	bool has_group = group_read(&segment->group, &of_group, &number);
 
 	if (has_group && !shared)
@@ -65,6 +67,11 @@ struct peers_self given_self(void)
 		.group = group,
 		.served_ns = weight_served(&rules.weight),
 	};
+}
+
+bool given_is_wanted(void)
+{
+	return is_wanted;
 }
 
 void given_tell(const struct segment *segment)

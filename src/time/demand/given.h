@@ -28,6 +28,9 @@ struct rules *given_rules(void);
 /* What this process claims; what it does just now is not known here. */
 struct peers_self given_self(void);
 
+/* Whether the program was given rules, and warns where the rules are not in force; not for a neighbour's sake (company.h). */
+bool given_is_wanted(void);
+
 /* Writes to the segment what was used. */
 void given_tell(const struct segment *segment);
 

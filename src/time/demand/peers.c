@@ -1,6 +1,7 @@
 #include "peers.h"
 
 #include "base/extremes.h"
+#include "company.h"
 #include "driver/gpus.h"
 #include "state/board/board.h"
 #include "state/kernels/counts_read.h"
@@ -323,6 +324,15 @@ const struct peer *peers_on(struct pci_address pci, unsigned int number)
 	return found;
 }
 
+bool peers_have_a_number(void)
+{
+	bool is_so = false;
+
+	for (unsigned int i = 0; i < peer_count && !is_so; i++)
+		is_so = peers[i].is_alive && company_is_number(peers[i].is.claim.priority, peers[i].is.claim.weight);
+	return is_so;
+}
+
 /* Whether there is more to give way to among `a` than among `b`. */
 static bool is_more(const struct rivals *a, const struct rivals *b)
 {
@@ -375,6 +385,8 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct pee
 	retract_former(work);
 	struct rivals rivals = look_on_all(now, work, self);
 
+	if (company_is_number(self->priority, self->weight))
+		company_call(now, work);
 	forget_others_than_seen();
 	return rivals;
 }
@@ -388,6 +400,7 @@ static void begin(bool takes_part)
 	finding.since = 0;
 	finding.next = 0;
 	own_count = 0;
+	company_forget();
 	forget_all();
 }
 

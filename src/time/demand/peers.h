@@ -49,6 +49,9 @@ void peers_leave(void);
  * give way to. Now and then this looks for a board that comes first. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self);
 
+/* Whether a peer of the last look has a number (company.h). */
+bool peers_have_a_number(void);
+
 /* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there, one after the other:
  * `number` is 0, 1 …; NULL if there are no more. Until the next look. */
 struct tpcset peers_own(struct pci_address pci);

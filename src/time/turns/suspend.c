@@ -4,6 +4,7 @@
 #include "base/extremes.h"
 #include "base/log.h"
 #include "driver/channels/channels.h"
+#include "time/demand/given.h"
 #include "eligibility.h"
 
 #define MS UINT64_C(1000000)
@@ -87,7 +88,8 @@ static void count_failure(uint64_t now, const struct error *error)
 {
 	state.tried = now;
 	if (++state.failures == FAILURES_MAX) {
-		log_warning("quota, priority and weight are not in force: %s", error->reason);
+		if (given_is_wanted())
+			log_warning("quota, priority and weight are not in force: %s", error->reason);
 		eligibility_lost(SEGMENT_TIME_NO_CHANNELS);
 	}
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "driver/channels/channels.h"
+#include "time/demand/given.h"
 
 /* A refusal may be an accident: it is tried again after this, so many times in a row. */
 #define RETRY_NS UINT64_C(10000000)
@@ -53,7 +54,7 @@ void timeslice_obey(uint64_t wanted_us, const struct work *work)
 
 void timeslice_report_refusal(void)
 {
-	if (state.failures == FAILURES_MAX && !state.is_reported) {
+	if (state.failures == FAILURES_MAX && !state.is_reported && given_is_wanted()) {
 		log_warning("the priority is not in force: %s", state.refusal.reason);
 		state.is_reported = true;
 	}

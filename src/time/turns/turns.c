@@ -125,7 +125,7 @@ static bool reach(uint64_t number)
 /* Whether it holds, of a program that can be suspended. The reader of our warnings may be slow: so it is not suspended meanwhile. */
 static void tell_state(uint64_t number)
 {
-	bool is_put_off = suspend_is_put_off(), warns = is_put_off && !says_put_off && !suspend_state().is_on;
+	bool is_put_off = suspend_is_put_off(), warns = is_put_off && !says_put_off && !suspend_state().is_on && given_is_wanted();
 	enum segment_time_state state = is_put_off ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
 
 	if (eligibility_is_there())
@@ -173,7 +173,7 @@ void turns_report(uint64_t number)
 	if (eligibility_is_there())
 		return;
 	turns_make_ready();
-	if (!is_reported) {
+	if (!is_reported && given_is_wanted()) {
 		log_warning("quota, priority and weight are not in force: %s", segment_time_text(eligibility_reason()));
 		segment_set_time_state(segment, eligibility_reason(), number);
 		is_reported = true;

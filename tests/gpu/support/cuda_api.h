@@ -31,6 +31,7 @@ enum {
 
 enum {
 	CU_STREAM_NON_BLOCKING = 1,
+	CU_STREAM_WAIT_VALUE_EQ = 1,
 	CU_GREEN_CTX_DEFAULT_STREAM = 1,
 	CU_DEV_RESOURCE_TYPE_SM = 1,
 	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
@@ -151,6 +152,7 @@ typedef struct {
 	X(cuStreamSynchronize, 126, (CUstream stream))                                                                             \
 	X(cuLaunchHostFunc, 527, (CUstream stream, void (*function)(void *), void *data))                                          \
 	X(cuStreamWaitEvent, 295, (CUstream stream, CUevent event, unsigned int flags))                                            \
+	X(cuStreamWaitValue32_v2, 659, (CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags))                 \
 	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                                               \
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                                              \
 	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                                     \

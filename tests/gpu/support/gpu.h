@@ -83,8 +83,12 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 
-/* After a launch has run, returns the TPCs on which its blocks ran. */
+/* After a launch has run, returns the TPCs on which its blocks ran. On hardware, a client of MPS has SM ids of its own
+ * ("SM ids" in docs/reference/mps.md): there, the set has the first TPCs in place of the real ones, and as many. */
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
+
+/* The same of SM ids that were copied; UINT32_MAX is none. */
+struct tpcset gpu_tpcs_of(const struct gpu_under_test *gpu, const uint32_t *sms, unsigned int blocks);
 
 /* The same launch as a graph's node. The arguments are an output and for how many cycles each block is busy. */
 CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **arguments);
@@ -125,6 +129,10 @@ struct tpcset gpu_range(unsigned int first, unsigned int last);
 struct tpcset gpu_first_of(struct tpcset set, unsigned int count);
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */
 
+/* Whether a kernel ran on all of `set` and on no other TPC; on no other TPC. Where ids of SMs are a client's own, both
+ * compare numbers of TPCs. */
+bool gpu_ran_in(struct tpcset ran, struct tpcset set);
+bool gpu_ran_inside(struct tpcset ran, struct tpcset set);
 void gpu_assert_ran(struct tpcset ran, struct tpcset expected);
 
 #define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)

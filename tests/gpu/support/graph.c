@@ -89,12 +89,11 @@ struct tpcset graph_ran(unsigned int number)
 {
 	unsigned int blocks = GPU_BLOCKS(&gpu);
 	uint32_t *sms = malloc(blocks * sizeof *sms);
-	struct tpcset set = {{0}};
 
 	assert_non_null(sms);
 	gpu_check(cuMemcpyDtoH_v2(sms, outputs[number], blocks * sizeof *sms));
-	for (unsigned int block = 0; block < blocks; block++)
-		tpcset_add(&set, sms[block] == UINT32_MAX ? TPCSET_MAX : sms[block] / gpu.topology->sms_per_tpc);
+	struct tpcset set = gpu_tpcs_of(&gpu, sms, blocks);
+
 	free(sms);
 	return set;
 }

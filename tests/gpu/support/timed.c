@@ -36,19 +36,29 @@ void timed_go_on(struct timed_patience *patience, const char *condition)
 	patience->looked_at_s = timed_now_s();
 }
 
-pid_t timed_thread(void)
+static pid_t thread_of(pid_t pid)
 {
-	DIR *tasks = opendir("/proc/self/task");
+	DIR *tasks = opendir(text_of("/proc/%d/task", (int)pid));
 	pid_t found = 0;
 	char name[32];
 
 	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
-		proc_read_text(name, sizeof name, "/proc/self/task/%s/comm", task->d_name);
+		proc_read_text(name, sizeof name, "/proc/%d/task/%s/comm", (int)pid, task->d_name);
 		if (strcmp(name, "nvtaskset\n") == 0)
 			found = atoi(task->d_name);
 	}
 	closedir(tasks);
 	return found;
+}
+
+pid_t timed_thread(void)
+{
+	return thread_of(getpid());
+}
+
+bool timed_has_thread_in(pid_t pid)
+{
+	return thread_of(pid) != 0;
 }
 
 bool timed_has_thread(void)

@@ -28,6 +28,7 @@ void timed_go_on(struct timed_patience *patience, const char *condition);
 
 pid_t timed_thread(void); /* ours; 0 before it has its name */
 bool timed_has_thread(void);
+bool timed_has_thread_in(pid_t pid);
 
 struct segment_time timed_look(void);
 void timed_wait_for_state(enum segment_time_state state);

@@ -25,16 +25,28 @@ bool container_id_is_valid(const char *id)
 	return id[0] != '\0' && id[0] != '.' && id[strspn(id, characters)] == '\0' && strlen(id) < CONTAINER_TEXT - 1;
 }
 
-/* --- one note ------------------------------------------------------------------------------------------------------ */
+/* The instance of /proc that this process sees, or 0. In another PID namespace, /proc is another instance. */
+static uint64_t own_proc(void)
+{
+	struct stat status;
 
-/* Under a name with a dot in front it is no note yet. Nobody sees half of one. */
+	return stat("/proc", &status) == 0 ? status.st_dev : 0;
+}
+
+/* --- one note ------------------------------------------------------------------------------------------------ */
+
+/* A file whose name has a dot in front is no note yet, so no reader sees half a note. */
 int container_write(int directory, const struct container *container, struct error *error)
 {
-	char temporary[CONTAINER_TEXT + 1];
-	json_t *note = json_pack("{s:I, s:I}", "pid", (json_int_t)container->pid, "started", (json_int_t)container->started);
+	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
+	json_t *note = json_pack("{s:I, s:I, s:I}", "pid", (json_int_t)container->pid,
+	                         "started", (json_int_t)container->started, "proc", (json_int_t)own_proc());
 	int file = -1, result = -1;
 
-#define MEMBER_WRITE(member) json_object_set_new(note, #member, json_string(container->member));
+	/* JSON takes UTF-8 alone. An image's path consists of any bytes. */
+#define MEMBER_WRITE(member) \
+	text_clean(clean, container->member, strlen(container->member)); \
+	json_object_set_new(note, #member, json_string(clean));
 	MEMBERS(MEMBER_WRITE)
 #undef MEMBER_WRITE
 	snprintf(temporary, sizeof temporary, ".%s", container->id);
@@ -53,13 +65,11 @@ int container_write(int directory, const struct container *container, struct err
 static void take_text(char *to, size_t room, const json_t *note, const char *member)
 {
 	const char *text = json_string_value(json_object_get(note, member));
-	char clean[TEXT_ROOM(ERROR_MAX)];
-	size_t length = text ? strnlen(text, room - 1) : 0;
 
-	snprintf(to, room, "%s", text ? text_clean(clean, text, length) : "");
+	text_copy(to, room, text ? text : "");
 }
 
-/* It is not ours to believe what another user has written, or can write. */
+/* A file that another user has written, or can write, is not believed. */
 static json_t *load(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
@@ -87,6 +97,7 @@ static bool read_note(struct container *container, int directory, const char *id
 #undef MEMBER_READ
 		container->pid = (pid_t)json_integer_value(json_object_get(note, "pid"));
 		container->started = (uint64_t)json_integer_value(json_object_get(note, "started"));
+		container->proc = (uint64_t)json_integer_value(json_object_get(note, "proc"));
 	}
 	json_decref(note);
 	return found;
@@ -102,7 +113,7 @@ bool container_read(struct container *container, const char *directory, const ch
 	return found;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------- */
+/* --- all of them --------------------------------------------------------------------------------------------- */
 
 static bool runs(const struct container *container)
 {
@@ -122,10 +133,10 @@ void containers_each(const char *directory, void (*see)(const struct container *
 	for (const struct dirent *entry = readdir(notes); entry; entry = readdir(notes)) {
 		if (!read_note(&container, dirfd(notes), entry->d_name))
 			continue;
-		if (!runs(&container))
-			unlinkat(dirfd(notes), entry->d_name, 0);
-		else if (see)
+		if (runs(&container))
 			see(&container, context);
+		else if (container.proc == own_proc())
+			unlinkat(dirfd(notes), entry->d_name, 0);
 	}
 	closedir(notes);
 }

@@ -1,6 +1,7 @@
 /*
- * What the hook of a device (cdi/hook.h) has noted of each container that it was given to: one small file a container, beside the
- * groups' files, with the id that the container's control group has, too. Root reads them: they are root's, or are not believed.
+ * Notes about containers, by the hook of a device (cdi/hook.h): a small file for each container, beside the groups'
+ * files, named by the id that the container's control group has, too. Only files of root and of the reader are
+ * believed.
  */
 #ifndef NVTASKSET_CONTAINERS_H
 #define NVTASKSET_CONTAINERS_H
@@ -23,18 +24,20 @@ struct container {
 	char trouble[ERROR_MAX]; /* why its programs run unrestricted */
 	pid_t pid;               /* of its first process, and when that started, in the kernel's ticks since boot */
 	uint64_t started;
+	uint64_t proc;           /* the instance of /proc with this pid, filled in by container_write */
 };
 
 /* Whether an id can be a file's name: letters, digits and _.-, and no dot in front. */
 bool container_id_is_valid(const char *id);
 
-/* Notes it in a directory that is open. -1 with the reason. */
+/* Writes a note into an open directory. -1 with the reason. */
 int container_write(int directory, const struct container *container, struct error *error);
 
-/* Reads what is noted of the container with this id. False if nothing is. */
+/* Reads the note of the container with this id. False if there is none. */
 bool container_read(struct container *container, const char *directory, const char *id);
 
-/* Calls `see` for each container that runs, and forgets those that have ended. */
+/* Calls `see` for each container that runs. Forgets containers that have ended, but not in another PID namespace, where
+ * the hook's pids mean nothing. */
 void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context);
 
 #endif

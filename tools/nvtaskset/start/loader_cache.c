@@ -71,7 +71,7 @@ bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const
 {
 	struct stat status;
 	bool found = false;
-	int file = open(cache, O_RDONLY | O_CLOEXEC);
+	int file = open(cache, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (file >= 0 && fstat(file, &status) == 0 && status.st_size > 0) {
 		size_t size = (size_t)status.st_size;

@@ -74,6 +74,23 @@ const char *text_clean(char *clean, const char *bytes, size_t length)
 	return clean;
 }
 
+void text_copy(char *to, size_t room, const char *text)
+{
+	char clean[TEXT_ROOM(4)];
+	size_t length;
+
+	*to = '\0';
+	for (uint32_t character; *text; text += length) {
+		length = decode(text, strnlen(text, 4), &character);
+		length += length == 0;
+		text_clean(clean, text, length);
+		if (strlen(clean) >= room)
+			break;
+		room -= strlen(clean);
+		to = stpcpy(to, clean);
+	}
+}
+
 /* --- showing -------------------------------------------------------------------------------------------------- */
 
 /* A character, an escape sequence or an invalid byte: how many bytes it has, and how many columns it takes. */

@@ -15,6 +15,9 @@
  * reorders text becomes U+FFFD. `clean` has room for TEXT_ROOM(length) bytes, and is returned. */
 const char *text_clean(char *clean, const char *bytes, size_t length);
 
+/* Copies text, made clean as by text_clean, and cut between characters where it does not fit. */
+void text_copy(char *to, size_t room, const char *text);
+
 /* Returns how many columns text_print takes for the whole of a clean text. */
 size_t text_width(const char *text, bool utf8);
 

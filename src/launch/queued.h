@@ -1,0 +1,26 @@
+/*
+ * Launches that wait are noted while something in this process may change their masks (driver/pushbuffer/queue.h).
+ *
+ * A launch is noted only with a timestamp of its own: by that the GPU says when the launch has ended.
+ */
+#ifndef NVTASKSET_LAUNCH_QUEUED_H
+#define NVTASKSET_LAUNCH_QUEUED_H
+
+#include "driver/hook.h"
+
+#include <stdbool.h>
+
+/* From here on launches are noted, or no more. False with the reason if they cannot be. Not in the launch path. */
+bool queued_want(bool wanted, struct error *error);
+
+/* Calls that tell the streams of launches, and the ends of streams. */
+bool queued_wants_call(int id);
+void queued_call_begins(const struct call *call);
+
+/* The launch's descriptor is written: this release stamps its end, or NULL. */
+void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped);
+
+/* Its commands are in the pushbuffer (struct hook_events). */
+void queued_submits(struct launch *last, const struct submission *submission);
+
+#endif
