@@ -62,7 +62,13 @@ has_rows() { # FILE
 	left_nothing
 }
 
-@test "the demo leaves nothing, and measure works with the settings that it prints" {
+# Types into a shell with the settings that the demo has printed; with files of its own, since BUILD may be another test's.
+in_demo_shell() { # COMMANDS
+	env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c \
+		'. "$0"; export XDG_CACHE_HOME=$1 CUDA_MPS_PIPE_DIRECTORY=$1/demo-mps FAKE_MPS_LINGER=60; '"$1" "$WORK/settings" "$WORK"
+}
+
+@test "the demo leaves nothing, and its shell can do what README and guide show" {
 	[ ! -e /dev/nvidiactl ] || skip "a GPU is here, whose links stay"
 	mkdir "$WORK/tmp"
 	run -0 env TMPDIR="$WORK/tmp" BUILD="$BUILD" "$ROOT/demo/run"
@@ -74,8 +80,16 @@ has_rows() { # FILE
 	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
 	# The settings that it prints do for every command, also for this one, which writes a topology of its own.
 	sed -n '/^export PATH/,/[^\\]$/p' <<<"$output" >"$WORK/settings"
-	run -0 env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c '. "$0"; XDG_CACHE_HOME=$1 nvtaskset measure' "$WORK/settings" "$WORK"
+	run -0 in_demo_shell 'nvtaskset measure'
 	[[ "${lines[0]}" == "GPU 0000:00:06.0 (NVIDIA H200): 66 TPCs in 12 virtual GPCs"* ]]
+	run -0 in_demo_shell 'nvtaskset -t 0-7 where 1; nvtaskset mps; nvtaskset --strict --lend -n 25% where 1'
+	[[ "$output" == *"MPS: started a control daemon in $WORK/demo-mps"*"run on TPCs 0-7 "*"started by nvtaskset"*"16 of 66 TPCs"*"run on TPCs "* ]]
+	if [ "$(uname -m)" = x86_64 ]; then
+		run -0 in_demo_shell 'where 600 >"$1/plain" & until [ -s "$1/plain" ]; do sleep 0.1; done
+			nvtaskset --attach -tp 0-7 $!; kill $!'
+		[[ "$output" == *"new TPC list: 0-7" ]]
+	fi
+	run -0 in_demo_shell 'nvtaskset mps stop'
 }
 
 @test "what the programs refuse" {
