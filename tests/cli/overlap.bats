@@ -69,6 +69,27 @@ names_nobody() { # COMMAND…
 	names_other 20-23 nvtaskset --group g -tp 20-29
 }
 
+# The commands of the first block of code in a page behind a line. Programs are ours, in the background; $! is the first one.
+typed() { # PAGE LINE
+	awk -v from="$2" '$0 ~ from {on = 1} on && /^```/ {if (inside++) exit; next} inside' "$ROOT/$1" |
+		sed -E 's/ +#.*//; s/^\$ //; /nvtaskset (-l|top)$/d; s/\$!/$first/
+			s/(python3 infer.py|\.\/infer|\.\/batch)( &)?$/where 600 \& until nvtaskset -p $!; do sleep 0.1; done; : "${first:=$!}"/'
+}
+
+@test "README and guide do not break their own partitions" {
+	kill "$other"
+	for page in "65 README.md ." "0-3 docs/guide.md Find.the.size" "0 docs/guide.md Protect.a.service$"; do
+		start_as other nvtaskset -t "${page%% *}" where 600
+		typed ${page#* } >"$WORK/commands"
+		grep -q 'where 600' "$WORK/commands"
+		bash -e "$WORK/commands" >"$WORK/output" 2>"$WORK/errors" 3>&-
+		cat "$WORK"/{commands,errors}
+		not grep "also in" "$WORK/errors"
+		nvtaskset -l --json | jq -r '.processes[].pid' | xargs -r kill
+		wait_until eval '[ "$(nvtaskset -l --json | jq ".processes | length")" = 0 ]'
+	done
+}
+
 @test "of very many processes, the latest are looked at" {
 	names_other 8-9 nvtaskset -t 8-9 true
 	start perl -e '$| = 1; setpgrp; $SIG{TERM} = sub { kill KILL => -$$ }; for (1 .. 1001) { fork // die or exec "sleep", 600 } print "done\n"; sleep 600'
