@@ -46,6 +46,9 @@ library_objects = $(call objects_of,$(rooms) attach api)
 # There are two kinds of the library, which differ in how they start.
 shim_objects    = $(filter-out %/entry_attached.o,$(call objects_of,$(process_rooms)))
 attach_objects  = $(filter-out %/entry_loaded.o,$(call objects_of,$(process_rooms)))
+# The driver's names, and their jumps for this machine: in the shim only.
+machine         = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+names_objects   = $(call objects_of,names) $(BUILD)/src/names/$(machine)/stubs.o
 # libsmctrl contains their common part, for processes that have neither.
 smctrl_objects  = $(call objects_of,smctrl) $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
@@ -54,6 +57,12 @@ library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
+# For ldconfig after nvtaskset system enable (tools/nvtaskset/system/system.c): the shim, the driver's other name, and a
+# way to the driver in containers.
+front   = $(BUILD)/lib/libcuda.so.01
+alias   = $(BUILD)/lib/libnvtaskset-alias.so
+way     = $(BUILD)/lib/libcuda.so.nvtaskset
+listed  = $(front) $(alias) $(way)
 smctrl  = $(BUILD)/libsmctrl.so.0
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
@@ -82,7 +91,7 @@ deps:
 	$(Q)tools/deps tests
 	@echo 'Everything is there.'
 
-run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl_archive)
+run-all: $(command) $(shim) $(attach) $(audit) $(listed) $(api) $(api_archive) $(smctrl) $(smctrl_archive)
 	@:
 
 $(BUILD)/tools/%.o: override CPPFLAGS += -Itools/nvtaskset
@@ -99,18 +108,34 @@ $(command): $(command_objects) $(library)
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
 # link (facts.md, "Loading"); this stub gives the linker that name.
-$(BUILD)/stub/libnvtaskset-driver.so.1:
+$(BUILD)/stub/%:
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
+	$(Q)$(CC) -shared -nostdlib -Wl,-soname,'$(or $(soname),$(@F))' -x c /dev/null -o $@
 
-link_shim = $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
-		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver'
-$(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtaskset-driver.so.1
+$(BUILD)/%.o: %.S src/names/list.h
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(link_shim) $(shim_objects) $(library) \
-		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
-	$(Q)ln -sf $(@F) $(@D)/libcuda.so
+	$(call say,AS,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags) -flto%,$(CFLAGS)) -c $< -o $@
+
+link_shim = $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
+		-Wl,-z,separate-code -Wl,--enable-new-dtags -Wl,-rpath,'$(run_path)' \
+		$(filter %.o %.a,$^) -Wl,--no-as-needed $(filter $(BUILD)/stub/%,$^)
+run_path = $$ORIGIN:$$ORIGIN/driver
+$(shim): $(BUILD)/stub/libnvtaskset-driver.so.1
+$(front): $(BUILD)/src/listed/listed.o $(BUILD)/stub/libcuda.so.nvtaskset
+$(front): run_path = $$ORIGIN/driver:$$ORIGIN
+$(shim) $(front): $(names_objects) $(shim_objects) $(library) src/shim/libcuda.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link_shim) -o $@
+	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
+
+$(alias): $(names_objects) $(BUILD)/src/listed/alias.o $(shim)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so -Wl,-z,now -Wl,-z,nodelete \
+		-Wl,-z,separate-code $(filter %.o,$^) -Wl,--no-as-needed -L$(@D) -l:libcuda.so.1 -o $@
+
+$(BUILD)/stub/beside: soname = $$ORIGIN/libcuda.so.1
+$(way): $(BUILD)/stub/beside
+	$(Q)mkdir -p $(@D) && $(CC) -shared -nostdlib -Wl,-soname,$(@F) -x c /dev/null -x none -Wl,--no-as-needed $< -o $@
 
 # Without any library: src/audit/audit.c says why. Code that the packager's or a sanitizer's flags add would call libc.
 $(audit): src/audit/audit.c src/base/driver_names.h

@@ -179,9 +179,10 @@ $(tool): override CPPFLAGS = -D_GNU_SOURCE -isystem $(CUDA)/include -isystem $(C
 $(BUILD)/tests/hardware/%: $(BUILD)/tests/hardware/%.o $(tool) $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(cupti_link) -o $@
 # The library, with a part that changes launches that wait.
-$(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(shim)
+$(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(names_objects) $(shim_objects) \
+	$(library) $(BUILD)/stub/libnvtaskset-driver.so.1
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(link_shim) $< $(shim_objects) $(library) -Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
+	$(call say,LINK,$@)$(link_shim) -o $@
 $(BUILD)/tests/hardware/injected.so: $(BUILD)/tests/hardware/injected.o $(tool)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(cupti_link) -o $@
 $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support) $(library)

@@ -127,7 +127,7 @@ static int check_state(pid_t pid, struct error *error)
 static int check_program(pid_t pid, struct error *error)
 {
 	unsigned char start[EI_CLASS + 1] = {0};
-	ssize_t got = proc_read(start, sizeof start, "/proc/%d/exe", (int)pid);
+	ssize_t got = proc_read(start, sizeof start, "/proc/%d/exe", (int)proc_thread(pid));
 
 	if (got < 0)
 		return target_explain(pid, errno, error);

@@ -8,6 +8,10 @@
 #define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this name first */
 #define DRIVER_LINK "libnvtaskset-driver.so.1" /* the name by which our library depends on the driver: a link to it */
 
+/* ldconfig lists two sonames after nvtaskset system enable (tools/nvtaskset/system/system.c). */
+#define DRIVER_LISTED_NAME "libcuda.so.01"        /* our library */
+#define DRIVER_LISTED_LINK "libcuda.so.nvtaskset" /* our library depends on the driver by the second name */
+
 /* An ELF note distinguishes our library from the driver's, which has the same name. Linkers put notes on a file's first page. */
 #define ELF_NOTE_WITHIN 4096 /* it lies within so many bytes of the file's beginning */
 

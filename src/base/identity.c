@@ -87,7 +87,7 @@ static uint64_t look_up(const Elf64_auxv_t *entries, uint64_t type)
 uint64_t execution_of(pid_t pid)
 {
 	Elf64_auxv_t entries[ENTRIES_MAX] = {{.a_type = AT_NULL}};
-	ssize_t length = proc_read(entries, sizeof entries, "/proc/%d/auxv", (int)pid);
+	ssize_t length = proc_read(entries, sizeof entries, "/proc/%d/auxv", (int)proc_thread(pid));
 
 	return length > 0 ? number_of(look_up, entries) : 0;
 }

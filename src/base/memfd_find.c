@@ -63,7 +63,8 @@ int descriptor_reopen(int number, bool to_write)
 	char link[32];
 	int file = -1;
 
-	snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+	/* Not of /proc/self, which shows nothing once the first thread has ended. */
+	snprintf(link, sizeof link, "/proc/thread-self/fd/%d", number);
 	if (to_write)
 		file = open(link, O_RDWR | flags);
 	return !to_write || (file < 0 && (errno == EACCES || errno == EROFS || errno == EPERM)) ? open(link, O_RDONLY | flags) : file;

@@ -1,6 +1,7 @@
 #include "proc.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -77,15 +78,57 @@ bool proc_read_link(char *text, size_t room, const char *path, ...)
 
 /* --- files of a process ---------------------------------------------------------------------------------------------- */
 
-int proc_open(pid_t pid, const char *name, int flags)
+/* The kernel names no program of a thread that has ended. */
+static bool has_program(pid_t thread)
+{
+	char program[2];
+
+	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)thread) || errno != ENOENT;
+}
+
+/* Of a first thread that has ended, the entry stays; of other threads, only while a debugger holds the entry. */
+static pid_t find_thread(pid_t pid)
+{
+	_Alignas(struct dirent64) char entries[1024];
+	char path[32];
+	pid_t found = pid;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t length = directory >= 0 ? getdents64(directory, entries, sizeof entries) : 0;
+	const struct dirent64 *entry;
+
+	for (ssize_t at = 0; at < length && found == pid; at += entry->d_reclen) {
+		entry = (const struct dirent64 *)(entries + at);
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && has_program(thread))
+			found = thread;
+	}
+	if (directory >= 0)
+		close(directory);
+	return found;
+}
+
+pid_t proc_thread(pid_t pid)
+{
+	return has_program(pid) ? pid : find_thread(pid);
+}
+
+static int open_of(pid_t thread, const char *name, int flags)
 {
 	char path[64];
 
-	if (pid != 0)
-		snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	if (thread != 0)
+		snprintf(path, sizeof path, "/proc/%d/%s", (int)thread, name);
 	else
 		snprintf(path, sizeof path, "/proc/self/%s", name);
 	return open(path, flags | O_CLOEXEC);
+}
+
+int proc_open(pid_t pid, const char *name, int flags)
+{
+	return open_of(pid != 0 ? proc_thread(pid) : 0, name, flags);
 }
 
 FILE *proc_stream(pid_t pid, const char *name)
@@ -109,12 +152,12 @@ static void copy_line(char *behind, size_t room, const char *at, size_t length)
 	behind[copied] = '\0';
 }
 
-bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
+/* Closes the file; -1: finds nothing. */
+static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
 {
 	char part[4096], *found = NULL;
 	size_t length = strlen(text), kept = 0, total = 0;
 	ssize_t came;
-	int file = proc_open(pid, name, O_RDONLY);
 
 	while (file >= 0 && !found && total < most && (came = read(file, part + kept, sizeof part - kept)) > 0 &&
 	       (!pay || pay((size_t)came))) {
@@ -133,6 +176,11 @@ bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t byte
 	if (file >= 0)
 		close(file);
 	return found != NULL;
+}
+
+bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
+{
+	return find_in(proc_open(pid, name, O_RDONLY), most, pay, text, behind, room);
 }
 
 bool proc_owner(pid_t pid, uid_t *owner)
@@ -158,7 +206,7 @@ static void find_field(pid_t pid, const char *field, char line[LINE_ROOM])
 	char start[64];
 
 	snprintf(start, sizeof start, "\n%s", field);
-	proc_find(pid, "status", SIZE_MAX, NULL, start, line, LINE_ROOM);
+	find_in(open_of(pid, "status", O_RDONLY), SIZE_MAX, NULL, start, line, LINE_ROOM);
 }
 
 uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown)
@@ -188,7 +236,8 @@ bool proc_status_has(pid_t pid, const char *field, const char *text)
 
 enum {
 	STAT_STATE = 3,
-	STAT_PARENT = 4
+	STAT_PARENT = 4,
+	STAT_THREADS = 20
 };
 
 void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT])
@@ -218,6 +267,17 @@ uint64_t proc_stat_field(const char *text, int number)
 	const char *at = find(text, number);
 
 	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+char proc_state(pid_t pid, const char *text)
+{
+	char state = proc_stat_state(text), of_thread[PROC_STAT_TEXT];
+
+	if ((state == 'Z' || state == 'X') && proc_stat_field(text, STAT_THREADS) > 1) {
+		proc_stat_read(proc_thread(pid), of_thread);
+		state = proc_stat_state(of_thread);
+	}
+	return state;
 }
 
 pid_t parent_of(pid_t pid)

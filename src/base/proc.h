@@ -22,7 +22,12 @@ ssize_t __attribute__((format(printf, 3, 4))) proc_read_text(char *text, size_t 
 /* Reads the target of a link as a string; false and "" if it cannot be read. */
 bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t room, const char *path, ...);
 
-/* Opens /proc/PID/NAME, close-on-exec. -1 with errno. */
+/* The thread whose entry in /proc shows the program, memory and descriptors of a process: the first one, unless that thread has
+ * ended and another lives; a number for /proc/%d in place of the pid. A directory that is open of the thread ends with the thread.
+ * The pid where there is no process. */
+pid_t proc_thread(pid_t pid);
+
+/* Opens /proc/PID/NAME of that thread, close-on-exec. -1 with errno. */
 int proc_open(pid_t pid, const char *name, int flags);
 
 /* The same as a stream for reading. NULL with errno. */
@@ -52,8 +57,11 @@ bool proc_status_has(pid_t pid, const char *field, const char *text);
 /* Reads the file by one system call; "" if there is none. */
 void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT]);
 
-/* The process's state, a letter, such as 'T' if it is stopped; '\0' if there is none. */
+/* The first thread's state, a letter, such as 'T' if it is stopped; '\0' if there is none. */
 char proc_stat_state(const char *text);
+
+/* The process's state: another thread's where the first thread has ended before the process. */
+char proc_state(pid_t pid, const char *text);
 
 /* The field of this number (proc(5) counts from 1), from 4 on; 0 if there is none. The process's name may contain
  * anything. */

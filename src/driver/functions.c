@@ -1,10 +1,11 @@
 #include "functions.h"
 
+#include "base/own_image.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 struct driver driver;
@@ -57,20 +58,11 @@ static const struct function optional[] = {DRIVER_OPTIONAL(FUNCTION)};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* The linker's symbols for the begin and end of our library. Not dladdr: it would search all symbols of the driver. */
-#define OWN __attribute__((visibility("hidden")))
-extern const char __ehdr_start[] OWN, _end[] OWN; /* NOLINT(bugprone-reserved-identifier) */
-
-static bool is_ours(const void *address)
-{
-	return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
-}
-
 static int resolve(void *library, const struct function *function, struct error *error)
 {
 	void *address = dlsym(library, function->name);
 
-	if (!address || is_ours(address))
+	if (!address || own_image_has(address))
 		return error_set(error, "the driver library: it has no %s", function->name);
 	memcpy((char *)&real + function->offset, &address, sizeof address);
 	memcpy((char *)&driver + function->offset, (const char *)&marked + function->offset, sizeof address);

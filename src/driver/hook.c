@@ -168,8 +168,12 @@ static __attribute__((hot)) void on_submission(int id, const void *parameters)
 	const struct ring_words *ring = parameters;
 
 	if (id == SUBMISSION_WRITTEN && written->size >= sizeof *written) {
-		submitted = (struct submission){written->context, written->commands, written->bytes, written->channel, NULL};
-	} else if (id == SUBMISSION_RING && ring->size >= sizeof *ring && ring->context == submitted.context && submitted.commands) {
+		submitted = (struct submission){
+			.context = written->context, .commands = written->commands, .bytes = written->bytes,
+			.channel = written->channel,
+		};
+	} else if (id == SUBMISSION_RING && ring->size >= sizeof *ring && submitted.commands &&
+	           ring->context == submitted.context) {
 		submitted.entry = &ring->place->ring[ring->place->entry % RING_ENTRIES];
 		events.submits(&current, &submitted);
 		submitted.commands = NULL;
@@ -221,7 +225,8 @@ static bool is_ours(int domain, int id)
 	       (domain == DOMAIN_RESOURCE &&
 	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED ||
 	         id == RESOURCE_MODULE_LOADED)) ||
-	       (domain == DOMAIN_SUBMISSION && (id == SUBMISSION_WRITTEN || id == SUBMISSION_RING) && atomic_load(&wants_submissions)) ||
+	       (domain == DOMAIN_SUBMISSION && (id == SUBMISSION_WRITTEN || id == SUBMISSION_RING) &&
+	        atomic_load(&wants_submissions)) ||
 	       (domain == DOMAIN_CALL && events.wants_call(id));
 }
 

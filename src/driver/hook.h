@@ -27,14 +27,14 @@ struct launch {
 	uint64_t edits;                  /* the partition's number then */
 };
 
-/* Commands of this thread, among them those of its last launch, or of other work: they are in the pushbuffer of a channel, and the GPU
- * has not been told of them (hardware.md, "Queued launches"). */
+/* Commands of this thread: of its last launch, or of other work. The commands are in the pushbuffer of a channel, and the
+ * GPU has not been told of them (hardware.md, "Queued launches"). */
 struct submission {
 	CUcontext context;
 	void *commands;
 	uint32_t bytes;
 	uint32_t channel;
-	volatile uint64_t *entry; /* of the channel's ring, which lies in the GPU's memory: a read takes a microsecond */
+	volatile uint64_t *entry; /* of the channel's ring, in the GPU's memory: a read takes 1 us */
 };
 
 struct hook_events {

@@ -47,7 +47,9 @@ void queued_launch(struct launch *launch, const struct qmd_change *change, bool 
 	if (is_stamped && atomic_load_explicit(&is_wanted, memory_order_relaxed)) {
 		const char *cells = timestamps_cells(launch->releases->timestamps);
 
-		end->at = (const volatile uint64_t *)(const void *)(cells + (change->timestamp_at - launch->releases->timestamps_at));
+		uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
+
+		end->at = (const volatile uint64_t *)(const void *)(cells + offset);
 		end->number = change->timestamp;
 	}
 }

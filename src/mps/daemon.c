@@ -95,7 +95,7 @@ static enum mps_starter find_starter(pid_t daemon)
 {
 	static char content[ENVIRONMENT_MAX];
 	enum mps_starter starter = MPS_STARTER_UNKNOWN;
-	ssize_t length = daemon > 0 ? proc_read(content, sizeof content, "/proc/%d/environ", (int)daemon) : 0;
+	ssize_t length = daemon > 0 ? proc_read(content, sizeof content, "/proc/%d/environ", (int)proc_thread(daemon)) : 0;
 
 	if (length > 0)
 		starter = memmem(content, (size_t)length, START_SIGN, sizeof START_SIGN) ? MPS_STARTED_BY_US : MPS_STARTED_BY_OTHERS;

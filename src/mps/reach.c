@@ -38,7 +38,7 @@ static ssize_t read_environment(pid_t pid, char *text)
 	for (unsigned int look = 0; look < LOOKS && (length == 0 || (length < 0 && errno == ESRCH)); look++) {
 		if (look > 0)
 			clock_pause_us(BETWEEN_LOOKS_US);
-		length = proc_read(text, ENVIRONMENT_MAX, "/proc/%d/environ", (int)pid);
+		length = proc_read(text, ENVIRONMENT_MAX, "/proc/%d/environ", (int)proc_thread(pid));
 	}
 	text[length > 0 ? length : 0] = '\0';
 	return length;

@@ -79,7 +79,7 @@ bool handle_leads_to(int number, ino_t inode, size_t size)
 /* Searches the descriptors that /proc shows; `is_known` is false without /proc. */
 static int next_by_name(int first, const char *link, bool *is_known)
 {
-	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int number = -1;
 
 	*is_known = directory >= 0;
@@ -135,7 +135,7 @@ static int open_name(int file)
 {
 	char path[32];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	snprintf(path, sizeof path, "/proc/thread-self/fd/%d", file);
 	return open(path, O_PATH | O_CLOEXEC);
 }
 

@@ -154,6 +154,17 @@ give_infer() {
 	[ "$(contain c nvidia.com/gpu=0 "$BUILD/tests/programs/play" where)" = 0-65 ]
 }
 
+@test "Triton's launchers are built in a container, and run inside its partition" {
+	needs_containers
+	needs gcc
+	nvidia_specification
+	cdi add -t 3-5 infer
+	for how in --as-needed --no-as-needed; do
+		run contain a "$BOTH" env BUILD="$(realpath "$BUILD")" "$ROOT/tests/cli/launcher" "$WORK" "-Wl,$how" -l:libcuda.so.1
+		[ "$output" = $'libcuda.so.1\n3-5' ]
+	done
+}
+
 @test "a program in a container obeys its group, whatever its environment says" {
 	give_infer
 	cdi add -t 16-23 --mps off other

@@ -54,7 +54,8 @@ start_innocent() {
 
 @test "every program can be given a partition; after disable, all is as before" {
 	before=$(state)
-	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p" ]
+	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p
+containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all TPCs" ]
 	start_innocent
 	[ "$(cat "$WORK/output" "$WORK/errors")" = "0-65
 waiting" ]
@@ -68,6 +69,59 @@ waiting" ]
 	start_innocent
 	run -1 nvtaskset -p "$PROGRAM"
 	[[ "$output" == *"was started without nvtaskset"* ]]
+}
+
+# Each name that the dynamic linker's cache has for the driver, and its path.
+listed() {
+	on_machine /sbin/ldconfig -p | sed -n 's/^[[:blank:]]*\(libcuda\.so[^ ]*\) (.*64).* => \(.*\)/\1 \2/p'
+}
+
+# A root directory with this machine's programs, but without its drivers.
+make_container() {
+	local directory
+	on_machine mkdir -p /mnt/root/etc /mnt/root/libs
+	for directory in usr proc dev tmp "$ROOT" "$(realpath "$BUILD")"; do
+		on_machine mkdir -p "/mnt/root/$directory"
+		on_machine mount --rbind "/$directory" "/mnt/root/$directory"
+	done
+	on_machine cp -a /bin /lib /lib64 /mnt/root/
+}
+
+where_in_container() { # NAME, and variables
+	on_machine chroot /mnt/root env "${@:2}" "$BUILD/tests/programs/play" open "$1" where
+}
+
+@test "a container into which a tool copies what ldconfig lists has the driver as before, by each name" {
+	make_container
+	on_machine "$installed" system enable
+	# As Apptainer does: the first file of each name, in a directory of LD_LIBRARY_PATH.
+	listed | awk '!seen[$1]++ {print $2}' | on_machine xargs cp -L -t /mnt/root/libs
+	for name in libcuda.so.1 libcuda.so.01 libcuda.so; do
+		[ "$(where_in_container $name LD_LIBRARY_PATH=/libs)" = 0-65 ]
+	done
+	# In a directory of the container's own cache, in two orders.
+	for names in "libcuda.so.1 libcuda.so.01" "libcuda.so.01 libcuda.so.1"; do
+		on_machine sh -c 'rm -rf /mnt/root/libs; mkdir /mnt/root/libs; echo /libs >/mnt/root/etc/ld.so.conf'
+		for name in $names libcuda.so.nvtaskset libcuda.so; do
+			listed | awk -v name=$name '$1 == name {print $2; exit}' | on_machine xargs cp -L -t /mnt/root/libs
+		done
+		on_machine ldconfig -r /mnt/root
+		for name in libcuda.so.1 libcuda.so; do
+			[ "$(where_in_container $name)" = 0-65 ]
+		done
+	done
+}
+
+@test "Triton's launchers are built, and a program that opens libcuda.so is inside" {
+	on_machine "$installed" system enable
+	for options in "-Wl,--as-needed -l:libcuda.so.1" "-Wl,--no-as-needed -l:libcuda.so.1" -lcuda "-L$links -lcuda"; do
+		# shellcheck disable=SC2086 # several words
+		run -0 on_machine env BUILD="$BUILD" "$installed" --mps off -t 3-5 env -u LD_LIBRARY_PATH "$ROOT/tests/cli/launcher" "$WORK" $options
+		[[ "${lines[0]}" == libcuda.so* ]]
+		[ "${lines[1]}" = 3-5 ]
+	done
+	run -0 on_machine "$installed" --mps off -t 3-5 env -u LD_LIBRARY_PATH "$BUILD/tests/programs/play" open libcuda.so where
+	[ "$output" = 3-5 ]
 }
 
 # system enable refuses for this reason, and changes nothing.
@@ -84,16 +138,23 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	[ "$(on_machine stat -c %a "$links" "$links/driver" "$configuration" | xargs)" = "755 755 644" ]
 	before=$(state)
 	[ "$(on_machine "$installed" system enable)" = "enabled already" ]
-	said="enabled: programs that start find $links/libcuda.so.1 in front of /mnt/driver/libcuda.so.1"
+	said="enabled: programs that start find $links/libcuda.so.01 in front of /mnt/driver/libcuda.so.1"
 	[ "$(on_machine "$installed" system)" = "$said" ]
 	[ "$(on_machine "${ANOTHER_USER[@]}" "$installed" system status)" = "$said" ]
 	diff <(echo "$before") <(state)
 	# What an older version has written, and what the driver has left since.
 	on_machine sed -i 's/^#.*/# Written by another version./' "$configuration"
 	[ "$(on_machine "$installed" system)" = "$said" ]
-	on_machine ln -sf /elsewhere/libcuda.so.1 "$links/driver/libnvtaskset-driver.so.1"
-	[[ "$(on_machine "$installed" system)" == "enabled, by another installation or before the driver moved: "*"$links/libcuda.so.1; "* ]]
+	on_machine ln -sf /elsewhere/libcuda.so.1 "$links/driver/libcuda.so.nvtaskset"
+	[[ "$(on_machine "$installed" system)" == "enabled, by another installation or before the driver moved: "*"$links/libcuda.so.01; "* ]]
 	on_machine "$installed" system enable
+	[ "$(on_machine "$installed" system)" = "$said" ]
+	# An older version's link, by the driver's name.
+	on_machine sh -c "rm $links/libcuda.so.01; ln -s ../libcuda.so.1 $links/libcuda.so.1; ldconfig -X"
+	[[ "$(on_machine "$installed" system)" == "enabled, by another installation"*"$links/libcuda.so.1; "* ]]
+	on_machine "$installed" system enable
+	[[ "$(listed)" != *"$links/libcuda.so.1
+"* ]]
 	[ "$(on_machine "$installed" system)" = "$said" ]
 	on_machine "$installed" system disable
 	before=$(state)
@@ -114,7 +175,7 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	run -0 on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
 	[ "${lines[0]}" = "$configuration:" ]
 	[ "${lines[3]}" = "$links" ]
-	[ "${lines[4]}" = "$links/driver/libnvtaskset-driver.so.1 -> /mnt/driver/libcuda.so.1" ]
+	[ "${lines[4]}" = "$links/driver/libcuda.so.nvtaskset -> /mnt/driver/libcuda.so.1" ]
 	diff <(echo "$before") <(state)
 	run on_machine "$installed" -v system enable
 	[ "${lines[0]}" = "nvtaskset: $links: links to our library and to /mnt/driver/libcuda.so.1" ]

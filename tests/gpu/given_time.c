@@ -6,6 +6,7 @@
  */
 #include "../alone.h"
 #include "../cases.h"
+#include "../own_board.h"
 #include "base/clock.h"
 #include "base/proc.h"
 #include "gpu/topology/rm_abi.h"
@@ -241,6 +242,44 @@ TIMED(contexts_come_and_go)
 	}
 	timed_until (timed_look().state == SEGMENT_TIME_IN_FORCE)
 		timed_work(5);
+}
+
+/* Others do not see its priority; its state says so, in turns and as a client of MPS, until there is a place again. */
+static void be_left_out(enum segment_time_state usual)
+{
+	timed_until (timed_look().state == usual)
+		timed_work(5);
+	own_board_fill(getppid());
+	timed_until (timed_look().state == SEGMENT_TIME_NO_PLACE)
+		timed_work(5);
+	own_board_fill(0);
+	timed_until (timed_look().state == usual)
+		timed_work(5);
+}
+
+static void be_left_out_in_turns(void)
+{
+	timed_open_gpu();
+	timed_give_and_wait(&of_priority);
+	be_left_out(SEGMENT_TIME_IN_FORCE);
+}
+
+static void be_left_out_side_by_side(void)
+{
+	timed_open_gpu();
+	timed_give_to_client(&of_priority);
+	be_left_out(SEGMENT_TIME_HELD);
+}
+
+/* Not beside programs of others, whose places are taken as well. */
+TEST(no_place_left)
+{
+	timed_run_on_simulator(be_left_out_in_turns);
+}
+
+TEST_WITH(client_set_up, client_tear_down, no_place_left_side_by_side)
+{
+	timed_run_on_simulator(be_left_out_side_by_side);
 }
 
 #define LONG_US 2000000

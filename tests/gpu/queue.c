@@ -1,6 +1,6 @@
 /*
- * The room that changes the masks of launches that wait (src/driver/pushbuffer/queue.h), on the driver at hand: the same under MPS, where
- * CUDA_MPS_PIPE_DIRECTORY names a daemon.
+ * The room that changes the masks of launches that wait (src/driver/pushbuffer/queue.h), on the driver at hand: the
+ * same under MPS, where CUDA_MPS_PIPE_DIRECTORY names a daemon.
  *
  * Runs without nvtaskset, since the callback is the test's own.
  *
@@ -24,6 +24,8 @@ enum {
 #define PAGE 4096
 #define WORDS 2 /* of a stamp: the number and the time */
 #define STAMPS 8192
+#define STAMPS_BYTES (STAMPS * WORDS * sizeof(uint64_t))
+#define STAMPS_AT ((void *)0x20000000)
 #define NARROW_TPCS 4
 #define SHORT 200000
 #define LONG (800 * 1000000)
@@ -54,7 +56,8 @@ static void upload(const uint64_t *words)
 	current.function = pointer(words[3]);
 	current.qmd = pointer(words[4]);
 	current.gpu = &own_gpu;
-	assert_true(qmd_release_prepare(&stamp, own_gpu.family, QMD_STAMPING_SLOT, QMD_STAMPS, (uintptr_t)end.at, end.number));
+	assert_true(qmd_release_prepare(&stamp, own_gpu.family, QMD_STAMPING_SLOT, QMD_STAMPS, (uintptr_t)end.at,
+	                                end.number));
 	qmd_write(own_gpu.family, current.qmd,
 	          &(struct qmd_change){.disable = &all, .is_exact = true, .stamping = has_stamps ? &stamp : NULL,
 	                               .timestamp_at = (uintptr_t)end.at, .timestamp = end.number},
@@ -107,9 +110,9 @@ static void open_gpu(void)
 	if (!own_gpu.family || qmd_release_reach(own_gpu.family) == 0)
 		gpu_skip("this GPU's launch descriptors have no slot that can do that");
 	prepare_masks();
-	stamps = mmap((void *)0x20000000, STAMPS * WORDS * sizeof *stamps, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stamps = mmap(STAMPS_AT, STAMPS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(stamps, MAP_FAILED);
-	gpu_check(cuMemHostRegister_v2(stamps, STAMPS * WORDS * sizeof *stamps, CU_MEMHOSTREGISTER_DEVICEMAP));
+	gpu_check(cuMemHostRegister_v2(stamps, STAMPS_BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
 	gpu_check(cuMemAlloc_v2(&outputs, sizeof(uint32_t) * gpu.sm_count * STAMPS));
 	gpu_check(tool_enable(1, handle, LAUNCHES, BEFORE_UPLOAD));
 	gpu_check(tool_enable(1, handle, SUBMISSIONS, SUBMISSION_WRITTEN));
@@ -127,7 +130,7 @@ FIXTURE(close_gpu)
 	queue_forget_context(gpu.context);
 	gpu_check(tool_unsubscribe(handle));
 	gpu_check(cuMemHostUnregister(stamps));
-	munmap(stamps, STAMPS * WORDS * sizeof *stamps);
+	munmap(stamps, STAMPS_BYTES);
 	gpu_check(cuMemFree_v2(outputs));
 	gpu_close(&gpu);
 	stamps = NULL;
@@ -256,7 +259,8 @@ TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 		assert_false(was_narrow(i));
 }
 
-/* --- under load ------------------------------------------------------------------------------------------------------ */
+/* --- under load
+ * ------------------------------------------------------------------------------------------------------ */
 
 static atomic_bool is_over;
 static _Atomic uint64_t changes;
@@ -305,7 +309,8 @@ TEST_WITH(NULL, close_gpu, changes_under_load)
 	}
 	atomic_store(&is_over, true);
 	pthread_join(thread, NULL);
-	print_message("# %u launches, %u noted, %" PRIu64 " changes; %u ran narrow\n", launches, outcomes[QUEUE_NOTED], changes, narrowed);
+	print_message("# %u launches, %u noted, %" PRIu64 " changes; %u ran narrow\n", launches, outcomes[QUEUE_NOTED],
+	              changes, narrowed);
 	assert_true(changes > 0);
 	assert_true(narrowed > 0);
 	assert_true(narrowed < launches);

@@ -1,6 +1,7 @@
 /*
- * Launches that wait in the queue (hardware.md, "Queued launches"): where the driver writes a launch, until when the launch's mask can
- * be changed there, and which segments the GPU has fetched. The same under MPS, where CUDA_MPS_PIPE_DIRECTORY names a daemon.
+ * Launches that wait in the queue (hardware.md, "Queued launches"): where the driver writes a launch, until when the
+ * launch's mask can be changed there, and which segments the GPU has fetched. The same under MPS, where
+ * CUDA_MPS_PIPE_DIRECTORY names a daemon.
  *
  * Runs without nvtaskset, since the callback is the test's own.
  *
@@ -192,11 +193,16 @@ static void assert_first_runs(void)
 	assert_int_equal(cuEventQuery(first_end), CUDA_ERROR_NOT_READY);
 }
 
+static void narrow_one(const struct queued *launch)
+{
+	qmd_write(family, launch->descriptor, &(struct qmd_change){.disable = &narrow, .is_exact = true}, NULL);
+}
+
 /* Narrows all launches while the first one runs. */
 static void narrow_all(void)
 {
 	for (unsigned int i = 0; i < count; i++)
-		qmd_write(family, launches[i].descriptor, &(struct qmd_change){.disable = &narrow, .is_exact = true}, NULL);
+		narrow_one(&launches[i]);
 	assert_first_runs();
 }
 
@@ -339,7 +345,7 @@ TEST_WITH(NULL, close_gpu, what_waits_stays_where_it_is)
 
 	for (unsigned int i = 2; i < waiting; i++) {
 		assert_memory_equal(launches[i].descriptor, launches[i].qmd, sizeof launches[i].qmd);
-		qmd_write(family, launches[i].descriptor, &(struct qmd_change){.disable = &narrow, .is_exact = true}, NULL);
+		narrow_one(&launches[i]);
 	}
 	assert_first_runs();
 	assert_false(atomic_load(&has_filled));
@@ -349,7 +355,8 @@ TEST_WITH(NULL, close_gpu, what_waits_stays_where_it_is)
 		assert_true(was_narrow(i));
 }
 
-/* --- other launches ------------------------------------------------------------------------------------------------ */
+/* --- other launches
+ * ------------------------------------------------------------------------------------------------ */
 
 static void launch_shape(CUstream stream, const struct shape *shape)
 {
@@ -391,7 +398,8 @@ TEST_WITH(NULL, close_gpu, streams_share_channels)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* --- a wait in the channel ------------------------------------------------------------------------------------------ */
+/* --- a wait in the channel
+ * ------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
 #define HELD 8

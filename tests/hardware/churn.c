@@ -1,6 +1,6 @@
 /*
- * A part of a libcuda.so.1 that changes the masks of all launches that wait, all the time: between the mask with which the launch
- * was made and the whole GPU. For programs in a partition (tests/hardware/churn.sh).
+ * A part of a libcuda.so.1 that changes the masks of all launches that wait, all the time: between the mask with
+ * which the launch was made and the whole GPU. For programs in a partition (tests/hardware/churn.sh).
  */
 #include "driver/pushbuffer/queue.h"
 #include "launch/queued.h"

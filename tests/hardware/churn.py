@@ -118,7 +118,8 @@ def jax(steps):
 
 def main():
     begin = time.time()
-    arrays = {"resnet": resnet, "llama": llama, "generate": generate, "graph": graph, "jax": jax}[sys.argv[1]](int(sys.argv[2]))
+    programs = {"resnet": resnet, "llama": llama, "generate": generate, "graph": graph, "jax": jax}
+    arrays = programs[sys.argv[1]](int(sys.argv[2]))
     print(f"{sys.argv[1]}: {sys.argv[2]} steps, {time.time() - begin:.1f} s: {digest(arrays)}", flush=True)
 
 

@@ -93,6 +93,18 @@ static void say_where(STEP)
 	puts(tpcset_format_list(&ran, text));
 }
 
+/* From now on, a library that is linked with the driver launches the kernels. */
+static void launch_through(const char *name, const char *how)
+{
+	open_library(name, how);
+	int (*initialise)(void) = (int (*)(void))dlsym(last_library, "launcher_initialise");
+
+	if (!initialise || initialise() != 0)
+		stop("launcher", "it does not work");
+	be_in_context(NULL, NULL);
+	*(void **)&cuLaunchKernelEx = dlsym(last_library, "launcher_launch");
+}
+
 static void look_at_errno(STEP)
 {
 	be_in_context(NULL, NULL);
@@ -306,6 +318,7 @@ static const struct {
 	int words;
 } steps[] = {
 	{"open", open_library, 2}, {"global", open_library, 2}, {"namespace", open_library, 2}, {"close", close_library, 1},
+	{"launcher", launch_through, 2},
 	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"closefrom", close_descriptors, 2},
 	{"again", start_again, 2}, {"data", open_as_descriptor_2, 2}, {"output", open_as_descriptor_2, 2}, {"fork", go_on_in_child, 1},
 	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2}, {"launch", launch, 1}, {"busy", launch, 1},

@@ -122,7 +122,8 @@ static void look_at(struct work *work, struct ahead *ahead)
 		pushbuffer_process(work->launch.context, &work->place);
 }
 
-/* With the lock. A channel that leaves the GPU gives back what was fetched behind its kernel, and has it fetched again. */
+/* With the lock. A channel that leaves the GPU gives back what was fetched behind its kernel, and has it fetched
+ * again. */
 static void discard(struct engine *engine)
 {
 	for (struct work *work = engine->first ? engine->first->next : NULL; work; work = work->next)
@@ -281,7 +282,9 @@ static void add(struct engine *engine, const struct work *given)
 static void add_launch(struct engine *engine, const struct launch *launch, const struct descriptor *descriptor,
                        const struct segment_place *place)
 {
-	struct work work = {.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch), .has_place = place};
+	struct work work = {
+		.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch), .has_place = place,
+	};
 
 	if (work.left_ns > 0)
 		work.left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);

@@ -9,7 +9,8 @@
 
 #include "api.h"
 
-/* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md, "The callback table"). */
+/* A subscription that has not declared the feature makes the driver refuse green contexts (facts.md, "The callback
+ * table"). */
 bool hook_hides_green_contexts(void);
 
 bool hook_is_in_callback(void);
@@ -27,10 +28,12 @@ void hook_module_loaded(CUcontext context, CUmodule module, const void *code, si
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 
-/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md, "Callbacks"). */
+/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (hardware.md,
+ * "Callbacks"). */
 void hook_check_launch(const char *kernel);
 
-/* 0x12/2, 6 and 4: a segment of commands is in the pushbuffer, and the ring has its entry; where; the GPU has been told. */
+/* 0x12/2, 6 and 4: a segment of commands is in the pushbuffer, and the ring has its entry; where; the GPU has been
+ * told. */
 struct hook_segment {
 	CUcontext context;
 	const void *segment;
@@ -59,8 +62,8 @@ CUresult hook_leave(struct hook_call *call, CUresult result);
 
 #define HOOK_ENTER(call, function, arguments) hook_enter(call, API_ID_##function, #function, arguments)
 
-/* The head of the driver's function `name`, which is announced, and whose body has the arguments as a callback has left them: their
- * types and names. Called from here, do_##name is announced to nobody. */
+/* The head of the driver's function `name`, which is announced, and whose body has the arguments as a callback has
+ * left them: their types and names. Called from here, do_##name is announced to nobody. */
 #define HOOKED_1(name, A, a) HOOKED(name, (A a), (arguments.a), A a;, a)
 #define HOOKED_2(name, A, a, B, b) HOOKED(name, (A a, B b), (arguments.a, arguments.b), A a; B b;, a, b)
 #define HOOKED_3(name, A, a, B, b, C, c)                                                                                           \

@@ -29,7 +29,7 @@
 /* How the driver counts channels in what it announces. */
 #define FIRST_NUMBER 10
 
-_Static_assert(RING_ENTRIES * (SEGMENT_BYTES + LAUNCH_ARGUMENTS_MAX) < PUSHBUFFER_BYTES, "no segment is overwritten in the queue");
+_Static_assert(RING_ENTRIES * (SEGMENT_BYTES + LAUNCH_ARGUMENTS_MAX) < PUSHBUFFER_BYTES, "what waits is not overwritten");
 
 struct channel {
 	pthread_mutex_t lock;
@@ -88,7 +88,9 @@ static _Atomic uint64_t *ring_of(const struct pushbuffer *pushbuffer, unsigned i
 
 static _Atomic uint32_t *userd_of(const struct pushbuffer *pushbuffer, unsigned int channel, unsigned int offset)
 {
-	return (_Atomic uint32_t *)(void *)(pushbuffer->rings + (size_t)channel * CHANNEL_BYTES + USERD_OFFSET + offset);
+	unsigned char *userd = pushbuffer->rings + (size_t)channel * CHANNEL_BYTES + USERD_OFFSET;
+
+	return (_Atomic uint32_t *)(void *)(userd + offset);
 }
 
 /* Segments lie one behind the other, and begin again in front. */
@@ -113,7 +115,8 @@ static uint32_t bytes_of(const struct launch *launch)
 	return SEGMENT_BYTES + (bytes + 3) / 4 * 4;
 }
 
-struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor, struct descriptor *told)
+struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor,
+                                      struct descriptor *told)
 {
 	struct pushbuffer *pushbuffer = pushbuffer_of(launch->context);
 	struct segment_place place = {.channel = stream_is_real(launch->stream) ? launch->stream->channel : 0,
@@ -144,7 +147,8 @@ bool pushbuffer_syncs(CUcontext context, const struct segment_place *place)
 }
 
 /* Others may write meanwhile: the GPU copies words. */
-__attribute__((no_sanitize("thread"))) void pushbuffer_fetch(const struct segment_place *place, struct descriptor *descriptor)
+__attribute__((no_sanitize("thread")))
+void pushbuffer_fetch(const struct segment_place *place, struct descriptor *descriptor)
 {
 	for (unsigned int i = 0; i < DESCRIPTOR_WORDS; i++)
 		descriptor->words[i] = __atomic_load_n(&place->descriptor[i], __ATOMIC_RELAXED);
@@ -152,7 +156,9 @@ __attribute__((no_sanitize("thread"))) void pushbuffer_fetch(const struct segmen
 
 void pushbuffer_process(CUcontext context, const struct segment_place *place)
 {
-	atomic_store(userd_of(pushbuffer_of(context), place->channel, GP_GET_OFFSET), (place->entry + 1) % RING_ENTRIES);
+	_Atomic uint32_t *get = userd_of(pushbuffer_of(context), place->channel, GP_GET_OFFSET);
+
+	atomic_store(get, (place->entry + 1) % RING_ENTRIES);
 }
 
 unsigned int pushbuffer_channel_of_new_stream(CUcontext context)

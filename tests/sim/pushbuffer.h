@@ -1,9 +1,9 @@
 /*
  * Where a launch waits until the GPU takes it (hardware.md, "Queued launches").
  *
- * A context has CHANNELS channels. The commands of a launch, a segment, lie in the pushbuffer of a channel, and the launch's descriptor
- * lies in the segment. An entry of the channel's ring names the segment. The GPU fetches segments ahead of the running kernel; a
- * descriptor that has been fetched is a copy, and the pushbuffer no longer matters.
+ * A context has CHANNELS channels. The commands of a launch, a segment, lie in the pushbuffer of a channel, and the
+ * launch's descriptor lies in the segment. An entry of the channel's ring names the segment. The GPU fetches segments
+ * ahead of the running kernel; a descriptor that has been fetched is a copy, and the pushbuffer no longer matters.
  */
 #ifndef SIM_PUSHBUFFER_H
 #define SIM_PUSHBUFFER_H
@@ -26,9 +26,10 @@ struct segment_place {
 	uint32_t *descriptor;
 };
 
-/* Writes the launch's segment and entry, and announces both. The caller makes sure that there is room in the ring. `told` is the
- * descriptor in the segment when the GPU is told. */
-struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor, struct descriptor *told);
+/* Writes the launch's segment and entry, and announces both. The caller makes sure that there is room in the ring.
+ * `told` is the descriptor in the segment when the GPU is told. */
+struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor,
+                                      struct descriptor *told);
 
 /* Whether the entry has SYNC: nothing of the segment is fetched before the GPU processes the segment ahead of it. */
 bool pushbuffer_syncs(CUcontext context, const struct segment_place *place);

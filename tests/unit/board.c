@@ -398,38 +398,57 @@ TEST(ended_owner)
 	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
 }
 
-static void *sleep_for_ever(void *data)
-{
-	for (;;)
-		pause();
-	return data;
-}
-
-/* Its other threads go on. */
 static void end_first_thread(char order)
 {
-	pthread_t thread;
-
-	if (order == 'e') {
-		must(pthread_create(&thread, NULL, sleep_for_ever, NULL) == 0);
-		pthread_exit(NULL);
-	}
+	if (order == 'e')
+		process_end_first_thread();
 }
 
 TEST(owner_without_its_first_thread)
 {
 	struct process other = process_start(end_first_thread);
-	char stat[PROC_STAT_TEXT], order = 'e';
 
 	join();
 	put_stranger(0, who_is(other.pid), identity_own().namespace, NOW);
-	assert_int_equal(write(other.orders, &order, 1), 1);
-	do {
-		proc_stat_read(other.pid, stat);
-	} while (proc_stat_state(stat) != 'Z');
+	process_order_end_of_first_thread(&other, 'e');
 	claim_own(NOW);
 	assert_int_equal(atomic_load(&memory->places[0].who), who_is(other.pid));
+	assert_true(board_is_alive(other.pid, start_of(other.pid)));
+	kill(other.pid, SIGSTOP);
+	process_wait(&other, WSTOPPED);
+	assert_false(board_is_alive(other.pid, start_of(other.pid)));
 }
+
+/* Only of those who have gone: a place stays that a new owner has taken since, and its mark. */
+TEST(burial)
+{
+	struct process other = process_start(obey), next = process_start(obey_nothing);
+	struct board_peer peer;
+
+	join();
+	process_order(&other, 'c');
+	the_claim();
+	peer = peers[0];
+	board_bury(&peer);
+	kill(other.pid, SIGSTOP);
+	process_wait(&other, WSTOPPED);
+	board_bury(&peer);
+	assert_int_equal(places_of(other.pid), 1);
+	kill(other.pid, SIGKILL);
+	process_wait(&other, WEXITED);
+	put_stranger((int)peer.place, who_is(next.pid), identity_own().namespace, NOW);
+	errno = EDOM;
+	board_bury(&peer);
+	assert_int_equal(errno, EDOM);
+	assert_int_equal(places_of(next.pid), 1);
+	assert_int_equal(the_claim().priority, 70);
+	put_stranger((int)peer.place, who_is(other.pid), identity_own().namespace, NOW);
+	board_bury(&peer);
+	assert_int_equal(places_of(0), 0);
+	assert_int_equal(atomic_load(&memory->used[0]), 0);
+}
+
+_Static_assert(BOARD_PLACES >= 400, "50 programs on each of 8 GPUs");
 
 TEST(full)
 {

@@ -4,6 +4,7 @@
 #include "process.h"
 
 #include "../alone.h"
+#include "../own_board.h"
 #include "../peer.h"
 #include "base/memfd_find.h"
 #include "driver/gpus.h"
@@ -32,6 +33,8 @@ const struct gpu *gpus_at(struct pci_address pci)
 }
 
 /* --- others ------------------------------------------------------------------------------------------------------- */
+
+static struct board_peer on_board[BOARD_PLACES];
 
 /* In memory that all have. */
 static struct board_claim *told;
@@ -71,6 +74,9 @@ static void obey(char order)
 		break;
 	case 'd': /* they name one that cannot be opened */
 		close(peer.segment.file);
+		break;
+	case 'z':
+		process_end_first_thread();
 		break;
 	case 'x':
 		execlp("sleep", "sleep", "1000", NULL);
@@ -153,6 +159,16 @@ static struct rivals look(uint64_t now)
 	return look_on(now, 1, true, false);
 }
 
+/* The one of this number. */
+static const struct peer *peer_on(struct pci_address pci, unsigned int number)
+{
+	unsigned int at = 0;
+
+	while (number > 0 && peers_next(pci, &at))
+		number--;
+	return peers_next(pci, &at);
+}
+
 static bool is_nobody(struct rivals found)
 {
 	return !found.any && !found.has_higher && !found.higher_wants && !found.group_is_present &&
@@ -174,7 +190,7 @@ TEST(nobody)
 {
 	assert_true(board_is_joined());
 	assert_true(is_nobody(look(NOW)));
-	assert_null(peers_on(gpus[0], 0));
+	assert_null(peer_on(gpus[0], 0));
 	/* A GPU that is not known is not the same as another's. */
 	const struct work unknown = {.gpu_count = 1, .gpus = {{.demand.wants = true}}};
 
@@ -476,7 +492,7 @@ TEST(many_lenders)
 	for (unsigned int i = 0; i < OTHERS_MAX; i++)
 		views[0].list[i].hold_ns = 0;
 	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0], 0).open, 0xffff);
-	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peers_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
+	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peer_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
 
 	assert_false(tpcset_overlap(&tpcs, &last));
 }
@@ -518,6 +534,8 @@ TEST(killed)
 	process_end(&other);
 	assert_waits_until(NOW + 11 * MS, false);
 	assert_true(is_nobody(look(NOW + SECOND)));
+	/* Its place is free. */
+	assert_int_equal(board_read(gpus[0], on_board), 0);
 }
 
 /* It was idle for long, and begins just before. */
@@ -545,6 +563,18 @@ TEST(stopped)
 	kill(other.pid, SIGCONT);
 	process_wait(&other, WCONTINUED);
 	assert_waits_until(NOW + 22 * MS, true);
+}
+
+/* Before the first look, so that its segment is opened then, too. */
+TEST(without_its_first_thread)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60});
+
+	process_order_end_of_first_thread(&other, 'z');
+	assert_waits_until(NOW, true);
+	kill(other.pid, SIGSTOP);
+	process_wait(&other, WSTOPPED);
+	assert_waits_until(NOW + 11 * MS, false);
 }
 
 TEST(executed)
@@ -619,13 +649,28 @@ TEST(two_gpus)
 	assert_int_equal(look_on(NOW + 6 * MS, 2, true, true).higher_idle_ns, MS);
 	/* A GPU that it has left is nobody's. */
 	look_on(NOW + 7 * MS, 1, true, false);
-	assert_null(peers_on(gpus[1], 0));
+	assert_null(peer_on(gpus[1], 0));
+}
+
+TEST(no_place_left)
+{
+	struct process other = process_start(obey);
+
+	own_board_fill(other.pid);
+	look(NOW);
+	assert_false(peers_have_room());
+	look_on(NOW + MS, 0, false, false);
+	assert_true(peers_have_room());
+	look(NOW + 2 * MS);
+	assert_false(peers_have_room());
+	own_board_fill(0);
+	look(NOW + SECOND);
+	assert_true(peers_have_room());
 }
 
 /* As another reads it. */
 TEST(own_claims)
 {
-	static struct board_peer found[BOARD_PLACES];
 	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
 	const struct segment_revision revision = {.count = 0};
 
@@ -638,10 +683,10 @@ TEST(own_claims)
 
 	if (reader == 0) {
 		peers_after_fork();
-		bool is_right = !board_is_joined() && board_join(NULL) == 0 && board_read(gpus[0], found) == 1;
-		const struct board_claim *claimed = &found[0].claim;
+		bool is_right = !board_is_joined() && board_join(NULL) == 0 && board_read(gpus[0], on_board) == 1;
+		const struct board_claim *claimed = &on_board[0].claim;
 
-		is_right = is_right && found[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
+		is_right = is_right && on_board[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
 		           claimed->served_ns == 7 && claimed->is_suspended && claimed->pauses && !claimed->is_client &&
 		           claimed->group == 12 && claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
 		_exit(is_right ? 0 : 1);

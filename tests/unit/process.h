@@ -4,6 +4,8 @@
 
 #include "../cases.h"
 
+#include "base/proc.h"
+
 #include <dirent.h>
 
 struct process {
@@ -84,6 +86,33 @@ static inline void process_wait(const struct process *process, int what)
 	siginfo_t info;
 
 	assert_int_equal(waitid(P_PID, (id_t)process->pid, &info, what | WNOWAIT), 0);
+}
+
+static inline void *process_sleep(void *data)
+{
+	for (;;)
+		pause();
+	return data;
+}
+
+/* In such a process: another thread goes on. */
+static inline void process_end_first_thread(void)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, process_sleep, NULL) == 0);
+	pthread_exit(NULL);
+}
+
+/* Gives the order to do so, and waits until the first thread has ended. */
+static inline void process_order_end_of_first_thread(const struct process *process, char order)
+{
+	char stat[PROC_STAT_TEXT];
+
+	assert_int_equal(write(process->orders, &order, 1), 1);
+	do {
+		proc_stat_read(process->pid, stat);
+	} while (proc_stat_state(stat) != 'Z');
 }
 
 /* What this process has: of all kinds, and of memory that is named so. */

@@ -3,6 +3,9 @@
 #include "cuda_process.h"
 #include "own_segment.h"
 #include "process.h"
+
+#include "base/identity.h"
+#include "base/proc.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/owner.h"
@@ -166,7 +169,28 @@ TEST(second_copy_shares_it)
 
 static void have_segment(char order)
 {
+	if (order == 'e')
+		process_end_first_thread();
 	make_segment();
+}
+
+/* The kernel shows nothing of its own in its entry in /proc. */
+TEST_WITH(no_fixture, NULL, process_without_its_first_thread)
+{
+	struct process other = process_start(have_segment);
+	uint64_t execution = execution_of(other.pid);
+	struct segment segment;
+
+	process_order_end_of_first_thread(&other, 'e');
+	assert_int_not_equal(proc_thread(other.pid), other.pid);
+	assert_int_equal(execution_of(other.pid), execution);
+	assert_int_equal(segment_open(&segment, other.pid, NULL), SEGMENT_FOUND);
+	segment_close(&segment);
+	kill(other.pid, SIGKILL);
+	process_wait(&other, WEXITED);
+	assert_int_equal(proc_thread(other.pid), other.pid);
+	assert_int_equal(execution_of(other.pid), 0);
+	processes_end();
 }
 
 /* An editor has others' segments open, and none of its own. */

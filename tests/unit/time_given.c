@@ -98,6 +98,10 @@ TEST(what_holds)
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, kind), kind != TIME_WEIGHT);
 	}
 	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, TIME_QUOTA));
+	/* A quota needs nobody else. */
+	assert_true(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_QUOTA));
+	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_PRIORITY));
+	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_LEND));
 	assert_false(time_holds(&policy, SEGMENT_TIME_UNLIMITED, TIME_POLICY));
 }
 
@@ -138,7 +142,8 @@ TEST(what_is_refused)
 {
 	const enum segment_time_state in_part[] = {SEGMENT_TIME_MANAGED, SEGMENT_TIME_SHARED, SEGMENT_TIME_OLDER,
 	                                           SEGMENT_TIME_MPS_CLIENT, SEGMENT_TIME_PAGEABLE, SEGMENT_TIME_CHANGING};
-	const enum segment_time_state not_at_all[] = {SEGMENT_TIME_UNREACHABLE, SEGMENT_TIME_NO_THREAD, SEGMENT_TIME_UNCOUNTED};
+	const enum segment_time_state not_at_all[] = {SEGMENT_TIME_UNREACHABLE, SEGMENT_TIME_NO_THREAD, SEGMENT_TIME_UNCOUNTED,
+	                                              SEGMENT_TIME_NO_PLACE};
 
 	for (size_t i = 0; i < COUNT_OF(in_part); i++) {
 		assert_false(refuses(&priority, in_part[i]));

@@ -57,7 +57,8 @@ static bool has_ended(struct launch_end end)
 	return end.number == 0 || *end.at >= end.number;
 }
 
-/* --- noting --------------------------------------------------------------------------------------------------------- */
+/* --- noting
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* The stream's place. Another stream's is taken over where nothing of that one waits; NULL if something does. */
 static struct queue *queue_of(const struct launch *launch)
@@ -78,10 +79,13 @@ static struct queue *queue_of(const struct launch *launch)
 
 static bool is_at(const struct submission *submission, const void *qmd, uint32_t offset)
 {
-	return offset + QMD_SIZE <= submission->bytes && memcmp((const char *)submission->commands + offset, qmd, QMD_SIZE) == 0;
+	const char *commands = submission->commands;
+
+	return offset + QMD_SIZE <= submission->bytes && memcmp(commands + offset, qmd, QMD_SIZE) == 0;
 }
 
-/* Usually at the same distance as that of the stream's last launch. NULL if the commands do not have the descriptor exactly once. */
+/* Usually at the same distance as that of the stream's last launch. NULL if the commands do not have the
+ * descriptor exactly once. */
 static char *find(struct queue *queue, const struct submission *submission, const void *qmd)
 {
 	unsigned int found = is_at(submission, qmd, queue->offset);
@@ -130,8 +134,9 @@ static void write_note(struct note *note, uint64_t turn, uint32_t *mask, const s
 	note->noted = note->written;
 }
 
-/* With SYNC the GPU fetches nothing of the commands before it processes those ahead of them. The byte holds SYNC and, in an entry of
- * 64 KiB or more, a part of the length. It is stored and not read, since the ring lies in the GPU's memory. */
+/* With SYNC the GPU fetches nothing of the commands before it processes those ahead of them. The byte holds SYNC
+ * and, in an entry of 64 KiB or more, a part of the length. It is stored and not read, since the ring lies in the
+ * GPU's memory. */
 #define SYNC 0x80
 #define SYNC_BYTE 7
 #define SYNC_BELOW 65536
@@ -167,8 +172,8 @@ static enum queue_outcome note_in(struct queue *queue, const struct launch *laun
 	return QUEUE_NOTED;
 }
 
-enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission, const struct qmd_mask *present,
-                              struct launch_end end)
+enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission,
+                              const struct qmd_mask *present, struct launch_end end)
 {
 	struct queue *queue = queue_of(launch);
 	enum queue_outcome outcome = queue ? QUEUE_ALONE : QUEUE_STREAMS;
@@ -181,7 +186,8 @@ enum queue_outcome queue_note(const struct launch *launch, const struct submissi
 	return outcome;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------- */
+/* --- changing
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* A copy of the note of this turn, with the mask that it has now. False if a later launch has its place. */
 static bool read_note(const struct queue *queue, uint64_t turn, struct note *copy)
@@ -206,7 +212,8 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 	return is_whole;
 }
 
-/* False once the launch ahead has ended, or the word is not what was written: nothing of the launch is written any more. */
+/* False once the launch ahead has ended, or the word is not what was written: nothing of the launch is written any
+ * more. */
 static bool replace_word(struct note *note, unsigned int i, uint32_t new)
 {
 	uint64_t guard = *note->ahead.at;
@@ -241,7 +248,8 @@ static unsigned int waiting_in(const struct queue *queue, uint64_t last)
 	unsigned int waiting = 0;
 	struct note note;
 
-	while (waiting < LAUNCHES && last > waiting && read_note(queue, last - waiting, &note) && !has_ended(note.ahead))
+	while (waiting < LAUNCHES && last > waiting && read_note(queue, last - waiting, &note) &&
+	       !has_ended(note.ahead))
 		waiting++;
 	return waiting;
 }
@@ -264,8 +272,10 @@ static bool change_one(struct queue *queue, uint64_t turn, unsigned int ahead, q
 
 	if (!read_note(queue, turn, &note))
 		return false;
-	const struct queued launch = {.function = note.function, .number = note.end.number, .noted = mask_of(&note, &note.noted),
-	                              .disable = mask_of(&note, &note.written), .ahead = ahead};
+	const struct queued launch = {
+		.function = note.function, .number = note.end.number, .ahead = ahead,
+		.noted = mask_of(&note, &note.noted), .disable = mask_of(&note, &note.written),
+	};
 	struct qmd_mask disable = launch.disable;
 
 	return choose(data, &launch, &disable) && write_mask(queue, turn, &note, &disable);
@@ -293,7 +303,8 @@ unsigned int queue_change(queue_chooser *choose, void *data)
 	return changes;
 }
 
-/* --- forgetting ----------------------------------------------------------------------------------------------------- */
+/* --- forgetting
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* From here on a change finds nothing in the queue. */
 static void forget(struct queue *queue)

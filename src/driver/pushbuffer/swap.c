@@ -33,13 +33,15 @@ static struct rseq_area *own_area(void)
 	return (struct rseq_area *)(void *)(thread + offset);
 }
 
-enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old, uint32_t new)
+enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old,
+                             uint32_t new)
 {
 	struct rseq_area *area = own_area();
 	enum swap_outcome outcome = SWAP_DONE;
 
 again:
-	/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, in front of which it expects the signature. */
+	/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, in front of which it expects
+	 * the signature. */
 	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
 	             "	.balign 32\n"
 	             "3:	.long 0, 0\n"
@@ -58,8 +60,8 @@ again:
 	             "4:	jmp %l[again]\n"
 	             "	.popsection\n"
 	             :
-	             : [sequence] "m"(area->sequence), [guard] "m"(*guard), [unchanged] "r"(unchanged), [word] "m"(*word), [old] "r"(old),
-	               [new] "r"(new)
+	             : [sequence] "m"(area->sequence), [guard] "m"(*guard), [unchanged] "r"(unchanged), [word] "m"(*word),
+	               [old] "r"(old), [new] "r"(new)
 	             : "memory", "cc", "rax", "rcx"
 	             : again, guard_changed, other_word);
 	goto done;
@@ -81,7 +83,8 @@ bool swap_prepare(void)
 	return false;
 }
 
-enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old, uint32_t new)
+enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old,
+                             uint32_t new)
 {
 	(void)guard, (void)unchanged, (void)word, (void)old, (void)new;
 	return SWAP_GUARD_CHANGED;

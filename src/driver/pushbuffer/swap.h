@@ -1,9 +1,9 @@
 /*
  * Replaces a word of memory that may be used for other work as soon as a second word, the guard, has changed.
  *
- * The look at the guard and the store are one restartable sequence (rseq(2)): a thread that is interrupted in between begins again
- * with the look. A virtual processor that its host takes away in between is not noticed; the word must also be as expected, so the
- * store is lost on memory that is used again, unless the new use has the same word there.
+ * The look at the guard and the store are one restartable sequence (rseq(2)): a thread that is interrupted in between
+ * begins again with the look. A virtual processor that its host takes away in between is not noticed; the word must
+ * also be as expected, so the store is lost on memory that is used again, unless the new use has the same word there.
  */
 #ifndef NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
 #define NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether threads of this process have restartable sequences: x86-64, glibc 2.35. Call once, outside of the launch path. */
+/* Whether threads of this process have restartable sequences: x86-64, glibc 2.35. Call once, outside of the launch
+ * path. */
 bool swap_prepare(void);
 
 enum swap_outcome {
@@ -21,6 +22,7 @@ enum swap_outcome {
 };
 
 /* From any thread, after swap_prepare has returned true. No system call, no lock. */
-enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old, uint32_t new);
+enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old,
+                             uint32_t new);
 
 #endif

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STAT_THREADS 20 /* the fields of /proc/PID/stat */
-#define STAT_START 22
+#define STAT_START 22 /* the field of /proc/PID/stat */
 
 /* Of so many processes it is asked whether they still are, each time a place is taken. */
 #define QUESTIONS 8
@@ -109,14 +108,6 @@ static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
 	return (a > b ? a - b : b - a) > ns;
 }
 
-/* One that nobody has waited for yet. A first thread may have ended before the others. */
-static bool has_ended(const char *stat)
-{
-	char state = proc_stat_state(stat);
-
-	return (state == 'Z' || state == 'X') && proc_stat_field(stat, STAT_THREADS) <= 1;
-}
-
 /* Where it cannot be read, such as without a descriptor to spare, it may still be there. */
 static bool is_gone(uint64_t who)
 {
@@ -126,8 +117,9 @@ static bool is_gone(uint64_t who)
 	proc_stat_read(pid_of(who), stat);
 	bool is_missing = errno == ENOENT || errno == ESRCH;
 	uint64_t start = proc_stat_field(stat, STAT_START);
+	char state = proc_state(pid_of(who), stat);
 
-	return start != 0 ? has_ended(stat) || board_who((uint64_t)pid_of(who), start) != who : is_missing;
+	return start != 0 ? state == 'Z' || state == 'X' || board_who((uint64_t)pid_of(who), start) != who : is_missing;
 }
 
 /* Whether a process of the same namespace has gone, or a pid is another process's by now. Before an owner's first claim, its
@@ -262,8 +254,10 @@ static bool read_place(int place, struct pci_address pci, struct board_peer *pee
 	                board_place_is_sound(&entry.claim);
 
 	if (is_there)
-		*peer = (struct board_peer){
-			.pid = pid_of(entry.owner.who), .start = entry.owner.who >> BOARD_PID_BITS, .claim = entry.claim};
+		*peer = (struct board_peer){.pid = pid_of(entry.owner.who),
+		                            .start = entry.owner.who >> BOARD_PID_BITS,
+		                            .place = (unsigned int)place,
+		                            .claim = entry.claim};
 	return is_there;
 }
 
@@ -274,11 +268,21 @@ bool board_is_alive(pid_t pid, uint64_t start)
 
 	errno = 0;
 	proc_stat_read(pid, stat);
-	char state = proc_stat_state(stat);
+	char state = proc_state(pid, stat);
 	bool is_limited = state == '\0' && area_is_limit(errno);
 
 	errno = saved;
 	return is_limited || (state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, STAT_START) == start);
+}
+
+void board_bury(const struct board_peer *peer)
+{
+	uint64_t who = board_who((uint64_t)peer->pid, peer->start);
+	int saved = errno;
+
+	if (board.file.memory && board.may_ask && is_gone(who))
+		free_place((int)peer->place, who);
+	errno = saved;
 }
 
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES])

@@ -9,8 +9,8 @@
  * What stands there. A place for each process and GPU, which only its owner writes, as a whole:
  * its rank, its TPCs, and where others read what it has in flight (state/kernels/counts_read.h). Demand itself does not
  * stand there. The owner is a pid with a start time in a PID namespace, never a lock: readers see to it that it lives.
- * A place whose owner has gone is free for the next one, also that of an owner in another namespace after
- * BOARD_LAPSE_NS.
+ * A place whose owner has gone is freed by whoever finds it; that of an owner in another namespace is free for the next
+ * one after BOARD_LAPSE_NS.
  *
  * Who may what. The kernel decides: the user and root may open it, and root's programs
  * go to root's. A hostile program of the same user can write
@@ -31,7 +31,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define BOARD_PLACES 256
+#define BOARD_PLACES 512
 
 #define BOARD_LAPSE_NS UINT64_C(10000000000)
 
@@ -78,12 +78,17 @@ void board_retract(struct pci_address pci);
 struct board_peer {
 	pid_t pid;
 	uint64_t start; /* in clock ticks since the machine started */
+	unsigned int place;
 	struct board_claim claim;
 };
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES]);
 
 /* Whether the process is there, and neither a zombie nor stopped; or this process's own limits keep it from being seen. One system call or two. */
 bool board_is_alive(pid_t pid, uint64_t start);
+
+/* Frees the peer's place if the process has gone; not where it is stopped, or was executed anew. Of several that do this, and of
+ * owners that take the place meanwhile, none is harmed. */
+void board_bury(const struct board_peer *peer);
 
 /* In the child of a fork: it is on no board. */
 void board_after_fork(void);

@@ -14,7 +14,7 @@
 #define BOARD_NAME "nvtaskset-board"
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)
 #define BOARD_MAGIC UINT64_C(0x6472616f62766e01) /* not text */
-#define BOARD_VERSION 4
+#define BOARD_VERSION 5
 #define BOARD_MODE 0600
 
 /* --- places ------------------------------------------------------------------------------------------------------- */

@@ -162,6 +162,12 @@ static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address
 	return found;
 }
 
+/* Whether the owner has given out so many and one more: one after the other, each for ever. Each place lies in pages of its own. */
+static bool has_place(const struct counts_memory *memory, int number)
+{
+	return number < COUNTS_PLACES && load(&memory->places[number].magic) == COUNTS_MAGIC;
+}
+
 /* One that is NULL, or is no area, is a gap. */
 static void add_area(struct counts *counts, const struct counts_memory *memory)
 {
@@ -169,9 +175,9 @@ static void add_area(struct counts *counts, const struct counts_memory *memory)
 
 	if (!is_known)
 		counts->gaps |= BIT(COUNTS_CLOSED);
-	for (int i = 0; is_known && i < COUNTS_PLACES; i++) {
+	for (int i = 0; is_known && has_place(memory, i); i++) {
 		const struct counts_place *place = &memory->places[i];
-		struct counts_of_gpu *gpu = load(&place->magic) == COUNTS_MAGIC ? entry_for(counts, place->pci) : NULL;
+		struct counts_of_gpu *gpu = entry_for(counts, place->pci);
 
 		if (gpu)
 			add_place(gpu, place);
@@ -196,10 +202,9 @@ void counts_read_own(const struct counts_areas *areas, const struct segment *seg
 static unsigned int add_places(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
                                unsigned int room, unsigned int count)
 {
-	for (int i = 0; memory && i < COUNTS_PLACES; i++) {
+	for (int i = 0; memory && has_place(memory, i); i++) {
 		const struct counts_place *place = &memory->places[i];
-		bool is_used = load(&place->magic) == COUNTS_MAGIC && load(&place->state) == COUNTS_IN_USE &&
-		               pci_address_equal(place->pci, pci);
+		bool is_used = load(&place->state) == COUNTS_IN_USE && pci_address_equal(place->pci, pci);
 
 		if (is_used && count < room)
 			places[count] = place;

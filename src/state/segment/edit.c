@@ -155,7 +155,7 @@ static double age_ms(const char *stat)
 
 static const char *program_of(pid_t pid, char program[4096])
 {
-	proc_read_link(program, 4096, "/proc/%d/exe", (int)pid);
+	proc_read_link(program, 4096, "/proc/%d/exe", (int)proc_thread(pid));
 	const char *name = strrchr(program, '/');
 
 	return name ? name + 1 : "";

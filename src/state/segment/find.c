@@ -328,7 +328,7 @@ static bool may_be_inspected(pid_t pid)
 {
 	char program[2];
 
-	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid) || (errno != EACCES && errno != EPERM);
+	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) || (errno != EACCES && errno != EPERM);
 }
 
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)

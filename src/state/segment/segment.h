@@ -86,7 +86,8 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged") \
 	X(LENDS_NOTHING, "it lends nothing: some of its kernels end unseen, so nobody knows when it is idle")  \
 	X(TOO_LONG, "nothing is borrowed: its kernels take longer than the lenders' LIMIT")                  \
-	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")
+	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")  \
+	X(NO_PLACE, "others do not see its priority, weight and lending: too many programs have a place already, until one ends")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,

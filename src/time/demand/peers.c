@@ -7,6 +7,7 @@
 #include "state/kernels/counts_read.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -53,8 +54,9 @@ static void search(uint64_t now)
 
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
-/* They stay in their places while they are on the board. */
-static struct peer peers[BOARD_PLACES];
+/* By their places on the board, and a list of them. */
+static struct peer places[BOARD_PLACES];
+static struct peer *peers[BOARD_PLACES];
 static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
@@ -64,27 +66,30 @@ static bool is_same(const struct board_peer *a, const struct board_peer *b)
 
 static struct peer *find_peer(const struct board_peer *wanted)
 {
-	struct peer *found = NULL;
+	struct peer *peer = &places[wanted->place];
 
-	for (unsigned int i = 0; i < peer_count && !found; i++)
-		found = is_same(&peers[i].is, wanted) ? &peers[i] : NULL;
-	if (!found && peer_count < BOARD_PLACES) {
-		found = &peers[peer_count++];
-		*found = (struct peer){.is_alive = false};
+	if (!peer->is_listed)
+		peers[peer_count++] = peer;
+	if (!peer->is_listed || !is_same(&peer->is, wanted)) {
+		counts_view_close(&peer->view);
+		*peer = (struct peer){.is_listed = true};
 	}
-	return found;
+	return peer;
 }
 
-/* A segment that cannot be read has no demand. */
+/* A segment that cannot be read has no demand. A process that was alive and has launched since need not be asked for. */
 static void read_demand(struct peer *peer, uint64_t now)
 {
 	struct counts_of_gpu counts = {.in_flight = 0};
+	uint64_t launched = peer->demand.launched;
 
 	if (peer->view.segment)
 		counts_view_follow(&peer->view);
 	if (peer->view.segment)
 		counts = counts_view_read(&peer->view, peer->is.claim.pci);
 	demand_note(&peer->demand, now, &counts);
+	if (peer->is_alive && counts.launched > launched)
+		peer->asked = now;
 }
 
 /* A program that was executed in its place has no part in what it had. */
@@ -95,6 +100,8 @@ static void ask_whether_alive(struct peer *peer, uint64_t now)
 	if (now - peer->asked >= pause) {
 		peer->is_alive = board_is_alive(peer->is.pid, peer->is.start) && counts_view_is_current(&peer->view);
 		peer->asked = now;
+		if (!peer->is_alive)
+			board_bury(&peer->is);
 	}
 }
 
@@ -116,8 +123,6 @@ static void see_peer(const struct board_peer *seen, uint64_t now)
 {
 	struct peer *peer = find_peer(seen);
 
-	if (!peer)
-		return;
 	open_segment(peer, seen, now);
 	peer->is = *seen;
 	peer->is_seen = true;
@@ -134,25 +139,20 @@ static void see_peers_on(struct pci_address pci, uint64_t now)
 		see_peer(&seen[i], now);
 }
 
+/* Of those in the list; between two looks, all. */
 static void forget_others_than_seen(void)
 {
 	for (unsigned int i = peer_count; i > 0; i--) {
-		struct peer *peer = &peers[i - 1];
+		struct peer *peer = peers[i - 1];
 
 		if (peer->is_seen) {
 			peer->is_seen = false;
 		} else {
 			counts_view_close(&peer->view);
-			*peer = peers[--peer_count];
+			peer->is_listed = false;
+			peers[i - 1] = peers[--peer_count];
 		}
 	}
-}
-
-static void forget_all(void)
-{
-	for (unsigned int i = 0; i < peer_count; i++)
-		counts_view_close(&peers[i].view);
-	peer_count = 0;
 }
 
 /* --- what this process claims ----------------------------------------------------------------------------------------- */
@@ -162,6 +162,7 @@ static struct own {
 	struct board_claim claim; /* as it was written last */
 } owns[COUNTS_GPUS];
 static unsigned int own_count;
+static bool is_left_out; /* of a board that is full */
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
@@ -212,7 +213,12 @@ static void claim(struct own *own, uint64_t now, const struct peers_self *self)
 {
 	own->claim = claim_on(own->pci, self);
 	own->claim.written = now;
-	board_claim(&own->claim);
+	is_left_out |= !board_claim(&own->claim) && board_is_joined();
+}
+
+bool peers_have_room(void)
+{
+	return !is_left_out;
 }
 
 static struct own *own_on(struct pci_address pci)
@@ -272,14 +278,22 @@ static bool is_on(const struct peer *peer, struct pci_address pci)
 	return peer->is_seen && peer->is_alive && pci_address_equal(peer->is.claim.pci, pci);
 }
 
-/* Whether a peer before this one is of the same group and has work: then this one is counted already. */
-static bool is_counted(const struct peer *peer)
-{
-	bool is_so = false;
+/* The groups that have been counted on a GPU: each where its number leads, or behind that. */
+#define GROUPS (2 * BOARD_PLACES)
 
-	for (const struct peer *other = peers; other < peer && !is_so; other++)
-		is_so = other->is.claim.group == peer->is.claim.group && other->demand.wants && is_on(other, peer->is.claim.pci);
-	return is_so;
+static uint64_t groups[GROUPS];
+
+/* Whether the group was not counted before. */
+static bool count_group(uint64_t group)
+{
+	size_t at = group % GROUPS;
+
+	while (groups[at] != 0 && groups[at] != group)
+		at = (at + 1) % GROUPS;
+	bool is_new = groups[at] == 0;
+
+	groups[at] = group;
+	return is_new;
 }
 
 static void add(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
@@ -293,17 +307,18 @@ static void add(struct rivals *rivals, const struct peer *peer, const struct boa
 		add_equal(rivals, peer, self);
 	else
 		rivals->has_lower = true;
-	if (claim->priority <= self->priority && claim->group != self->group && peer->demand.wants && !is_counted(peer))
-		rivals->lower_wanting++;
+	if (claim->priority <= self->priority && claim->group != self->group && peer->demand.wants)
+		rivals->lower_wanting += count_group(claim->group);
 }
 
 static struct rivals rivals_on(const struct own *own)
 {
 	struct rivals all = rivals_none;
 
+	memset(groups, 0, sizeof groups);
 	for (unsigned int i = 0; i < peer_count; i++) {
-		if (is_on(&peers[i], own->pci))
-			add(&all, &peers[i], &own->claim);
+		if (is_on(peers[i], own->pci))
+			add(&all, peers[i], &own->claim);
 	}
 	return all;
 }
@@ -313,13 +328,13 @@ struct tpcset peers_own(struct pci_address pci)
 	return tpcs_on(pci);
 }
 
-const struct peer *peers_on(struct pci_address pci, unsigned int number)
+const struct peer *peers_next(struct pci_address pci, unsigned int *at)
 {
 	const struct peer *found = NULL;
 
-	for (unsigned int i = 0; i < peer_count && !found; i++) {
-		if (peers[i].is_alive && pci_address_equal(peers[i].is.claim.pci, pci) && number-- == 0)
-			found = &peers[i];
+	for (; *at < peer_count && !found; ++*at) {
+		if (peers[*at]->is_alive && pci_address_equal(peers[*at]->is.claim.pci, pci))
+			found = peers[*at];
 	}
 	return found;
 }
@@ -329,7 +344,7 @@ bool peers_have_a_number(void)
 	bool is_so = false;
 
 	for (unsigned int i = 0; i < peer_count && !is_so; i++)
-		is_so = peers[i].is_alive && company_is_number(peers[i].is.claim.priority, peers[i].is.claim.weight);
+		is_so = peers[i]->is_alive && company_is_number(peers[i]->is.claim.priority, peers[i]->is.claim.weight);
 	return is_so;
 }
 
@@ -359,6 +374,7 @@ static struct rivals look_on_all(uint64_t now, const struct work *work, const st
 	struct rivals most = rivals_none;
 	bool is_busy = false; /* on the GPU of `most` */
 
+	is_left_out = false;
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
 		const struct work_on_gpu *there = &work->gpus[i];
 		struct own *own = pci_address_is_known(there->pci) ? own_on(there->pci) : NULL;
@@ -401,7 +417,8 @@ static void begin(bool takes_part)
 	finding.next = 0;
 	own_count = 0;
 	company_forget();
-	forget_all();
+	is_left_out = false;
+	forget_others_than_seen();
 }
 
 /* Without a board, nobody is there; now and then one is looked for. */

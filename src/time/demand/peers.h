@@ -34,6 +34,7 @@ struct peer {
 	struct demand demand;
 	uint64_t asked; /* whether it is alive, at this moment; */
 	bool is_alive;  /* it was */
+	bool is_listed; /* among those that have been seen; */
 	bool is_seen;   /* at this look */
 };
 
@@ -52,10 +53,13 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct pee
 /* Whether a peer of the last look has a number (company.h). */
 bool peers_have_a_number(void);
 
-/* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there, one after the other:
- * `number` is 0, 1 …; NULL if there are no more. Until the next look. */
+/* Whether others see what this process claims, as of the last look: not where the board had no place left. */
+bool peers_have_room(void);
+
+/* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there: `at` is 0 for the first,
+ * and is moved on behind the peer that is returned; NULL if there are no more. Until the next look. */
 struct tpcset peers_own(struct pci_address pci);
-const struct peer *peers_on(struct pci_address pci, unsigned int number);
+const struct peer *peers_next(struct pci_address pci, unsigned int *at);
 
 /* In the child of a fork. */
 void peers_after_fork(void);

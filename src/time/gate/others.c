@@ -38,7 +38,7 @@ static struct claims see_claims(struct pci_address pci, const struct others_rule
 	struct claims claims = {.own = peers_own(pci)};
 	const struct peer *peer;
 
-	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++) {
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
 		const struct board_claim *claim = &peer->is.claim;
 
 		if (claim->is_client && is_higher(&claims, peer, rules))
@@ -84,7 +84,7 @@ static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci
 	uint64_t count = 1;
 	const struct peer *peer;
 
-	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++)
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
 		count += may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
 	return count;
 }
@@ -117,7 +117,7 @@ static void see_each(struct others_on_gpu *made, struct pci_address pci, const s
 	struct tpcset left_out = {{0}};
 	const struct peer *peer;
 
-	for (unsigned int i = 0; (peer = peers_on(pci, i)); i++) {
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
 		struct tpcset gives = what_it_gives(claims, peer, rules);
 
 		if (!peer->is.claim.is_client || tpcset_is_empty(&gives))

@@ -122,16 +122,27 @@ static bool reach(uint64_t number)
 	return is_done;
 }
 
-/* Whether it holds, of a program that can be suspended. The reader of our warnings may be slow: so it is not suspended meanwhile. */
+/* That no other program sees its rank comes before the reason for which it is not suspended. */
+static enum segment_time_state state_now(void)
+{
+	enum segment_time_state state = eligibility_reason();
+
+	if (!peers_have_room())
+		state = SEGMENT_TIME_NO_PLACE;
+	else if (state == SEGMENT_TIME_NONE)
+		state = suspend_is_put_off() ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
+	return state;
+}
+
+/* Whether it holds. The reader of our warnings may be slow: so the program is not suspended meanwhile. */
 static void tell_state(uint64_t number)
 {
-	bool is_put_off = suspend_is_put_off(), warns = is_put_off && !says_put_off && !suspend_state().is_on && given_is_wanted();
-	enum segment_time_state state = is_put_off ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
+	bool is_put_off = suspend_is_put_off();
+	bool warns = is_put_off && !says_put_off && !suspend_state().is_on && given_is_wanted();
 
-	if (eligibility_is_there())
-		segment_set_time_state(segment, state, number);
+	segment_set_time_state(segment, state_now(), number);
 	if (warns)
-		log_warning("quota, priority and weight are not in force: %s", segment_time_text(state));
+		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_CHANGING));
 	says_put_off = says_put_off || warns;
 }
 
@@ -146,11 +157,11 @@ uint64_t turns_look(uint64_t number, bool *is_idle)
 	*is_idle = false;
 	if (is_reached || rules_take_part(given_rules()))
 		until = look(is_reached, is_idle);
-	if (is_reached)
-		tell_state(number);
-	else
+	if (!is_reached)
 		until = min_u64(until, process_clock_ns() + ACCESS_NS);
 	turns_report(number);
+	if (is_reached || !eligibility_is_there())
+		tell_state(number);
 	if (!suspend_state().is_on)
 		timeslice_report_refusal();
 	if (was_eligible && !eligibility_is_there()) {

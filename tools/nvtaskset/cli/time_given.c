@@ -96,7 +96,7 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 	bool holds = segment_time_is_in_force(state);
 
 	if (kind == TIME_QUOTA)
-		holds = holds || !segment_quota_limits(revision->quota);
+		holds = holds || state == SEGMENT_TIME_NO_PLACE || !segment_quota_limits(revision->quota);
 	else if (kind == TIME_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
 	else if (kind >= TIME_POLICY)

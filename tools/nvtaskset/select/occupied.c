@@ -47,7 +47,7 @@ static char *read_at_once(pid_t pid, const char *name, size_t *length)
 	for (size_t room = ROOM; !is_whole && room <= ROOM_MOST && purse_pay_bytes((size_t)got); room *= 2) {
 		free(text);
 		text = malloc(room);
-		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)pid, name) : -1;
+		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)proc_thread(pid), name) : -1;
 		is_whole = got < (ssize_t)room - 1;
 	}
 	if (got < 0 || !is_whole) {
@@ -81,7 +81,7 @@ static enum emptiness why_empty(pid_t pid)
 		why = IN_EXEC;
 	else if (stat[0] != '\0' && proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
 		why = HAS_ONE;
-	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid) ? why : HAS_NONE;
+	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) ? why : HAS_NONE;
 }
 
 /* Returns the value of a variable in an environment of `length` bytes, or NULL. */

@@ -118,10 +118,8 @@ static bool look_at_ticket(int file, int number, void *context)
 static void look_at_process(struct look *look, pid_t pid)
 {
 	struct memfd_search search = {.link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
-	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	search.directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	search.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
 	if (search.directory >= 0) {
 		memfd_find(&search);
 		close(search.directory);

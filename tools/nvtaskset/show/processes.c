@@ -25,7 +25,7 @@
 static char *read_command(pid_t pid)
 {
 	char bytes[PROCESS_COMMAND_MAX];
-	ssize_t length = proc_read(bytes, sizeof bytes, "/proc/%d/cmdline", (int)pid);
+	ssize_t length = proc_read(bytes, sizeof bytes, "/proc/%d/cmdline", (int)proc_thread(pid));
 
 	while (length > 0 && bytes[length - 1] == '\0')
 		length--;
@@ -214,7 +214,7 @@ static bool is_program(pid_t pid)
 {
 	char byte;
 
-	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)pid) == 1;
+	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)proc_thread(pid)) == 1;
 }
 
 /* A process that ends gives up its memory first, and then its files. If only our own limits keep us from reading, it has

@@ -1,8 +1,9 @@
 #include "loader_cache.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -43,6 +44,20 @@ static const char *text_at(const char *file, size_t size, uint32_t offset)
 	return offset < size && memchr(file + offset, '\0', size - offset) ? file + offset : NULL;
 }
 
+/* The dynamic linker compares numbers in names by value. */
+static bool is_same(const char *a, const char *b)
+{
+	bool same = true;
+
+	while (*a && *b && same) {
+		if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b))
+			same = strtoul(a, (char **)&a, 10) == strtoul(b, (char **)&b, 10);
+		else
+			same = *a++ == *b++;
+	}
+	return same && *a == *b;
+}
+
 static bool find(const char *file, size_t size, const char *name, bool (*wanted)(const char *path),
                  char path[PATH_MAX])
 {
@@ -58,7 +73,7 @@ static bool find(const char *file, size_t size, const char *name, bool (*wanted)
 		const char *entry_path = text_at(file, size, entries[i].path);
 
 		if (entries[i].flags == LIBRARY_FLAGS && entry_name && entry_path &&
-		    strcmp(entry_name, name) == 0 && strlen(entry_path) < PATH_MAX && wanted(entry_path)) {
+		    is_same(entry_name, name) && strlen(entry_path) < PATH_MAX && wanted(entry_path)) {
 			strcpy(path, entry_path);
 			found = true;
 		}

@@ -7,6 +7,12 @@
  * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
  * upgrades of the driver keep. No file of the driver is changed.
  *
+ * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since
+ * ldconfig lists our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are
+ * compared by their values. The first file of the name is loaded. Where a container's own cache has both files, our
+ * library may be loaded in the container, without the link to the driver. For containers ldconfig lists
+ * libcuda.so.nvtaskset, too: a file that depends on the libcuda.so.1 in the same directory.
+ *
  * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
  * the command dies between two steps; `disable` then removes what is there.
  */
@@ -42,7 +48,9 @@
 
 #define LDCONFIG_CACHE "/etc/ld.so.cache"
 
-#define LINKS_MAX 3
+#define ALIAS_LIBRARY "libnvtaskset-alias.so" /* our libcuda.so (src/listed/alias.c) */
+
+#define LINKS_MAX 5
 
 struct link {
 	char path[PATH_MAX];
@@ -53,7 +61,7 @@ struct link {
 struct plan {
 	char library[PATH_MAX];   /* the directory where we are installed */
 	char directory[PATH_MAX]; /* the directory of links in it, for the dynamic linker */
-	char driver[PATH_MAX];    /* a directory in that one, for the link to the driver: ldconfig does not search it */
+	char driver[PATH_MAX];    /* a directory in that one, with links to the driver and ours; unlisted */
 	struct link links[LINKS_MAX];
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512]; /* the content of the file */
@@ -102,10 +110,12 @@ static int plan_find_driver(struct plan *plan, struct error *error)
 	struct driver_bypass bypass;
 
 	if (driver_find_in_cache(DRIVER_NAME, driver)) {
-		add_link(plan, plan->driver, DRIVER_LINK, driver);
-		add_link(plan, plan->directory, DRIVER_NAME, "../" DRIVER_NAME);
+		add_link(plan, plan->driver, DRIVER_LISTED_LINK, driver);
+		add_link(plan, plan->driver, DRIVER_NAME, "../../" DRIVER_LISTED_NAME);
+		add_link(plan, plan->directory, DRIVER_LISTED_NAME, "../" DRIVER_LISTED_NAME);
+		add_link(plan, plan->directory, DRIVER_LISTED_LINK, "../" DRIVER_LISTED_LINK);
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
-			add_link(plan, plan->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
+			add_link(plan, plan->directory, DRIVER_OTHER_NAME, "../" ALIAS_LIBRARY);
 	} else if (driver_find_bypass(&bypass)) {
 		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
 		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
@@ -173,7 +183,8 @@ static int plan_make_directories(const struct plan *plan, struct error *error)
 static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
-		("driver/" DRIVER_LINK), "driver", DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
+		("driver/" DRIVER_LINK), ("driver/" DRIVER_LISTED_LINK), ("driver/" DRIVER_NAME), "driver",
+		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
 	};
 	char path[PATH_MAX];
 
@@ -282,11 +293,11 @@ static bool accept_any(const char *path)
 /* Checks that programs find our library in this cache. 0, or -1 with the reason. */
 static int check_cache(const struct plan *plan, const char *cache, struct error *error)
 {
-	char expected[PATH_MAX], found[PATH_MAX] = "", ours[PATH_MAX];
+	char found[PATH_MAX] = "", ours[PATH_MAX];
+	size_t length = strlen(plan->directory);
 
-	snprintf(expected, sizeof expected, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
 	loader_cache_find(cache, DRIVER_NAME, accept_any, found);
-	if (strcmp(found, expected) == 0)
+	if (strncmp(found, plan->directory, length) == 0 && found[length] == '/')
 		return 0;
 	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
 		return error_set(error, "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
@@ -309,12 +320,29 @@ static int test_cache(const struct plan *plan, struct error *error)
 	return result;
 }
 
+/* The link of an older version. */
+static void find_older(const struct plan *plan, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
+}
+
+/* Removes the older link once the cache has the new one: programs start meanwhile. */
+static int replace_older(const struct plan *plan, struct error *error)
+{
+	char older[PATH_MAX];
+
+	find_older(plan, older);
+	return unlink(older) == 0 ? make_cache(LDCONFIG_CACHE, plan->lock, error) : 0;
+}
+
 static bool is_enabled(const struct plan *plan)
 {
-	char directory[PATH_MAX];
+	char directory[PATH_MAX], older[PATH_MAX];
 	bool enabled = plan_read_configuration(directory) && strcmp(directory, plan->directory) == 0 &&
 	               check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
 
+	find_older(plan, older);
+	enabled = enabled && access(older, F_OK) < 0;
 	for (unsigned int i = 0; i < plan->link_count; i++)
 		enabled = enabled && plan_link_is_made(&plan->links[i]);
 	return enabled;
@@ -338,13 +366,13 @@ static int enable(const struct plan *plan, const struct options *options, struct
 	if (plan_make_directories(plan, error) < 0)
 		return -1;
 	print_step(options, "testing our library");
-	if (probe_bare(plan->directory, error) < 0)
+	if (probe_bare(plan->driver, error) < 0)
 		return -1;
 	print_step(options, "writing %s", CONFIGURATION);
 	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
 	print_step(options, "rebuilding %s", LDCONFIG_CACHE);
-	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0)
+	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0 || replace_older(plan, error) < 0)
 		return -1;
 	print_step(options, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
@@ -418,7 +446,8 @@ int action_system_enable(const struct options *options, struct error *error)
 	if (is_enabled(&plan)) {
 		puts("enabled already");
 	} else if (enable(&plan, options, error) == 0) {
-		puts("enabled: programs that start from now on can be given a partition with -p");
+		puts("enabled: programs that start from now on can be given a partition with -p\n"
+		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all TPCs");
 	} else {
 		undo(&plan);
 		return -1;

@@ -1,0 +1,21 @@
+/*
+ * The driver's functions under the driver's names, for readers of the symbol table of libcuda.so.1: linkers, and
+ * with linkers Triton, cgo and CMake (loading.md).
+ *
+ * Each name is one jump to the driver's function (MACHINE/stubs.S), by way of a slot that names_open fills. A name
+ * without a function in the driver is taken out of our symbol table in memory: dlsym finds the driver's functions only.
+ */
+#ifndef NVTASKSET_NAMES_H
+#define NVTASKSET_NAMES_H
+
+/* The name of the loaded library with the functions. Each library of ours with this room defines the name. */
+extern const char names_library[];
+
+/* For a constructor: fills all slots, once. A call of a name before then does the same: constructors of libraries
+ * without the driver among their dependencies may run earlier. */
+void names_open(void);
+
+/* For stubs.S: the function that a name leads to, after names_open. */
+void *names_early(unsigned int number);
+
+#endif
