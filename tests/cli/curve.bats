@@ -145,10 +145,9 @@ has_neighbour() {
 	PROGRAM=
 }
 
-# Where a test's line is seen, it has been drawn; it goes before the curve is printed.
 @test "progress is shown on a terminal, and nowhere else" {
 	start_jobs -t 0-39
-	on_terminal 100x40 see "nvtaskset: " see " TPCs, size " see $' s)\r' see $'\r\e[K' see "pid $PROGRAM on GPU" -- \
+	on_terminal 100x40 see "nvtaskset: " see " TPCs, size " see $' s)\r' see $'\r\e[K' see "pid $PROGRAM on" -- \
 		nvtaskset curve --kernels 3 "$PROGRAM"
 	[ "$output" = "status 0, terminal as before" ]
 	[[ "${OUTPUT##*$'\e[K'}" == "pid $PROGRAM on GPU"* ]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Whose SET shares TPCs with another program's gets a line that names that program.
+# A SET with TPCs of another program: a line names that program.
 
 load helpers
 
@@ -13,7 +13,8 @@ prepare() {
 names_other() { # TPCS COMMAND…
 	run -0 --separate-stderr "${@:2}"
 	echo "$stderr"
-	[ "$stderr" = "nvtaskset: TPCs $1 of GPU 0 are also in the partition of pid $other (where); -n chooses free ones" ]
+	[ "$stderr" = \
+		"nvtaskset: TPCs $1 of GPU 0 are also in the partition of pid $other (where); -n chooses free ones" ]
 }
 
 names_nobody() { # COMMAND…
@@ -69,11 +70,15 @@ names_nobody() { # COMMAND…
 	names_other 20-23 nvtaskset --group g -tp 20-29
 }
 
-# The commands of the first block of code in a page behind a line. Programs are ours, in the background; $! is the first one.
+# The first block of code behind a line of a page. Programs are ours, in the background; $! is the first.
 typed() { # PAGE LINE
 	awk -v from="$2" '$0 ~ from {on = 1} on && /^```/ {if (inside++) exit; next} inside' "$ROOT/$1" |
 		sed -E 's/ +#.*//; s/^\$ //; /nvtaskset (-l|top)$/d; s/\$!/$first/
-			s/(python3 infer.py|\.\/infer|\.\/batch)( &)?$/where 600 \& until nvtaskset -p $!; do sleep 0.1; done; : "${first:=$!}"/'
+			s/(python3 infer.py|\.\/infer|\.\/batch)( &)?$/where 600 \& has_started $!; : "${first:=$!}"/'
+}
+
+has_started() { # PID
+	until nvtaskset -p "$1"; do sleep 0.1; done
 }
 
 @test "README and guide do not break their own partitions" {
@@ -82,6 +87,7 @@ typed() { # PAGE LINE
 		start_as other nvtaskset -t "${page%% *}" where 600
 		typed ${page#* } >"$WORK/commands"
 		grep -q 'where 600' "$WORK/commands"
+		export -f has_started
 		bash -e "$WORK/commands" >"$WORK/output" 2>"$WORK/errors" 3>&-
 		cat "$WORK"/{commands,errors}
 		not grep "also in" "$WORK/errors"
@@ -92,8 +98,9 @@ typed() { # PAGE LINE
 
 @test "of very many processes, the latest are looked at" {
 	names_other 8-9 nvtaskset -t 8-9 true
-	start perl -e '$| = 1; setpgrp; $SIG{TERM} = sub { kill KILL => -$$ }; for (1 .. 1001) { fork // die or exec "sleep", 600 } print "done\n"; sleep 600'
-	wait_for_line done
+	start perl -e '$| = 1; setpgrp; $SIG{TERM} = sub { kill KILL => -$$ };
+		for (1 .. 1001) { fork // die or exec "sleep", 600 } print "started\n"; sleep 600'
+	wait_for_line started
 	names_nobody nvtaskset -t 8-9 true
 	start_as latest nvtaskset -t 40-47 where 600
 	run -0 --separate-stderr nvtaskset -t 40 true

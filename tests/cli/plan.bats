@@ -194,6 +194,9 @@ start_jobs() { # PERIOD
 	wait_until is_applied
 	run -0 nvtaskset plan --mps off --check 1 "$WORK/tasks.json"
 	[[ "$output" == *"Checked for 1 s."* ]]
+	on_terminal 100x40 see "nvtaskset: watching the programs for 2 s (1 s)" see $'\r\e[K' see "Checked for 2 s." -- \
+		nvtaskset plan --mps off --check 2 "$WORK/tasks.json"
+	[ "$output" = "status 0, terminal as before" ]
 	# With two TPCs it takes 32 ms.
 	nvtaskset -tp 7-8 "$PROGRAM" >/dev/null
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 1000, "deadline_ms": 15, "curve": '"$points"'}'
@@ -263,7 +266,7 @@ start_jobs() { # PERIOD
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "per_second": 3}]}|task a: needs one of
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": 4}]}|task a: its deadline must not be later
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3}]}|task a: has no curve; 'nvtaskset curve --json PID' measures one
-		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "none.json"}]}|none.json: No such file or directory
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "none.json"}]}|none.json: No such
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": []}}]}|curve: has no points
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 0, "job_ms": 3}]}}]}|curve: point 0:
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 3, "job_ms": 3}, {"tpcs": 3, "job_ms": 2}]}}]}|curve: point 1:

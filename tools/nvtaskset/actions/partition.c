@@ -255,7 +255,6 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 	return result;
 }
 
-/* Of the SETs that were changed. */
 static void warn_of_overlap(const struct subject *subject, const struct segment_revision *wanted)
 {
 	const struct targets *targets = &subject->targets;
@@ -268,9 +267,10 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 	memcpy(changed.partitions, wanted->partitions, sizeof changed.partitions);
 	for (size_t i = 0; i < targets->count && result == 0; i++)
 		result = pids_add(&own, targets->editors[i].pid, NULL);
+	const struct group *group = is_group(subject) ? &subject->group : &targets->editors[0].segment.group;
+
 	if (wanted->count > 0 && subject->options->notation != NOTATION_COUNT)
-		overlap_report(&changed, &own, is_group(subject) ? subject->group.identity : targets->editors[0].segment.group.identity,
-		               &subject->list);
+		overlap_report(&changed, &own, group->identity, &subject->list);
 	free(own.list);
 }
 

@@ -90,7 +90,7 @@ static const struct {
 	 "\n", ""},
 };
 
-/* Of an option that several actions have, what it is about with this word. */
+/* With a word, an option of several actions has a text of the word's own. */
 static const struct {
 	const char *word, *option, *about;
 } own_texts[] = {
@@ -108,7 +108,8 @@ static const struct {
 	{"system", "dry-run", "print what would be done, and do nothing"},
 	{"cdi", "dry-run", "print the TPCs of SET, and do nothing"},
 	{"metrics", "busy", "look how busy the GPUs are; on a socket, all the time"},
-	{"metrics", "output", "replace FILE as a whole; for node_exporter's textfile collector: FILE.prom, with --format prometheus"},
+	{"metrics", "output",
+	 "replace FILE as a whole; for node_exporter's textfile collector: FILE.prom, with --format prometheus"},
 	{"cdi", "output", "the specification, FILE.json; default: /run/cdi/nvtaskset.json"},
 	{"cdi", "quota", "present for 30% of the time, or so; max: all of it"},
 	{"cdi", "priority", "go first, of 0-99"},
@@ -176,8 +177,10 @@ static void show_word(const char *word)
 			print_entry(word_rows[row].second, word_rows[row].about);
 	}
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
-		if (option_rows[row].about && (option_rows[row].actions & actions_of(word)) && ~option_rows[row].actions != 0)
-			print_option(&option_rows[row], about_with(word, &option_rows[row]));
+		const struct option_row *option = &option_rows[row];
+
+		if (option->about && (option->actions & actions_of(word)) && ~option->actions != 0)
+			print_option(option, about_with(word, option));
 	}
 	fputs(words[i].end, stdout);
 }

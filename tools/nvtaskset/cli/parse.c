@@ -76,21 +76,23 @@ static bool is_set(const struct options *options)
 /* A whole command line, as far as there is room. */
 #define LINE_TEXT 128
 
-/* The command line with a SET in front of the argument at `place`, where the user has begun with COMMAND. */
+/* Writes the command line with a SET in front of the argument at `place`, the COMMAND. */
 static void put_set(char **arguments, int place, char text[LINE_TEXT])
 {
 	size_t length = 0;
 
 	for (int i = 1; length < LINE_TEXT && (i <= place || arguments[i]); i++)
-		length += (size_t)snprintf(text + length, LINE_TEXT - length, "%s%s%s", i > 1 ? " " : "", i == place ? "all " : "", arguments[i]);
+		length += (size_t)snprintf(text + length, LINE_TEXT - length, "%s%s%s", i > 1 ? " " : "",
+		                           i == place ? "all " : "", arguments[i]);
 }
 
 /* Where a mask is expected, there may be something else: often COMMAND. */
 static int no_command(const struct options *options, const char *with_set, struct error *error)
 {
-	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	                       : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, "
-	                                          "measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set, with_set);
+	return is_set(options)
+	               ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
+	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, "
+	                                  "cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set, with_set);
 }
 
 static bool has_digit_first(const char *text)
@@ -98,9 +100,10 @@ static bool has_digit_first(const char *text)
 	return text[0] >= '0' && text[0] <= '9';
 }
 
-/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a "--". A SET
- * in another notation begins with a digit, and gets a reason of its own. */
-static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set, struct error *error)
+/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a
+ * "--". A SET in a wrong notation begins with a digit, and is refused later. */
+static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set,
+                        struct error *error)
 {
 	if (!own_sets) {
 		options->set = *arguments;
@@ -115,7 +118,7 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(options, with_set, error);
 }
 
-/* A SET in the place of PID, where a command that was to print the PID has printed nothing, or PID stands first. */
+/* A SET stands in the place of PID where $(pgrep …) is empty, or where PID comes first. */
 static int check_order(char **arguments, int count, struct error *error)
 {
 	const char *last = arguments[count - 1];
@@ -178,9 +181,10 @@ static int take_device(struct options *options, char **arguments, int count, boo
 	return 0;
 }
 
-/* Takes the `count` arguments behind options and words; NULL ends them, and arguments[-1] exists. `with_set` is the command line
- * with a SET where the first of them stands. -1 with the reason. */
-static int arguments_take(struct options *options, char **arguments, int count, const char *with_set, struct error *error)
+/* Takes the `count` arguments behind options and words; NULL ends them, and arguments[-1] exists. `with_set` is the
+ * command line with a SET in front of the first argument. -1 with the reason. */
+static int arguments_take(struct options *options, char **arguments, int count, const char *with_set,
+                          struct error *error)
 {
 	bool own_sets = gpus_have_sets(options);
 	int result = 0;

@@ -371,7 +371,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
 	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
-	/* Words were options once; scripts may still use these. The first one is taskset's. */
+	/* Words were options once; scripts may still use these options. The first is taskset's. */
 	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL},
 	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
 	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROCESSES_MOST 1000 /* the latest, since programs are later than what a machine starts at first */
-#define ENVIRONMENT_MOST (1U << 20) /* of bytes that are read of it */
+#define PROCESSES_MOST 1000         /* the latest: the services of a machine start first */
+#define ENVIRONMENT_MOST (1U << 20) /* bytes */
 
-/* The new partition, and whose it is. */
+/* The new partition, and the processes that have the partition. */
 struct newcomer {
 	const struct segment_revision *revision;
 	const struct pids *own;
@@ -45,20 +45,25 @@ static bool is_related(const struct newcomer *newcomer, pid_t pid)
 /* Without MPS. */
 static bool takes_turns(pid_t pid)
 {
-	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, MPS_DIRECTORY_ENVIRONMENT "=/dev/null", NULL, 0);
+	const char *text = MPS_DIRECTORY_ENVIRONMENT "=/dev/null";
+
+	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, text, NULL, 0);
 }
 
-/* What both have of the GPU; nothing if one of the two has all of it. */
-static struct tpcset common(const struct segment_partition *partition, const struct segment_revision *other, const struct topology *gpu)
+/* The TPCs in both partitions; empty if either has the whole GPU. */
+static struct tpcset common(const struct segment_partition *partition, const struct segment_revision *other,
+                            const struct topology *gpu)
 {
 	const struct segment_partition *others = segment_find(other, partition->pci);
+	const struct tpcset none = {{0}};
 	struct tpcset all = gpu ? topology_all(gpu) : partition->set;
 	bool is_whole = !others || tpcset_is_subset(&all, &partition->set) || tpcset_is_subset(&all, &others->set);
 
-	return is_whole ? (struct tpcset){{0}} : tpcset_and(&partition->set, &others->set);
+	return is_whole ? none : tpcset_and(&partition->set, &others->set);
 }
 
-static bool report(const struct newcomer *newcomer, const struct segment_partition *partition, const struct tpcset *shared, pid_t pid)
+static bool report(const struct newcomer *newcomer, const struct segment_partition *partition,
+                   const struct tpcset *shared, pid_t pid)
 {
 	char tpcs[TPCSET_TEXT], label[PCI_ADDRESS_TEXT], name[32];
 	struct error line;
@@ -67,8 +72,8 @@ static bool report(const struct newcomer *newcomer, const struct segment_partiti
 		return false;
 	proc_read_text(name, sizeof name, "/proc/%d/comm", (int)pid);
 	name[strcspn(name, "\n")] = '\0';
-	error_set(&line, "TPCs %.80s of GPU %s are also in the partition of pid %d (%s); -n chooses free ones", tpcset_format_list(shared, tpcs),
-	          gpus_label(partition->pci, newcomer->list, label), (int)pid, name);
+	error_set(&line, "TPCs %.80s of GPU %s are also in the partition of pid %d (%s); -n chooses free ones",
+	          tpcset_format_list(shared, tpcs), gpus_label(partition->pci, newcomer->list, label), (int)pid, name);
 	fprintf(stderr, "nvtaskset: %s\n", line.reason);
 	return true;
 }
@@ -82,8 +87,8 @@ static bool look_at(const struct newcomer *newcomer, pid_t pid)
 
 	if (segment_open(&segment, pid, NULL) != SEGMENT_FOUND)
 		return false;
-	bool counts = !group_is_same(segment.group.identity, newcomer->group) && segment_read(&segment, &other, &number) &&
-	              !segment_time_limits(&other);
+	bool counts = !group_is_same(segment.group.identity, newcomer->group) &&
+	              segment_read(&segment, &other, &number) && !segment_time_limits(&other);
 
 	for (uint32_t i = 0; counts && i < newcomer->revision->count && !is_reported; i++) {
 		const struct segment_partition *partition = &newcomer->revision->partitions[i];
@@ -101,7 +106,8 @@ void overlap_report(const struct segment_revision *revision, const struct pids *
 	const struct newcomer newcomer = {revision, own, group, list};
 	struct purses purses = {.wait_ms = 0};
 	struct pids all = {.count = 0};
-	bool is_reported = segment_time_limits(revision) || (own->count > 0 && takes_turns(own->list[0])) || pids_all(&all, NULL) < 0;
+	bool is_meant = segment_time_limits(revision) || (own->count > 0 && takes_turns(own->list[0]));
+	bool is_reported = is_meant || pids_all(&all, NULL) < 0;
 
 	for (size_t i = 0; i < PROCESSES_MOST && i < all.count && !is_reported; i++) {
 		pid_t pid = all.list[all.count - 1 - i];

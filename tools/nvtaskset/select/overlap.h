@@ -1,4 +1,4 @@
-/* TPCs that a new partition shares with another program's. Often that is a mistake. */
+/* TPCs of a new partition that another program has already. Often the user has made a mistake. */
 #ifndef NVTASKSET_SELECT_OVERLAP_H
 #define NVTASKSET_SELECT_OVERLAP_H
 
@@ -7,10 +7,10 @@
 #include "state/group/group.h"
 #include "state/segment/segment.h"
 
-/* Prints a line on standard error that names a program with some of the same TPCs. It is meant where one of the two has the
- * whole GPU, or is given something of the time; and programs that take turns, without MPS, have all TPCs in their turn. The
- * program's own processes, the processes that these descend from or have started, and its group do not count. Looks at the
- * latest thousand processes. */
+/* Prints a line on standard error that names a program with some of the same TPCs. The user means to share TPCs where a
+ * program has the whole GPU, or is given something of the time; and without MPS, programs take turns. The processes
+ * `own` have the new partition: ancestors, descendants and the group of `own` do not count. Looks at the latest
+ * thousand processes. */
 void overlap_report(const struct segment_revision *revision, const struct pids *own, struct group_identity group,
                     const struct topology_list *list);
 

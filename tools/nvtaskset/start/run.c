@@ -390,7 +390,8 @@ static void warn_of_overlap(const struct options *options, const struct partitio
 	pid_t own = getpid();
 
 	if (options->notation != NOTATION_COUNT && options->mps.mode != MPS_OFF)
-		overlap_report(&partition->revision, &(struct pids){1, &own}, partition->membership.group.identity, &partition->list);
+		overlap_report(&partition->revision, &(struct pids){1, &own}, partition->membership.group.identity,
+		               &partition->list);
 }
 
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)

@@ -15,12 +15,12 @@
 
 static struct {
 	bool is_on, is_drawn;
-	int file; /* the terminal, without waiting; -1: there is none */
+	int file; /* the terminal, without waiting; -1: not a terminal */
 	double begin_ms, due_ms;
 	char text[80];
 } progress;
 
-/* Opened anew, since others who share standard error wait for their writes. */
+/* Opened anew: programs with the same standard error must go on to wait for each write. */
 static int open_terminal(void)
 {
 	const char *name = getenv("TERM");
@@ -47,7 +47,7 @@ void progress_say(const char *format, ...)
 	progress_tick();
 }
 
-/* The cursor stays in front: what somebody else writes replaces the line. */
+/* The cursor stays in front: the next output of a program replaces the line. */
 void progress_tick(void)
 {
 	double now = progress.is_on ? clock_ms() : 0;
@@ -55,7 +55,8 @@ void progress_tick(void)
 
 	if (!progress.is_on || progress.file < 0 || now < progress.due_ms)
 		return;
-	int length = snprintf(line, sizeof line, ERASE "nvtaskset: %s (%.0f s)\r", progress.text, (now - progress.begin_ms) / 1000);
+	int length = snprintf(line, sizeof line, ERASE "nvtaskset: %s (%.0f s)\r", progress.text,
+	                      (now - progress.begin_ms) / 1000);
 
 	progress.is_drawn = write(progress.file, line, (size_t)length) > 0 || progress.is_drawn;
 	progress.due_ms = now + EVERY_MS;

@@ -166,7 +166,7 @@ static bool take_command(struct view *view, int key, const struct model *model, 
 		break;
 	case '?':
 	case 'h':
-	case 'k': /* htop's, for a signal: the help says what to do */
+	case 'k': /* a signal in htop; the help names kill */
 		view->is_help = true;
 		break;
 	case KEY_UP:

@@ -299,7 +299,7 @@ static bool is_empty(const struct model *model)
 	return model->pid == 0 && model->all_count == 0;
 }
 
-/* Where programs are shown, those of others are not missed: every machine has some. */
+/* Every machine has hidden programs. The user misses a program only where the list is empty. */
 static bool hides_all(const struct model *model)
 {
 	return model->some_are_hidden && is_empty(model);

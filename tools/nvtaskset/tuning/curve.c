@@ -131,7 +131,9 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 
 	study->why_ended = NULL;
 	for (unsigned int i = 0; i < count && result == 0 && !study->why_ended; i++) {
-		progress_say("%s%u TPCs, size %u of %u", curve == &study->beside ? "beside a neighbour: " : "", sizes[i], i + 1, count);
+		const char *where = curve == &study->beside ? "beside a neighbour: " : "";
+
+		progress_say("%s%u TPCs, size %u of %u", where, sizes[i], i + 1, count);
 		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
 			study->why_ended = "smaller sizes would have taken too long";
 		else
@@ -280,7 +282,7 @@ static void draw_points(FILE *file, const struct curve *curve, const char *colou
 		        WIDTH * point->tpcs / tpcs, -HEIGHT * point->job_ns / ns, colour, WIDTH * point->tpcs / tpcs, point->tpcs);
 }
 
-/* Numbers of ms: a round step, of which at most five are on the axis. */
+/* Numbers of ms, in at most five round steps. */
 static void draw_scale(FILE *file, double most_ms)
 {
 	double step = 1e-6;
@@ -288,7 +290,8 @@ static void draw_scale(FILE *file, double most_ms)
 	for (int i = 0; most_ms / step > 5; i++)
 		step *= i % 3 == 1 ? 2.5 : 2; /* 1, 2, 5, 10 */
 	for (int i = 0; i * step <= most_ms; i++)
-		fprintf(file, "<text x=\"-8\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", 4 - HEIGHT * i * step / most_ms, i * step);
+		fprintf(file, "<text x=\"-8\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+		        4 - HEIGHT * i * step / most_ms, i * step);
 }
 
 static void draw(const struct study *study, FILE *file)

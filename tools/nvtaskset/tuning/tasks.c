@@ -10,7 +10,7 @@
 #define NS_OF_MS 1e6
 #define DAY_MS 86400e3
 
-/* --- JSON --------------------------------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
 static const char *describe(enum json_error_code code)
 {
@@ -41,7 +41,7 @@ static json_t *load(const char *path, struct error *error)
 	return document;
 }
 
-/* A member that an object may have, and a kind of value in words. */
+/* A member of an object, and the kind of the value in words. */
 struct member {
 	const char *name, *kind;
 };
@@ -50,16 +50,17 @@ struct member {
 #define NUMBER "a number"
 #define WHOLE_NUMBER "a whole number"
 #define TRUTH "true or false"
-#define ANYTHING "there" /* who reads the value looks at its kind */
+#define ANYTHING "there" /* the reader checks the kind */
 
 static bool is_of_kind(const json_t *value, const char *kind)
 {
 	return strcmp(kind, ANYTHING) == 0 || (json_is_string(value) && strcmp(kind, TEXT) == 0) ||
-	       (json_is_number(value) && strcmp(kind, NUMBER) == 0) || (json_is_integer(value) && strcmp(kind, WHOLE_NUMBER) == 0) ||
+	       (json_is_number(value) && strcmp(kind, NUMBER) == 0) ||
+	       (json_is_integer(value) && strcmp(kind, WHOLE_NUMBER) == 0) ||
 	       (json_is_boolean(value) && strcmp(kind, TRUTH) == 0);
 }
 
-/* Whether the value is an object of these members, of which it has the first one; a member without a name ends them. */
+/* The value must be an object with the first of the members, and may have the rest; the last has no name. */
 static int check_members(json_t *object, const char *what, const struct member *members, struct error *error)
 {
 	const char *name;
@@ -196,8 +197,9 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 static int read_task(struct tasks *tasks, json_t *value, const char *path, struct error *error)
 {
 	static const struct member members[] = {
-		{"name", TEXT}, {"command", ANYTHING}, {"pid", WHOLE_NUMBER}, {"period_ms", NUMBER}, {"deadline_ms", NUMBER}, {"per_second", NUMBER},
-		{"launch_ms", NUMBER}, {"best_effort", TRUTH}, {"critical", TRUTH}, {"curve", ANYTHING}, {NULL, NULL}
+		{"name", TEXT}, {"command", ANYTHING}, {"pid", WHOLE_NUMBER}, {"period_ms", NUMBER},
+		{"deadline_ms", NUMBER}, {"per_second", NUMBER}, {"launch_ms", NUMBER}, {"best_effort", TRUTH},
+		{"critical", TRUTH}, {"curve", ANYTHING}, {NULL, NULL}
 	};
 	struct task *task = &tasks->list[tasks->count++];
 	const char *name = json_string_value(json_object_get(value, "name"));
