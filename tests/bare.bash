@@ -26,26 +26,29 @@ make_bare() {
 	touch "$directory/bare/made"
 }
 
-# Runs it with that directory as the real root (pivot_root, not chroot), so that its namespaces have no other. It has
-# processes, mounts and shared memory of its own, and nothing of our environment. The first process takes in orphans, as
-# init does.
+# Runs it with that directory as the real root (pivot_root), so that its namespaces have no other. If `root_by` is
+# chroot, the root is no mount point, and no user namespaces are permitted. It has processes, mounts and shared memory
+# of its own, and nothing of our environment. The first process takes in orphans, as init does.
 inside() { # COMMAND…
 	unshare --pid --fork --kill-child --mount --uts sh -euc '
 		root=$1
-		shift
+		root_by=$2
+		shift 2
 		hostname bare
-		mount --bind "$root" "$root"
+		[ "$root_by" = chroot ] || mount --bind "$root" "$root"
 		mount --rbind /dev "$root/dev"
 		mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 		mount -t sysfs -o ro sysfs "$root/sys"
 		mount -t proc proc "$root/proc"
 		cd "$root"
-		pivot_root . .
-		umount -l .
-		cd /
+		if [ "$root_by" = pivot_root ]; then
+			pivot_root . .
+			umount -l .
+			cd /
+		fi
 		status=0
-		env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@" || status=$?
-		exit $status' sh "$machine" "$@" </dev/null
+		chroot . /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@" || status=$?
+		exit $status' sh "$machine" "${root_by-pivot_root}" "$@" </dev/null
 }
 
 # A machine that nobody has used.

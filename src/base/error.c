@@ -2,15 +2,44 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A reason can quote others' text. It must stay one line, and must not move a terminal's cursor. */
+/* How many bytes at the beginning are a control character in UTF-8: of ASCII, of C1, or of the direction of text. */
+static size_t control_length(const char *text)
+{
+	static const struct {
+		size_t length;
+		uint32_t first, last; /* as bytes */
+	} ranges[] = {
+		{1, 0x01, 0x1f},         {1, 0x7f, 0x7f},
+		{2, 0xc280, 0xc29f},     {2, 0xd89c, 0xd89c},     /* U+0080 … U+009F, U+061C */
+		{3, 0xe2808b, 0xe2808f}, {3, 0xe280a8, 0xe280ae}, /* U+200B … U+200F, U+2028 … U+202E */
+		{3, 0xe281a0, 0xe281af},                          /* U+2060 … U+206F */
+	};
+	size_t found = 0;
+	uint32_t bytes = 0;
+
+	for (size_t length = 1; length <= 3 && text[length - 1]; length++) {
+		bytes = bytes << 8 | (unsigned char)text[length - 1];
+		for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+			if (ranges[i].length == length && bytes >= ranges[i].first && bytes <= ranges[i].last)
+				found = length;
+		}
+	}
+	return found;
+}
+
+/* A reason can quote others' text. The reason must stay one line, in order, and must not move a terminal's cursor. */
 static void make_printable(char *text)
 {
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == '\x7f')
-			*text = '?';
+	size_t length;
+
+	while (*text) {
+		length = control_length(text);
+		memset(text, '?', length);
+		text += length > 0 ? length : 1;
 	}
 }
 

@@ -169,7 +169,8 @@ static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char
 		memmove(part, part + here - kept, kept);
 		total += (size_t)came;
 	}
-	if (behind && found && (came = read(file, part + kept, sizeof part - kept)) > 0)
+	if (behind && found && !memchr(part + length, '\n', kept - length) &&
+	     (came = read(file, part + kept, sizeof part - kept)) > 0)
 		kept += (size_t)came;
 	if (behind)
 		copy_line(behind, room, part + length, found ? kept - length : 0);

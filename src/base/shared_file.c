@@ -112,7 +112,7 @@ int lock_take_within(int file, unsigned int patience_ms, struct error *error)
 	errno = failure;
 	if (locked < 0 && errno == EAGAIN)
 		return error_set_code(error, NVTASKSET_ERROR_BUSY,
-		                      "the partition is being changed by another process, which is stopped");
+		                      "another process keeps the partition locked: try again later");
 	if (locked < 0)
 		return error_set_errno(error, "the partition cannot be locked");
 	return 0;

@@ -3,6 +3,7 @@
 #define HALF 32
 
 _Atomic uint64_t streams_waiting;
+static atomic_bool has_foreign_event;
 static _Atomic uint64_t hosts; /* the same without those that wait for events: a program may do that all the time */
 
 /* Handles are addresses. */
@@ -51,9 +52,14 @@ void streams_wait(CUstream stream, CUcontext context)
 	wait_in(&streams_waiting, bit_of(stream, context));
 }
 
+void streams_have_foreign_event(void)
+{
+	atomic_store(&has_foreign_event, true);
+}
+
 bool streams_wait_for_event(CUstream stream, CUcontext context, bool has_other_gpus)
 {
-	bool matters = has_other_gpus || atomic_load(&hosts) != 0;
+	bool matters = has_other_gpus || atomic_load(&has_foreign_event) || atomic_load(&hosts) != 0;
 
 	if (matters)
 		wait_in(&streams_waiting, bit_of(stream, context));
@@ -78,6 +84,7 @@ bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle)
 
 void streams_forget(void)
 {
+	atomic_store(&has_foreign_event, false);
 	atomic_store(&hosts, 0);
 	atomic_store(&streams_waiting, 0);
 }

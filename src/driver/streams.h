@@ -22,8 +22,12 @@ void streams_wait(CUstream stream, CUcontext context);
 void streams_launch(CUstream stream, CUcontext context);
 
 /* It waits for an event. This comes when launches have ended that are in flight now, and they count before all that is launched behind
- * it. So it matters, and this returns true, where a stream waits for the host, or where launches of other GPUs do not count. */
+ * it. So it matters, and this returns true, where a stream waits for the host, where launches of other GPUs do not count, or where the
+ * process has an event of another process, whose launches do not count either. */
 bool streams_wait_for_event(CUstream stream, CUcontext context, bool has_other_gpus);
+
+/* From here on, the process has one. */
+void streams_have_foreign_event(void);
 
 /* Whether a launch into this stream may have to wait. `is_idle`: nothing of the process is in flight. */
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle);

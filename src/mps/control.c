@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,7 +91,7 @@ static int await(pid_t child, bool leads_session)
 static int memory_file(const char *content)
 {
 	ssize_t length = (ssize_t)strlen(content);
-	int file = memfd_create("nvtaskset-mps", MFD_CLOEXEC);
+	int file = memfd_create("nvtaskset-mps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int moved = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
 
 	if (file >= 0)
@@ -100,6 +101,22 @@ static int memory_file(const char *content)
 		moved = -1;
 	}
 	return moved;
+}
+
+/* Memory for an answer. The file cannot grow: a program that writes without end gets an error, and fills no memory. */
+static int answer_file(void)
+{
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+	int file = memory_file("");
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	rlim_t size = limit.rlim_cur < MPS_CONTROL_ANSWER ? limit.rlim_cur : MPS_CONTROL_ANSWER;
+
+	if (file >= 0 && (ftruncate(file, (off_t)size) < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_GROW) < 0)) {
+		close(file);
+		file = -1;
+	}
+	return file;
 }
 
 /* Our caller's locks and pipes must not stay open as long as the daemon runs, nor must its signals be blocked. Returns an errno. */
@@ -137,7 +154,7 @@ static void begin(struct mps_question *question, const struct call *call)
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
 	int input = memory_file(call->input);
 
-	*question = (struct mps_question){.output = memory_file("")};
+	*question = (struct mps_question){.output = answer_file()};
 	question->reason = errno;
 	sigaction(SIGCHLD, &ordinary, &question->inherited);
 	if (input >= 0 && question->output >= 0)

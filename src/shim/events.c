@@ -84,10 +84,18 @@ void events_call_begins(const struct call *call)
 		app_masks_call_begins(call);
 	if (residency_wants_call(call->id))
 		residency_call_begins(call);
-	launch_forget(call->frame);
+	if (!calls_synchronize(call->id)) /* which launch nothing, and come often */
+		launch_forget(call->frame);
 }
 
-/* The gate comes last: graphs say what was launched. */
+/* Of a kernel: its context launches nothing any more. */
+static bool is_fault(CUresult result)
+{
+	return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT || result == CUDA_ERROR_ASSERT ||
+	       (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+/* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
 void events_call_ended(const struct call *call)
 {
 	if (residency_wants_call(call->id))
@@ -100,6 +108,8 @@ void events_call_ended(const struct call *call)
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
 		launch_leave_call(call->frame);
+	if (is_fault(*call->result))
+		events_context_destroyed(call->context);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

@@ -77,21 +77,77 @@ void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted)
 		rank->reservation = wanted.reservation;
 }
 
+/* What a revision gives of the time, part by part; a part of zeros is not given. */
+static const struct part {
+	size_t at, size;
+} parts_of_time[] = {
+#define AT(member) offsetof(struct segment_revision, member)
+#define PART(member, next) {AT(member), AT(next) - AT(member)}
+	PART(quota, rank),
+	PART(rank.priority, rank.weight),
+	PART(rank.weight, rank.scheduling),
+	PART(rank.scheduling, rank.reservation),
+	PART(rank.reservation, lending),
+	PART(lending.lend_us, lending.borrows),
+	PART(lending.borrows, partitions), /* with the TPCs */
+};
+
+#define PARTS_OF_TIME (sizeof parts_of_time / sizeof parts_of_time[0])
+
+static bool is_given(const struct part *part, const struct segment_revision *revision)
+{
+	static const char zeros[sizeof(struct segment_lending)];
+
+	return memcmp((const char *)revision + part->at, zeros, part->size) != 0;
+}
+
+static bool is_same(const struct part *part, const struct segment_revision *a, const struct segment_revision *b)
+{
+	return memcmp((const char *)a + part->at, (const char *)b + part->at, part->size) == 0;
+}
+
+static void copy(const struct part *part, struct segment_revision *to, const struct segment_revision *from)
+{
+	memcpy((char *)to + part->at, (const char *)from + part->at, part->size);
+}
+
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
 {
-	if (wanted->quota.period_us > 0)
-		revision->quota = wanted->quota;
-	if (wanted->rank.priority > 0)
-		revision->rank.priority = wanted->rank.priority;
-	if (wanted->rank.weight > 0)
-		revision->rank.weight = wanted->rank.weight;
-	segment_put_policy(&revision->rank, wanted->rank);
-	if (wanted->lending.lend_us > 0)
-		revision->lending.lend_us = wanted->lending.lend_us;
-	if (wanted->lending.borrows > 0) {
-		revision->lending.borrows = wanted->lending.borrows;
-		revision->lending.borrow = wanted->lending.borrow;
+	for (const struct part *part = parts_of_time; part < parts_of_time + PARTS_OF_TIME; part++) {
+		if (is_given(part, wanted))
+			copy(part, revision, wanted);
 	}
+}
+
+/* Where the partition on this GPU is `given`, the one of `before` counts again, or none. */
+static bool put_back_partition(struct segment_revision *revision, const struct segment_partition *given,
+                               const struct segment_revision *before)
+{
+	const struct segment_partition *there = segment_find(revision, given->pci);
+	const struct segment_partition *old = segment_find(before, given->pci);
+	bool is_ours = there && tpcset_equal(&there->set, &given->set);
+
+	if (is_ours && old)
+		segment_put(revision, old, NULL);
+	else if (is_ours)
+		revision->partitions[there - revision->partitions] = revision->partitions[--revision->count];
+	return is_ours && (!old || !tpcset_equal(&old->set, &given->set));
+}
+
+bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
+                      const struct segment_revision *before)
+{
+	bool has_changed = false;
+
+	for (uint32_t i = 0; i < given->count; i++)
+		has_changed = put_back_partition(revision, &given->partitions[i], before) || has_changed;
+	for (const struct part *part = parts_of_time; part < parts_of_time + PARTS_OF_TIME; part++) {
+		if (is_given(part, given) && is_same(part, revision, given) && !is_same(part, revision, before)) {
+			copy(part, revision, before);
+			has_changed = true;
+		}
+	}
+	return has_changed;
 }
 
 int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)

@@ -197,6 +197,10 @@ void segment_put_missing(struct segment_revision *revision, const struct segment
 /* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */
 int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 
+/* Takes `given` out again: where the revision still says the same, `before` counts. Whether that changes anything. */
+bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
+                      const struct segment_revision *before);
+
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
 

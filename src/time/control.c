@@ -1,6 +1,7 @@
 #include "control.h"
 
 #include "driver/channels/channels.h"
+#include "driver/streams.h"
 #include "gate/gate.h"
 #include "gate/keeper.h"
 #include "thread.h"
@@ -48,12 +49,14 @@ static void never_again(enum segment_time_state why)
 
 bool control_wants_call(int id)
 {
-	return memory_use_wants_call(id) || kernel_access_wants_call(id);
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) || (calls_synchronize(id) && time_thread_exists());
 }
 
 void control_call_begins(const struct call *call)
 {
 	control_check(segment_revision_number(&segment));
+	if (call->id == CALL_IPC_OPEN_EVENT)
+		streams_have_foreign_event();
 	enum segment_time_state why = memory_use_of_call(call);
 
 	if (why != SEGMENT_TIME_NONE)

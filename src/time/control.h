@@ -46,7 +46,8 @@ static inline void control_check(uint64_t number)
 void control_context_created(void);
 void control_context_destroyed(void);
 
-/* Calls after which the program is not suspended any more: it is resumed when they begin. */
+/* Calls after which the program is not suspended any more: it is resumed when they begin. While our thread exists, calls that
+ * synchronize are among them: these say that a context has failed (shim/events.c). */
 bool control_wants_call(int id);
 void control_call_begins(const struct call *call);
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
+#include "driver/hook.h"
 #include "gate/keeper.h"
 #include "time/demand/company.h"
 #include "time/demand/given.h"
@@ -162,14 +163,11 @@ static void stop_work(void)
 	peers_leave();
 }
 
-/* Until there is no rule, or none that could be obeyed. */
+/* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
 static void work(void)
 {
-	while (follow()) {
-		uint32_t count = wakeup_count();
-
+	for (uint32_t count = wakeup_count(); follow(); count = wakeup_count())
 		wakeup_sleep(count, look());
-	}
 	stop_work();
 	if (!is_gated)
 		given_tell(segment);
@@ -194,6 +192,7 @@ static void *run(void *unused)
 	turns_begin(segment);
 	prctl(PR_SET_NAME, "nvtaskset");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	hook_want_more();
 	do {
 		kernel_access_begin();
 		work();

@@ -183,6 +183,63 @@ has_neighbour() {
 	has_partition 3-4
 }
 
+# As a program of the foreground: bash has SIGINT ignored in the background.
+start_curve() {
+	env --default-signal nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" 2>"$WORK/errors" &
+	curve=$!
+	wait_until changes
+}
+
+@test "a quota that somebody else gives meanwhile stays, and the partition is given back" {
+	start_jobs -t 0-39
+	start_curve
+	nvtaskset -p --quota 90ms/100ms "$PROGRAM"
+	kill "$curve"
+	wait "$curve" || true
+	wait_until has_partition_and_quota
+}
+
+has_partition_and_quota() {
+	run -0 nvtaskset -tp "$PROGRAM"
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-39" ] &&
+		[[ "${lines[1]}" == "pid $PROGRAM's current quota: 90ms/100ms"* ]]
+}
+
+@test "where the child that gives back was killed, a signal gives back, too" {
+	start_jobs -t 0-39
+	for signal in INT TERM; do
+		start_curve
+		pkill -KILL -P "$curve" keeps-partition
+		kill "-$signal" "$curve"
+		status=0
+		wait "$curve" || status=$?
+		[ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+		has_partition 0-39
+	done
+}
+
+@test "a partition that cannot be given back: the command that does so is named" {
+	start_jobs -t 0-39
+	start_curve
+	cat >"$WORK/lock.py" <<-'END'
+		import fcntl, glob, os, struct, sys, time
+		for path in glob.glob(f"/proc/{sys.argv[1]}/fd/*"):
+		    if os.readlink(path) == "/memfd:nvtaskset (deleted)":
+		        file = os.open(path, os.O_RDWR)
+		        fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)) # F_OFD_SETLK
+		print("locked", flush=True)
+		time.sleep(1000)
+	END
+	start_as locker python3 "$WORK/lock.py" "$PROGRAM"
+	not wait "$curve"
+	kill "$locker"
+	wait "$locker" || true
+	grep -q "^nvtaskset: pid $PROGRAM: its partition could not be given back; do so by nvtaskset -G " "$WORK/errors"
+	not has_partition 0-39
+	bash -c "$(sed 's/.* do so by //' "$WORK/errors")"
+	has_partition 0-39
+}
+
 has_printed_or_ended() {
 	[ -s "$WORK/curve.json" ] || ! kill -0 "$curve" 2>/dev/null
 }

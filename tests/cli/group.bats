@@ -327,6 +327,38 @@ in_file() { # NAME of the file, and a command
 		in_file job nv all env -u NVTASKSET_GROUP_FILE "$BUILD/nvtaskset" --mps off -t 0-7 true
 }
 
+# Its root is on a file system that is mounted nowhere in it, so mountinfo has no line of that.
+in_plain_chroot() { # COMMAND…
+	mkdir "$WORK/mounted"
+	unshare -m bash -ec '
+		mount -t tmpfs tmpfs "$1"
+		root=$1/root
+		mkdir -p "$root/groups"
+		for place in /*; do
+			if [ -L "$place" ]; then
+				cp -a "$place" "$root/"
+			elif [ -d "$place" ]; then
+				mkdir "$root$place"
+				mount --rbind "$place" "$root$place"
+			fi
+		done
+		umount -l "$root$1"
+		exec chroot "$root" "${@:2}"' bash "$WORK/mounted" "$@"
+}
+
+@test "a file fences also in a chroot whose root is no mount point" {
+	needs_namespaces -m
+	run in_plain_chroot bash -ec '
+		export NVTASKSET_GROUP_FILE=/groups/job
+		nvtaskset --mps off -t 8-15 "$1" 60 >/groups/output &
+		until [ -s /groups/output ]; do sleep 0.05; done
+		nvtaskset -tp 7-9 $! || true
+		nvtaskset -tp $!
+		kill $!' bash "$BUILD/demo/where"
+	[[ "${lines[0]}" == "nvtaskset: pid "*": its group has TPCs 8-15 only, and its manager alone can change that" ]]
+	[[ "${lines[1]}" == "pid "*"'s current TPC list: 8-15" ]]
+}
+
 # Such a command knows the file by a descriptor only, and so not the directory in which TPCs are claimed.
 @test "a file without a partition gets none from a command that has lost its path" {
 	! is_sanitized || skip "a sanitizer's run-time library must come with python"

@@ -194,7 +194,7 @@ ends_with() { # LINE
 	kill -KILL "$PROGRAM"
 	wait "$PROGRAM" 2>/dev/null || true
 	PROGRAM=$child
-	refuses "pid $child: shares the partition of a process that has ended, until it loads CUDA; give this one its own with --attach" \
+	refuses "pid $child: shares an ancestor's partition until it loads CUDA; give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	[ "$(nvtaskset --dry-run --strategy distributed -n 58)" = 8-65 ]
 }
@@ -265,7 +265,7 @@ says_in_a_container_what_its_user_sees() {
 	let_go
 	wait "$PROGRAM"
 	PROGRAM=$child
-	refuses "pid $child: shares the partition of a process that has ended, until it loads CUDA; give this one its own with --attach" \
+	refuses "pid $child: shares an ancestor's partition until it loads CUDA; give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	kill -USR1 "$child"
 	wait_for_line '^20-23$'

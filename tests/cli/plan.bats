@@ -31,6 +31,14 @@ start_jobs() { # PERIOD
 	wait_until eval "nvtaskset -p $PROGRAM >/dev/null 2>&1"
 }
 
+@test "a name reaches no terminal with what that obeys" {
+	tasks '{"name": "a\u202eb\u001b[2J", "command": ["./camera"], "period_ms": 20, "curve": "@"}'
+	run -0 nvtaskset plan "$WORK/tasks.json"
+	[[ "${lines[2]}" == $'a\ufffdb\ufffd[2J         '[0-9\ ]* ]]
+	tasks '{"name": "a\u202eb\u001b[2J", "command": ["./camera"], "curve": "@"}'
+	refuses 'task a???b?[2J: needs one of period_ms, per_second and best_effort' nvtaskset plan "$WORK/tasks.json"
+}
+
 @test "sizes, places and commands" {
 	tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "deadline_ms": 13, "critical": true, "curve": "@"}' \
 		'{"name": "decode", "command": ["./decode"], "per_second": 20, "curve": "@"}' \

@@ -99,6 +99,31 @@ start_tree() {
 	ALL+=("$child")
 }
 
+# In `reads`: how often a command and its children read a file.
+count_reads() { # COMMAND…
+	reads=$(bash -c '"$@" >/dev/null; sed -n "s/^syscr: //p" "/proc/$$/io"' bash "$@")
+}
+
+is_old() { # PID
+	[ "$(ps -o etimes= -p "$1")" -ge 1 ]
+}
+
+# Each was looked for among all processes, for a message about one of them.
+@test "idle descendants: a change of all reads at most twice what -l reads" {
+	[ -r /proc/self/io ] || skip "needs a kernel that counts reads (CONFIG_TASK_IO_ACCOUNTING)"
+	start nvtaskset --mps off -t 0-7 bash -c 'for _ in $(seq 200); do sleep 1000 & done; echo "$!"; wait'
+	wait_for_line .
+	mapfile -t children < <(pgrep -P "$PROGRAM")
+	ALL+=("${children[@]}")
+	# Before that, they may be about to start a program, and are waited for.
+	wait_until is_old "$(cat "$WORK/output")"
+	count_reads nvtaskset -l
+	list=$reads
+	count_reads nvtaskset -atp 5 "$PROGRAM"
+	[ "$reads" -le $((2 * list)) ]
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 5" ]
+}
+
 # Each of those that are about to start a program would be waited for. The command itself is in the tree, too.
 @test "a tree with the command in it, and with programs of the same name" {
 	cp "$(command -v sleep)" "$WORK/nvtaskset"

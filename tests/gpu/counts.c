@@ -153,6 +153,21 @@ TEST_IN_CHILD(the_file_is_closed)
 	gpu_check(cuCtxSynchronize());
 }
 
+/* A graph that ran before, and that runs again. */
+TIMED_BY(timed_run_on_simulator, a_refused_graph)
+{
+	graph_set_up(NULL);
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	gpu_check(cuGraphLaunch(exec, NULL));
+	begin();
+	setenv("SIM_FAULTS", "no-launches", 1);
+	assert_int_not_equal(cuGraphLaunch(exec, NULL), CUDA_SUCCESS);
+	assert_int_not_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
+	unsetenv("SIM_FAULTS");
+	assert_ran(0);
+}
+
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
 /* The driver refuses it, and nothing runs. */

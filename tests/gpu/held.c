@@ -191,6 +191,157 @@ TIMED(spent_while_one_waits)
 	let_go();
 }
 
+static uint64_t period_of(struct segment_quota quota)
+{
+	return (uint64_t)(timed_now_s() * 1e6) / quota.period_us;
+}
+
+static void work_five_times(void)
+{
+	for (unsigned int i = 0; i < 5; i++)
+		timed_work(1);
+}
+
+TIMED(raised_within_its_period)
+{
+	const struct segment_quota little = LITTLE, most = {.run_us = 9000000, .period_us = 10000000};
+
+	be_client(little);
+	timed_wait_until((uint64_t)(timed_now_s() * 1e6) % little.period_us < little.period_us / 2);
+	uint64_t period = period_of(little);
+
+	use(4 * little.run_us);
+	hold(work_five_times);
+	give(most);
+	wait_until_launched();
+	assert_int_equal(period_of(little), period);
+}
+
+/* --- what is in flight waits for the launch ------------------------------------------------------------------------ */
+
+#define THIRD {.run_us = 30000, .period_us = 100000}
+#define LONG UINT64_C(20000000000) /* some 10 s */
+
+static CUevent waiter_end;
+
+/* In a stream of its own, with or without a launch's attributes, in cycles; then the quota is spent. */
+static void wait_for_the_next_launch(CUlaunchAttribute *attributes, unsigned int count, uint64_t cycles)
+{
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchConfig config = gpu_config(1, 32, gpu_new_stream());
+	uint64_t used = timed_look().present_us;
+
+	config.attrs = attributes;
+	config.numAttrs = count;
+	gpu_check(cuEventCreate(&waiter_end, 0));
+	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+	gpu_check(cuEventRecord(waiter_end, config.hStream));
+	wait_until_used(used + 60000);
+}
+
+static void assert_it_still_waits(void)
+{
+	assert_int_equal(cuEventQuery(waiter_end), CUDA_ERROR_NOT_READY);
+}
+
+/* Nobody says that it waits: it is charged for ever, and no longer than a debt lasts the next launch is held. */
+TIMED(what_is_in_flight_waits_unseen)
+{
+	be_client((struct segment_quota)THIRD);
+	wait_for_the_next_launch(NULL, 0, LONG);
+	hold(launch_one);
+	wait_for_flag(&launcher.has_launched);
+	assert_int_equal(pthread_join(launcher.thread, NULL), 0);
+	assert_it_still_waits();
+	_exit(0);
+}
+
+/* A launch into another stream goes at once. */
+static void assert_goes_beside(CUlaunchAttribute *attribute)
+{
+	be_client((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(attribute, 1, LONG);
+	timed_launch_into(gpu_new_stream(), 1, 0);
+	assert_it_still_waits();
+	assert_int_equal(timed_look().held, 0);
+	timed_wait_for_state(SEGMENT_TIME_WEAK);
+	_exit(0);
+}
+
+static CUlaunchAttribute at_once = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+
+TIMED(blocks_that_run_at_once)
+{
+	assert_goes_beside(&at_once);
+}
+
+/* It is not waited for any more when it has ended. */
+TIMED(blocks_that_ran_at_once)
+{
+	be_client((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(&at_once, 1, LONG / 100);
+	gpu_check(cuCtxSynchronize());
+	hold(launch_one);
+	let_go();
+}
+
+TIMED(communication_with_other_gpus)
+{
+	assert_goes_beside(&(CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+	                                        .value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE});
+}
+
+/* What the driver refuses is not in flight: nobody waits for it. */
+TIMED(refused_by_the_driver)
+{
+	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_not_equal(cuLaunchKernel(gpu.where, 1, 1, 1, 4096, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
+		timed_work(1);
+	}
+	assert_int_equal(timed_look().held, 0);
+}
+
+/* Such a launch itself is charged, and not held. */
+TIMED(the_one_that_is_waited_for)
+{
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	wait_for_the_next_launch(&at_once, 1, LONG / 100);
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(timed_look().held, 0);
+}
+
+/* Each launch lies in forty periods. By the program's own clock: a launching call returns as the launch goes. */
+static double share_of_long_launches(void)
+{
+	double begin, used = 0;
+
+	timed_launch_into(NULL, 1, 400000000); /* some 200 ms */
+	begin = timed_now_s();
+	for (unsigned int i = 0; i < 4; i++) {
+		double went = timed_now_s();
+
+		gpu_check(cuCtxSynchronize());
+		used += timed_now_s() - went;
+		timed_launch_into(NULL, 1, 400000000);
+	}
+	double share = used / (timed_now_s() - begin);
+
+	gpu_check(cuCtxSynchronize());
+	return share;
+}
+
+TIMED(launches_longer_than_periods)
+{
+	be_client((struct segment_quota){.run_us = 1000, .period_us = 5000});
+	double share = share_of_long_launches();
+
+	timed_until (share > 0.19 && share < 0.21)
+		share = share_of_long_launches();
+}
+
+/* --- what is charged ----------------------------------------------------------------------------------------------- */
+
 /* What a launch is charged now and then, in us, in the mean. */
 static uint64_t charged_for_each(void)
 {
@@ -426,7 +577,7 @@ TIMED(fork)
 	pid_t child = fork();
 
 	if (child == 0)
-		_exit(timed_has_thread() ? 1 : 0);
+		exit(timed_has_thread() ? 1 : 0);
 	assert_ends_well(child);
 	assert_true(timed_has_thread());
 	assert_false(atomic_load(&launcher.has_launched));
@@ -457,6 +608,30 @@ static CUgraphExec capture(unsigned int kernels, uint64_t cycles, CUdeviceptr ou
 static CUgraphExec capture_long(void)
 {
 	return capture(NODES, 3000000, gpu.output);
+}
+
+/* As NCCL in a graph. */
+TIMED(graph_that_waits)
+{
+	uint64_t cycles = LONG;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUgraphExec exec;
+	CUgraph graph;
+
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	CUstream stream = gpu_new_stream();
+
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	gpu_check(cuLaunchCooperativeKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuEventCreate(&waiter_end, 0));
+	gpu_check(cuGraphLaunch(exec, stream));
+	gpu_check(cuEventRecord(waiter_end, stream));
+	timed_launch_into(gpu_new_stream(), 1, 0);
+	assert_it_still_waits();
+	assert_int_equal(timed_look().held, 0);
+	_exit(0);
 }
 
 /* What is captured is not held, as another launch is. */

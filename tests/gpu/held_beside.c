@@ -208,6 +208,42 @@ TEST(few_after_an_episode)
 	pair_finish_both();
 }
 
+/* Some 10 us each, and no more than one in flight. */
+static void be_low_in_short(void)
+{
+	be_client(1, LOW);
+	for (pair_note(self, 1); !atomic_load(&pair->ends); pair_note(self, 1)) {
+		timed_launch_into(NULL, 1, 20000);
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+#define SHORT_ONES 10 /* and far more on a machine that is not busy */
+
+/* Not where the higher one was idle, and more went meanwhile. */
+static bool many_go_after_an_episode(void)
+{
+	unsigned int idle = atomic_load(&pair->programs[0].idle);
+	uint64_t before = wait_for_bounds(bounds() + 1);
+	unsigned int done = pair_done(1);
+	uint64_t after = wait_for_bounds(before + 4);
+	unsigned int went = pair_done(1) - done;
+
+	pair_wait_for_done(0, 1);
+	return atomic_load(&pair->programs[0].idle) == idle && went >= SHORT_ONES * (after - before);
+}
+
+/* The free time does not end with the first of them. */
+TEST(short_ones_have_their_time)
+{
+	pair_start(0, be_high_with_much);
+	pair_start(1, be_low_in_short);
+	pair_wait_for_aside(1, 200000);
+	timed_until (many_go_after_an_episode())
+		;
+	pair_finish_both();
+}
+
 #define WORK 6
 #define BOUND_S 0.1 /* of a hold */
 
@@ -266,6 +302,72 @@ TEST(stopped_and_killed)
 	timed_until (goes_freely(1))
 		;
 	pair_finish(1);
+}
+
+/* --- members of a group --------------------------------------------------------------------------------------------- */
+
+static const struct segment_quota third = {.run_us = 30000, .period_us = 100000}, all = {.run_us = 10000, .period_us = 10000};
+
+static void give_to_group(struct segment_quota quota)
+{
+	struct segment segment = gpu_own_segment();
+	struct error error;
+
+	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
+	segment_close(&segment);
+}
+
+static void be_member(unsigned int number)
+{
+	self = number;
+	timed_open_gpu();
+	give_to_group(third);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+}
+
+/* Its kernel waits for a launch of the other member, and is charged to both. */
+static void be_rank_that_waits(void)
+{
+	uint64_t cycles = UINT64_C(20000000000); /* some 10 s */
+	void *parameters[] = {&gpu.output, &cycles};
+	CUevent end;
+
+	be_member(0);
+	CUstream stream = gpu_new_stream();
+
+	gpu_check(cuEventCreate(&end, 0));
+	pair_note(self, 1);
+	timed_wait_until(pair_done(1) > 0);
+	gpu_check(cuLaunchCooperativeKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters));
+	gpu_check(cuEventRecord(end, stream));
+	uint64_t used = timed_look().present_us;
+
+	timed_wait_until(timed_look().present_us > used + 60000);
+	pair_note(self, 1);
+	timed_wait_until(pair_done(1) > 1);
+	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
+	give_to_group(all);
+	_exit(0);
+}
+
+#define LATE_LAUNCHES 20 /* the first one goes: its thread has not looked since the other one has used the quota */
+
+static void be_rank_that_is_late(void)
+{
+	be_member(1);
+	pair_note(self, 1);
+	timed_wait_until(pair_done(0) > 1);
+	for (unsigned int i = 0; i < LATE_LAUNCHES; i++)
+		timed_work(1);
+	pair_note(self, 1);
+}
+
+TEST(ranks)
+{
+	pair_start(0, be_rank_that_waits);
+	pair_start(1, be_rank_that_is_late);
+	pair_finish_both();
 }
 
 RUN_TESTS_ALONE(NULL, NULL, set_up, tear_down)

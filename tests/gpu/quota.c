@@ -5,9 +5,11 @@
  * Each case is a process of its own, since a process is judged once.
  */
 #include "../cases.h"
+#include "base/clock.h"
 #include "base/proc.h"
 #include "gpu/topology/rm_abi.h"
-#include "state/segment/segment.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "support/kernel.h"
 #include "support/pair.h"
 #include "support/timed.h"
@@ -116,6 +118,89 @@ TIMED(is_lifted)
 	work_until_aside(10000);
 }
 
+/* --- another process edits it ------------------------------------------------------------------------------------ */
+
+#define FOLLOWS_NS UINT64_C(20000000)
+
+static atomic_bool is_aside; /* by the last order */
+static _Atomic uint64_t back_at;
+
+static void note_order(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+
+	if (request != IOCTL_CONTROL || call->command != 0x2080110b)
+		return;
+	atomic_store(&is_aside, *(const uint8_t *)(uintptr_t)call->parameters);
+	if (!atomic_load(&is_aside))
+		atomic_store(&back_at, process_clock_ns());
+}
+
+static struct segment_quota wanted;
+static uint64_t *edited_at; /* the editor says */
+
+static void edit_parent(void)
+{
+	struct segment segment;
+	struct error error;
+
+	assert_int_equal(segment_open(&segment, getppid(), NULL), SEGMENT_FOUND);
+	*edited_at = process_clock_ns();
+	assert_done(segment_change(&segment, &(struct segment_revision){.quota = wanted}, NULL, &error));
+	segment_close(&segment);
+}
+
+static void *synchronize(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuCtxSynchronize());
+	return NULL;
+}
+
+static uint64_t long_period(uint64_t time)
+{
+	return time - time % (little.period_us * UINT64_C(1000));
+}
+
+static bool is_early(uint64_t time)
+{
+	return time - long_period(time) < UINT64_C(5000000000);
+}
+
+/* No thread of the program launches, and it is some seconds until the period ends. */
+static bool follows_at_once(struct segment_quota quota)
+{
+	timed_wait_until(is_early(process_clock_ns()));
+	give(little);
+	timed_launch(20);
+	timed_wait_until(atomic_load(&is_aside));
+	pthread_t thread = thread_start(synchronize, NULL);
+
+	wanted = quota;
+	child_passes(edit_parent);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(atomic_load(&back_at) >= *edited_at);
+	assert_int_equal(long_period(atomic_load(&back_at)), long_period(*edited_at));
+	return atomic_load(&back_at) - *edited_at <= FOLLOWS_NS;
+}
+
+/* In its first suspensions, our thread looks each ms. A busy machine may be late. */
+TIMED(another_process_raises_it)
+{
+	const struct segment_quota more[] = {{9000000, 10000000}, {90000, 100000}, max};
+
+	edited_at = mmap(NULL, sizeof *edited_at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	timed_open_gpu();
+	kernel_listen(note_order);
+	give_and_wait(third);
+	work_until_aside(400000);
+	for (size_t i = 0; i < COUNT_OF(more); i++) {
+		ROW("%u us", more[i].run_us);
+		timed_until (follows_at_once(more[i]))
+			;
+	}
+}
+
 /* The calls in which it is found are launches into a capture, which stays as it is. */
 TIMED(captures)
 {
@@ -141,16 +226,6 @@ TIMED(captures)
 }
 
 /* --- what is never suspended ------------------------------------------------------------------------------------- */
-
-static atomic_bool is_aside; /* by the last order */
-
-static void note_order(unsigned long request, const void *argument)
-{
-	const struct rm_control *call = argument;
-
-	if (request == IOCTL_CONTROL && call->command == 0x2080110b)
-		atomic_store(&is_aside, *(const uint8_t *)(uintptr_t)call->parameters);
-}
 
 /* When the call returns, nothing is suspended: its memory may be used at once. Nor is it later. */
 TIMED_BY(timed_run_on_simulator, managed_memory)
@@ -242,6 +317,30 @@ TIMED_BY(timed_run_on_simulator, refused_now_and_then)
 	assert_int_equal(timed_look().state, SEGMENT_TIME_IN_FORCE);
 }
 
+/* A kernel writes to memory that is not there. What was in flight never ends, and others would wait for it; and the context that
+ * comes after it is not taken for it, when that one ends. */
+TIMED_BY(timed_run_on_simulator, a_context_has_failed)
+{
+	uint64_t nowhere = 16, cycles = 0;
+	void *arguments[] = {&nowhere, &cycles};
+
+	timed_open_gpu();
+	give_and_wait(third);
+	timed_wait_until(gpu_kernels(&gpu).in_flight == 0);
+	struct gpu_under_test failed = gpu;
+
+	cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
+	assert_int_equal(gpu_kernels(&gpu).in_flight, 1);
+	assert_int_not_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+	assert_int_equal(gpu_kernels(&gpu).in_flight, 0);
+	gpu_open(&gpu, 0);
+	cuCtxDestroy_v2(failed.context);
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	timed_launch_into(NULL, 1, UINT64_C(2000000000));
+	assert_int_equal(gpu_kernels(&gpu).in_flight, 1);
+	gpu_check(cuCtxSynchronize());
+}
+
 /* --- the end ----------------------------------------------------------------------------------------------------- */
 
 TIMED(exit)
@@ -256,15 +355,17 @@ TIMED(exec)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* The child has a quota, and no thread before it has work of its own. */
+static void be_forked(void)
+{
+	assert_false(timed_has_thread());
+	assert_int_equal(timed_look().state, SEGMENT_TIME_NONE);
+}
+
+/* The child has a quota, and no thread before it has work of its own. It is not suspended. */
 TIMED(fork)
 {
 	be_aside();
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(timed_has_thread() || timed_look().state != SEGMENT_TIME_NONE ? 1 : 0);
-	assert_ends_well(child);
+	child_passes(be_forked);
 	give(max);
 	gpu_check(cuCtxSynchronize());
 }
@@ -353,7 +454,7 @@ TIMED(stopped)
 	if (other == 0) {
 		kill(self, SIGSTOP);
 		timed_sleep_ms(300);
-		_exit(kill(self, SIGCONT) < 0);
+		exit(kill(self, SIGCONT) < 0);
 	}
 	work_until_aside(timed_look().aside_us + 50000);
 	give(max);
@@ -392,6 +493,33 @@ TEST_WITH(pair_set_up, pair_tear_down, neighbour)
 		without = pair->programs[1].done - before[1];
 	}
 	pair_finish_both();
+}
+
+/* The API edits a group without a look at its members. The last case: the quota stays the group's. */
+static void edit_group(struct segment_quota quota)
+{
+	struct segment segment = gpu_own_segment();
+	struct error error;
+
+	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
+	segment_close(&segment);
+}
+
+TIMED(its_group_raises_it)
+{
+	timed_open_gpu();
+	kernel_listen(note_order);
+	give_and_wait(third);
+	work_until_aside(400000);
+	timed_wait_until(is_early(process_clock_ns()));
+	edit_group(little);
+	timed_launch(20);
+	timed_wait_until(atomic_load(&is_aside));
+	uint64_t edited = process_clock_ns();
+
+	edit_group((struct segment_quota){9000000, 10000000});
+	timed_wait_until(!atomic_load(&is_aside));
+	assert_int_equal(long_period(atomic_load(&back_at)), long_period(edited));
 }
 
 RUN_TESTS(NULL, NULL)

@@ -130,6 +130,8 @@ together <<'END'
 under MPS, priority 80: --mps auto --priority 80 -G all -t 0-15
 under MPS, priority 20: --mps auto --priority 20 -G all -t 16-31
 END
+timeout -k 5 $((seconds + 60)) nvtaskset --mps auto --quota 30% all python3 tests/hardware/late_rank.py "$seconds" >"$work/late" 2>&1
+report "under MPS, quota 30 %, one rank late" $? "$work/late"
 while_they_work "under MPS, moved" move -- nvtaskset --mps auto all
 echo "1..$count"
 exit $failed

@@ -377,6 +377,8 @@ class Codes(Case):
             process.kill()
             process.communicate()
             self.fails(ErrorCode.ENDED, partition.check)
+            self.fails(ErrorCode.ENDED, partition.__setitem__, 0, {4})
+            self.fails(ErrorCode.ENDED, setattr, partition, "priority", 30)
 
     def test_limits(self):
         Partition(PID).close()

@@ -76,11 +76,14 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuCtxSynchronize(void)
 {
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuCtxSynchronize, NULL);
 	while (fault(FAULT_HANG))
 		pause();
 	if (context_current())
 		engine_wait(context_current());
-	return context_result(context_current());
+	return hook_leave(&call, context_result(context_current()));
 }
 
 /* --- failing ------------------------------------------------------------------------------------------ */

@@ -29,6 +29,7 @@
 #define FAULT_SLOW_CONTEXTS "slow-contexts"       /* contexts come and go slowly, and wait for their channels */
 #define FAULT_SLOW_LAUNCHES "slow-launches"       /* calls that launch take 0.3 ms until the launch is announced */
 #define FAULT_SLOW_LOADS "slow-loads"             /* the same, and 30 ms */
+#define FAULT_NO_LAUNCHES "no-launches"           /* the driver refuses what it is to launch, as it does for want of resources */
 #define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
 #define FAULT_INCOHERENT "incoherent"             /* GPU and processor share a chip, and not their atomics */

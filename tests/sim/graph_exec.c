@@ -322,6 +322,8 @@ HOOKED_2(cuGraphLaunch, CUgraphExec, exec, CUstream, stream)
 {
 	CUgraph capturing = capture_of(stream);
 
+	if (fault(FAULT_NO_LAUNCHES))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	return capturing ? capture(exec, capturing) : run(exec, stream);
 }
 

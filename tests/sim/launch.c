@@ -206,6 +206,8 @@ static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function,
 
 	if (result == CUDA_SUCCESS)
 		result = context_result(launch.context);
+	if (result == CUDA_SUCCESS && fault(FAULT_NO_LAUNCHES))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (result == CUDA_SUCCESS)
 		result = launch_copy_arguments(&launch, parameters);
 	if (result == CUDA_SUCCESS && !capturing)

@@ -62,7 +62,7 @@ HOOKED_3(cuLaunchHostFunc, CUstream, stream, host_function *, function, void *, 
 	return CUDA_SUCCESS;
 }
 
-CUresult cuStreamSynchronize(CUstream stream)
+HOOKED_1(cuStreamSynchronize, CUstream, stream)
 {
 	if (stream_context(stream))
 		engine_wait(stream_context(stream));

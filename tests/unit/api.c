@@ -425,6 +425,8 @@ TEST(kernels_that_are_not_counted)
 	assert_each(kernels_on(0).gaps, UINT64_C(1) << COUNTS_CLOSED, kernels_on(0).launched_is_known, 0);
 	process_end(&process);
 	assert_error_code(nvtaskset_partition_kernels(partition, 1, &kernels, &error), ENDED);
+	/* Its memory is still there to be written. */
+	assert_refused_for(set_list(partition, 0, "1"), ENDED, ": has ended");
 }
 
 /* As long as a library is not in force, it hears of nothing. */

@@ -101,7 +101,7 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(lock_take(stopped.file, NULL), 0);
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error),
-	                 "by another process, which is stopped; the others have what they had");
+	                 "another process keeps the partition locked: try again later; the others have what they had");
 	segment_close(&stopped);
 	for (int i = 0; i < COUNT; i++)
 		assert_list(&family.editors[i], "0-7");

@@ -40,4 +40,20 @@ TEST(long_reasons_are_cut)
 	assert_each(strlen(error.reason), ERROR_MAX - 1, error.code, NVTASKSET_ERROR_SYSTEM, error.system_error, EIO);
 }
 
+/* Of ASCII, of C1, and of the direction of text; letters with the same first bytes stay. */
+TEST(control_characters_are_replaced)
+{
+	static const char *const rows[][2] = {
+		{"a\x1b[2Jb\nc\x7f", "a?[2Jb?c?"}, {"\u00e9\xc2\x9b", "\u00e9??"}, {"\u202eb\u202c", "???b???"},
+		{"\u061cb\u0622", "??b\u0622"}, {"\u2066\u2069\u2071", "??????\u2071"}, {"\u2010\u200f", "\u2010???"},
+		{"\xe2\x80", "\xe2\x80"}, {"\xc2", "\xc2"},
+	};
+	struct error error;
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		error_set(&error, "%s", rows[i][0]);
+		assert_string_equal(error.reason, rows[i][1]);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -49,7 +49,7 @@ static uint64_t group_of_child(void)
 		follow(&ours);
 		*told = given_self().group;
 		atomic_fetch_add(given_rules()->weight.served, 1000);
-		budget_charge(given_rules()->quota.budget, 100000000, THEN, THEN + 20000000);
+		budget_charge(given_rules()->quota.budget, 30000000, 100000000, THEN, THEN + 20000000);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
@@ -81,17 +81,6 @@ TEST(one_that_differs)
 	revision.quota.run_us = 20000;
 	follow(&revision);
 	assert_true(given_self().group != 0);
-}
-
-/* A member that gets a processor late charges a period when another has begun the next but one, in whose place it stood. */
-TEST(a_charge_of_long_ago)
-{
-	static struct budget budget;
-	const int64_t period = 100000000;
-
-	budget_charge(&budget, period, THEN + 2 * period, THEN + 2 * period + 20000000);
-	budget_charge(&budget, period, THEN, THEN + 50000000);
-	assert_in_range(budget_left(&budget, 30000000, period, THEN + 2 * period + 1), 9900000, 10100000);
 }
 
 RUN_TESTS(join_group, leave_group)

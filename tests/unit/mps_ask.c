@@ -2,6 +2,8 @@
 #include "../cases.h"
 #include "../fake-mps/fake.h"
 
+#include "base/proc.h"
+#include "mps/control.h"
 #include "mps/reach.h"
 
 static const struct mps_request usual = {.mode = MPS_ON};
@@ -120,6 +122,7 @@ static void replace_control(const char *content)
 static int remove_control(void **state)
 {
 	unlink(fake_path("nvidia-cuda-mps-control"));
+	unlink(fake_path("nvidia-cuda-mps-control.size"));
 	return fake_teardown(state);
 }
 
@@ -130,6 +133,20 @@ TEST_WITH(fake_setup, remove_control, cannot_be_run)
 	/* No control sequence reaches the user's terminal. */
 	replace_control("#!/bin/sh\nprintf 'a\\033[2Jb\\nc'\nexit 1\n");
 	fake_refuses(MPS_ON, "/mps cannot be asked: a?[2Jb");
+}
+
+/* The control program says how large the file of its answer has become. */
+TEST_WITH(fake_setup, remove_control, answer_without_end)
+{
+	char size[32] = "";
+
+	replace_control("#!/bin/sh\n"
+	                "head -c 1000000 /dev/zero | tr '\\0' 7 2>/dev/null\n"
+	                "exec 3>&1\n"
+	                "stat -Lc %s /proc/self/fd/3 >\"$0.size\"\n");
+	assert_true(has_room(0, &usual, 0));
+	assert_true(proc_read_text(size, sizeof size, "%s", fake_path("nvidia-cuda-mps-control.size")) > 0);
+	assert_true(strtoul(size, NULL, 10) <= MPS_CONTROL_ANSWER);
 }
 
 /* A client on each of more GPUs than are counted; the other lines only look like clients. */

@@ -334,6 +334,18 @@ TEST(the_deadline_that_has_to_give_least_is_named)
 	assert_in_range(relief.deadline_ns, 11 * MS, 12 * MS);
 }
 
+/* A hundredth of 50 ns is nothing. */
+TEST(a_search_among_nanoseconds_ends)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		make_task(i, 0.00264, 0, 1, 0.0002, 0.00005);
+	const struct plan_problem problem = problem_of(2, TPCS);
+
+	alarm(30);
+	assert_in_range(plan_relieve(&problem).deadline_ns, 51, 200);
+	alarm(0);
+}
+
 TEST(fifty_tasks_take_less_than_a_second)
 {
 	struct timespec begin, end;

@@ -575,6 +575,33 @@ TEST(quota_of_held_launches)
 	}
 }
 
+/* One look as it begins, and the next one after its end. */
+TEST(quota_spent_between_two_looks)
+{
+	const struct suspension none = {.is_on = false};
+	struct quota of_one = {.is_spent = false};
+	uint64_t until;
+
+	begin();
+	quota_use(&of_one, 5 * MS, 100 * MS, &budgets[0], now);
+	quota_ask(&of_one, now, true, &none, &until);
+	quota_ask(&of_one, now + 20 * MS, false, &none, &until);
+	assert_int_equal(quota_spent_at(&of_one, now + 20 * MS), 0);
+}
+
+/* Each launch lies in many periods, and the thread looks at few of them. */
+TEST(quota_of_launches_longer_than_periods)
+{
+	struct held held = {.kernel = 200 * MS, .late = LATE};
+	uint64_t sum = 0;
+
+	begin();
+	quota_use(&held.quota, 1 * MS, 5 * MS, &budgets[0], now);
+	for (int look = 0; look < 600; look++)
+		sum += spent_in_period(&held);
+	assert_in_range(sum / 600, 19 * MS, 21 * MS);
+}
+
 /* With work on another GPU it is not suspended for long in one go. */
 TEST(bound)
 {

@@ -81,6 +81,9 @@ TEST(what_became_of_held_launches)
 	time.held = 35;
 	time.bounded = 12;
 	assert_described(&quota, time, ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches), let go by a bound 12 times");
+	time.state = SEGMENT_TIME_WEAK;
+	assert_non_null(strstr(time_describe(&quota, &time, text), "12 times; the quota is weak: "));
+	assert_null(time_refusal(&time, &quota));
 	time.state = SEGMENT_TIME_UNLIMITED;
 	assert_described(&lifted, time, ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches), let go by a bound 12 times");
 	time = (struct segment_time){SEGMENT_TIME_PAGEABLE, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};

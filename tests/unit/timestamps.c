@@ -144,28 +144,27 @@ TEST(a_watcher_that_is_late)
 	assert_int_equal(number(), before + 2);
 }
 
-static struct segment_undo change_and_look(struct segment *by)
+static struct segment_revision given, replaced;
+
+static void change_and_look(struct segment *by)
 {
 	struct segment_partition other = partition_of(first, 20, 27);
-	struct segment_revision revision = revision_of(&other);
-	struct segment_undo undo;
 
-	assert_int_equal(segment_change(by, &revision, &undo, NULL), 0);
+	given = revision_of(&other);
+	assert_int_equal(segment_change(by, &given, &replaced, NULL), 0);
 	assert_int_equal(segment_raise(by, NULL), 0);
-	return undo;
 }
 
 /* An edit that is taken back although somebody has begun to look meanwhile; but not if there was another edit. */
 TEST(looking_is_no_edit)
 {
-	struct segment_undo undo = change_and_look(&watcher);
-
+	change_and_look(&watcher);
 	assert_set(&segment, first, 20, 27);
-	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
+	assert_int_equal(segment_take_back(&watcher, &given, &replaced, NULL), 0);
 	assert_set(&segment, first, 0, 7);
-	undo = change_and_look(&watcher);
+	change_and_look(&watcher);
 	assert_int_equal(change(&watcher, first, 30, 37), 0);
-	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
+	assert_int_equal(segment_take_back(&watcher, &given, &replaced, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
 
@@ -186,10 +185,9 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	struct segment_undo undo = change_and_look(&editor);
-
+	change_and_look(&editor);
 	assert_set(&member, first, 20, 27);
-	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
+	assert_int_equal(segment_take_back(&editor, &given, &replaced, NULL), 0);
 	assert_set(&member, first, 10, 17);
 	assert_int_equal(group_change(&editor.group, &later_revision, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);

@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* The first file that we open would take the number of a standard one that is closed, and get our output. What we put
@@ -58,7 +61,7 @@ static int explain_lost_output(const struct options *options, struct error *erro
 	return EXIT_CHANGED;
 }
 
-int main(int count, char **arguments)
+static int command_main(int count, char **arguments)
 {
 	struct options options;
 	struct error error = {.reason = ""};
@@ -82,4 +85,39 @@ int main(int count, char **arguments)
 	if (status != EXIT_SUCCESS)
 		fprintf(stderr, "nvtaskset: %s\n", error.reason);
 	return status;
+}
+
+/* --- a stack of our own, where the limit for stacks (ulimit -s) is small ---------------------------------------------
+ * The limit itself stays: COMMAND has it, too. */
+
+#define STACK_BYTES ((size_t)256 << 10)
+
+static struct {
+	ucontext_t before, inside;
+	int count, status;
+	char **arguments;
+} small;
+
+static void run_inside(void)
+{
+	small.status = command_main(small.count, small.arguments);
+}
+
+int main(int count, char **arguments)
+{
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+	void *stack = MAP_FAILED;
+
+	getrlimit(RLIMIT_STACK, &limit);
+	if (limit.rlim_cur < STACK_BYTES)
+		stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED || getcontext(&small.inside) < 0)
+		return command_main(count, arguments);
+	small.count = count;
+	small.arguments = arguments;
+	small.inside.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
+	small.inside.uc_link = &small.before;
+	makecontext(&small.inside, run_inside, 0);
+	swapcontext(&small.before, &small.inside);
+	return small.status;
 }

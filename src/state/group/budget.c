@@ -1,5 +1,6 @@
 #include "budget.h"
 
+#include "base/extremes.h"
 #include "find.h"
 
 #include <stddef.h>
@@ -52,6 +53,23 @@ static uint32_t number_of(int64_t period_ns, uint64_t time)
 	return (uint32_t)(time / (uint64_t)period_ns);
 }
 
+/* --- periods ----------------------------------------------------------------------------------------------------------- */
+
+/* For so many periods a debt is kept. */
+static int64_t periods_of_debt(int64_t period_ns)
+{
+	return max_i64(BUDGET_HORIZON_NS / period_ns, 1);
+}
+
+/* Whether a word's period comes after this one: another member has gone on while this one got no processor. A number that is far away
+ * is of long ago, or of periods that were longer or shorter. */
+static bool is_later(int64_t period_ns, uint32_t of_word, uint32_t period)
+{
+	uint32_t ahead = of_word - period;
+
+	return ahead > 0 && ahead <= periods_of_debt(period_ns) + 1;
+}
+
 /* --- what was used --------------------------------------------------------------------------------------------------- */
 
 /* Of the period in which they are, up to this moment: how many slots have had their middle. */
@@ -60,38 +78,38 @@ static uint32_t slots_until(int64_t period_ns, uint64_t begin, uint64_t time)
 	return (uint32_t)(((time - begin) * 2 * BUDGET_SLOTS + (uint64_t)period_ns) / (2 * (uint64_t)period_ns));
 }
 
-/* Several processes charge and lend out of these words. Each decision is one compare-and-swap of one word, which holds all that it
- * depends on, its period included; no other memory is read because of it. So no order between words matters, on any machine. */
-static void mark(_Atomic uint64_t *word, uint32_t period, uint32_t slots)
+/* Several processes charge and lend out of these words. Each decision is one compare-and-swap of one word, which holds all that the
+ * decision depends on, the period included; no other memory is read because of it. So no order between words matters, on any machine. */
+static void mark(_Atomic uint64_t *word, int64_t period_ns, uint32_t period, uint32_t slots)
 {
 	uint64_t before = atomic_load(word), after;
 
 	do {
-		if (period_of(before) == period + 2)
+		if (is_later(period_ns, period_of(before), period))
 			return;
 		after = word_of(period, slots | (period_of(before) == period ? (uint32_t)before : 0));
 	} while (after != before && !atomic_compare_exchange_weak(word, &before, after));
 }
 
-void budget_charge(struct budget *budget, int64_t period_ns, uint64_t from, uint64_t to)
+/* Within one period. */
+static void mark_all(struct budget *budget, int64_t period_ns, uint64_t from, uint64_t to)
 {
-	if (from >= to)
-		return;
-	uint64_t begin = budget_period(period_ns, to - 1);
+	uint64_t begin = budget_period(period_ns, from);
 	uint32_t period = number_of(period_ns, begin);
-	uint32_t slot = slots_until(period_ns, begin, from > begin ? from : begin), end = slots_until(period_ns, begin, to);
+	uint32_t slot = slots_until(period_ns, begin, from), end = slots_until(period_ns, begin, to);
 
 	while (slot < end) {
 		uint32_t first = slot % BUDGET_SLOTS_AT_ONCE, count = BUDGET_SLOTS_AT_ONCE - first;
 
 		if (count > end - slot)
 			count = end - slot;
-		mark(&budget->slots[period % 2][slot / BUDGET_SLOTS_AT_ONCE], period, (uint32_t)((UINT64_C(1) << count) - 1) << first);
+		mark(&budget->slots[period % 2][slot / BUDGET_SLOTS_AT_ONCE], period_ns, period,
+		     (uint32_t)((UINT64_C(1) << count) - 1) << first);
 		slot += count;
 	}
 }
 
-static int64_t used_of(struct budget *budget, int64_t period_ns, uint32_t period)
+static int64_t used_in(struct budget *budget, int64_t period_ns, uint32_t period)
 {
 	int64_t slots = 0;
 
@@ -113,30 +131,56 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* What is left lapses at the end of a period, and what was overdrawn is taken off the next ones, but not for longer than
- * BUDGET_HORIZON_NS. Any other number is of long ago, or of periods that were longer or shorter: nothing was used since. */
-static int64_t next_allowance(struct budget *budget, uint64_t word, int64_t run_ns, int64_t period_ns, uint32_t period)
+/* At the begin of a period, by the word of an earlier one. At the end of each, the rest lapses, and the overdraft is taken off the
+ * next ones, but not for longer than BUDGET_HORIZON_NS. */
+static int64_t allowance_in(struct budget *budget, uint64_t word, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
-	int64_t periods = within(BUDGET_HORIZON_NS / period_ns, 1, BUDGET_HORIZON_NS), debt = periods * run_ns;
+	int64_t periods = periods_of_debt(period_ns), debt = periods * run_ns;
 	int64_t allowance = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -debt, run_ns);
-	uint32_t since = period - period_of(word);
+	uint32_t at = is_later(period_ns, period_of(word), period) ? period : period_of(word);
 
-	if (since == 1)
-		allowance = within(allowance - used_of(budget, period_ns, period - 1), -debt, run_ns) + run_ns;
-	else if (since > 1)
-		allowance = since <= periods ? allowance + since * run_ns : run_ns;
-	return within(allowance, -debt, run_ns);
+	if (period - at > periods + 1)
+		return run_ns;
+	for (; at != period; at++)
+		allowance = within(allowance - used_in(budget, period_ns, at), -debt, 0) + run_ns;
+	return allowance;
+}
+
+/* The word is that of the period before: what is charged late to that one still counts. */
+static uint64_t follow(struct budget *budget, int64_t run_ns, int64_t period_ns, uint32_t period)
+{
+	uint64_t word = atomic_load(&budget->allowance), after;
+
+	while (period - period_of(word) > 1 && !is_later(period_ns, period_of(word), period)) {
+		after = word_of(period - 1, (uint32_t)(int32_t)(allowance_in(budget, word, run_ns, period_ns, period - 1) / UNIT_NS));
+		if (atomic_compare_exchange_weak(&budget->allowance, &word, after))
+			word = after;
+	}
+	return word;
+}
+
+void budget_charge(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t from, uint64_t to)
+{
+	uint64_t most = (uint64_t)(periods_of_debt(period_ns) * period_ns);
+
+	for (from = max_u64(from, to - min_u64(to, most)); from < to;) {
+		uint64_t end = min_u64(to, budget_period(period_ns, from) + (uint64_t)period_ns);
+
+		follow(budget, run_ns, period_ns, number_of(period_ns, from));
+		mark_all(budget, period_ns, from, end);
+		from = end;
+	}
 }
 
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now)
 {
 	uint32_t period = number_of(period_ns, now);
-	uint64_t before = atomic_load(&budget->allowance), after;
-	int64_t allowance;
+	uint64_t word = follow(budget, run_ns, period_ns, period);
 
-	do {
-		allowance = next_allowance(budget, before, run_ns, period_ns, period);
-		after = word_of(period, (uint32_t)(int32_t)(allowance / UNIT_NS));
-	} while (period_of(before) != period && !atomic_compare_exchange_weak(&budget->allowance, &before, after));
-	return allowance - used_of(budget, period_ns, period);
+	return allowance_in(budget, word, run_ns, period_ns, period) - used_in(budget, period_ns, period);
+}
+
+uint64_t budget_longest_debt(int64_t period_ns)
+{
+	return (uint64_t)max_i64(BUDGET_HORIZON_NS, period_ns);
 }

@@ -26,9 +26,11 @@
  * who is held at the entry of its launches, a long kernel goes on. */
 #define BUDGET_HORIZON_NS INT64_C(2000000000)
 
-/* Words say in their upper half of which period they are, by the lower half of its number. */
+/* Words say in their upper half of which period they are, by the lower half of its number. The end of the struct is the end of the
+ * file: a new member comes first. */
 struct budget {
-	_Atomic uint64_t allowance; /* what there was at the begin of the period */
+	_Atomic uint64_t together;  /* a member had a launch in flight then which may wait for other members (time/gate) */
+	_Atomic uint64_t allowance; /* what there was at the begin of the last period but one */
 	_Atomic uint64_t served;    /* how much of the time the group has been served, by weight (time/rules/weight.h) */
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */
 };
@@ -38,10 +40,14 @@ struct budget {
 struct budget *budget_open(const struct group *group, int descriptor);
 void budget_close(struct budget *budget);
 
-/* Somebody was present from `from` to `to`, in ns. Of an earlier period, only if nobody has begun a later one. */
-void budget_charge(struct budget *budget, int64_t period_ns, uint64_t from, uint64_t to);
+/* Somebody was present from `from` to `to`, in ns. Each period counts its part, and so does the period before the one that another
+ * member is in; earlier ones are over. */
+void budget_charge(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t from, uint64_t to);
 
-/* What is left at `now` of its period; negative if it was overdrawn. */
+/* So long it takes to pay back a debt, at most, in ns. */
+uint64_t budget_longest_debt(int64_t period_ns);
+
+/* What is left at `now` of its period; negative if it was overdrawn. Another `run_ns` counts from the begin of the period on. */
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now);
 
 /* When the period of this moment began. */

@@ -38,6 +38,21 @@ static int mount_of(int file)
 	return mount;
 }
 
+/* Whether the file is on the file system of our root, for which we wait in any case. In a chroot whose root is no mount
+ * point, mountinfo has no line of that file system. */
+static bool is_on_our_root(int file)
+{
+	int root = open("/", O_PATH | O_CLOEXEC), mount = root >= 0 ? mount_of(root) : -1;
+	uint64_t device = group_identity_of(root).device;
+	bool is_there = mount >= 0 && mount == mount_of(file);
+
+	is_there = is_there || (device != 0 && device == group_identity_of(file).device);
+
+	if (root >= 0)
+		close(root);
+	return is_there;
+}
+
 /* Whether that process has mounted what the file is on, of a quick type: at the same place, or elsewhere, as where a part is
  * mounted into a container. What others have mounted is not asked for: they may say of themselves what they like. */
 static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
@@ -68,7 +83,8 @@ static bool answers(int file, const struct group_lead *lead)
 {
 	bool is_ours = lead->user == geteuid();
 
-	return memfd_is_one(file) || is_on_quick_mount(0, file, is_ours) || (is_ours && is_on_quick_mount(lead->pid, file, true));
+	return memfd_is_one(file) || is_on_our_root(file) || is_on_quick_mount(0, file, is_ours) ||
+	       (is_ours && is_on_quick_mount(lead->pid, file, true));
 }
 
 /* A process may say that it is in any group. It is believed for its own user's; our own processes, for those that we obey, too;

@@ -58,7 +58,7 @@ static uint32_t group_seen(const struct segment *segment, const struct segment_r
 	return is_lost ? GROUP_LEFT : in_force->group;
 }
 
-static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                        struct error *error)
 {
 	struct segment_revision revision, own;
@@ -68,19 +68,19 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
 	if (group_check_within(&segment->group, wanted->partitions, wanted->count, error) < 0)
 		return -1;
+	if (before)
+		*before = revision;
 	revision.group = group_seen(segment, &revision);
-	if (undo)
-		*undo = (struct segment_undo){.edit = number + 1 - segment_raised(segment), .before = own};
 	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error) : -1;
 }
 
-int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error)
 {
 	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
-		result = edit_locked(segment, wanted, undo, error);
+		result = edit_locked(segment, wanted, before, error);
 		lock_give_back(segment->file);
 	}
 	return result;
@@ -112,15 +112,24 @@ int segment_raise(struct segment *segment, struct error *error)
 	return result;
 }
 
-int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error)
+static int take_back_locked(struct segment *segment, const struct segment_revision *given,
+                            const struct segment_revision *before, struct error *error)
+{
+	struct segment_revision own;
+	uint64_t number;
+
+	if (!read_own(segment, &own, &number))
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
+	return segment_put_back(&own, given, before) ? publish_edit(segment, number + 1, &own, error) : 0;
+}
+
+int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
+                      struct error *error)
 {
 	int result = lock_take(segment->file, error);
 
 	if (result == 0) {
-		uint64_t number = atomic_load(&segment->memory->number);
-
-		if (number - segment_raised(segment) == undo->edit)
-			result = publish_edit(segment, number + 1, &undo->before, error);
+		result = take_back_locked(segment, given, before, error);
 		lock_give_back(segment->file);
 	}
 	return result;
@@ -210,22 +219,20 @@ static bool is_absent(enum segment_state state)
 	return state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
 }
 
-static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
-{
-	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) || (is_absent(state) && is_beginning(pid, waited_ms));
-}
-
-/* What begins no more may have made its segment since the last look: so it is looked at once more. */
+/* A process that begins no more has made its segment, so the look comes after the question. */
 static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
 {
-	unsigned int patience = WAIT_FOR_COMMAND_MS;
-	enum segment_state state = segment_open(segment, pid, error);
-	bool is_last = false;
+	unsigned int patience = WAIT_FOR_COMMAND_MS, waited;
+	enum segment_state state;
+	bool begins, is_worth_waiting_for;
 
-	while (state != SEGMENT_FOUND && !is_last) {
-		is_last = !is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) || !purse_wait(&patience);
+	do {
+		waited = WAIT_FOR_COMMAND_MS - patience;
+		begins = is_beginning(pid, waited);
 		state = segment_open(segment, pid, error);
-	}
+		is_worth_waiting_for = (is_absent(state) && begins) ||
+		                       (state == SEGMENT_NOT_READY && waited < WAIT_FOR_MAKER_MS);
+	} while (is_worth_waiting_for && purse_wait(&patience));
 	return state;
 }
 
@@ -305,16 +312,19 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 	return state;
 }
 
-bool editor_look(struct editor *editor, pid_t pid)
+enum segment_state editor_look(struct editor *editor, pid_t pid)
 {
-	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
-	bool is_found = open_process(editor, NULL) == 0 && segment_open(&editor->segment, pid, NULL) == SEGMENT_FOUND &&
-	                !editor_has_ended(editor);
+	enum segment_state state = SEGMENT_FAILED;
 
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	if (open_process(editor, NULL) == 0)
+		state = segment_open(&editor->segment, pid, NULL);
+	if (editor_has_ended(editor))
+		state = SEGMENT_NO_PROCESS;
 	group_close_file(&editor->segment.group);
-	if (!is_found)
+	if (state != SEGMENT_FOUND)
 		editor_close(editor);
-	return is_found;
+	return state;
 }
 
 void editor_close(struct editor *editor)
@@ -354,7 +364,11 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 
 /* --- changing -------------------------------------------------------------------------------------------- */
 
-int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo, struct error *error)
+typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
+                            struct segment_revision *before, struct error *error);
+
+static int edit_wherever(struct editor *editor, edit_of_segment *edit, const struct segment_revision *given,
+                         struct segment_revision *before, struct error *error)
 {
 	struct error why = {.reason = ""};
 	int result = -1;
@@ -362,15 +376,30 @@ int editor_change_one(struct editor *editor, const struct segment_revision *want
 	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
 		if (editor_follow(editor, error) < 0)
 			return -1;
-		result = segment_change(&editor->segment, wanted, undo, &why);
+		result = edit(&editor->segment, given, before, &why);
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}
+	/* The segment can be written as long as we have it. */
+	if (editor_has_ended(editor))
+		result = error_set_code(&why, NVTASKSET_ERROR_ENDED, "has ended");
 	if (result < 0) {
 		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
 		error_pass(error, &why);
 	}
 	return result;
+}
+
+int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_revision *before,
+                      struct error *error)
+{
+	return edit_wherever(editor, segment_change, wanted, before, error);
+}
+
+int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before,
+                     struct error *error)
+{
+	return edit_wherever(editor, segment_take_back, given, before, error);
 }
 
 /* Whether the wanted partitions have room, as far as can be known in advance. */
@@ -392,9 +421,9 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 	return result;
 }
 
-/* Takes back the edits of the first `count` editors. Returns how many failed. All of them together are waited for as long as
- * one is. */
-static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
+/* Takes back the edits of the first `count` editors. Returns how many failed. All together wait as long as an edit. */
+static size_t take_back(struct editor *editors, size_t count, const struct segment_revision *given,
+                        struct segment_revision *before)
 {
 	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
 	size_t failed = 0;
@@ -402,7 +431,7 @@ static size_t take_back(struct editor *editors, size_t count, const struct segme
 	for (size_t i = 0; i < count; i++) {
 		bool is_paid = purses_open(&purses, editors[i].pid);
 
-		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+		failed += editor_take_back(&editors[i], given, &before[i], NULL) < 0 && !editor_has_ended(&editors[i]);
 		if (is_paid)
 			purses_close(&purses, editors[i].pid);
 	}
@@ -422,24 +451,24 @@ static int explain_taken_back(size_t changed, size_t left, struct error *error)
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
 	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
-	struct segment_undo *undos = calloc(count, sizeof *undos);
+	struct segment_revision *before = calloc(count, sizeof *before);
 	size_t changed = 0;
 	int result = check_all(editors, count, wanted, error);
 
-	if (count > 0 && !undos)
+	if (count > 0 && !before)
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
 		/* One who locks all of them makes us wait no longer than for one. */
 		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
 
-		result = editor_change_one(&editors[changed], wanted, &undos[changed], error);
+		result = editor_change_one(&editors[changed], wanted, &before[changed], error);
 		if (is_paid)
 			purses_close(&purses, editors[changed].pid);
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
 			result = 0;
 	}
 	if (result < 0)
-		result = explain_taken_back(changed, take_back(editors, changed, undos), error);
-	free(undos);
+		result = explain_taken_back(changed, take_back(editors, changed, wanted, before), error);
+	free(before);
 	return result;
 }

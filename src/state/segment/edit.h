@@ -24,7 +24,7 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 void editor_close(struct editor *editor);
 
 /* The same for what many processes do not have: without a reason, or waiting (see segment_open). */
-bool editor_look(struct editor *editor, pid_t pid);
+enum segment_state editor_look(struct editor *editor, pid_t pid);
 
 /* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);
@@ -48,26 +48,24 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 
 /* --- one segment ----------------------------------------------------------------------------------------------------- */
 
-/* What is needed to take an edit back. */
-struct segment_undo {
-	uint64_t edit; /* how many edits there had been with this one */
-	struct segment_revision before;
-};
-
 /* Replaces what `wanted` gives, partitions and of the time, by one new revision; the rest stays. The next launch obeys. Waits a bounded
  * time while another editor writes. -1 with the reason, and nothing changed, if there is no room for one more GPU, the
  * lock cannot be had, or the segment is damaged. Also -1 if the segment has moved: the edit may or may not count, and
  * must be repeated in the new file. The lock excludes editors by open file: it does not exclude two threads, or a
- * process and its fork, that share one struct segment. `undo` may be NULL. Editors should use an editor, which
- * repeats the edit if needed. */
-int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+ * process and its fork, that share one struct segment. `before` gets the revision that was in force, and may be NULL.
+ * Editors should use an editor, which repeats the edit if needed. */
+int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error);
 
-/* Restores the revision before an edit, unless another edit has followed. */
-int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error);
+/* Takes an edit back, by what the edit gave: what has been edited since stays (segment_put_back). */
+int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
+                      struct error *error);
 
-/* The same as segment_change, wherever the segment has moved to. */
-int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo, struct error *error);
+/* The same as both, wherever the segment has moved to. */
+int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_revision *before,
+                      struct error *error);
+int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before,
+                     struct error *error);
 
 /* Raises the number, and nothing else changes: the next launch of each thread, and of each graph, is decided anew. -1 as
  * for segment_change. */

@@ -23,28 +23,30 @@
 struct seeker {
 	pid_t pid;
 	struct identity who; /* pid 0: not read yet */
-	uint64_t user;       /* its user, read together with `who` */
 	enum segment_kind kind;
-	int number; /* of the descriptor, once it is found */
+	bool explains;         /* also find the shared segment */
+	bool is_making;        /* a segment is not ready */
+	bool shares;           /* a segment of another process is passed on */
+	struct identity owner; /* of the shared segment */
+	int number;            /* of the descriptor, once it is found */
 };
 
 static struct identity who(struct seeker *seeker)
 {
-	if (seeker->who.pid == 0) {
+	if (seeker->who.pid == 0)
 		seeker->who = identity_of(seeker->pid);
-		seeker->user = proc_status(seeker->pid, "Uid:", 0);
-	}
 	return seeker->who;
 }
 
 /* Whether the process's user has made the file. A program with more privileges may hold one that its user made before,
  * which is not its own. If root made the file for a process that then became another user, root may change it until the
  * process makes a new one. */
-static bool may_be_own(int file, const struct seeker *seeker)
+static bool may_be_own(int file, pid_t pid)
 {
 	struct stat status;
 
-	return fstat(file, &status) == 0 && (status.st_uid == seeker->user || (status.st_uid == 0 && geteuid() == 0));
+	return fstat(file, &status) == 0 &&
+	       ((status.st_uid == 0 && geteuid() == 0) || status.st_uid == proc_status(pid, "Uid:", 0));
 }
 
 /* Whether exec keeps the descriptor. Editors open others' segments close-on-exec; the handle of a partition is passed
@@ -60,24 +62,30 @@ static bool is_passed_on(pid_t pid, int number)
 	return !(flags & O_CLOEXEC);
 }
 
-/* A search for an inherited segment also accepts one that its owner has left. */
+/* An inherited segment counts as inherited also after its owner has left. */
+static enum segment_kind kind_of(int file, const struct segment_header *header, struct seeker *seeker)
+{
+	enum segment_kind kind = segment_kind_for(header, who(seeker));
+
+	return kind == KIND_LEFT || (kind == KIND_OWN && !may_be_own(file, seeker->pid)) ? KIND_INHERITED : kind;
+}
+
 static bool is_sought(int file, int number, void *context)
 {
 	struct seeker *seeker = context;
 	int saved = errno;
 	struct segment_header header = segment_read_header(file);
-	enum segment_kind kind = segment_kind_for(&header, who(seeker));
+	enum segment_kind kind = kind_of(file, &header, seeker);
+	bool may_share = kind == KIND_INHERITED && !seeker->shares && (seeker->explains || seeker->kind == kind);
 
-	if (kind == KIND_OWN && !may_be_own(file, seeker))
-		kind = KIND_INHERITED;
-	bool sought = kind == seeker->kind;
-
-	if (seeker->kind == KIND_INHERITED)
-		sought = (kind == KIND_INHERITED || kind == KIND_LEFT) && is_passed_on(seeker->pid, number);
-	if (sought)
-		seeker->number = number;
+	if (may_share && is_passed_on(seeker->pid, number)) {
+		seeker->shares = true;
+		seeker->owner = header.owner;
+	}
+	seeker->is_making = seeker->is_making || kind == KIND_NOT_READY;
+	seeker->number = number;
 	errno = saved;
-	return sought;
+	return kind == seeker->kind && (kind != KIND_INHERITED || seeker->shares);
 }
 
 static int find_descriptor(int directory, int first, struct seeker *seeker)
@@ -95,12 +103,12 @@ static int find_descriptor(int directory, int first, struct seeker *seeker)
 
 bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
 {
-	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED, .number = -1};
+	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED};
 	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
 	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
 
 	*segment = segment_closed;
-	*number = seeker.number;
+	*number = file >= 0 ? seeker.number : -1;
 	if (directory >= 0)
 		close(directory);
 	if (file < 0 || segment_map_found(segment, file, NULL) != SEGMENT_FOUND)
@@ -255,43 +263,40 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 	return state;
 }
 
-/* The pid under which /proc shows the process; 0 if it does not. If no process matches exactly, one of unknown
- * namespace is taken. */
-static pid_t find_process(struct identity wanted)
+/* The pid under which /proc shows an ancestor of a process, or 0. An ancestor of unknown namespace counts where no
+ * ancestor matches exactly. A search of all processes, for each descendant of a tree, would take minutes. */
+static pid_t find_ancestor(pid_t pid, struct identity wanted)
 {
-	struct pids all;
 	pid_t found = 0, possible = 0;
 
-	if (pids_all(&all, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < all.count && found == 0; i++) {
-		struct identity identity = identity_of(all.list[i]);
-		bool matches = identity_matches(identity, wanted);
+	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 0 && found == 0; generation++) {
+		pid = parent_of(pid);
+		struct identity identity = pid > 0 ? identity_of(pid) : (struct identity){.pid = 0};
+		bool matches = pid > 0 && identity_matches(identity, wanted);
 
 		if (matches && identity.namespace != 0 && wanted.namespace != 0)
-			found = all.list[i];
+			found = pid;
 		else if (matches && possible == 0)
-			possible = all.list[i];
+			possible = pid;
 	}
-	free(all.list);
 	return found != 0 ? found : possible;
 }
 
-/* Explains a shared segment. Takes over `file`, an ancestor's. */
-static enum segment_state explain_shared(pid_t pid, int file, struct error *error)
+static enum segment_state explain_shared(const struct seeker *seeker, struct error *error)
 {
-	struct segment_header header = segment_read_header(file);
-	pid_t owner = find_process(header.owner);
+	int pid = seeker->pid;
+	bool is_anothers = identity_matches(seeker->owner, seeker->who); /* another user has made it for this process */
+	pid_t ancestor = is_anothers ? 0 : find_ancestor(pid, seeker->owner);
 
-	close(file);
-	if (owner == pid)
-		error_set(error, "pid %d: has another user's partition until it loads CUDA; give it its own with --attach", (int)pid);
-	else if (owner != 0)
+	if (is_anothers)
+		error_set(error, "pid %d: has another user's partition until it loads CUDA; give it its own with "
+		                 "--attach", pid);
+	else if (ancestor != 0)
 		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give this one its "
-		                 "own with --attach", (int)pid, (int)owner);
+		                 "own with --attach", pid, (int)ancestor);
 	else
-		error_set(error, "pid %d: shares the partition of a process that has ended, until it loads CUDA; give this one its "
-		                 "own with --attach", (int)pid);
+		error_set(error, "pid %d: shares an ancestor's partition until it loads CUDA; give this one its own "
+		                 "with --attach", pid);
 	return SEGMENT_SHARED;
 }
 
@@ -314,15 +319,6 @@ static bool could_not_look(int failure)
 	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
 }
 
-/* For a process that has no segment of its own. */
-static enum segment_state explain(pid_t pid, int directory, struct error *error)
-{
-	struct seeker inherited = {.pid = pid, .kind = KIND_INHERITED};
-	int file = find_descriptor(directory, 0, &inherited);
-
-	return file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
-}
-
 /* The descriptors can be listed with fewer rights than it takes to see where they lead. */
 static bool may_be_inspected(pid_t pid)
 {
@@ -331,20 +327,26 @@ static bool may_be_inspected(pid_t pid)
 	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) || (errno != EACCES && errno != EPERM);
 }
 
+/* For a process without a segment of its own. */
+static enum segment_state explain(const struct seeker *seeker, struct error *error)
+{
+	return seeker->shares ? explain_shared(seeker, error) : explain_absence(seeker->pid, error);
+}
+
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
-	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
+	struct seeker own = {.pid = pid, .kind = KIND_OWN, .explains = error};
+	struct seeker unready = {.pid = pid, .kind = KIND_NOT_READY};
 	int first = error ? 0 : handle_lowest_of(pid);
 	int file = find_descriptor(directory, first, &own);
+	enum segment_state state = own.is_making ? SEGMENT_NOT_READY : SEGMENT_NOT_OURS;
 
 	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))
 		return explain_closed(pid, error);
-	if (file < 0 && error)
+	if (file < 0 && error && own.is_making)
 		file = find_descriptor(directory, 0, &unready);
-	enum segment_state state = SEGMENT_NOT_OURS;
-
 	if (file < 0 && error)
-		state = explain(pid, directory, error);
+		state = explain(&own, error);
 	/* The process may have made one while we looked for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
 		file = find_descriptor(directory, 0, &own);

@@ -9,7 +9,8 @@
 
 /* Opens and maps the segment of process `pid`, and not another's segment that it has open. SEGMENT_FOUND, and the
  * caller closes it; otherwise the state and the reason, which is all that follows "nvtaskset: ". Without `error`, the
- * reason, which takes long to find, is not looked for: the state is SEGMENT_NOT_OURS for any process without a segment.
+ * reason, which takes long to find, is not looked for: the state of any process without a segment is SEGMENT_NOT_READY
+ * or SEGMENT_NOT_OURS.
  * It is also SEGMENT_NOT_OURS for a process that could open at most HANDLE_USUAL files when it made its segment, and
  * may open more now. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);

@@ -87,7 +87,8 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(LENDS_NOTHING, "it lends nothing: some of its kernels end unseen, so nobody knows when it is idle")  \
 	X(TOO_LONG, "nothing is borrowed: its kernels take longer than the lenders' LIMIT")                  \
 	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")  \
-	X(NO_PLACE, "others do not see its priority, weight and lending: too many programs have a place already, until one ends")
+	X(NO_PLACE, "others do not see its priority, weight and lending: too many programs have a place already, until one ends") \
+	X(WEAK, "the quota is weak: kernels that may wait for others, such as NCCL's, were in flight when it was used up")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,
@@ -101,7 +102,7 @@ const char *segment_time_text(enum segment_time_state state);
 /* Whether the process obeys, in either way: it is suspended, or its launches are held back. */
 static inline bool segment_time_is_in_force(enum segment_time_state state)
 {
-	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD;
+	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_WEAK;
 }
 
 /* What the owner says of its time: of a program that is suspended; or of one whose launches are held back, behind "or". */

@@ -22,6 +22,17 @@ void gate_leave(struct gate *gate, const struct others_on_gpu *view)
 	atomic_fetch_sub_explicit(&gate->readers[view - gate->views], 1, memory_order_release);
 }
 
+struct others_on_gpu *gate_unread(struct gate *gate)
+{
+	struct others_on_gpu *found = NULL;
+
+	for (unsigned int side = 0; side < GATE_VIEWS && !found; side++) {
+		if (side != atomic_load(&gate->current) && atomic_load(&gate->readers[side]) == 0)
+			found = &gate->views[side];
+	}
+	return found;
+}
+
 void gate_measure(struct gate *gate, struct others_on_gpu *others)
 {
 	if (!atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed))

@@ -26,6 +26,11 @@ struct gate_state {
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: they do not */
 	atomic_uint waiting;    /* so many threads wait */
 	_Atomic uint64_t spent_at;       /* the quota, if something is always in flight; 0: it is; UINT64_MAX: there is none */
+	_Atomic uint64_t longest_hold;   /* for the quota */
+	_Atomic uint64_t together;       /* launches that have gone, and that may wait for other launches */
+	_Atomic uint64_t together_ended; /* none of the first so many is in flight */
+	atomic_bool group_is_together;   /* another member of the group had one in flight when our thread looked */
+	atomic_bool graphs_are_together; /* one was captured: any graph may have it, for ever */
 	_Atomic uint64_t began; /* where our thread was rung for a launch that had found nothing in flight: it went then */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded, overruns; /* episodes that have ended without; launches that took longer than they may */
@@ -33,11 +38,14 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
+/* Threads that are stopped while they read keep one each. */
+#define GATE_VIEWS 4
+
 /* Of one GPU, by gpus_number. */
 struct gate {
-	struct others_on_gpu views[2];
+	struct others_on_gpu views[GATE_VIEWS];
 	atomic_uint current;         /* which of them */
-	atomic_uint readers[2];
+	atomic_uint readers[GATE_VIEWS];
 	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
 	struct flight flight;
 	_Atomic uint32_t last_how;   /* the last launch went */
@@ -48,6 +56,9 @@ extern struct gate gates[] __attribute__((visibility("hidden")));
 /* While a thread reads a view, our thread does not write it (tests/litmus/view.litmus, left.litmus). */
 struct others_on_gpu *gate_enter(struct gate *gate);
 void gate_leave(struct gate *gate, const struct others_on_gpu *view);
+
+/* For our thread: a view that no thread reads, and that is not the current one; NULL if there is none. */
+struct others_on_gpu *gate_unread(struct gate *gate);
 
 /* Looks whether what is measured has ended. */
 void gate_measure(struct gate *gate, struct others_on_gpu *others);

@@ -22,15 +22,17 @@
 #define SERVER_NS (100 * MS)
 #define QUOTA_LOOK_NS (MS / 10)
 #define MEASURE_LOOK_NS UINT64_C(20000)
+#define TOGETHER_NS (20 * MS) /* for so long it holds what a member of the group has told */
 #define COUNTED_NS MS /* a launch is counted this soon; or the driver does something else first, such as to load its code */
 
 static struct {
 	const struct segment *segment;
 	struct others_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, is_too_long;
+	bool has_gate, has_server, is_too_long, is_weak;
 	struct work work;
 	bool wants, is_active, is_known; /* it has work in flight, or had of late; that is exact */
+	uint64_t told; /* when the group was told that a launch is in flight which may wait for others */
 	uint64_t wanted_since;
 	uint64_t others_seen, server_seen, turned; /* when; 0: never */
 	struct segment_borrowed borrowed;
@@ -90,13 +92,13 @@ static void see_borrowed(struct gate *gate, const struct others_on_gpu *others, 
 static void see_gpu(const struct gpu *gpu, uint64_t passed)
 {
 	struct gate *gate = &gates[gpu->number];
-	unsigned int side = atomic_load(&gate->current);
+	struct others_on_gpu *before = &gate->views[atomic_load(&gate->current)], *next = gate_unread(gate);
 
-	see_borrowed(gate, &gate->views[side], passed);
-	if (atomic_load(&gate->readers[!side]) == 0 && others_see(&gate->views[!side], &gate->views[side], gpu->pci, &keeper.rules)) {
-		atomic_store(&gate->current, !side);
+	see_borrowed(gate, before, passed);
+	if (next && others_see(next, before, gpu->pci, &keeper.rules)) {
+		atomic_store(&gate->current, (unsigned int)(next - gate->views));
 		epoch_raise_world();
-		if (gate->views[!side].count > 0)
+		if (next->count > 0)
 			listen();
 	}
 }
@@ -133,6 +135,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 		.borrow = revision->lending.borrow,
 	};
 	keeper.others_seen = keeper.server_seen = 0;
+	keeper.is_weak = false;
 	if (!keeper.has_gate)
 		set_open(false);
 }
@@ -153,20 +156,24 @@ void keeper_after_fork(void)
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
 
-/* A launch has gone whose call has not ended: it may not be counted yet. */
+/* A launch has gone whose call has not ended, and may not be counted yet; or a launch that waits looks. */
 static bool is_launching(void)
 {
 	unsigned int entering = 0;
 
 	for (const struct gate *gate = gates; gate < gates + GPUS_MAX; gate++)
 		entering += atomic_load(&gate->entering);
-	return entering > atomic_load(&gate_state.waiting);
+	return entering > 0;
 }
 
+/* Of those that went before, each is still entering, or counted. */
 static void see_work(uint64_t now)
 {
+	uint64_t together = atomic_load(&gate_state.together);
+	bool is_any_launching = is_launching();
+
 	work_look(&keeper.work, now);
-	keeper.is_active = is_launching();
+	keeper.is_active = is_any_launching;
 	keeper.wants = keeper.is_active && now < atomic_load(&gate_state.began) + COUNTED_NS;
 	keeper.is_known = keeper.work.is_counted;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
@@ -176,6 +183,8 @@ static void see_work(uint64_t now)
 		keeper.is_active = keeper.is_active || demand->wants || demand_idle_ns(demand) < ACTIVE_NS;
 		keeper.is_known = keeper.is_known && demand->is_known;
 	}
+	if (!is_any_launching && !keeper.wants)
+		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
 	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
 	atomic_store(&gate_state.is_spread, keeper.work.gpus_wanting > 1);
@@ -192,6 +201,21 @@ static void see_server(uint64_t now)
 	set_open(keeper.has_server && keeper.has_gate);
 }
 
+/* Launches that may wait for others, of this process and of other members of its group. These tell it at each look. */
+static bool see_together(struct budget *budget, uint64_t now)
+{
+	uint64_t told = atomic_load(&budget->together);
+	bool is_others = told != keeper.told && now < told + TOGETHER_NS;
+	bool is_own = atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
+
+	if (is_own) {
+		keeper.told = now;
+		atomic_store(&budget->together, now);
+	}
+	atomic_store(&gate_state.group_is_together, is_others);
+	return is_own || is_others;
+}
+
 /* What is in flight goes on while launches wait: it is charged all the time, from when the first one went. What takes long may be seen
  * later, by a part of it. */
 static uint64_t see_quota(uint64_t now)
@@ -202,6 +226,8 @@ static uint64_t see_quota(uint64_t now)
 
 	quota_began(quota, atomic_load(&gate_state.began));
 	quota_ask(quota, now, keeper.wants, &none, &until);
+	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota));
+	keeper.is_weak |= see_together(quota->budget, now) && quota->is_spent;
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);
 	set_spent_at(spent_at);
@@ -266,6 +292,8 @@ enum segment_time_state keeper_state(void)
 {
 	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
+	if (keeper.is_weak)
+		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
 	else if (!peers_have_room())

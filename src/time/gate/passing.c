@@ -36,6 +36,7 @@ struct arrival {
 	uint64_t waited_ns;      /* not for the quota */
 	bool must_go;            /* it must not wait, */
 	bool is_captured;        /* as it will not run now */
+	bool is_together;        /* it may wait for others */
 	uint64_t in_part;        /* where it would go there */
 	struct lending_view view; /* at the last look; */
 	struct others_now others;
@@ -83,15 +84,23 @@ static void see(struct arrival *arrival, const struct others_on_gpu *others)
 
 /* --- deciding --------------------------------------------------------------------------------------------------------- */
 
+/* What is in flight may wait for this launch, as a kernel of NCCL does for other members of the group. */
+static bool is_waited_for(const struct arrival *arrival)
+{
+	return arrival->is_together || atomic_load(&gate_state.group_is_together) ||
+	       atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
+}
+
 /* Nobody waits for ever for what may itself wait for the launch: so where something is left, or the process has work in flight on
- * several GPUs. */
+ * several GPUs; and in any case, what is in flight is charged for longer than a debt lasts. */
 static bool is_held_by_quota(struct arrival *arrival)
 {
 	uint64_t spent_at = atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed), ns = lengths_longest(arrival->length, LENGTH_PART);
-	bool is_over = arrival->since != 0 && arrival->now - arrival->since >= LENDING_EPISODE_NS;
+	uint64_t waited = arrival->since != 0 ? arrival->now - arrival->since : 0;
+	bool is_over = waited >= LENDING_EPISODE_NS && (spent_at != 0 || atomic_load(&gate_state.is_spread));
+	bool has_room = quota_has_room(spent_at, arrival->now, arrival->view.in_flight, arrival->view.in_flight_ns, ns);
 
-	return !quota_has_room(spent_at, arrival->now, arrival->view.in_flight, arrival->view.in_flight_ns, ns) &&
-	       !(is_over && (spent_at != 0 || atomic_load(&gate_state.is_spread)));
+	return !has_room && !is_over && waited < atomic_load(&gate_state.longest_hold) && !is_waited_for(arrival);
 }
 
 /* Whether its partition has room for a launch whose blocks must run at once, be it not in its own part. */
@@ -140,13 +149,9 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 /* After an episode, one follows the other, unless it may have to be there for the other to end. */
 static bool is_free(struct arrival *arrival, const struct others_on_gpu *others)
 {
-	uint64_t until = atomic_load(&gate_state.free_until);
-	bool is_spread = atomic_load(&gate_state.is_spread), is_idle = arrival->view.in_flight == 0 && !is_spread;
-	bool is_free = until != 0 && !is_idle && arrival->now < until;
+	bool is_next = arrival->view.in_flight == 0 || atomic_load(&gate_state.is_spread);
 
-	if (until != 0 && !is_free)
-		atomic_compare_exchange_strong(&gate_state.free_until, &until, 0);
-	return is_free && (is_spread || arrival->waited_ns >= others->limit_ns);
+	return arrival->now < atomic_load(&gate_state.free_until) && (is_next || arrival->waited_ns >= others->limit_ns);
 }
 
 /* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
@@ -221,6 +226,8 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	const struct measured launch = {arrival->length, place, arrival->work.is_graph ? 0 : arrival->stream, arrival->view.is_new, open};
 
 	arrival->passage.is_entering = true;
+	if (arrival->is_together)
+		atomic_fetch_add(&gate_state.together, 1);
 	arrival->ns = lengths_longest(arrival->length, place);
 	/* Launches that go as others did before must not be longer than is known: then they are decided about anew. */
 	if (flight_add(&gate->flight, &arrival->seen, arrival->ns != 0 ? arrival->ns : FLIGHT_NEVER, arrival->stream))
@@ -282,11 +289,20 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 
 /* --- passing ---------------------------------------------------------------------------------------------------------- */
 
+/* With nothing in flight on its only GPU, so many launches that may wait for others have ended. */
+static void see_end(const struct arrival *arrival, const struct others_on_gpu *others, uint64_t together)
+{
+	bool is_idle = arrival->seen.in_flight + arrival->seen.entering == 0 && !others->own_is_unknown;
+
+	if (is_idle && !atomic_load(&gate_state.has_gpus))
+		atomic_store(&gate_state.together_ended, together);
+}
+
 /* One look. Returns whether it goes. Of two that look at the same time, one sees the other. */
 static bool try(struct arrival *arrival, struct gate_last *last)
 {
 	struct gate *gate = arrival->gate;
-	uint64_t world = epoch_of_world();
+	uint64_t world = epoch_of_world(), together = atomic_load(&gate_state.together);
 	struct others_on_gpu *others = gate_enter(gate);
 	uint64_t generation = (uint64_t)others->generation << 32;
 
@@ -295,6 +311,7 @@ static bool try(struct arrival *arrival, struct gate_last *last)
 	gate_measure(gate, others);
 	arrival->seen.in_flight = others_own_in_flight(others);
 	arrival->seen.ended = others_own_ended(others);
+	see_end(arrival, others, together);
 	bool goes = decide(arrival, others);
 
 	if (goes && !arrival->is_captured)
@@ -348,6 +365,17 @@ static void settle_graph(struct arrival *arrival)
 	}
 }
 
+/* Nobody says in which graph such a node is: from here on, each graph may have it. */
+static void note_together(struct arrival *arrival)
+{
+	bool is_graph = arrival->work.is_graph && atomic_load(&gate_state.graphs_are_together);
+
+	arrival->is_together = arrival->work.waits_for_others || is_graph;
+	arrival->is_captured = arrival->work.waits_for_others && driver_captures(arrival->work.stream);
+	if (arrival->is_captured)
+		atomic_store(&gate_state.graphs_are_together, true);
+}
+
 /* A captured launch becomes a node of a graph. */
 struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last)
 {
@@ -355,6 +383,7 @@ struct passage pass(struct gate *gate, const struct call *call, struct gate_last
 
 	if (!arrival.work.what)
 		return arrival.passage;
+	note_together(&arrival);
 	arrival.length = lengths_find(&arrival.work);
 	arrival.stream = streams_number(arrival.work.stream, call->context);
 	if (!try(&arrival, last)) {

@@ -25,7 +25,7 @@ static void use(struct quota *quota, uint64_t until, bool is_suspended, unsigned
 	else
 		quota->present_ns += passed;
 	if (!is_suspended && limits(quota) && passed > 0)
-		budget_charge(quota->budget, quota->period_ns, until - passed, until);
+		budget_charge(quota->budget, quota->run_ns, quota->period_ns, until - passed, until);
 	quota->accounted = max_u64(until, quota->accounted);
 }
 
@@ -57,9 +57,10 @@ uint64_t quota_soonest(const struct quota *quota, uint64_t now)
 	return limits(quota) ? now + (uint64_t)max_i64(left(quota, now) - LAG_NS, 0) : UINT64_MAX;
 }
 
+/* The last look may have seen the end of what has spent it, and nothing in flight. */
 uint64_t quota_spent_at(const struct quota *quota, uint64_t now)
 {
-	return quota->is_spent ? 0 : quota_soonest(quota, now);
+	return quota->is_spent || left(quota, now) <= LAG_NS ? 0 : quota_soonest(quota, now);
 }
 
 bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns)
@@ -68,6 +69,11 @@ bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_
 	bool fits = in_flight == 0 || (ns != 0 && ns <= left && in_flight_ns <= left - ns);
 
 	return spent_at == UINT64_MAX || (spent_at != 0 && fits);
+}
+
+uint64_t quota_longest_hold(const struct quota *quota)
+{
+	return budget_longest_debt(quota->period_ns) + (uint64_t)quota->period_ns;
 }
 
 void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now)

@@ -4,7 +4,7 @@
  *
  * A program is present while it has work in flight and is not suspended. Each period has a budget
  * (state/group/budget.h), which the members of a group share: they are suspended when the group has used it up, and
- * resumed in a later period. What is left lapses. What was overdrawn is taken off the next period, up to one RUN.
+ * resumed in a later period. What is left lapses. What was overdrawn is taken off the next periods.
  */
 #ifndef NVTASKSET_TIME_RULES_QUOTA_H
 #define NVTASKSET_TIME_RULES_QUOTA_H
@@ -47,5 +47,8 @@ uint64_t quota_spent_at(const struct quota *quota, uint64_t now);
 /* Whether one that takes `ns` ends before that, behind so many kernels that take so long; 0: not known. One may overrun where
  * nothing is in flight. */
 bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns);
+
+/* For so long a launch is held back at most, in ns, whatever is charged meanwhile: the longest debt, and one period. */
+uint64_t quota_longest_hold(const struct quota *quota);
 
 #endif

@@ -94,6 +94,9 @@ static uint64_t look(bool can_act, bool *is_idle)
 
 	if (can_act && is_due(&verdict))
 		until = min_u64(until, now + SUSPEND_RETRY_NS);
+	/* Who edits the group by its file alone rings no member. */
+	if (suspend_state().is_on)
+		until = min_u64(until, now + RULES_ALONE_NS);
 	given_tell(segment);
 	*is_idle = can_act && !work.wants && !verdict.suspends && !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);

@@ -3,11 +3,41 @@
 #include "../../cases.h"
 #include "gpu.h"
 
+#include <limits.h>
+#include <sys/resource.h>
+
 #ifdef __x86_64__
 #define KNOWN_MACHINE 1
 #else
 #define KNOWN_MACHINE 0
 #endif
+
+/* A destructor of ours that waits for what never comes sleeps thousands of times. */
+#define PAUSES_MOST 2000
+
+static long *pauses_before_exit; /* of this child */
+
+static void note_exit(void)
+{
+	struct rusage own, of_children;
+
+	getrusage(RUSAGE_SELF, &own);
+	getrusage(RUSAGE_CHILDREN, &of_children);
+	*pauses_before_exit = own.ru_nvcsw + of_children.ru_nvcsw;
+}
+
+static _Noreturn void run_child(const struct child *self, void (*body)(void))
+{
+	pauses_before_exit = self->pauses;
+	dup2(self->errors, STDERR_FILENO);
+	/* Otherwise cmocka would go on to the next test in the child, too. */
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	atexit(note_exit);
+	body();
+	if (SANITIZED) /* it would look for leaks of the test's */
+		_exit(0);
+	exit(0);
+}
 
 struct child child_start(void (*body)(void))
 {
@@ -16,6 +46,10 @@ struct child child_start(void (*body)(void))
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
+	child.pauses = mmap(NULL, sizeof *child.pauses, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(child.pauses != MAP_FAILED);
+	*child.pauses = LONG_MAX;
+	fflush(NULL);
 	child.pid = fork();
 	assert_true(child.pid >= 0);
 	if (child.pid == 0) {
@@ -23,11 +57,8 @@ struct child child_start(void (*body)(void))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(0);
-		dup2(ends[1], STDERR_FILENO);
-		/* Otherwise cmocka would go on to the next test in the child, too. */
-		setenv("CMOCKA_TEST_ABORT", "1", 1);
-		body();
-		_exit(0);
+		child.errors = ends[1];
+		run_child(&child, body);
 	}
 	close(ends[1]);
 	child.errors = ends[0];
@@ -37,6 +68,7 @@ struct child child_start(void (*body)(void))
 struct child_end child_wait(struct child *child)
 {
 	struct child_end end = {.status = 0};
+	struct rusage usage;
 	size_t length = 0;
 	ssize_t got;
 
@@ -45,7 +77,9 @@ struct child_end child_wait(struct child *child)
 		length += (size_t)got;
 	close(child->errors);
 	end.errors[length] = '\0';
-	assert_int_equal(waitpid(child->pid, &end.status, 0), child->pid);
+	assert_int_equal(wait4(child->pid, &end.status, 0, &usage), child->pid);
+	end.pauses = usage.ru_nvcsw - *child->pauses;
+	munmap(child->pauses, sizeof *child->pauses);
 	return end;
 }
 
@@ -60,6 +94,8 @@ void child_assert_passed(const struct child_end *end)
 {
 	if (!WIFEXITED(end->status) || WEXITSTATUS(end->status) != 0)
 		fail_msg("the child ended with status %#x: %s", (unsigned int)end->status, end->errors);
+	if (end->pauses > PAUSES_MOST)
+		fail_msg("the child's exit has slept %ld times", end->pauses);
 }
 
 void child_passes(void (*body)(void))

@@ -8,20 +8,22 @@
 struct child {
 	pid_t pid;
 	int errors; /* its standard error */
+	long *pauses; /* before its exit; LONG_MAX: it did not exit yet */
 };
 
 struct child_end {
 	int status; /* as from waitpid */
+	long pauses; /* in its exit */
 	char errors[1024];
 };
 
-/* Runs `body` in a fork of this process, where a failed check of cmocka's ends the process. */
+/* Runs `body` in a fork of this process, where a failed check of cmocka's ends the process, and then exit(0). */
 struct child child_start(void (*body)(void));
 struct child_end child_wait(struct child *child);
 
 struct child_end child_run(void (*body)(void));
 
-/* Fails the test if the child's body did not return, and shows the child's output. */
+/* Fails the test if the child's body did not return, and shows the child's output; or if its exit has waited. */
 void child_assert_passed(const struct child_end *end);
 
 /* Both. */

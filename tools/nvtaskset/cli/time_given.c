@@ -91,6 +91,12 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 	return is_given ? text : NULL;
 }
 
+/* Launches are held back, with or without a remark. */
+static bool holds_launches(enum segment_time_state state)
+{
+	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_WEAK;
+}
+
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind)
 {
 	bool holds = segment_time_is_in_force(state);
@@ -100,7 +106,7 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 	else if (kind == TIME_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
 	else if (kind >= TIME_POLICY)
-		holds = state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG;
+		holds = holds_launches(state);
 	return holds;
 }
 
@@ -151,7 +157,7 @@ static int describe_held(uint64_t held, char *text, size_t room)
 /* What was used. */
 static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
-	bool is_held = time->state == SEGMENT_TIME_HELD || time->held > 0;
+	bool is_held = holds_launches(time->state) || time->held > 0;
 	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
 	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended", (double)time->aside_us / 1e6);
 
@@ -167,7 +173,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 	text[0] = '\0';
 	if (is_used)
 		length = describe_use(time, text);
-	if (segment_time_limits(revision) && !is_in_force)
+	if (segment_time_limits(revision) && (!is_in_force || time->state == SEGMENT_TIME_WEAK))
 		snprintf(text + length, TIME_USE - (size_t)length, "%s %s", is_used ? ";" : ":",
 		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
 	return text;
@@ -207,7 +213,7 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 {
 	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
 
-	return state > SEGMENT_TIME_HELD && state != SEGMENT_TIME_TOO_LONG && !(has_priority_only && can_go_first(state));
+	return state > SEGMENT_TIME_HELD && !holds_launches(state) && !(has_priority_only && can_go_first(state));
 }
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)

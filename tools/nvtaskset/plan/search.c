@@ -70,7 +70,7 @@ struct plan_relief plan_relieve(const struct plan_problem *problem)
 
 		if (!fits_with(problem, i, high))
 			continue;
-		while (high - low > deadline / 100) {
+		while (high - low > max_u64(deadline / 100, 1)) {
 			uint64_t middle = low + (high - low) / 2;
 
 			*(fits_with(problem, i, middle) ? &high : &low) = middle;

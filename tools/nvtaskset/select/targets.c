@@ -19,36 +19,67 @@
 /* How long to wait for a driver that is being loaded. */
 #define LOADING_WAIT_MS 2000
 
-/* Each round adds at least the next generation, until one adds none: a child may come before its parent in the list. */
-static int add_descendants(struct pids *tree, const struct pids *all, const struct pids *parents, struct error *error)
+struct child {
+	pid_t parent, pid;
+};
+
+static int by_parent(const void *a, const void *b)
 {
+	const struct child *left = a, *right = b;
+	bool are_siblings = left->parent == right->parent;
+
+	return are_siblings ? left->pid - right->pid : left->parent - right->parent;
+}
+
+/* All processes, in the order of by_parent. The caller frees the list. NULL with the reason. */
+static struct child *list_children(size_t *count, struct error *error)
+{
+	struct pids all;
+	struct child *children = NULL;
+
+	if (pids_all(&all, error) < 0)
+		return NULL;
+	children = calloc(all.count, sizeof *children);
+	for (size_t i = 0; children && i < all.count; i++)
+		children[i] = (struct child){.parent = parent_of(all.list[i]), .pid = all.list[i]};
+	if (children)
+		qsort(children, all.count, sizeof *children, by_parent);
+	else
+		error_set(error, "no memory");
+	*count = all.count;
+	free(all.list);
+	return children;
+}
+
+/* Numbers that the kernel has used again meanwhile may lead in a circle, back to the first process of the tree. */
+static int add_children(struct pids *tree, pid_t parent, const struct child *children, size_t count,
+                        struct error *error)
+{
+	size_t first = 0, end = count;
 	int result = 0;
 
-	for (size_t before = 0; result == 0 && tree->count > before;) {
-		before = tree->count;
-		for (size_t i = 0; result == 0 && i < all->count; i++) {
-			if (pids_have(tree, parents->list[i]) && !pids_have(tree, all->list[i]))
-				result = pids_add(tree, all->list[i], error);
-		}
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (children[middle].parent < parent)
+			first = middle + 1;
+		else
+			end = middle;
 	}
+	for (; result == 0 && first < count && children[first].parent == parent; first++)
+		result = children[first].pid != tree->list[0] ? pids_add(tree, children[first].pid, error) : 0;
 	return result;
 }
 
 int targets_find_tree(struct pids *tree, pid_t pid, struct error *error)
 {
-	struct pids all, parents = {.count = 0};
-	int result = pids_all(&all, error);
+	size_t count;
+	struct child *children = list_children(&count, error);
+	int result = children ? pids_add(tree, pid, error) : -1;
 
-	if (result < 0)
-		return -1;
-	for (size_t i = 0; result == 0 && i < all.count; i++)
-		result = pids_add(&parents, parent_of(all.list[i]), error);
-	if (result == 0)
-		result = pids_add(tree, pid, error);
-	if (result == 0)
-		result = add_descendants(tree, &all, &parents, error);
-	free(all.list);
-	free(parents.list);
+	for (size_t next = 0; result == 0 && next < tree->count; next++)
+		result = add_children(tree, tree->list[next], children, count, error);
+	free(children);
 	return result;
 }
 
@@ -104,30 +135,42 @@ static enum segment_state keep(struct targets *targets, const struct editor *ope
 	return state;
 }
 
+/* A process that had no partition before is looked at in full only while it makes a segment. */
 static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
 {
 	struct editor editor;
-	enum segment_state state = editor_open(&editor, pid, error);
+	bool had_none = pids_have(&targets->without, pid);
+	enum segment_state state = had_none ? editor_look(&editor, pid) : SEGMENT_NOT_READY;
 
-	return state == SEGMENT_FOUND ? keep(targets, &editor, error) : state;
+	if (state == SEGMENT_NOT_READY)
+		state = editor_open(&editor, pid, error);
+	if (state == SEGMENT_FOUND)
+		state = keep(targets, &editor, error);
+	if (state != SEGMENT_FOUND && !had_none)
+		pids_add(&targets->without, pid, NULL);
+	return state;
 }
 
 int targets_add(struct targets *targets, const struct pids *pids, struct error *error)
 {
 	struct purses purses = {.wait_ms = TREE_WAIT_MS};
-	struct error why;
+	struct error *left_out = &targets->left_out;
 
 	if (have_room(targets, targets->count + pids->count, error) < 0)
 		return -1;
 	for (size_t i = 0; i < pids->count; i++) {
 		pid_t pid = pids->list[i];
+		struct error why = {.reason = ""};
 
 		if (has_target(targets, pid) || !purses_open(&purses, pid))
 			continue;
-		if (may_have_partition(add_target(targets, pid, &why)) && targets->left_out.reason[0] == '\0')
-			targets->left_out = why;
+		if (may_have_partition(add_target(targets, pid, &why)) && left_out->reason[0] == '\0')
+			*left_out = why;
 		purses_close(&purses, pid);
 	}
+	if (purses.is_short && left_out->reason[0] == '\0')
+		error_set(left_out, "pid %d: some of its descendants are left out: those of a user have more open than "
+		                    "can be looked at", (int)pids->list[0]);
 	return 0;
 }
 
@@ -153,6 +196,7 @@ void targets_close(struct targets *targets)
 	free(targets->before);
 	free(targets->revisions);
 	free(targets->chosen);
+	free(targets->without.list);
 }
 
 bool target_is_gone(const struct targets *targets, size_t number)
@@ -340,7 +384,7 @@ int targets_open_group(struct targets *targets, const struct group *group, struc
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
-		if (!editor_look(&editor, all.list[i]))
+		if (editor_look(&editor, all.list[i]) != SEGMENT_FOUND)
 			continue;
 		bool is_in = group_place_of(group, editor.pid, editor.segment.group.identity) != GROUP_OUTSIDE;
 

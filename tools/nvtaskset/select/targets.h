@@ -21,7 +21,8 @@ struct targets {
 	struct segment_revision *before;    /* as first read */
 	struct segment_revision *revisions; /* as last read */
 	struct gpu_choices *chosen;         /* the GPUs to show */
-	struct error left_out;              /* why one that may have a partition is not among them; "": none is */
+	struct pids without;                /* processes without a partition */
+	struct error left_out;              /* why a process that may have a partition is not among them; "": none is */
 };
 
 /* Finds a process, which comes first, and its living descendants. The caller frees the list. -1 with the reason. */

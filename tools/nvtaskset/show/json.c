@@ -71,6 +71,18 @@ static json_t *counter(uint64_t value)
 	return json_reading(reading_of((double)value), true);
 }
 
+#define CELL_COLUMNS 16
+#define CELL_BYTES (4 * CELL_COLUMNS)
+
+/* Text from a file of anybody's. */
+static void print_text(const char *text)
+{
+	char clean[TEXT_ROOM(CELL_BYTES)];
+	size_t width = text_print(stdout, text_clean(clean, text, strnlen(text, CELL_BYTES)), CELL_COLUMNS, true);
+
+	printf("%*s", (int)(CELL_COLUMNS - width), "");
+}
+
 void json_print_row(const json_t *object, const char *const names[])
 {
 	for (; *names; names++) {
@@ -80,8 +92,10 @@ void json_print_row(const json_t *object, const char *const names[])
 			printf(" %9.3f", json_real_value(value));
 		else if (json_is_integer(value))
 			printf(" %9" JSON_INTEGER_FORMAT, json_integer_value(value));
+		else if (json_is_string(value))
+			print_text(json_string_value(value));
 		else
-			printf(json_is_string(value) ? "%-16.16s" : " %9s", json_is_string(value) ? json_string_value(value) : "-");
+			printf(" %9s", "-");
 	}
 }
 

@@ -76,10 +76,7 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 				result = apply_task(&tasks->list[i], room, error);
 		}
 	}
-	if (keeper_end(result < 0) < 0)
-		result = result < 0 ? error_set(error, "not all could be taken back, after: %.200s", error->reason)
-		                    : error_set(error, "the child that gives partitions back has ended");
-	return result;
+	return keeper_end(result < 0, error) < 0 ? -1 : result;
 }
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)

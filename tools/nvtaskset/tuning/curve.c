@@ -76,7 +76,7 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 	struct monitor_times times;
 	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
 
-	while (is_known && (double)process_clock_ns() < end) {
+	while (is_known && (double)process_clock_ns() < end && !keeper_must_end()) {
 		clock_pause_us(MONITOR_TAKE_MS * 1000);
 		is_known = monitor_take(study->monitor, &times, NULL) == 0;
 		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus, times.gpu_count, sizeof *gpu) : NULL;
@@ -103,7 +103,7 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 	if (room_choose(&study->room, point.tpcs, &wanted.partitions[0], error) < 0 ||
 	    keeper_change(&study->program.editor, &wanted, error) < 0)
 		return -1;
-	for (unsigned int i = 0; i < TRIES && !has_jobs; i++) {
+	for (unsigned int i = 0; i < TRIES && !has_jobs && !keeper_must_end(); i++) {
 		sampler_watch(&study->program, 1, study->window_ns);
 		has_jobs = evaluate(study, &point);
 	}
@@ -180,7 +180,8 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	    room_open(&study->room, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
 	study->monitor = monitor_begin(study->pid, NULL);
-	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor)) {
+	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor) &&
+	       !keeper_must_end()) {
 		sampler_watch(program, 1, study->window_ns);
 		rule = jobs_rule(program->bursts, program->count, 0);
 	}
@@ -358,10 +359,7 @@ int action_curve(const struct options *options, struct error *error)
 
 	study.seconds = (clock_ms() - begin) / 1000;
 	progress_end();
-	if (keeper_end(true) < 0 && is_done)
-		result = error_set(error, "pid %d: its partition could not be given back", (int)study.pid);
-	else
-		result = is_done ? report(&study, error) : -1;
+	result = keeper_end(true, error) < 0 || !is_done ? -1 : report(&study, error);
 	monitor_end(study.monitor);
 	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);
 	return result;

@@ -20,18 +20,18 @@
 #include <unistd.h>
 
 #define WORDS_MAX 20
-#define FIRST_EDIT 2 /* the number of a segment's first one: of a new one too, to which a program has moved */
 
 static struct {
 	pid_t child; /* 0: there is none */
 	int pipe;
-	struct keeper_memory { /* shared with it */
+	struct keeper_memory { /* shared with the child */
 		_Atomic size_t count;
+		_Atomic bool leaves; /* nothing is given back */
 		struct kept {
 			pid_t pid;
-			bool is_new; /* it is ended. Otherwise: */
-			bool was_changed;
-			struct segment_undo first, last; /* of our edits; each is written just before it is in force */
+			bool is_new;                         /* the program is ended; otherwise: */
+			struct segment_revision before;      /* what the program had */
+			struct segment_revision given, next; /* our last edit, and the edit that is being made */
 		} list[PROGRAMS_MAX];
 	} *memory;
 } keeper;
@@ -66,25 +66,50 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 
 /* --- the keeper --------------------------------------------------------------------------------------------------------------- */
 
-/* Where one of our edits is the last one, or a program has moved since, and nobody has edited the new segment. */
-static bool give_back(const struct kept *kept)
+static bool give_back(struct kept *kept)
 {
-	const uint64_t edits[] = {kept->last.edit, kept->last.edit - 1, kept->first.edit, kept->was_changed ? FIRST_EDIT - 1 : 0};
 	struct editor editor;
-	bool is_back = true;
+	enum segment_state state = editor_open(&editor, kept->pid, NULL);
 
-	if (editor_open(&editor, kept->pid, NULL) != SEGMENT_FOUND)
-		return true;
-	for (size_t i = 0; i < sizeof edits / sizeof edits[0] && is_back; i++)
-		is_back = segment_take_back(&editor.segment, &(struct segment_undo){edits[i], kept->first.before}, NULL) == 0;
-	return is_back || editor_has_ended(&editor);
+	if (state != SEGMENT_FOUND)
+		return state == SEGMENT_NO_PROCESS;
+	bool is_back = (editor_take_back(&editor, &kept->next, &kept->before, NULL) == 0 &&
+	                editor_take_back(&editor, &kept->given, &kept->before, NULL) == 0) || editor_has_ended(&editor);
+
+	editor_close(&editor);
+	return is_back;
+}
+
+/* -1 with the command that gives the partition back. */
+static int explain_kept(const struct kept *kept, struct error *error)
+{
+	struct pci_address pci = kept->next.partitions[0].pci;
+	const struct segment_partition *before = segment_find(&kept->before, pci);
+	char gpu[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
+
+	pci_address_format(pci, gpu);
+	return error_set(error, "pid %d: its partition could not be given back; do so by nvtaskset -G %s -tp %s %d",
+	                 (int)kept->pid, gpu, before ? tpcset_format_list(&before->set, list) : "all", (int)kept->pid);
+}
+
+static int give_all_back(struct error *error)
+{
+	struct kept *end = keeper.memory->list + keeper.memory->count;
+	int result = 0;
+
+	for (struct kept *kept = keeper.memory->list; kept < end; kept++) {
+		if (kept->is_new)
+			kill(kept->pid, SIGTERM);
+		else if (!give_back(kept))
+			result = explain_kept(kept, error);
+	}
+	return result;
 }
 
 /* Nothing of ours stays open here: a reader of our output would wait for its end. */
 static _Noreturn void keep(int pipe)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	bool all = true;
 	char byte;
 
 	setsid();
@@ -93,11 +118,38 @@ static _Noreturn void keep(int pipe)
 	for (int file = 0; file < 3; file++)
 		dup2(nothing, file);
 	close(keeper.pipe);
-	bool gives_back = TEMP_FAILURE_RETRY(read(pipe, &byte, 1)) <= 0;
+	(void)TEMP_FAILURE_RETRY(read(pipe, &byte, 1));
+	_exit(keeper.memory->leaves || give_all_back(NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
 
-	for (struct kept *kept = keeper.memory->list; kept < keeper.memory->list + keeper.memory->count && gives_back; kept++)
-		all = (kept->is_new ? kill(kept->pid, SIGTERM) == 0 || errno == ESRCH : give_back(kept)) && all;
-	_exit(all ? EXIT_SUCCESS : EXIT_FAILURE);
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+#define ENDING_SIGNALS (sizeof ending_signals / sizeof ending_signals[0])
+
+static struct sigaction inherited[ENDING_SIGNALS];
+static volatile sig_atomic_t told; /* the signal by which we are told to end */
+
+static void note_signal(int signal)
+{
+	told = signal;
+}
+
+/* A signal that is ignored stays so. */
+static void note_signals(void)
+{
+	const struct sigaction noted = {.sa_handler = note_signal};
+
+	for (size_t i = 0; i < ENDING_SIGNALS; i++) {
+		sigaction(ending_signals[i], &noted, &inherited[i]);
+		if (inherited[i].sa_handler == SIG_IGN)
+			sigaction(ending_signals[i], &inherited[i], NULL);
+	}
+}
+
+static void note_no_signals(void)
+{
+	for (size_t i = 0; i < ENDING_SIGNALS && keeper.child > 0; i++)
+		sigaction(ending_signals[i], &inherited[i], NULL);
 }
 
 int keeper_start(struct error *error)
@@ -112,44 +164,75 @@ int keeper_start(struct error *error)
 	if (keeper.child == 0)
 		keep(ends[0]);
 	close(ends[0]);
+	note_signals();
 	return 0;
+}
+
+bool keeper_must_end(void)
+{
+	return told != 0;
+}
+
+/* Whether both say the same of each GPU of `wanted`. */
+static bool have_same(const struct segment_revision *a, const struct segment_revision *b,
+                      const struct segment_revision *wanted)
+{
+	bool have = true;
+
+	for (uint32_t i = 0; i < wanted->count; i++) {
+		const struct segment_partition *one = segment_find(a, wanted->partitions[i].pci);
+		const struct segment_partition *other = segment_find(b, wanted->partitions[i].pci);
+
+		have = have && (one && other ? tpcset_equal(&one->set, &other->set) : one == other);
+	}
+	return have;
 }
 
 /* Somebody else's edit is put in force again. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error)
 {
 	struct kept *kept = keeper.memory->list, *end = kept + keeper.memory->count;
+	struct segment_revision seen;
 
 	while (kept < end && kept->pid != editor->pid)
 		kept++;
-	struct segment_undo *undo = kept->was_changed ? &kept->last : &kept->first;
-	uint64_t expected = (kept->last.edit > 0 ? kept->last.edit : kept->first.edit) + 1;
-
 	kept->pid = editor->pid;
+	if (kept == end && editor_read(editor, &kept->before, error) < 0)
+		return -1;
+	kept->next = *wanted;
 	if (kept == end)
 		keeper.memory->count++;
-	if (editor_change_one(editor, wanted, undo, error) < 0)
+	if (told != 0)
+		return error_set(error, "told to end by a signal");
+	if (editor_change_one(editor, wanted, &seen, error) < 0)
 		return -1;
-	if (kept->was_changed && undo->edit != expected && undo->edit != FIRST_EDIT) {
-		segment_take_back(&editor->segment, undo, NULL);
+	if (!have_same(&seen, kept == end ? &kept->before : &kept->given, wanted)) {
+		editor_take_back(editor, wanted, &seen, NULL);
 		return error_set(error, "pid %d: somebody else has changed its partition meanwhile", (int)editor->pid);
 	}
-	kept->was_changed = true;
+	kept->given = *wanted;
 	return 0;
 }
 
-int keeper_end(bool gives_back)
+/* Whoever has killed the child has not killed us. */
+int keeper_end(bool gives_back, struct error *error)
 {
-	int status = 0;
+	int status = 0, result = 0;
 
 	if (keeper.child <= 0)
 		return 0;
-	bool is_told = gives_back || write(keeper.pipe, "", 1) == 1;
-
+	gives_back = gives_back || told != 0;
+	keeper.memory->leaves = !gives_back;
 	close(keeper.pipe);
-	TEMP_FAILURE_RETRY(waitpid(keeper.child, &status, 0));
+	bool is_done = TEMP_FAILURE_RETRY(waitpid(keeper.child, &status, 0)) == keeper.child && status == 0;
+
+	if (gives_back && !is_done)
+		result = give_all_back(error);
+	note_no_signals();
 	keeper.child = 0;
-	return is_told && status == 0 ? 0 : -1;
+	if (result == 0 && told != 0)
+		raise(told);
+	return result;
 }
 
 /* --- starting ----------------------------------------------------------------------------------------------------------------- */
@@ -189,6 +272,7 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 	if (pipe2(ends, O_CLOEXEC) < 0 || (*pid = fork()) < 0)
 		return error_set_errno(error, "no process can be started");
 	if (*pid == 0) {
+		note_no_signals();
 		setsid();
 		if (is_kept) {
 			keeper.memory->list[keeper.memory->count] = (struct kept){.pid = getpid(), .is_new = true};
@@ -231,7 +315,8 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 		}
 		progress_tick();
 		clock_pause_us(20000);
-	} while ((!is_open || is_early) && is_new && !await_end(pid, WNOHANG) && clock_ms() < end);
+	} while ((!is_open || is_early) && is_new && !keeper_must_end() && !await_end(pid, WNOHANG) &&
+	         clock_ms() < end);
 	return is_open && !obstacle ? 0 : -1;
 }
 

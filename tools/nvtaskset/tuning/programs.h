@@ -31,21 +31,27 @@ unsigned int room_count(const struct room *room);
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
 
 /* --- the keeper ---------------------------------------------------------------------------------------------------------------
- * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that it knows of: when
- * it is told to, and also when this process ends in any way, by SIGKILL too. It is in a session of its own, so signals to our terminal's
- * programs do not reach it; only if it is killed itself, with all of a container say, all stays as it is then. A partition that somebody
- * else has changed meanwhile stays, too. */
+ * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that
+ * were started: when told to, and also when this process ends in any way, by SIGKILL too. The child is in a session of
+ * its own, so signals to our terminal's programs do not reach the child. Where the child was killed, this process gives
+ * all back. If both are killed, with a whole container say, all stays as it is then. An edit by another program stays,
+ * too: a quota, say, or the partition itself. */
 
 #define PROGRAMS_MAX 64 /* no more than these are kept */
 
-/* Before any editor is opened: the keeper would hold the lock with which this process is killed. */
+/* Before any editor is opened: the keeper would hold the lock with which this process is killed. From here on until
+ * keeper_end, signals that tell this process to end are only noted. */
 int keeper_start(struct error *error);
 
-/* Changes a program, as often as wanted; not if somebody else has changed it since. */
+/* Whether a signal came. */
+bool keeper_must_end(void);
+
+/* Changes a program, as often as wanted; not if somebody else has changed its partition since, nor after a signal. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
-/* Gives all back, or leaves it as it is; and waits for that. -1: some could not be given back. */
-int keeper_end(bool gives_back);
+/* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
+ * signal. -1 with the command that gives a partition back, where that failed. */
+int keeper_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------------------- */
 

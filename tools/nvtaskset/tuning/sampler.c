@@ -64,7 +64,8 @@ void sampler_watch(struct sampled *programs, size_t count, double ns)
 	uint64_t before = begin;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
-	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns; now = process_clock_ns()) {
+	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns && !keeper_must_end();
+	     now = process_clock_ns()) {
 		for (size_t i = 0; i < count; i++)
 			look(&programs[i], before, now);
 		before = now;

@@ -1,0 +1,173 @@
+/*
+ * Our thread sleeps over nothing that comes while it looks, or while it ends; and what calls of the program tell it.
+ *
+ * Nothing is suspended here.
+ *
+ * link: -Wl,--wrap=turns_look,--wrap=keeper_end,--wrap=turns_end,--wrap=kernel_access_begin,--wrap=kernel_access_end,--wrap=hook_want_more
+ */
+#include "../cases.h"
+#include "driver/streams.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
+#include "time/control.h"
+#include "time/thread.h"
+#include "time/turns/eligibility.h"
+#include "time/turns/kernel_access.h"
+#include "time/turns/turns.h"
+
+#define PATIENCE_S 60
+
+static const struct segment_revision third = {.quota = {.run_us = 30000, .period_us = 100000}};
+static const struct segment_revision lifted = {.quota = {.run_us = 100000, .period_us = 100000}};
+
+static struct segment segment;
+static atomic_uint looks;
+static void (*_Atomic at_follow)(void), (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
+
+static void give(const struct segment_revision *revision)
+{
+	struct segment editor;
+	struct error error;
+
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_done(segment_change(&editor, revision, NULL, &error));
+	segment_close(&editor);
+}
+
+static void do_once(void (*_Atomic *what)(void))
+{
+	void (*now)(void) = atomic_exchange(what, NULL);
+
+	if (now)
+		now();
+}
+
+/* --- in the place of what suspends a program: the linker calls these ----------------------------------------------- */
+
+uint64_t __wrap_turns_look(uint64_t number, bool *is_idle);
+uint64_t __wrap_turns_look(uint64_t number, bool *is_idle)
+{
+	*is_idle = false;
+	do_once(&at_look);
+	atomic_fetch_add(&looks, 1);
+	return UINT64_MAX;
+}
+
+/* It is called after a revision was read. */
+void __wrap_keeper_end(void);
+void __wrap_keeper_end(void)
+{
+	do_once(&at_follow);
+}
+
+void __wrap_turns_end(void);
+void __wrap_turns_end(void)
+{
+	do_once(&at_end);
+}
+
+void __wrap_kernel_access_begin(void);
+void __wrap_kernel_access_begin(void)
+{
+}
+
+void __wrap_kernel_access_end(void);
+void __wrap_kernel_access_end(void)
+{
+}
+
+void __wrap_hook_want_more(void);
+void __wrap_hook_want_more(void)
+{
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------------- */
+
+static void wait_for_looks(unsigned int wanted)
+{
+	for (int ms = 0; atomic_load(&looks) < wanted && ms < PATIENCE_S * 1000; ms++)
+		usleep(1000);
+	assert_true(atomic_load(&looks) >= wanted);
+}
+
+FIXTURE(begin_all)
+{
+	struct error error;
+
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/dev/null", 1);
+	assert_done(segment_create(&segment, &lifted, NULL, -1, -1, &error));
+	control_use(&segment);
+}
+
+FIXTURE(begin)
+{
+	atomic_store(&looks, 0);
+	give(&third);
+}
+
+FIXTURE(end)
+{
+	give(&lifted);
+	for (int ms = 0; time_thread_exists() && ms < PATIENCE_S * 1000; ms++)
+		usleep(1000);
+	assert_false(time_thread_exists());
+}
+
+TEST(rung_in_a_look)
+{
+	atomic_store(&at_look, time_thread_ring);
+	control_look();
+	wait_for_looks(2);
+}
+
+static void give_third(void)
+{
+	give(&third);
+}
+
+TEST(an_edit_while_it_follows_another_one)
+{
+	atomic_store(&at_follow, give_third);
+	control_look();
+	wait_for_looks(2);
+}
+
+TEST(an_edit_by_somebody_else)
+{
+	control_look();
+	wait_for_looks(1);
+	give(&third);
+	wait_for_looks(2);
+}
+
+static void give_again(void)
+{
+	give(&third);
+	control_look();
+}
+
+TEST(given_while_it_ends)
+{
+	control_look();
+	wait_for_looks(1);
+	atomic_store(&at_end, give_again);
+	unsigned int before = atomic_load(&looks);
+
+	give(&lifted);
+	wait_for_looks(before + 1);
+}
+
+/* It may come later than all that this process has in flight. */
+TEST(an_event_of_another_process)
+{
+	const struct call opens = {.id = CALL_IPC_OPEN_EVENT};
+
+	assert_false(streams_wait_for_event(CU_STREAM_LEGACY, NULL, false));
+	control_call_begins(&opens);
+	assert_true(streams_wait_for_event(CU_STREAM_LEGACY, NULL, false));
+	streams_forget();
+	eligibility_after_fork();
+}
+
+RUN_TESTS_IN(begin_all, NULL, begin, end)
