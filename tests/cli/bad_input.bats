@@ -60,8 +60,6 @@ load helpers
 	refuses "--mps maybe: must be one of: auto on off" nvtaskset -t 0-3 --mps maybe true
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t 0-3 -n true
 	refuses "'0-3' and -G GPU:SET: give one SET for all GPUs, or one for each" nvtaskset -t 0-3 -G 0:4-5 true
-	refuses "'python3': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" \
-		nvtaskset python3 -m train
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset -t 0-3 --mps off
 	refuses "'--attach': options come before PID, as in 'nvtaskset -tp 0-7 PID'" nvtaskset -tp 0-3 1 --attach
 	for long in --tpc-list=0-7 --count=4 --strict=yes; do
@@ -80,9 +78,40 @@ load helpers
 	[[ "$(PATH=$WORK:$PATH nv -G 0:ff -- -t)" == *-t ]]
 }
 
+misses_set() { # WORD WITH_SET ARGUMENT…
+	refuses "'$1': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); a COMMAND needs a SET: 'nvtaskset $2'" \
+		nvtaskset "${@:3}"
+}
+
+@test "a forgotten SET, also before options of COMMAND" {
+	misses_set ./infer "--priority 80 all ./infer 1" --priority 80 ./infer 1
+	misses_set ./infer "--priority 80 all ./infer" --priority 80 ./infer
+	misses_set python3 "all python3 -m train" python3 -m train
+	misses_set ./infer "all ./infer -v 1" ./infer -v 1
+	misses_set foo "--dry-run all foo" --dry-run foo
+	long=$(printf 'x%.0s' $(seq 300))
+	run -1 nvtaskset ./infer "$long" "$long"
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "a PID that is missing, and SET behind PID" {
+	for set in 0-7 25% all ff 0,2; do
+		refuses "'$set': a SET without a PID, as in 'nvtaskset -tp 0-7 PID'" nvtaskset -tp "$set"
+		refuses "'$set': SET comes before PID, as in 'nvtaskset -tp 0-7 PID'" nvtaskset -tp $$ "$set"
+	done
+}
+
+@test "taskset's -c is -t" {
+	[ "$(nv --dry-run -c 0-7)" = 0-7 ]
+	start_program -c 0-3
+	nvtaskset -cp 4-5 "$PROGRAM"
+	runs_on 4-5
+	refuses "-c: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset -lc
+}
+
 @test "what is neither a mask nor a word" {
 	for word in sytem ./infer help; do
-		refuses "'$word': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'" nvtaskset "$word"
+		misses_set "$word" "all $word" "$word"
 	done
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset fade
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset all

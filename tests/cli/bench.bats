@@ -62,7 +62,13 @@ has_rows() { # FILE
 	left_nothing
 }
 
-@test "the demo leaves nothing, and measure works with the settings that it prints" {
+# Types into a shell with the settings of the demo, which writes into the test's directory.
+in_demo_shell() { # COMMANDS
+	local own="export XDG_CACHE_HOME=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/demo-mps FAKE_MPS_LINGER=60"
+	env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c ". $WORK/settings; $own; $1"
+}
+
+@test "the demo leaves nothing, and its shell can do what README and guide show" {
 	[ ! -e /dev/nvidiactl ] || skip "a GPU is here, whose links stay"
 	mkdir "$WORK/tmp"
 	run -0 env TMPDIR="$WORK/tmp" BUILD="$BUILD" "$ROOT/demo/run"
@@ -72,10 +78,19 @@ has_rows() { # FILE
 	[[ "$output" =~ (A{33}|E{33})" " ]]
 	[ -z "$(ls "$WORK/tmp")" ]
 	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
-	# The settings that it prints do for every command, also for this one, which writes a topology of its own.
+	# The settings do for every command, also for measure, which writes a topology.
 	sed -n '/^export PATH/,/[^\\]$/p' <<<"$output" >"$WORK/settings"
-	run -0 env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c '. "$0"; XDG_CACHE_HOME=$1 nvtaskset measure' "$WORK/settings" "$WORK"
+	run -0 in_demo_shell 'nvtaskset measure'
 	[[ "${lines[0]}" == "GPU 0000:00:06.0 (NVIDIA H200): 66 TPCs in 12 virtual GPCs"* ]]
+	run -0 in_demo_shell 'nvtaskset -t 0-7 where 1; nvtaskset mps; nvtaskset --strict --lend -n 25% where 1'
+	[[ "$output" == *"MPS: started a control daemon in $WORK/demo-mps"*"run on TPCs 0-7 "* ]]
+	[[ "$output" == *"started by nvtaskset"*"16 of 66 TPCs"*"run on TPCs "* ]]
+	if [ "$(uname -m)" = x86_64 ]; then
+		run -0 in_demo_shell "where 600 >$WORK/plain & until [ -s $WORK/plain ]; do sleep 0.1; done
+			nvtaskset --attach -tp 0-7 \$!; kill \$!"
+		[[ "$output" == *"new TPC list: 0-7" ]]
+	fi
+	run -0 in_demo_shell 'nvtaskset mps stop'
 }
 
 @test "what the programs refuse" {

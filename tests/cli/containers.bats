@@ -62,7 +62,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	refuses "infer: no device of $WORK/cdi/nvtaskset.json" cdi remove infer
 	cdi remove batch
 	[ ! -e "$WORK/cdi/nvtaskset.json" ]
-	[ -z "$(cdi list)" ]
+	[[ "$(cdi list)" == "No devices in $WORK/cdi/nvtaskset.json; to make one: nvtaskset cdi add "* ]]
 }
 
 @test "what is refused changes nothing" {

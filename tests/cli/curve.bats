@@ -42,7 +42,16 @@ is_of_these_jobs() {
 		jq -e '.points | length >= 5 and (map(.tpcs) | sort) == map(.tpcs) and .[-1].tpcs == 66' "$WORK/curve" &&
 		jq -e '.points | .[0].job_ms > 2 * .[-1].job_ms and all(.jobs >= 2 and .longest_ms >= .job_ms)' "$WORK/curve" &&
 		jq -e '.fit.a_ms > 20 and .fit.b_ms > 0 and .fit.worst_error >= .fit.mean_error' "$WORK/curve" &&
-		python3 -c 'import sys, xml.dom.minidom as x; assert len(x.parse(sys.argv[1]).getElementsByTagName("circle")) >= 5' "$WORK/curve.svg"
+		python3 -c 'import sys, xml.dom.minidom as x; assert len(x.parse(sys.argv[1]).getElementsByTagName("circle")) >= 5' "$WORK/curve.svg" &&
+		has_numbers_on_both_axes
+}
+
+# From 0 on the left, at most six; and the sizes below.
+has_numbers_on_both_axes() {
+	local count
+	count=$(grep -cE '<text x="-8" y="[-0-9.]+" text-anchor="end">[0-9.e-]+</text>' "$WORK/curve.svg")
+	((count >= 3 && count <= 6)) && grep -q '<text x="-8" y="4.0" text-anchor="end">0</text>' "$WORK/curve.svg" &&
+		grep -q '<text x="520.0" y="18">66</text>' "$WORK/curve.svg"
 }
 
 @test "jobs are told apart, and take longer with fewer TPCs" {
@@ -134,6 +143,16 @@ has_neighbour() {
 	[ "$(cat "$WORK/errors")" = "nvtaskset: pid $PROGRAM: has ended" ]
 	[ ! -s "$WORK/output" ]
 	PROGRAM=
+}
+
+@test "progress is shown on a terminal, and nowhere else" {
+	start_jobs -t 0-39
+	on_terminal 100x40 see "nvtaskset: " see " TPCs, size " see $' s)\r' see $'\r\e[K' see "pid $PROGRAM on" -- \
+		nvtaskset curve --kernels 3 "$PROGRAM"
+	[ "$output" = "status 0, terminal as before" ]
+	[[ "${OUTPUT##*$'\e[K'}" == "pid $PROGRAM on GPU"* ]]
+	run -0 --separate-stderr nvtaskset curve --kernels 3 "$PROGRAM"
+	[ -z "$stderr" ]
 }
 
 @test "a file for the picture that cannot be written" {

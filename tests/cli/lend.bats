@@ -23,6 +23,9 @@ load playing
 	[ "$(given lend)" = 500us ]
 	nvtaskset -p --borrow "$PROGRAM"
 	[ "$(given lend) $(given borrow)" = "500us all" ]
+	nvtaskset -p --lend=0 "$PROGRAM"
+	[ "$(given lend)" = off ]
+	nvtaskset -p --lend "$PROGRAM"
 	nvtaskset -tp --lend=off 8-9 "$PROGRAM"
 	[ "$(given lend) $(given borrow)" = "off all" ]
 	nvtaskset -p --borrow=off "$PROGRAM"

@@ -143,7 +143,7 @@ crowd_is_there() {
 	done
 }
 
-@test "another user's processes are left out, and all views say so" {
+@test "another user's processes are left out, and views say so where that matters" {
 	needs_another_user
 	start_program -t 0-7
 	for view in -l -T "top --once --delay 0.1"; do
@@ -152,6 +152,15 @@ crowd_is_there() {
 		[ "${lines[-1]}" = "Programs that you may not look at, those of other users, are not shown." ]
 	done
 	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l --json | jq -e .processes
+	start_as own "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --mps off -t 8-9 "$BUILD/demo/where" 600
+	for view in -l -T "top --once --delay 0.1"; do
+		run -0 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" $view
+		[[ "$output" == *"$own"* ]]
+		case $view in
+		-T) [[ "$output" == *"may not look at"* ]] ;;
+		*) [[ "$output" != *"may not look at"* ]] ;;
+		esac
+	done
 	refuses "pid $PROGRAM: belongs to another user, or does not let itself be inspected" \
 		"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" top --once "$PROGRAM"
 }

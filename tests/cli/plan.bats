@@ -202,6 +202,9 @@ start_jobs() { # PERIOD
 	wait_until is_applied
 	run -0 nvtaskset plan --mps off --check 1 "$WORK/tasks.json"
 	[[ "$output" == *"Checked for 1 s."* ]]
+	on_terminal 100x40 see "nvtaskset: watching the programs for 2 s (1 s)" see $'\r\e[K' see "Checked for 2 s." -- \
+		nvtaskset plan --mps off --check 2 "$WORK/tasks.json"
+	[ "$output" = "status 0, terminal as before" ]
 	# With two TPCs it takes 32 ms.
 	nvtaskset -tp 7-8 "$PROGRAM" >/dev/null
 	tasks '{"name": "jobs", "pid": '"$PROGRAM"', "period_ms": 1000, "deadline_ms": 15, "curve": '"$points"'}'
@@ -242,18 +245,28 @@ start_jobs() { # PERIOD
 
 @test "files that are wrong" {
 	while IFS='|' read -r text reason; do
-		echo "$text" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
+		printf '%b\n' "$text" | sed "s|\"@\"|$curve|g" >"$WORK/tasks.json"
 		run ! nvtaskset plan "$WORK/tasks.json"
 		[[ "$output" == "nvtaskset: "*"$reason"* && "${#lines[@]}" = 1 ]] || {
 			echo "$text: $output"
 			false
 		}
 	done <<-'END'
-		{|line 2
-		[]|tasks.json: Expected object
+		{|tasks.json: line 2: the file ends in the middle of a value
+		{"tasks": x}|tasks.json: line 1: not JSON
+		{"tasks": [], "tasks": []}|tasks.json: line 1: a member that its object has already
+		{"tasks": []} {}|tasks.json: line 1: there is something behind the document's end
+		{"tasks": "\xff"}|tasks.json: line 1: not UTF-8
+		{"tasks": [1e999]}|tasks.json: line 1: a number that is too large
+		[]|tasks.json: must be an object with the member 'tasks'
+		{"margin": true, "tasks": []}|tasks.json: margin must be a number
 		{"tasks": []}|needs 1 to 64 tasks
-		{"tasks": [], "more": 1}|1 object item(s) left unpacked: more
-		{"tasks": [{"name": "a", "pid": 1, "speed": 3}]}|task a: 1 object item(s) left unpacked: speed
+		{"tasks": [], "more": 1}|tasks.json: 'more': there is no such member
+		{"tasks": [3]}|task number 1: must be an object with the member 'name'
+		{"tasks": [{"name": 3}]}|task number 1: name must be a text
+		{"tasks": [{"name": "a", "pid": "1"}]}|task a: pid must be a whole number
+		{"tasks": [{"name": "a", "critical": 1}]}|task a: critical must be true or false
+		{"tasks": [{"name": "a", "pid": 1, "speed": 3}]}|task a: 'speed': there is no such member
 		{"tasks": [{"name": "a", "period_ms": 3}]}|task a: needs a command or a pid
 		{"tasks": [{"name": "a", "pid": 1, "command": ["b"], "period_ms": 3}]}|task a: needs a command or a pid
 		{"tasks": [{"name": "a", "command": ["b", 3], "period_ms": 3}]}|task a: command must be an array
@@ -261,7 +274,7 @@ start_jobs() { # PERIOD
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "per_second": 3}]}|task a: needs one of
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "deadline_ms": 4}]}|task a: its deadline must not be later
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3}]}|task a: has no curve; 'nvtaskset curve --json PID' measures one
-		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "none.json"}]}|none.json
+		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": "none.json"}]}|none.json: No such
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": []}}]}|curve: has no points
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 0, "job_ms": 3}]}}]}|curve: point 0:
 		{"tasks": [{"name": "a", "pid": 1, "period_ms": 3, "curve": {"points": [{"tpcs": 3, "job_ms": 3}, {"tpcs": 3, "job_ms": 2}]}}]}|curve: point 1:

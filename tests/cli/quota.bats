@@ -47,8 +47,11 @@ is_refused() { # QUOTA REASON
 	run -0 nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
-	nvtaskset -p --quota max "$PROGRAM"
-	[[ "$(current quota)" == "max: present for "* ]]
+	for text in max off; do
+		nvtaskset -p --quota 30% "$PROGRAM"
+		nvtaskset -p --quota "$text" "$PROGRAM"
+		[[ "$(current quota)" == "max: present for "* ]]
+	done
 	wait_until not has_thread
 }
 

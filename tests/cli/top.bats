@@ -152,7 +152,8 @@ has_rates() {
 		type P see "$headings" type '?' see "Any key goes back" type x see "demo/where" \
 		type /WHERE see "Search: WHERE_" type $'\r' see $'\e[1m' see "q quit" \
 		type unobody see "nobody_" see-not "demo/where" type $'\e' see "demo/where" \
-		type Z see ", paused" type Z see-not ", paused" type q -- nvtaskset top --delay 1000
+		type Z see ", paused" type Z see-not ", paused" \
+		type k see "kill PID ends a program" type x see "demo/where" type $'\e[21~' -- nvtaskset top -d 1000
 	[ "$output" = "status 0, terminal as before" ]
 }
 

@@ -23,6 +23,18 @@ load helpers
 	[ "$(nvtaskset mps stop --force --help)" = "$(nvtaskset mps --help)" ]
 }
 
+@test "each word says of its options what they do there" {
+	[[ "$(nvtaskset plan --help)" == *$'\n     --json             the plan as a JSON document\n'* ]]
+	[[ "$(nvtaskset curve --help)" == *"the curve as a JSON document, which 'plan' reads"* ]]
+	[[ "$(nvtaskset top --help)" == *"     --json             a JSON document on a line for each look"* ]]
+	[[ "$(nvtaskset metrics --help)" != *cdi* && "$(nvtaskset cdi --help)" != *metrics* ]]
+	[[ "$(nvtaskset system --help)" != *SET* ]]
+	[[ "$(nvtaskset measure --help)" != *"or 'all'"* ]]
+	for word in top curve plan metrics mps system measure; do
+		[[ "$(nvtaskset $word --help)" != *"one for each look"* ]]
+	done
+}
+
 @test "a mask stays a mask, and a command's name a command" {
 	[ "$(nv --dry-run bc)" = "2-5,7" ]
 	[ "$(nv --dry-run fade)" = "1-4,6-7,9,11-15" ]
@@ -41,7 +53,7 @@ load helpers
 	refuses "--dry-run: only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset system disable --dry-run
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
 	refuses "--once: only with 'top'" nvtaskset metrics --once
-	refuses "--delay: not with -l; only with 'top'" nvtaskset --delay 2 -l
+	refuses "-d: not with -l; only with 'top'" nvtaskset --delay 2 -l
 	refuses "--output: only with 'metrics', 'cdi', 'cdi add' and 'cdi remove'" nvtaskset top --output file
 	refuses "--format: only with 'metrics'" nvtaskset --format prometheus -t 0 true
 }

@@ -386,6 +386,7 @@ static void assert_keys(const char *bytes, const int *keys, size_t count)
 TEST(keys)
 {
 	ASSERT_KEYS("qP", 'q', 'P');
+	ASSERT_KEYS("\033[21~", KEY_F10);
 	ASSERT_KEYS("\033[17~\033[A\033OB<", KEY_F6, KEY_UP, KEY_DOWN, '<');
 	ASSERT_KEYS("\033[5~\033[6~\033[H\033[4~", KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME, KEY_END);
 	ASSERT_KEYS("\033", KEY_ESCAPE);

@@ -9,6 +9,7 @@
 #include "cli/tables.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
+#include "select/overlap.h"
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
@@ -309,6 +310,25 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 	return result;
 }
 
+static void warn_of_overlap(const struct subject *subject, const struct segment_revision *wanted)
+{
+	const struct targets *targets = &subject->targets;
+	struct segment_revision changed = is_group(subject) ? subject->before : targets->revisions[0];
+	struct pids own = {.count = 0};
+	int result = 0;
+
+	segment_put_time(&changed, wanted);
+	changed.count = wanted->count;
+	memcpy(changed.partitions, wanted->partitions, sizeof changed.partitions);
+	for (size_t i = 0; i < targets->count && result == 0; i++)
+		result = pids_add(&own, targets->editors[i].pid, NULL);
+	const struct group *group = is_group(subject) ? &subject->group : &targets->editors[0].segment.group;
+
+	if (wanted->count > 0 && subject->options->notation != NOTATION_COUNT)
+		overlap_report(&changed, &own, group->identity, &subject->list);
+	free(own.list);
+}
+
 /* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
 static int show_and_change(struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *wanted,
                            struct error *error)
@@ -328,6 +348,8 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 	if (result == 0 && (targets_read(targets, error) < 0 || report(subject, chosen, changes, error) < 0 ||
 	                    (is_alone && check_descendants(subject, wanted, error) < 0)))
 		result = EDITOR_SOME;
+	if (result == 0)
+		warn_of_overlap(subject, wanted);
 	return result == 0 ? EXIT_SUCCESS : result == EDITOR_SOME && changes ? EXIT_CHANGED : EXIT_FAILURE;
 }
 

@@ -324,6 +324,8 @@ int action_cdi(const struct options *options, struct error *error)
 	if (topology_load(&gpus, NULL) < 0)
 		gpus.count = 0;
 	path_join(notes, specification.directory, CONTAINERS_NAME);
+	if (json_array_size(json_object_get(specification.root, "devices")) == 0)
+		printf("No devices in %s; to make one: nvtaskset cdi add -t 0-7 NAME\n", specification.path);
 	json_array_foreach(json_object_get(specification.root, "devices"), i, device) {
 		const char *name = json_string_value(json_object_get(device, "name"));
 

@@ -36,7 +36,7 @@ static const struct {
 	 "they run; with PID, this program and its kernels. A - is not known, and not 0.\n"
 	 "\n",
 	 "\n"
-	 "Keys: q quit, ? help, P and T sort by BUSY% and TIME, < > F6 by other columns,\n"
+	 "Keys: q or F10 quit, h help, P and T sort by BUSY% and TIME, < > F6 by others,\n"
 	 "u one user's programs, / search, n the next one, Z pause, arrows scroll\n"},
 	{"curve",
 	 "Usage: nvtaskset curve [options] PID\n"
@@ -90,6 +90,33 @@ static const struct {
 	 "\n", ""},
 };
 
+/* With a word, an option of several actions has a text of the word's own. */
+static const struct {
+	const char *word, *option, *about;
+} own_texts[] = {
+	{"top", "json", "a JSON document on a line for each look; with --once, on several lines"},
+	{"curve", "json", "the curve as a JSON document, which 'plan' reads"},
+	{"plan", "json", "the plan as a JSON document"},
+	{"curve", "gpu", "the GPU to measure on: its number, bus id or UUID"},
+	{"plan", "gpu", "the GPU to divide: its number, bus id or UUID"},
+	{"measure", "gpu", "which GPUs; default: all that CUDA sees"},
+	{"curve", "mps", "how COMMAND is started: auto (default) or on: by MPS; off: without"},
+	{"plan", "mps", "how tasks are started: auto (default) or on: by MPS; off: without, and no task lends"},
+	{"cdi", "mps", "auto (default): by the MPS that runs, if one does; on: only so; off: in turns"},
+	{"mps", "connections", "how many clients fit with N hardware queues each, 1-32; default 8"},
+	{"cdi", "connections", "with N hardware queues for each program, 1-32; default 8"},
+	{"system", "dry-run", "print what would be done, and do nothing"},
+	{"cdi", "dry-run", "print the TPCs of SET, and do nothing"},
+	{"metrics", "busy", "look how busy the GPUs are; on a socket, all the time"},
+	{"metrics", "output",
+	 "replace FILE as a whole; for node_exporter's textfile collector: FILE.prom, with --format prometheus"},
+	{"cdi", "output", "the specification, FILE.json; default: /run/cdi/nvtaskset.json"},
+	{"cdi", "quota", "present for 30% of the time, or so; max: all of it"},
+	{"cdi", "priority", "go first, of 0-99"},
+	{"cdi", "hide", "containers see a GPU of their partition's size"},
+	{"cdi", "strict", "a container that cannot be kept inside SET does not start"},
+};
+
 /* A name, and beside it what it is about. */
 static void print_entry(const char *name, const char *about)
 {
@@ -106,7 +133,18 @@ static void print_entry(const char *name, const char *about)
 	putchar('\n');
 }
 
-static void print_option(const struct option_row *row)
+static const char *about_with(const char *word, const struct option_row *row)
+{
+	const char *about = row->about;
+
+	for (size_t i = 0; i < sizeof own_texts / sizeof own_texts[0]; i++) {
+		if (strcmp(own_texts[i].word, word) == 0 && strcmp(own_texts[i].option, row->name) == 0)
+			about = own_texts[i].about;
+	}
+	return about;
+}
+
+static void print_option(const struct option_row *row, const char *about)
 {
 	char letter[8] = "", name[64];
 
@@ -114,7 +152,7 @@ static void print_option(const struct option_row *row)
 		snprintf(letter, sizeof letter, "-%c,", row->letter);
 	snprintf(name, sizeof name, "%-3s --%s%s%s", letter, row->name, row->value && row->value[0] != '[' ? " " : "",
 	         row->value ? row->value : "");
-	print_entry(name, row->about);
+	print_entry(name, about);
 }
 
 /* A bit for each action that begins with this word. */
@@ -139,8 +177,10 @@ static void show_word(const char *word)
 			print_entry(word_rows[row].second, word_rows[row].about);
 	}
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
-		if ((option_rows[row].actions & actions_of(word)) && ~option_rows[row].actions != 0)
-			print_option(&option_rows[row]);
+		const struct option_row *option = &option_rows[row];
+
+		if (option->about && (option->actions & actions_of(word)) && ~option->actions != 0)
+			print_option(option, about_with(word, option));
 	}
 	fputs(words[i].end, stdout);
 }
@@ -152,7 +192,7 @@ static void show_all(void)
 	fputs(beginning, stdout);
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
 		if (option_rows[row].is_in_help)
-			print_option(&option_rows[row]);
+			print_option(&option_rows[row], option_rows[row].about);
 	}
 	puts("\nWords, each with its own --help:");
 	for (size_t row = 0; row < WORD_ROWS; row++) {

@@ -73,16 +73,37 @@ static bool is_set(const struct options *options)
 	       tpcset_looks_like_mask(options->set);
 }
 
-/* Where a mask is expected, there may be something else. */
-static int no_command(const struct options *options, struct error *error)
+/* A whole command line, as far as there is room. */
+#define LINE_TEXT 128
+
+/* Writes the command line with a SET in front of the argument at `place`, the COMMAND. */
+static void put_set(char **arguments, int place, char text[LINE_TEXT])
 {
-	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); try 'nvtaskset --help'",
-	                          options->set);
+	size_t length = 0;
+
+	for (int i = 1; length < LINE_TEXT && (i <= place || arguments[i]); i++)
+		length += (size_t)snprintf(text + length, LINE_TEXT - length, "%s%s%s", i > 1 ? " " : "",
+		                           i == place ? "all " : "", arguments[i]);
 }
 
-/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a "--". */
-static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
+/* Where a mask is expected, there may be something else: often COMMAND. */
+static int no_command(const struct options *options, const char *with_set, struct error *error)
+{
+	return is_set(options)
+	               ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
+	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, "
+	                                  "cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set, with_set);
+}
+
+static bool has_digit_first(const char *text)
+{
+	return text[0] >= '0' && text[0] <= '9';
+}
+
+/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a
+ * "--". A SET in a wrong notation begins with a digit, and is refused later. */
+static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set,
+                        struct error *error)
 {
 	if (!own_sets) {
 		options->set = *arguments;
@@ -92,7 +113,25 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 		arguments++;
 	}
 	options->command = arguments;
-	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
+	bool is_command = !is_set(options) && options->set[0] != '\0' && !has_digit_first(options->set);
+
+	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(options, with_set, error);
+}
+
+/* A SET stands in the place of PID where $(pgrep …) is empty, or where PID comes first. */
+static int check_order(char **arguments, int count, struct error *error)
+{
+	const char *last = arguments[count - 1];
+	bool is_number = last[strspn(last, "0123456789")] == '\0';
+	bool is_list = has_digit_first(last) && last[strspn(last, "0123456789,:%-")] == '\0';
+	bool may_be_set = is_list || strcmp(last, "all") == 0 || tpcset_looks_like_mask(last);
+	int result = 0;
+
+	if (!is_number && may_be_set && count == 1)
+		result = error_set(error, "'%.40s': a SET without a PID, as in 'nvtaskset -tp 0-7 PID'", last);
+	else if (!is_number && may_be_set && count == 2)
+		result = error_set(error, "'%.40s': SET comes before PID, as in 'nvtaskset -tp 0-7 PID'", last);
+	return result;
 }
 
 /* -p [SET] PID, or -p --group NAME [SET]. */
@@ -109,6 +148,8 @@ static int take_subject(struct options *options, char **arguments, int count, bo
 		return -1;
 	if (sets < 0)
 		return help_refer(options, error, "-p", "no PID");
+	if (pids == 1 && check_order(arguments, count, error) < 0)
+		return -1;
 	if (sets > (own_sets ? 0 : 1))
 		return options->group ? error_set(error, "'%.40s': a group has no PID, as in 'nvtaskset -tp --group %.40s 0-7'",
 		                                  arguments[count - 1], options->group)
@@ -140,14 +181,16 @@ static int take_device(struct options *options, char **arguments, int count, boo
 	return 0;
 }
 
-/* Takes the `count` arguments behind options and words; NULL ends them, and arguments[-1] exists. -1 with the reason. */
-static int arguments_take(struct options *options, char **arguments, int count, struct error *error)
+/* Takes the `count` arguments behind options and words; NULL ends them, and arguments[-1] exists. `with_set` is the
+ * command line with a SET in front of the first argument. -1 with the reason. */
+static int arguments_take(struct options *options, char **arguments, int count, const char *with_set,
+                          struct error *error)
 {
 	bool own_sets = gpus_have_sets(options);
 	int result = 0;
 
 	if (options->action == ACTION_RUN)
-		result = take_command(options, arguments, own_sets, error);
+		result = take_command(options, arguments, own_sets, with_set, error);
 	else if (options->action == ACTION_SHOW)
 		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
@@ -173,14 +216,15 @@ static bool arguments_may_be_set(const struct options *options, const char *argu
 
 /* After the options behind `set`, one of which may be wrong and have its reason in `error` already. A COMMAND without a SET
  * has options that are not ours: it is the better reason. -1 with the reason. */
-static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option, struct error *error)
+static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option, const char *with_set,
+                               struct error *error)
 {
-	struct options with_set = *options;
+	struct options taken = *options;
 	int result = has_wrong_option ? -1 : 0;
 
-	with_set.set = set;
-	if (has_wrong_option && !is_set(&with_set))
-		no_command(&with_set, error);
+	taken.set = set;
+	if (has_wrong_option && !is_set(&taken))
+		no_command(&taken, with_set, error);
 	else if (!has_wrong_option && gpus_have_sets(options))
 		result = error_set(error, "'%.40s' and -G GPU:SET: give one SET for all GPUs, or one for each", set);
 	return result;
@@ -355,6 +399,7 @@ struct line {
 	char **arguments; /* NULL behind the last */
 	uint64_t given;   /* a bit for each option */
 	struct beginning *beginning;
+	char with_set[LINE_TEXT];
 };
 
 static bool asks_for_text(const struct options *options)
@@ -406,11 +451,13 @@ static int take_options(struct line *line, struct error *error)
 static int take_options_behind_set(struct line *line, struct error *error)
 {
 	struct options *options = &line->beginning->options;
-	char *set = line->arguments[optind++];
+	char *set = line->arguments[optind];
+
+	put_set(line->arguments, optind++, line->with_set);
 	int result = take_options(line, error);
 
 	line->arguments[--optind] = set;
-	return asks_for_text(options) ? result : arguments_check_set(options, set, result < 0, error);
+	return asks_for_text(options) ? result : arguments_check_set(options, set, result < 0, line->with_set, error);
 }
 
 /* Takes all options, and the words of an action. */
@@ -466,7 +513,7 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	if (options->action == ACTION_LIST || options->action == ACTION_TOPOLOGY)
 		result = check_rules(options, line.given, error);
 	if (result == 0)
-		result = arguments_take(options, arguments + optind, count - optind, error);
+		result = arguments_take(options, arguments + optind, count - optind, line.with_set, error);
 	if (result == 0)
 		result = check_rules(options, line.given, error);
 	return result == 0 ? settle_mps(options, error) : -1;

@@ -124,14 +124,14 @@ static int set_quota(const struct taking *it, double run_us, double period_us)
 	return 0;
 }
 
-/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" is no limit any more. */
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" is no limit any more. */
 static int take_quota(const struct taking *it)
 {
 	double run_us = 0, period_us = PERIOD_US, percent;
 	const char *slash = strchr(it->value, '/');
 	char run[32];
 
-	if (strcmp(it->value, "max") == 0)
+	if (strcmp(it->value, "max") == 0 || strcmp(it->value, "off") == 0)
 		return set_quota(it, PERIOD_US, PERIOD_US);
 	snprintf(run, sizeof run, "%.*s", (int)(slash ? slash - it->value : 31), it->value);
 	const char *rest = parse_decimal(&percent, run);
@@ -258,7 +258,7 @@ static int take_policy(const struct taking *it)
 static int take_lend(const struct taking *it)
 {
 	double us = SEGMENT_LEND_USUAL_US;
-	bool is_off = it->value && strcmp(it->value, "off") == 0;
+	bool is_off = it->value && (strcmp(it->value, "off") == 0 || strcmp(it->value, "0") == 0);
 
 	if (it->value && !is_off && (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
 		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
@@ -349,16 +349,16 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "dry-run", NULL, RUN | CHANGE | ENABLE | ADD, false, FLAG(dry_run),
 	 "print what would be done, such as the TPCs of SET"},
 	{0, "json", NULL, PID | LIST | PICTURE | TOP | CURVE | PLAN, false, FLAG(json),
-	 "for programs: a JSON document, one for each look"},
+	 "for programs: a JSON document"},
 	{0, "busy", NULL, LIST | METRICS, false, FLAG(busy), "look how busy the GPUs are; on a socket, all the time"},
-	{0, "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
+	{'d', "delay", "SECONDS", TOP, false, SECONDS(delay_seconds), "0.5 1 5",
 	 "between two looks, 0.1-86400; default 1"},
 	{0, "once", NULL, TOP, false, FLAG(once),
 	 "look for this long, print one page, and end; so it is where the output is no terminal"},
 	{0, "format", "FORMAT", METRICS, false, WORD(format), "openmetrics prometheus",
 	 "openmetrics (default); prometheus: the classic format; on a socket, the default is what the client asks for"},
 	{0, "output", "FILE", METRICS | CDI, false, TEXT(output), VALUES_FILES,
-	 "replace FILE as a whole; cdi: FILE.json, the specification; metrics: for node_exporter's textfile collector: with --format prometheus, FILE.prom"},
+	 "the file to write"},
 	{0, "beside", "KIND", CURVE, false, take_beside, 0, "memory compute",
 	 "and once more beside a neighbour that copies, or computes"},
 	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",
@@ -371,7 +371,8 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
 	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
-	/* Words were options once; scripts may still use these. */
+	/* Words were options once; scripts may still use these options. The first is taskset's. */
+	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL},
 	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
 	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},
 	{0, "mps-stop", NULL, ALL, false, ACTION(ACTION_MPS_STOP), NULL},

@@ -26,14 +26,14 @@ struct option_row {
 	int (*take)(const struct taking *it);
 	size_t detail;         /* for `take`: the place of a member in struct options, or a constant */
 	const char *values;    /* what to offer as its value: words, or one of the kinds below */
-	const char *about;     /* up to a ';' in completion. NULL: a former spelling, which is documented nowhere */
+	const char *about;     /* up to a ';' in completion. NULL: not documented */
 };
 
 #define VALUES_GPUS "@gpus"
 #define VALUES_GROUPS "@groups"
 #define VALUES_FILES "@files"
 
-#define OPTION_ROWS 46
+#define OPTION_ROWS 47
 extern const struct option_row option_rows[OPTION_ROWS];
 
 /* No first word can be read as a mask: each has a letter that is no hexadecimal digit. */

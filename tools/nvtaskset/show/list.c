@@ -191,7 +191,7 @@ static void print_all(const struct activities *activities, const struct groups *
 			print_shared(activities, page, &processes->shared[i]);
 	}
 	groups_print(groups, page);
-	fputs(processes_note(processes), page);
+	fputs(processes_note(processes, activities->count == 0), page);
 }
 
 static int update(void *context, struct error *error)

@@ -281,13 +281,13 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	return result;
 }
 
-const char *processes_note(const struct processes *processes)
+const char *processes_note(const struct processes *processes, bool matter)
 {
 	const char *note = "";
 
 	if (processes->some_are_left_out)
 		note = "Not all programs are shown: those of a user have more open than can be looked at.\n";
-	else if (processes->some_are_hidden)
+	else if (processes->some_are_hidden && matter)
 		note = "Programs that you may not look at, those of other users, are not shown.\n";
 	return note;
 }

@@ -59,8 +59,9 @@ struct processes {
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
 
-/* A line for people, below what was collected: that programs may be missing. "" if none can be. */
-const char *processes_note(const struct processes *processes);
+/* A line for people, below the list: programs may be missing. "" if the list has all. Every machine has programs that
+ * the user may not examine: the line names hidden programs only where these programs `matter`. */
+const char *processes_note(const struct processes *processes, bool matter);
 
 /* Returns the process with this pid, or NULL. */
 struct process *processes_find(const struct processes *processes, pid_t pid);

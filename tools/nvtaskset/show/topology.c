@@ -56,7 +56,7 @@ static int draw(void *context, const struct terminal *terminal, FILE *page, stru
 		fputs(i > 0 ? "\n" : "", page);
 		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal, page);
 	}
-	fputs(processes_note(processes), page);
+	fputs(processes_note(processes, true), page);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "probe.h"
 #include "program.h"
 #include "strict.h"
+#include "select/overlap.h"
 #include "select/set.h"
 #include "select/turn.h"
 #include "state/group/file.h"
@@ -402,6 +403,15 @@ static int find_partition(struct partition *partition, const struct options *opt
 	return status;
 }
 
+static void warn_of_overlap(const struct options *options, const struct partition *partition)
+{
+	pid_t own = getpid();
+
+	if (options->notation != NOTATION_COUNT && options->mps.mode != MPS_OFF)
+		overlap_report(&partition->revision, &(struct pids){1, &own}, partition->membership.group.identity,
+		               &partition->list);
+}
+
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
@@ -429,6 +439,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	if (options->verbose)
 		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", partition->driver, partition->directory);
 	print_mps(options, &status);
+	warn_of_overlap(options, partition);
 	return 0;
 }
 

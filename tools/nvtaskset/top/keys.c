@@ -13,7 +13,7 @@ static const struct {
 	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},
 	{"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
 	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},   {"[4~", KEY_END},
-	{"[17~", KEY_F6},
+	{"[17~", KEY_F6},     {"[21~", KEY_F10},
 };
 
 /* How many bytes an escape sequence has, without the escape character: ECMA-48's CSI and SS3. */
@@ -136,6 +136,7 @@ static bool take_command(struct view *view, int key, const struct model *model, 
 	switch (key) {
 	case 'q':
 	case 'Q':
+	case KEY_F10:
 		goes_on = false;
 		break;
 	case 'P':
@@ -165,6 +166,7 @@ static bool take_command(struct view *view, int key, const struct model *model, 
 		break;
 	case '?':
 	case 'h':
+	case 'k': /* a signal in htop; the help names kill */
 		view->is_help = true;
 		break;
 	case KEY_UP:

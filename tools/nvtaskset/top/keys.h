@@ -19,7 +19,8 @@ enum {
 	KEY_PAGE_DOWN,
 	KEY_HOME,
 	KEY_END,
-	KEY_F6
+	KEY_F6,
+	KEY_F10
 };
 
 /* Takes the first key of what a terminal sent: a byte, or one of the keys above. At least one byte is there. */

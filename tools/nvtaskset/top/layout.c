@@ -299,10 +299,16 @@ static bool is_empty(const struct model *model)
 	return model->pid == 0 && model->all_count == 0;
 }
 
+/* Every machine has hidden programs. The user misses a program only where the list is empty. */
+static bool hides_all(const struct model *model)
+{
+	return model->some_are_hidden && is_empty(model);
+}
+
 static size_t count_notes(const struct model *model)
 {
 	return (size_t)tells_why(model) + model->some_are_present + model->some_share +
-	       model->some_are_hidden + is_empty(model);
+	       hides_all(model) + is_empty(model);
 }
 
 static void draw_notes(struct sheet *sheet, const struct model *model)
@@ -323,7 +329,7 @@ static void draw_notes(struct sheet *sheet, const struct model *model)
 		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.", sheet->line);
 		end_line(sheet);
 	}
-	if (model->some_are_hidden) {
+	if (hides_all(model)) {
 		fputs("Programs that you may not look at, those of other users, are not shown.", sheet->line);
 		end_line(sheet);
 	}
@@ -352,7 +358,7 @@ static void draw_footer(struct sheet *sheet, const struct view *view)
 }
 
 static const char *const help[] = {
-	"q        quit",
+	"q F10    quit",
 	"P        sort by BUSY%",
 	"T        sort by TIME",
 	"< > F6   sort by the column before, or behind",
@@ -360,6 +366,7 @@ static const char *const help[] = {
 	"/        search; n: the next one",
 	"Z        pause, and measure nothing; go on",
 	"up down  scroll; also by pages, Home, End",
+	"k        no signal is sent from here: kill PID ends a program",
 	"",
 	"BUSY%  time in which its kernels were on the GPU",
 	"TPC%   of all TPCs and of the time, what they had",

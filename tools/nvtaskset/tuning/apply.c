@@ -3,6 +3,7 @@
 
 #include "api/time_given.h"
 #include "cli/gpus.h"
+#include "terminal/progress.h"
 
 #include <stdio.h>
 
@@ -94,8 +95,10 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 		if (result == 0)
 			result = sampled_open(&programs[count++], task->grant.place.pci, error);
 	}
+	progress_say("watching the programs for %g s", seconds);
 	if (result == 0)
 		sampler_watch(programs, count, seconds * 1e9);
+	progress_end();
 	for (size_t i = 0; i < count; i++) {
 		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count, 0);
 

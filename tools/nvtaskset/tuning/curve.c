@@ -7,6 +7,7 @@
 #include "plan/curve.h"
 #include "programs.h"
 #include "show/json.h"
+#include "terminal/progress.h"
 
 #include <signal.h>
 #include <string.h>
@@ -130,6 +131,9 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 
 	study->why_ended = NULL;
 	for (unsigned int i = 0; i < count && result == 0 && !study->why_ended; i++) {
+		const char *where = curve == &study->beside ? "beside a neighbour: " : "";
+
+		progress_say("%s%u TPCs, size %u of %u", where, sizes[i], i + 1, count);
 		if (i > 2 && (double)process_clock_ns() - begin > TIME_NS)
 			study->why_ended = "smaller sizes would have taken too long";
 		else
@@ -171,6 +175,7 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	double end = clock_ms() + PROGRAM_SECONDS * 1000;
 	struct jobs_rule rule = study->rule;
 
+	progress_say("waiting for the program");
 	if (program_open(&program->editor, study->pid, is_new, error) < 0 || editor_read(&program->editor, &in_force, error) < 0 ||
 	    room_open(&study->room, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
@@ -278,6 +283,18 @@ static void draw_points(FILE *file, const struct curve *curve, const char *colou
 		        WIDTH * point->tpcs / tpcs, -HEIGHT * point->job_ns / ns, colour, WIDTH * point->tpcs / tpcs, point->tpcs);
 }
 
+/* Numbers of ms, in at most five round steps. */
+static void draw_scale(FILE *file, double most_ms)
+{
+	double step = 1e-6;
+
+	for (int i = 0; most_ms / step > 5; i++)
+		step *= i % 3 == 1 ? 2.5 : 2; /* 1, 2, 5, 10 */
+	for (int i = 0; i * step <= most_ms; i++)
+		fprintf(file, "<text x=\"-8\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+		        4 - HEIGHT * i * step / most_ms, i * step);
+}
+
 static void draw(const struct study *study, FILE *file)
 {
 	const struct curve *curve = &study->curve, *beside = &study->beside;
@@ -291,8 +308,9 @@ static void draw(const struct study *study, FILE *file)
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"400\" viewBox=\"-60 -340 640 400\" "
 	              "font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\">\n<rect x=\"-60\" y=\"-340\" width=\"640\" "
 	              "height=\"400\" fill=\"white\"/>\n<path d=\"M0 %.0fV0H%.0f\" fill=\"none\" stroke=\"black\"/>\n"
-	              "<text x=\"260\" y=\"45\">TPCs</text>\n<text x=\"260\" y=\"-295\">%.3f ms for a job (black); gray: the fit%s</text>\n",
-	        -HEIGHT, WIDTH, most / 1e6, beside->count > 0 ? "; red: beside the neighbour" : "");
+	              "<text x=\"260\" y=\"45\">TPCs</text>\n<text x=\"260\" y=\"-295\">ms for a job (black); gray: the fit%s</text>\n",
+	        -HEIGHT, WIDTH, beside->count > 0 ? "; red: beside the neighbour" : "");
+	draw_scale(file, most / 1e6);
 	draw_points(file, &fitted, "silver", most_tpcs, most);
 	draw_points(file, beside, "firebrick", most_tpcs, most);
 	draw_points(file, curve, "black", most_tpcs, most);
@@ -340,6 +358,7 @@ int action_curve(const struct options *options, struct error *error)
 	bool is_done = result == 0 && keeper_start(error) == 0 && prepare(&study, is_new, error) == 0 && measure(&study, error) == 0;
 
 	study.seconds = (clock_ms() - begin) / 1000;
+	progress_end();
 	result = keeper_end(true, error) < 0 || !is_done ? -1 : report(&study, error);
 	monitor_end(study.monitor);
 	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);

@@ -5,6 +5,7 @@
 #include "cli/parse.h"
 #include "select/set.h"
 #include "select/targets.h"
+#include "terminal/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -312,6 +313,7 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 			editor_close(editor);
 			error_set(error, "pid %d: %s", (int)pid, obstacle);
 		}
+		progress_tick();
 		clock_pause_us(20000);
 	} while ((!is_open || is_early) && is_new && !keeper_must_end() && !await_end(pid, WNOHANG) &&
 	         clock_ms() < end);

@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #include "base/clock.h"
+#include "terminal/progress.h"
 
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -68,6 +69,7 @@ void sampler_watch(struct sampled *programs, size_t count, double ns)
 		for (size_t i = 0; i < count; i++)
 			look(&programs[i], before, now);
 		before = now;
+		progress_tick();
 		clock_pause_us(PAUSE_US);
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -10,14 +10,75 @@
 #define NS_OF_MS 1e6
 #define DAY_MS 86400e3
 
+/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static const char *describe(enum json_error_code code)
+{
+	const char *text = "not JSON";
+
+	if (code == json_error_premature_end_of_input)
+		text = "the file ends in the middle of a value";
+	else if (code == json_error_end_of_input_expected)
+		text = "there is something behind the document's end";
+	else if (code == json_error_duplicate_key)
+		text = "a member that its object has already";
+	else if (code == json_error_invalid_utf8)
+		text = "not UTF-8";
+	else if (code == json_error_numeric_overflow)
+		text = "a number that is too large";
+	return text;
+}
+
 static json_t *load(const char *path, struct error *error)
 {
 	json_error_t why;
 	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
 
-	if (!document)
-		error_set(error, "%.150s: line %d: %.100s", path, why.line, why.text);
+	if (!document && json_error_code(&why) == json_error_cannot_open_file)
+		error_set_errno(error, "%.200s", path);
+	else if (!document)
+		error_set(error, "%.200s: line %d: %s", path, why.line, describe(json_error_code(&why)));
 	return document;
+}
+
+/* A member of an object, and the kind of the value in words. */
+struct member {
+	const char *name, *kind;
+};
+
+#define TEXT "a text"
+#define NUMBER "a number"
+#define WHOLE_NUMBER "a whole number"
+#define TRUTH "true or false"
+#define ANYTHING "there" /* the reader checks the kind */
+
+static bool is_of_kind(const json_t *value, const char *kind)
+{
+	return strcmp(kind, ANYTHING) == 0 || (json_is_string(value) && strcmp(kind, TEXT) == 0) ||
+	       (json_is_number(value) && strcmp(kind, NUMBER) == 0) ||
+	       (json_is_integer(value) && strcmp(kind, WHOLE_NUMBER) == 0) ||
+	       (json_is_boolean(value) && strcmp(kind, TRUTH) == 0);
+}
+
+/* The value must be an object with the first of the members, and may have the rest; the last has no name. */
+static int check_members(json_t *object, const char *what, const struct member *members, struct error *error)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_object_get(object, members[0].name))
+		return error_set(error, "%.200s: must be an object with the member '%s'", what, members[0].name);
+	json_object_foreach(object, name, value) {
+		const struct member *member = members;
+
+		while (member->name && strcmp(member->name, name) != 0)
+			member++;
+		if (!member->name)
+			return error_set(error, "%.200s: '%.40s': there is no such member", what, name);
+		if (!is_of_kind(value, member->kind))
+			return error_set(error, "%.200s: %s must be %s", what, name, member->kind);
+	}
+	return 0;
 }
 
 /* --- curves ------------------------------------------------------------------------------------------------------------------- */
@@ -135,18 +196,29 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 /* Adds one. Two tasks of one program would each change its partition. */
 static int read_task(struct tasks *tasks, json_t *value, const char *path, struct error *error)
 {
+	static const struct member members[] = {
+		{"name", TEXT}, {"command", ANYTHING}, {"pid", WHOLE_NUMBER}, {"period_ms", NUMBER},
+		{"deadline_ms", NUMBER}, {"per_second", NUMBER}, {"launch_ms", NUMBER}, {"best_effort", TRUTH},
+		{"critical", TRUTH}, {"curve", ANYTHING}, {NULL, NULL}
+	};
 	struct task *task = &tasks->list[tasks->count++];
-	json_error_t why;
+	const char *name = json_string_value(json_object_get(value, "name"));
+	char what[96];
 	json_t *command = NULL, *curve = NULL;
 	double numbers[NUMBERS] = {NAN, NAN, NAN, NAN};
 	int best_effort = 0, critical = 0;
 	json_int_t pid = 0;
 
 	*task = (struct task){.name = ""};
-	if (json_unpack_ex(value, &why, JSON_STRICT, "{s:s, s?o, s?I, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
+	if (name)
+		snprintf(what, sizeof what, "task %.60s", name);
+	else
+		snprintf(what, sizeof what, "task number %zu", tasks->count);
+	if (check_members(value, what, members, error) < 0)
+		return -1;
+	json_unpack(value, "{s:s, s?o, s?I, s?F, s?F, s?F, s?F, s?b, s?b, s?o}", "name", &task->name, "command", &command,
 	                   "pid", &pid, "period_ms", &numbers[PERIOD], "deadline_ms", &numbers[DEADLINE], "per_second", &numbers[RATE], "launch_ms",
-	                   &numbers[LAUNCH], "best_effort", &best_effort, "critical", &critical, "curve", &curve) < 0)
-		return error_set(error, "task %.60s: %.150s", task->name, why.text);
+	                   &numbers[LAUNCH], "best_effort", &best_effort, "critical", &critical, "curve", &curve);
 	if (pid < 0 || pid > INT_MAX)
 		return error_set(error, "task %.60s: pid must be a number of a process", task->name);
 	for (const struct task *other = tasks->list; other < task && pid > 0; other++) {
@@ -163,16 +235,17 @@ static int read_task(struct tasks *tasks, json_t *value, const char *path, struc
 
 int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 {
+	static const struct member members[] = {{"tasks", ANYTHING}, {"margin", NUMBER}, {NULL, NULL}};
 	json_t *list = NULL;
-	json_error_t why;
 	int result = 0;
 
 	tasks->margin = MARGIN;
 	tasks->document = load(path, error);
 	if (!tasks->document)
 		return -1;
-	if (json_unpack_ex(tasks->document, &why, JSON_STRICT, "{s?F, s:o}", "margin", &tasks->margin, "tasks", &list) < 0)
-		return error_set(error, "%.150s: %.100s", path, why.text);
+	if (check_members(tasks->document, path, members, error) < 0)
+		return -1;
+	json_unpack(tasks->document, "{s?F, s:o}", "margin", &tasks->margin, "tasks", &list);
 	if (json_array_size(list) == 0 || json_array_size(list) > PROGRAMS_MAX || !(tasks->margin >= 0))
 		return error_set(error, "%.150s: needs 1 to %d tasks, and a margin that is not negative", path, PROGRAMS_MAX);
 	for (size_t i = 0; i < json_array_size(list) && result == 0; i++)
