@@ -779,14 +779,15 @@ TIMED(a_short_one_beside_a_long_one)
 	assert_comes_to_run_in(gpu_range(0, 3));
 	CUstream stream = gpu_new_stream();
 	double known = timed_now_s() + 1;
-	unsigned int in_a_row = 0;
+	/* On hardware, kernels of several streams run at once. */
+	unsigned int in_a_row = 0, least = gpu_is_simulated() ? 2 : 1;
 
 	timed_until (in_a_row == 10) {
 		timed_launch_into(NULL, 1, LONG_CYCLES);
 		if (timed_now_s() < known)
 			gpu_check(cuCtxSynchronize());
 		launch_blocks(2, stream);
-		in_a_row = timed_now_s() > known && own_in_flight() == 2 ? in_a_row + 1 : 0;
+		in_a_row = timed_now_s() > known && own_in_flight() >= least ? in_a_row + 1 : 0;
 		gpu_check(cuCtxSynchronize());
 	}
 }
