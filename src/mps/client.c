@@ -76,6 +76,23 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 	return request->mode == MPS_OFF ? stay_away(error) : join_server(control, request, status, error);
 }
 
+/* --- limits of SMs ------------------------------------------------------------------------------------------------ */
+
+const char *mps_limit_given(void)
+{
+	static const char *const variables[] = {
+		MPS_PERCENTAGE_ENVIRONMENT, MPS_PER_CONTEXT_ENVIRONMENT, MPS_PARTITION_ENVIRONMENT,
+	};
+	const char *found = NULL;
+
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0] && !found; i++) {
+		const char *value = getenv(variables[i]);
+
+		found = value && *value ? variables[i] : NULL;
+	}
+	return found;
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 #define ENTRY_MAX 48 /* ",16=18446744073709551615M" */

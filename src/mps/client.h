@@ -18,6 +18,9 @@
  * time limit. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
 
+/* The variable by which somebody has MPS limit the SMs of clients of this environment; NULL: there is none. */
+const char *mps_limit_given(void);
+
 #define MPS_MEMORY_ENVIRONMENT "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 
 /* Limits the GPU memory that a client of MPS allocates on each of these GPUs, by their numbers in CUDA. The client reads it when it

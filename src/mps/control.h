@@ -14,6 +14,11 @@
 
 #define MPS_CONTROL "nvidia-cuda-mps-control"
 
+/* MPS's own limits of SMs, for one program. */
+#define MPS_PERCENTAGE_ENVIRONMENT "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+#define MPS_PER_CONTEXT_ENVIRONMENT "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
+#define MPS_PARTITION_ENVIRONMENT "CUDA_MPS_SM_PARTITION"
+
 /* How long the daemon may take to answer, and to start: normally 2 ms and 40 ms. Tests set another limit for a busy
  * machine. */
 extern int mps_patience_ms;

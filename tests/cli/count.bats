@@ -172,6 +172,18 @@ run_kernels() { # how many programs
 	nv -n 3 true 2>/dev/null
 }
 
+@test "-n: a line where programs of other users cannot be looked at" {
+	needs_another_user
+	start_program -t 0-32
+	run -0 --separate-stderr "${ANOTHER_USER[@]}" nvtaskset --dry-run -n 33
+	# shellcheck disable=SC2154 # set by run
+	[ "$stderr" = "nvtaskset: -n: programs that you may not look at, those of other users, may have the same TPCs" ]
+	run -0 --separate-stderr "${ANOTHER_USER[@]}" nvtaskset --dry-run -t 0-32
+	[ -z "$stderr" ]
+	! needs_to_look_into_others || run -0 --separate-stderr nvtaskset --dry-run -n 33
+	[ -z "$stderr" ]
+}
+
 @test "a process that shares an ancestor's partition keeps its TPCs, also after the ancestor has ended" {
 	nvtaskset --mps off -n 60 sh -c 'sleep 60 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true

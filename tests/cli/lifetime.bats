@@ -288,7 +288,7 @@ says_in_a_container_what_its_user_sees() {
 	# Once is enough.
 	nvtaskset --attach -tp 10 "$child"
 	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
-	nvtaskset -tp 11 "$PROGRAM"
+	run -3 nvtaskset -tp 11 "$PROGRAM"
 	kill -USR1 "$child"
 	wait_for_line '^10$'
 	kill -USR1 "$child"
@@ -329,7 +329,7 @@ says_in_a_container_what_its_user_sees() {
 	let_go
 	wait_for_line waiting
 	wait_for_child "$PROGRAM" play
-	nvtaskset -tp 3 "$PROGRAM"
+	run -3 nvtaskset -tp 3 "$PROGRAM"
 	[ "$(nvtaskset -tp "$child")" = "pid $child's current TPC list: 8-15" ]
 	nvtaskset -tp 4 "$child"
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 3" ]
@@ -403,7 +403,7 @@ says_in_a_container_what_its_user_sees() {
 	outer=$child
 	wait_for_child "$outer"
 	inner=$child
-	nvtaskset -tp 20-23 "$outer"
+	run -3 nvtaskset -tp 20-23 "$outer"
 	[ "$(nvtaskset -tp "$inner")" = "pid $inner's current TPC list: 0-7" ]
 	kill -USR1 "$inner"
 	wait "$PROGRAM"

@@ -137,6 +137,185 @@ escapes_but_for_strict() { # the program and its arguments
 	[ "$output" = 1 ]
 }
 
+# --- where the driver is -----------------------------------------------------------------------------------
+
+# The command finds the driver that the dynamic linker finds for the same program, and the program runs inside.
+finds_as_linker() { # LD_LIBRARY_PATH [PROGRAM]
+	local program=${2:-$BUILD/tests/programs/play-needed} found
+	found=$(LD_LIBRARY_PATH=$1 LD_TRACE_LOADED_OBJECTS=1 "$program" | sed -n 's/^\t\(libcuda.so.1\) (0x.*/\1/p; s/.*libcuda.so.1 => \(.*\) (0x.*/\1/p')
+	LD_LIBRARY_PATH=$1 NVTASKSET_DRIVER='' run --separate-stderr nv -v -t 3-5 "$program" where
+	is_inside
+	# shellcheck disable=SC2154 # set by run
+	[ "$(realpath "$found")" = "$(realpath "$(sed -n 's/.*: driver: \(.*\), through .*/\1/p' <<<"$stderr")")" ]
+}
+
+# Copies the driver with one byte changed.
+make_wrong() { # NAME OFFSET BYTE
+	mkdir "$WORK/$1"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/$1/"
+	printf %b "$3" | dd of="$WORK/$1/libcuda.so.1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+@test "a driver of another class or machine is passed over, as by the dynamic linker; so is a file that is no library" {
+	make_driver_directory
+	make_wrong class32 4 '\x01'
+	make_wrong s390 18 '\x16\x00'
+	finds_as_linker "$WORK/class32:$WORK/s390:$WORK/driver"
+	LD_LIBRARY_PATH=$WORK/class32:$WORK/driver NVTASKSET_DRIVER='' play --strict -- where
+	is_inside
+	mkdir -p "$WORK"/{text,empty,pipe,directory/libcuda.so.1}
+	echo 'INPUT(libcuda.so.1)' >"$WORK/text/libcuda.so.1"
+	: >"$WORK/empty/libcuda.so.1"
+	mkfifo "$WORK/pipe/libcuda.so.1"
+	LD_LIBRARY_PATH=$WORK/text:$WORK/empty:$WORK/pipe:$WORK/directory:$WORK/driver NVTASKSET_DRIVER='' play -- where
+	is_inside
+	NVTASKSET_DRIVER=$WORK/class32/libcuda.so.1 \
+		refuses "NVTASKSET_DRIVER=$WORK/class32/libcuda.so.1: not a driver library" nvtaskset --mps off -t 3-5 true
+}
+
+@test "a driver that another user may not read is passed over" {
+	needs_another_user
+	make_driver_directory
+	make_wrong secret 16 '\x03'
+	chmod 600 "$WORK/secret/libcuda.so.1"
+	LD_LIBRARY_PATH=$WORK/secret:$WORK/driver NVTASKSET_DRIVER='' \
+		run "${ANOTHER_USER[@]}" nvtaskset --mps off -t 3-5 "$BUILD/tests/programs/play" where
+	is_inside
+}
+
+@test "the driver by an empty element of LD_LIBRARY_PATH, by \$LIB, \$PLATFORM and \$ORIGIN, and in glibc-hwcaps" {
+	local lib platform level
+	make_driver_directory
+	cd "$WORK/driver"
+	finds_as_linker "/nowhere:"
+	finds_as_linker ":/nowhere"
+	cd /
+	for lib in lib lib64 "lib/$(uname -m)-linux-gnu"; do
+		mkdir -p "$WORK/tree/$lib/plugins"
+		cp "$BUILD/sim/libcuda.so.1" "$WORK/tree/$lib/"
+		cp "$BUILD/sim/libcuda.so.1" "$WORK/tree/$lib/plugins/"
+	done
+	for platform in "$(uname -m)" haswell; do
+		mkdir -p "$WORK/tree/plugins/$platform"
+		cp "$BUILD/sim/libcuda.so.1" "$WORK/tree/plugins/$platform/"
+		LD_LIBRARY_PATH="$WORK/tree/plugins/\$PLATFORM" "$BUILD/tests/programs/play-needed" where || {
+			rm -r "$WORK/tree/plugins/$platform"
+			continue
+		}
+		finds_as_linker "$WORK/tree/plugins/\$PLATFORM"
+	done
+	cp "$BUILD/tests/programs/play-needed" "$WORK/tree/play"
+	finds_as_linker "$WORK/tree/\$LIB"
+	finds_as_linker "/nowhere:$WORK/tree/\${LIB}/plugins"
+	finds_as_linker "\$ORIGIN/lib" "$WORK/tree/play"
+	finds_as_linker "\${ORIGIN}/\${LIB}/plugins" "$WORK/tree/play"
+	for level in 2 3 4; do
+		mkdir -p "$WORK/driver/glibc-hwcaps/x86-64-v$level"
+		cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/glibc-hwcaps/x86-64-v$level/"
+		finds_as_linker "$WORK/driver"
+	done
+}
+
+# --- the dynamic linker itself ------------------------------------------------------------------------------
+
+@test "ld.so PROGRAM runs inside, as COMMAND, as the interpreter of a script, under another name, with --strict too" {
+	local linker
+	linker=$(realpath "$(ldd "$BUILD/tests/programs/play" | grep -o '/[^ ]*/ld-linux[^ ]*')")
+	cp "$linker" "$WORK/linker-0123"
+	make_driver_directory
+	mkdir "$WORK/empty"
+	printf '#!%s %s\n' "$linker" "$BUILD/tests/programs/play" >"$WORK/where"
+	chmod +x "$WORK/where"
+	for strict in '' --strict; do
+		for name in "$linker" "$WORK/linker-0123"; do
+			# shellcheck disable=SC2086 # none, or one
+			run nv -v $strict -t 3-5 "$name" --inhibit-cache "$BUILD/tests/programs/play" where
+			[ "$status" -eq 0 ]
+			[ "${lines[-1]}" = 3-5 ]
+			[[ "$output" != *"statically linked"* ]]
+			# shellcheck disable=SC2086 # none, or one
+			NVTASKSET_DRIVER='' run nv $strict -t 3-5 "$name" --library-path "$WORK/empty:$WORK/driver" "$BUILD/tests/programs/play" where
+			is_inside
+			# shellcheck disable=SC2086 # none, or one
+			run nv $strict -t 3-5 "$name" --argv0 x --library-path '' "$BUILD/tests/programs/play" where
+			is_inside
+		done
+		# The kernel puts the script's name behind, which is no step of the program's.
+		# shellcheck disable=SC2086 # none, or one
+		run nv -v $strict -t 3-5 "$WORK/where" where
+		[[ "$output" != *"statically linked"* ]]
+		[[ "${lines[-1]}" = *"no such step" ]]
+	done
+	run nv -t 3-5 "$linker" --library-path
+	[[ "$output" != *nvtaskset* ]]
+}
+
+# --- work that others do --------------------------------------------------------------------------------------
+
+# A line says that the work is done outside, and what to do; with --strict, COMMAND is not started.
+hands_over() { # why, COMMAND…
+	local reason=$1
+	shift
+	run --separate-stderr nv -t 3 "$@"
+	[ "$stderr" = "nvtaskset: $reason" ]
+	[ "$output" = "ran" ]
+	refuses "$reason" nvtaskset --mps off --strict -t 3 "$@"
+}
+
+keeps() { # COMMAND…
+	run -0 nv -t 3 "$@"
+	[ "$output" = "ran" ]
+}
+
+@test "programs that shed the environment, or leave their work to a server: a line, and --strict refuses" {
+	mkdir "$WORK/bin"
+	for name in tmux screen docker podman flatpak systemd-run ssh sudo doas pkexec su runuser setpriv chroot env; do
+		make_script "$WORK/bin/$name" '#!/bin/sh' 'echo ran'
+	done
+	PATH=$WORK/bin:$PATH
+	hands_over "sudo: empties the environment, outside of SET: sudo nvtaskset ..." sudo ./infer
+	hands_over "$WORK/bin/doas: empties the environment, outside of SET: sudo nvtaskset ..." "$WORK/bin/doas" ./infer
+	hands_over "env: empties the environment, outside of SET: env -i ... nvtaskset ..." env -i A=b ./infer
+	hands_over "env: empties the environment, outside of SET: env -i ... nvtaskset ..." env - ./infer
+	keeps env A=b ./infer -i
+	hands_over "sudo: empties the environment, outside of SET: sudo nvtaskset ..." env A=b sudo ./infer
+	hands_over "su: empties the environment, outside of SET: su - USER -c 'nvtaskset ...'" su - ana -c ./infer
+	hands_over "runuser: empties the environment, outside of SET: su - USER -c 'nvtaskset ...'" runuser -l ana -c ./infer
+	keeps su ana -c ./infer
+	hands_over "setpriv: empties the environment, outside of SET: setpriv ... nvtaskset ..." setpriv --reset-env ./infer
+	hands_over "chroot: leads to a directory without our library, outside of SET: chroot DIRECTORY nvtaskset ..." \
+		chroot "$WORK" ./infer
+	keeps chroot --userspec=ana / ./infer
+	hands_over "docker: starts containers, outside of SET: nvtaskset cdi add SET NAME, and --device nvtaskset/group=NAME" \
+		docker run image
+	hands_over "systemd-run: has systemd start the program, outside of SET: systemd-run nvtaskset ..., or --scope" systemd-run ./infer
+	keeps systemd-run --user --scope ./infer
+	keeps screen ./infer -X
+	STY=1.x hands_over "screen: hands its work to a session that runs already, outside of SET: screen nvtaskset ..." screen ./infer
+	STY=1.x keeps screen -d -m ./infer
+	hands_over "screen: hands its work to a session that runs already, outside of SET: screen nvtaskset ..." screen -S x -X screen
+}
+
+@test "tmux: a line only where its server runs" {
+	local reason="tmux: hands its work to a server that runs already, outside of SET: tmux new nvtaskset ..."
+	needs tmux
+	unset TMUX
+	export TMUX_TMPDIR=$WORK
+	run -0 nv -t 3-5 tmux -L one -f /dev/null new-session -d "sleep 600"
+	[ -z "$output" ]
+	run nv --strict -t 8-9 tmux -L one -f /dev/null new-session -d "sleep 600"
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: $reason" ]
+	run -0 nv -t 8-9 tmux -Lone -f /dev/null new-session -d "sleep 600"
+	[ "$output" = "nvtaskset: $reason" ]
+	TMUX=$WORK/tmux-$(id -u)/one,1,0 run nv --strict -t 8-9 tmux new-window "sleep 600"
+	[ "$output" = "nvtaskset: $reason" ]
+	run -0 nv --strict -t 8-9 tmux -L two -f /dev/null new-session -d "sleep 600 -L one"
+	[ -z "$output" ]
+	tmux -L one kill-server || true
+	tmux -L two kill-server || true
+}
+
 # --- forks, exits and closed descriptors -----------------------------------------------------------------
 
 @test "vfork and posix_spawn leave the parent's partition alone" {

@@ -35,6 +35,27 @@ teardown() {
 	END
 }
 
+# A line that names it; with --strict, COMMAND is not started.
+is_limited_by() { # VARIABLE VALUE
+	local line="$1=$2: MPS's own limit was seen to make products of cuBLAS wrong: unset the variable, or use --mps off"
+	export "$1=$2"
+	run -0 fake nvtaskset -t 0 echo ran
+	[ "$output" = "nvtaskset: $line"$'\n'ran ]
+	refuses "$line" fake nvtaskset --strict -t 0 true
+	run -0 nvtaskset --mps off --strict -t 0 echo ran
+	[ "$output" = ran ]
+	unset "$1"
+}
+
+@test "MPS's own limits of SMs: a line, and --strict refuses, but not without MPS" {
+	fake nvidia-cuda-mps-control -d 3>&-
+	is_limited_by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE 75
+	is_limited_by CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING 1
+	is_limited_by CUDA_MPS_SM_PARTITION GPU-1234/abc
+	CUDA_MPS_ACTIVE_THREAD_PERCENTAGE='' run -0 fake nvtaskset --strict -t 0 echo ran
+	[ "$output" = ran ]
+}
+
 @test "a full server" {
 	fake nvidia-cuda-mps-control -d 3>&-
 	FAKE_MPS_CLIENTS=14 run fake nvtaskset -t 0 echo ran

@@ -43,6 +43,20 @@ start_tree() {
 	[[ "$output" == *"pid 201's new TPC list: 5"* ]]
 }
 
+@test "without -a: a line where descendants keep partitions of their own, and status 3; none where they have the wanted one" {
+	start_tree -t 0-7
+	run -3 --separate-stderr nvtaskset -tp 8-9 "$PROGRAM"
+	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
+	local first=$((FIRST < SECOND ? FIRST : SECOND))
+	[ "$stderr" = "nvtaskset: pid $PROGRAM: descendants with partitions of their own, such as pid $first, keep what they have: -a changes all" ]
+	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 0-7" ]
+	run -3 nvtaskset -p --quota 50% "$PROGRAM"
+	nvtaskset -tp 0-7 "$PROGRAM"
+	nvtaskset -atp 10-11 "$PROGRAM"
+	nvtaskset -tp 10-11 "$PROGRAM"
+	nvtaskset -tp "$PROGRAM"
+}
+
 @test "changed together; another process is not changed" {
 	start_program -t 20-21
 	stranger=$PROGRAM

@@ -26,7 +26,7 @@ is_inside() { # NAME TPCs COMMAND…
 	count=$((count + 1))
 	said=$(env TRITON_CACHE_DIR="$work/$count/triton" TORCHINDUCTOR_CACHE_DIR="$work/$count/inductor" \
 		TORCHINDUCTOR_FX_GRAPH_CACHE=0 \
-		timeout 200 "$@" python3 tests/hardware/triton.py "$BUILD/nvtaskset" 2>"$work/errors" </dev/null)
+		timeout 200 "$@" python3 tests/hardware/compiled.py "$BUILD/nvtaskset" 2>"$work/errors" </dev/null)
 	[[ "$said" == "$tpcs: "* ]] || { verdict="not ok" failed=1; tail -n 15 "$work/errors" | sed 's/^/#   /'; }
 	echo "$verdict $count - $name"
 	echo "#   $said"

@@ -26,6 +26,15 @@ static void note_exit(void)
 	*pauses_before_exit = own.ru_nvcsw + of_children.ru_nvcsw;
 }
 
+/* A client of MPS that ends with work in flight may take the next client with it (hardware.md, "Holding back"). */
+static void wait_for_work(void)
+{
+	CUcontext context = NULL;
+
+	if (cuCtxGetCurrent && !gpu_is_simulated() && cuCtxGetCurrent(&context) == CUDA_SUCCESS && context)
+		cuCtxSynchronize();
+}
+
 static _Noreturn void run_child(const struct child *self, void (*body)(void))
 {
 	pauses_before_exit = self->pauses;
@@ -34,6 +43,7 @@ static _Noreturn void run_child(const struct child *self, void (*body)(void))
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	atexit(note_exit);
 	body();
+	wait_for_work();
 	if (SANITIZED) /* it would look for leaks of the test's */
 		_exit(0);
 	exit(0);

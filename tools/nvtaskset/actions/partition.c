@@ -4,6 +4,8 @@
 #include "attaching.h"
 #include "base/error.h"
 #include "base/pids.h"
+#include "base/proc.h"
+#include "base/purse.h"
 #include "cli/tables.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
@@ -14,6 +16,7 @@
 #include "state/segment/edit.h"
 #include "state/segment/segment.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -240,6 +243,58 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 	return result;
 }
 
+/* Whether a process has a partition of its own, without all that was wanted. */
+static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
+{
+	struct segment_revision has, should_have;
+	struct editor editor;
+	bool stays = false;
+
+	if (editor_look(&editor, pid)) {
+		stays = editor_read(&editor, &has, NULL) == 0;
+		should_have = has;
+		stays = stays && segment_put_all(&should_have, wanted, NULL) == 0 &&
+		        memcmp(&should_have, &has, sizeof has) != 0;
+		editor_close(&editor);
+	}
+	return stays;
+}
+
+/* False only if the kernel says for each thread that there is none: most programs need no search of all processes. */
+static bool may_have_children(pid_t pid)
+{
+	char pattern[64], first[16];
+	glob_t files = {.gl_pathc = 0};
+
+	snprintf(pattern, sizeof pattern, "/proc/%d/task/[0-9]*/children", (int)pid);
+	bool may = glob(pattern, GLOB_NOSORT, NULL, &files) != 0;
+
+	for (size_t i = 0; i < files.gl_pathc && !may; i++)
+		may = proc_read_text(first, sizeof first, "%s", files.gl_pathv[i]) > 0;
+	globfree(&files);
+	return may;
+}
+
+/* The process may be a wrapper: a shell, torchrun. -1 with the reason if a descendant does not follow. */
+static int check_descendants(const struct subject *subject, const struct segment_revision *wanted, struct error *error)
+{
+	struct purses purses = {.wait_ms = 0};
+	struct pids tree = {.count = 0};
+	pid_t pid = subject->pids.list[0];
+	int result = may_have_children(pid) ? targets_find_tree(&tree, pid, error) : 0;
+
+	for (size_t i = 1; result == 0 && i < tree.count; i++) {
+		if (!purses_open(&purses, tree.list[i]))
+			continue;
+		if (stays_behind(tree.list[i], wanted))
+			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, keep what they "
+			                          "have: -a changes all", (int)pid, (int)tree.list[i]);
+		purses_close(&purses, tree.list[i]);
+	}
+	free(tree.list);
+	return result;
+}
+
 /* Chooses the GPUs to show of each process. That can fail, so it comes before any change. */
 static int choose_all(struct subject *subject, const struct gpu_choices *groups, struct error *error)
 {
@@ -288,7 +343,10 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 		targets->before[i] = targets->revisions[i];
 	int result = changes ? change(subject, wanted, error) : 0;
 
-	if (result == 0 && (targets_read(targets, error) < 0 || report(subject, chosen, changes, error) < 0))
+	bool is_alone = changes && !is_group(subject) && !subject->options->all_tasks;
+
+	if (result == 0 && (targets_read(targets, error) < 0 || report(subject, chosen, changes, error) < 0 ||
+	                    (is_alone && check_descendants(subject, wanted, error) < 0)))
 		result = EDITOR_SOME;
 	if (result == 0)
 		warn_of_overlap(subject, wanted);

@@ -78,7 +78,7 @@ static int find_installed(struct plan *plan, struct error *error)
 	struct error why;
 	char own[PATH_MAX];
 
-	if (own_library_directory(own, error) < 0 || driver_find(plan->driver, error) < 0)
+	if (own_library_directory(own, error) < 0 || driver_find(NULL, plan->driver, error) < 0)
 		return -1;
 	if (!realpath(own, plan->library) || !realpath("/proc/self/exe", plan->hook))
 		return error_set_errno(error, "%.200s", own);

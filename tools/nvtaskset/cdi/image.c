@@ -5,6 +5,8 @@
 #include "confine.h"
 #include "inside.h"
 #include "start/driver.h"
+#include "start/elf_file.h"
+#include "start/library_path.h"
 #include "start/loader_cache.h"
 
 #include <elf.h>
@@ -56,16 +58,6 @@ static char *read_file(const char *path, size_t *size)
 
 /* --- which glibc --------------------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
-#define LINKER "/lib64/ld-linux-x86-64.so.2" /* so the ABI says */
-#define MACHINE_NAME "x86-64"
-#elif defined(__aarch64__)
-#define LINKER "/lib/ld-linux-aarch64.so.1"
-#define MACHINE_NAME "aarch64"
-#else
-#error "where is the dynamic linker of this machine?"
-#endif
-
 /* The x of the last version GLIBC_2.x that a library defines or needs. -1 where there is none, or no 64-bit library. */
 static int glibc_of(const char *path, unsigned int *machine)
 {
@@ -88,16 +80,15 @@ static int glibc_of(const char *path, unsigned int *machine)
 	return newest;
 }
 
-/* The glibc that our library depends on stands beside the dynamic linker's file. */
+/* Programs of the image get the glibc that the dynamic linker finds, wherever the linker is. */
 static int check_glibc(int needed, unsigned int machine, struct error *error)
 {
-	char linker[PATH_MAX], libc[PATH_MAX];
+	char libc[PATH_MAX];
 	unsigned int found_machine = 0;
-	bool has_path = realpath(LINKER, linker) && path_join(libc, dirname(linker), "libc.so.6");
-	int found = has_path ? glibc_of(libc, &found_machine) : -1;
+	int found = library_path_find_glibc(libc) ? glibc_of(libc, &found_machine) : -1;
 
 	if (found < 0 || found_machine != machine)
-		return error_set(error, "the image has no glibc for " MACHINE_NAME ", which our library needs");
+		return error_set(error, "the image has no glibc for " ELF_FILE_MACHINE_NAME ", which our library needs");
 	if (found < needed)
 		return error_set(error, "the image has glibc 2.%d, and our library needs 2.%d", found, needed);
 	return 0;
@@ -202,17 +193,12 @@ static int write_into(int image, const char *driver, int ldconfig, struct error 
 
 static int check_search_path(const char *directories, struct error *error)
 {
+	const struct library_path list = {.directories = directories};
 	char path[PATH_MAX];
-	int result = 0;
 
-	for (size_t length; *directories && result == 0; directories += length + (directories[length] != '\0')) {
-		length = strcspn(directories, ":;");
-		if (length > 0 && path_join_part(path, directories, length, DRIVER_NAME) && access(path, F_OK) == 0 &&
-		    !own_library_is(path))
-			result = error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our library: "
-			                          "clear it, or use --strict", path);
-	}
-	return result;
+	return driver_find_in_list(&list, path) ? error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our library: "
+	                                                           "clear it, or use --strict", path)
+	                                        : 0;
 }
 
 static int work(int image, const void *given, struct error *error)

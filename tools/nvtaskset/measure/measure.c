@@ -455,7 +455,7 @@ int action_measure(const struct options *options, struct error *error)
 
 	if (report == MAP_FAILED)
 		return error_set_errno(error, "no memory");
-	if (driver_find(driver, error) < 0 || front_directory(driver, directory, error) < 0)
+	if (driver_find(NULL, driver, error) < 0 || front_directory(driver, directory, error) < 0)
 		return -1;
 	snprintf(library, sizeof library, "%s/libcuda.so.1", directory);
 	if (run_child(options, library, report, error) < 0)

@@ -249,7 +249,7 @@ static bool is_free(const struct set_limits *limits, pid_t pid, struct group_ide
 }
 
 int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
-                  struct error *error)
+                  bool *some_are_hidden, struct error *error)
 {
 	struct claims claims = {.count = 0};
 	struct processes processes = {.count = 0};
@@ -271,6 +271,7 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 		if (!is_free(limits, process->pid, process->group.identity, &process->revision))
 			add_to_occupied(occupied, list, &process->revision);
 	}
+	*some_are_hidden = processes.some_are_hidden || processes.some_are_left_out;
 	processes_free(&processes);
 	free(claims.list);
 	return result;

@@ -13,8 +13,9 @@
 struct topology_list;
 
 /* Finds the TPCs of all processes that this user may examine, except of those that `limits` names: a set for each GPU of
- * `list`. A partition that is the whole GPU claims nothing. -1 with the reason. */
+ * `list`. A partition that is the whole GPU claims nothing. `some_are_hidden`: there are programs that this user
+ * may not examine. -1 with the reason. */
 int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
-                  struct error *error);
+                  bool *some_are_hidden, struct error *error);
 
 #endif

@@ -133,13 +133,27 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 	}
 }
 
+/* -n: finds the TPCs that others have, and says so where some cannot be known. */
+static int find_occupied(struct segment_revision *occupied, const struct options *options,
+                         const struct topology_list *list, const struct set_limits *limits, struct error *error)
+{
+	bool some_are_hidden = false;
+	int result = options->dry_run ? 0 : turn_wait("-n", "name them instead (-t)", error);
+
+	if (result == 0)
+		result = occupied_find(occupied, list, limits, &some_are_hidden, error);
+	if (result == 0 && some_are_hidden)
+		fputs("nvtaskset: -n: programs that you may not look at, those of other users, may have the same TPCs\n",
+		      stderr);
+	return result;
+}
+
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error)
 {
 	struct segment_revision occupied = {.count = 0};
 
-	if (options->notation == NOTATION_COUNT &&
-	    ((!options->dry_run && turn_wait("-n", "name them instead (-t)", error) < 0) || occupied_find(&occupied, list, limits, error) < 0))
+	if (options->notation == NOTATION_COUNT && find_occupied(&occupied, options, list, limits, error) < 0)
 		return -1;
 	add_limits(&occupied, limits, list);
 	return parse_all(revision, options, chosen, limits, &occupied, error);
@@ -150,7 +164,8 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
 {
 	const struct set_limits limits = {.except = except};
 	struct segment_revision occupied;
-	int result = occupied_find(&occupied, list, &limits, error);
+	bool some_are_hidden;
+	int result = occupied_find(&occupied, list, &limits, &some_are_hidden, error);
 
 	*taken = result == 0 ? segment_find(&occupied, gpu->pci)->set : topology_all(gpu);
 	return result;

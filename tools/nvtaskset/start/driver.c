@@ -2,15 +2,14 @@
 
 #include "base/driver_names.h"
 #include "base/path.h"
+#include "elf_file.h"
 #include "loader_cache.h"
 
-#include <fcntl.h>
 #include <glob.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- our own library -------------------------------------------------------------------------------------------------- */
@@ -19,7 +18,7 @@ bool own_library_is(const char *path)
 {
 	const struct elf_note note = ELF_NOTE;
 	char beginning[ELF_NOTE_WITHIN];
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int file = elf_file_open(path);
 	ssize_t size = file >= 0 ? read(file, beginning, sizeof beginning) : 0;
 
 	if (file >= 0)
@@ -77,23 +76,12 @@ static bool is_stub(const char *path)
 
 static bool is_driver(const char *path)
 {
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0 &&
-	       !is_stub(path) && !own_library_is(path);
+	return elf_file_is_library(path) && !is_stub(path) && !own_library_is(path);
 }
 
-static bool find_in_directories(const char *directories, char path[PATH_MAX])
+bool driver_find_in_list(const struct library_path *list, char path[PATH_MAX])
 {
-	bool found = false;
-
-	while (*directories && !found) {
-		size_t length = strcspn(directories, ":;");
-
-		found = length > 0 && path_join_part(path, directories, length, DRIVER_NAME) && is_driver(path);
-		directories += length + (directories[length] != '\0');
-	}
-	return found;
+	return library_path_find(list, DRIVER_NAME, is_driver, path);
 }
 
 static bool find_in_usual_directories(char path[PATH_MAX])
@@ -101,8 +89,7 @@ static bool find_in_usual_directories(char path[PATH_MAX])
 	bool found = false;
 
 	for (size_t i = 0; i < COUNT(usual_directories) && !found; i++)
-		found = path_join(path, usual_directories[i], DRIVER_NAME) &&
-		        is_driver(path);
+		found = library_path_find_in(usual_directories[i], DRIVER_NAME, is_driver, path);
 	return found;
 }
 
@@ -154,18 +141,24 @@ static int make_absolute(char path[PATH_MAX], struct error *error)
 	return 0;
 }
 
-bool driver_find_in_cache(const char *name, char path[PATH_MAX])
+static bool is_driver_for_cpu(const char *path)
 {
-	return loader_cache_find("/etc/ld.so.cache", name, is_driver, path);
+	return library_path_suits_cpu(path) && is_driver(path);
 }
 
-int driver_find(char path[PATH_MAX], struct error *error)
+bool driver_find_in_cache(const char *name, char path[PATH_MAX])
 {
-	const char *named = getenv("NVTASKSET_DRIVER"), *directories = getenv("LD_LIBRARY_PATH");
+	return loader_cache_find("/etc/ld.so.cache", name, is_driver_for_cpu, path);
+}
+
+int driver_find(const struct library_path *first, char path[PATH_MAX], struct error *error)
+{
+	const struct library_path environment = {.directories = getenv("LD_LIBRARY_PATH")};
+	const char *named = getenv("NVTASKSET_DRIVER");
 
 	if (named && *named)
 		return use_named(named, path, error);
-	if (!(directories && find_in_directories(directories, path)) &&
+	if (!driver_find_in_list(first ? first : &environment, path) &&
 	    !driver_find_in_cache(DRIVER_NAME, path) && !find_in_usual_directories(path))
 		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") on this machine: install the "
 		                        "driver, or name the file with NVTASKSET_DRIVER");
@@ -200,9 +193,9 @@ static bool find_in_file(struct driver_bypass *bypass, const char *path, int end
 	bool found = false;
 
 	while (file && !found && getdelim(&line, &size, end, file) > 0) {
-		const char *directories = value_in(line);
+		const struct library_path list = {.directories = value_in(line)};
 
-		found = directories && find_in_directories(directories, bypass->driver);
+		found = driver_find_in_list(&list, bypass->driver);
 	}
 	free(line);
 	if (file)
@@ -212,10 +205,10 @@ static bool find_in_file(struct driver_bypass *bypass, const char *path, int end
 
 bool driver_find_bypass(struct driver_bypass *bypass)
 {
-	const char *own = getenv("LD_LIBRARY_PATH");
+	const struct library_path own = {.directories = getenv("LD_LIBRARY_PATH")};
 	bool found = true;
 
-	if (own && find_in_directories(own, bypass->driver))
+	if (driver_find_in_list(&own, bypass->driver))
 		bypass->where = "in this environment";
 	else if (find_in_file(bypass, "/etc/environment", '\n'))
 		bypass->where = "in /etc/environment";

@@ -1,10 +1,11 @@
 #include "program.h"
 
 #include "base/path.h"
+#include "elf_file.h"
+#include "handover.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,17 +22,7 @@
 #define LINE_BYTES 256               /* the kernel reads this much of a #! line */
 #define INTERPRETERS 4               /* the kernel follows this many, if one is a script for another */
 
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#define MACHINE_NAME "x86-64"
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#define MACHINE_NAME "aarch64"
-#else
-#error "which ELF machine is this?"
-#endif
-
-/* --- finding it ------------------------------------------------------------------------------------ */
+/* --- finding it ----------------------------------------------------------------------------------- */
 
 static bool is_executable(const char *path)
 {
@@ -72,7 +63,7 @@ static bool find(const char *command, char path[PATH_MAX], bool suits(const char
 	return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && suits(path);
 }
 
-/* --- #! ---------------------------------------------------------------------------------------------- */
+/* --- #! ------------------------------------------------------------------------------------------- */
 
 /* Replaces the script's path by its interpreter's. False if the file is no script. */
 static bool follow_interpreter(char path[PATH_MAX], const char *head)
@@ -87,7 +78,7 @@ static bool follow_interpreter(char path[PATH_MAX], const char *head)
 	return true;
 }
 
-/* --- privileges ---------------------------------------------------------------------------------------- */
+/* --- privileges ----------------------------------------------------------------------------------- */
 
 static bool has_capabilities(const char *path)
 {
@@ -135,39 +126,21 @@ static enum program_trouble examine_privileges(const char *command, const char *
 	return PROGRAM_PRIVILEGED;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------ */
+/* --- the file ------------------------------------------------------------------------------------- */
 
-/* Finds the dynamic linker that the program names. False if it names none. */
-static bool find_linker(int file, const Elf64_Ehdr *header, char linker[PATH_MAX])
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < header->e_phnum && !found; i++) {
-		Elf64_Phdr segment = {.p_type = PT_NULL};
-		off_t offset = (off_t)(header->e_phoff + i * sizeof segment);
-
-		if (pread(file, &segment, sizeof segment, offset) == sizeof segment && segment.p_type == PT_INTERP) {
-			size_t size = segment.p_filesz < PATH_MAX ? segment.p_filesz : PATH_MAX - 1;
-			ssize_t got = pread(file, linker, size, (off_t)segment.p_offset);
-
-			linker[got > 0 ? got : 0] = '\0';
-			found = true;
-		}
-	}
-	return found;
-}
-
-static enum program_trouble examine_elf(const char *command, int file, const Elf64_Ehdr *header,
+static enum program_trouble examine_elf(const char *command, int file, const Elf64_Ehdr *header, bool *is_linker,
                                         struct error *error)
 {
 	char linker[PATH_MAX];
 	enum program_trouble trouble = PROGRAM_UNREACHABLE;
 
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE)
-		error_set(error, "%.100s: not a program for " MACHINE_NAME ", which our library is for", command);
-	else if (!find_linker(file, header, linker))
+	*is_linker = elf_file_is_native(header) && elf_file_is_linker(file, header);
+	if (!elf_file_is_native(header))
+		error_set(error, "%.100s: not a program for " ELF_FILE_MACHINE_NAME ", which our library is for",
+		          command);
+	else if (!*is_linker && !elf_file_linker(file, header, linker))
 		error_set(error, "%.100s: statically linked: it does not load our library", command);
-	else if (!strstr(linker, "/ld-linux"))
+	else if (!*is_linker && !strstr(linker, "/ld-linux"))
 		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command, linker);
 	else
 		trouble = PROGRAM_FINE;
@@ -179,22 +152,77 @@ union head {
 	Elf64_Ehdr elf;
 };
 
-static enum program_trouble examine_file(const char *command, char path[PATH_MAX], unsigned int depth,
+static enum program_trouble examine_file(const char *command, char path[PATH_MAX], bool *is_linker, unsigned int depth,
                                          struct error *error)
 {
 	enum program_trouble trouble = PROGRAM_FINE;
 	union head head = {.text = ""};
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	int file = elf_file_open(path);
 	ssize_t size = file >= 0 ? read(file, head.text, sizeof head.text - 1) : 0;
 
 	if (size >= (ssize_t)sizeof head.elf && memcmp(head.text, ELFMAG, SELFMAG) == 0)
-		trouble = examine_elf(command, file, &head.elf, error);
+		trouble = examine_elf(command, file, &head.elf, is_linker, error);
 	else if (size > 0 && depth < INTERPRETERS && follow_interpreter(path, head.text))
-		trouble = examine_file(command, path, depth + 1, error);
+		trouble = examine_file(command, path, is_linker, depth + 1, error);
+	/* A script's own words are not those of its interpreter. */
+	*is_linker = *is_linker && depth == 0;
 	if (file >= 0)
 		close(file);
 	return trouble;
 }
+
+/* --- ld.so as COMMAND ----------------------------------------------------------------------------- */
+
+static bool takes_word(const char *option)
+{
+	static const char *const options[] = {
+		"--library-path", "--inhibit-rpath", "--audit", "--preload", "--argv0", "--glibc-hwcaps-prepend",
+		"--glibc-hwcaps-mask",
+	};
+	bool takes = false;
+
+	for (size_t i = 0; i < sizeof options / sizeof options[0] && !takes; i++)
+		takes = strcmp(option, options[i]) == 0;
+	return takes;
+}
+
+/* Goes from ld.so to PROGRAM. False if there is none. */
+static bool skip_linker(struct program *program)
+{
+	char **word = program->words + 1;
+
+	for (; *word && strncmp(*word, "--", 2) == 0 && (!takes_word(*word) || word[1]);
+	     word += 1 + takes_word(*word)) {
+		if (strcmp(*word, "--library-path") == 0)
+			program->linker_path = word + 1;
+	}
+	if (*word)
+		program->words = word;
+	return *word != NULL;
+}
+
+struct library_path program_search_path(const struct program *program)
+{
+	return (struct library_path){
+		.directories = program->linker_path ? *program->linker_path : getenv("LD_LIBRARY_PATH"),
+		.origin = program->origin[0] ? program->origin : NULL,
+	};
+}
+
+int program_put_first(const struct program *program, const char *directory, struct error *error)
+{
+	char *both = NULL;
+
+	char **path = program->linker_path;
+
+	if (path && asprintf(&both, "%s%s%s", directory, **path ? ":" : "", *path) < 0)
+		return error_set(error, "--library-path: no memory");
+	if (both)
+		*path = both;
+	return 0;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
 
 /* Why execvp would not run it. In PATH, a file that may not be executed tells more than one that is missing. */
 static int why_absent(const char *command)
@@ -209,18 +237,25 @@ static int why_absent(const char *command)
 	return why;
 }
 
-enum program_trouble program_examine(const char *command, struct error *error)
+enum program_trouble program_examine(char **command, struct program *program, struct error *error)
 {
 	char path[PATH_MAX];
 	enum program_trouble trouble = PROGRAM_FINE;
+	bool is_linker = false;
 
-	if (!find(command, path, is_executable)) {
-		errno = why_absent(command);
+	*program = (struct program){.words = command};
+	if (!find(command[0], path, is_executable)) {
+		errno = why_absent(command[0]);
 		return PROGRAM_ABSENT;
 	}
-	trouble = examine_file(command, path, 0, error);
+	trouble = examine_file(command[0], path, &is_linker, 0, error);
 	/* For a script, `path` is now its interpreter, whose privileges count. */
-	if (examine_privileges(command, path, error) == PROGRAM_PRIVILEGED)
+	if (examine_privileges(command[0], path, error) == PROGRAM_PRIVILEGED)
 		trouble = PROGRAM_PRIVILEGED;
+	if (!realpath(is_linker && skip_linker(program) ? program->words[0] : path, program->origin))
+		program->origin[0] = '\0';
+	dirname(program->origin);
+	if (handover_examine(program->words, error))
+		trouble = PROGRAM_ELSEWHERE;
 	return trouble;
 }

@@ -266,16 +266,18 @@ static int cannot_run(const struct options *options, struct error *error)
 }
 
 /* With --strict, a program that would not load our library is refused. Otherwise, we always warn of a program with more
- * privileges, since it may well use CUDA, and with -v of others. The exit status, as check. */
-static int check_program(const struct options *options, struct error *error)
+ * privileges, or whose work is done elsewhere, since it may well use CUDA, and with -v of others. The exit status, as
+ * check. */
+static int check_program(const struct options *options, struct program *program, struct error *error)
 {
-	enum program_trouble trouble = program_examine(options->command[0], error);
-	bool warns = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
+	enum program_trouble trouble = program_examine(options->command, program, error);
+	bool is_elsewhere = trouble == PROGRAM_ELSEWHERE;
+	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere || (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
 	if (trouble == PROGRAM_ABSENT)
 		return cannot_run(options, error);
 	if (warns && !options->strict)
-		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
+		fprintf(stderr, "nvtaskset: %s%s\n", error->reason, is_elsewhere ? "" : "; it runs unrestricted");
 	return trouble != PROGRAM_FINE && options->strict ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -300,6 +302,20 @@ static enum mps_priority mps_priority_of(struct segment_rank rank)
 	if (rank.priority > 0)
 		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW : MPS_PRIORITY_NORMAL;
 	return priority;
+}
+
+/* MPS's own limits of SMs and ours do not go together (mps.md). A failure with --strict, else a line. */
+static int check_mps_limit(const struct options *options, struct error *error)
+{
+	const char *variable = options->mps.mode == MPS_OFF ? NULL : mps_limit_given();
+	int result = 0;
+
+	if (variable)
+		result = error_set(error, "%s=%.40s: MPS's own limit was seen to make products of cuBLAS wrong: unset the "
+		                          "variable, or use --mps off", variable, getenv(variable));
+	if (result < 0 && !options->strict)
+		fprintf(stderr, "nvtaskset: %s\n", error->reason);
+	return options->strict ? result : 0;
 }
 
 /* MPS counts clients by GPU. If a GPU has no UUID, the clients of all GPUs count. */
@@ -351,6 +367,7 @@ struct partition {
 	struct gpu_choices chosen;
 	struct segment_revision revision;
 	struct membership membership;
+	struct program program;
 	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
 };
 
@@ -358,9 +375,10 @@ struct partition {
  * or the reason is set. */
 static int check(struct partition *partition, const struct options *options, struct error *error)
 {
-	int status = check_program(options, error);
+	int status = check_program(options, &partition->program, error);
+	const struct library_path first = program_search_path(&partition->program);
 
-	if (status == EXIT_SUCCESS && (driver_find(partition->driver, error) < 0 ||
+	if (status == EXIT_SUCCESS && (driver_find(&first, partition->driver, error) < 0 ||
 	                               front_directory(partition->driver, partition->directory, error) < 0 ||
 	                               check_others(options, partition->directory, error) < 0))
 		status = EXIT_FAILURE;
@@ -409,9 +427,11 @@ static int prepare(const struct options *options, const struct partition *partit
 	};
 
 	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
+	    check_mps_limit(options, error) < 0 ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||
+	    program_put_first(&partition->program, partition->directory, error) < 0 ||
 	    (options->memory > 0 && limit_memory(options, &partition->chosen, &partition->list, error) < 0))
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)

@@ -1,5 +1,5 @@
 """A model whose kernels Triton makes, in a partition: checks that the launcher was built anew, and that all kernels ran
-inside. Prints one line. Usage: triton.py NVTASKSET"""
+inside. Prints one line. Usage: compiled.py NVTASKSET"""
 
 import glob
 import json
