@@ -62,7 +62,7 @@ names_nobody() { # COMMAND…
 	child=$(head -n 1 "$WORK/family")
 	wait_until grep -q 'on TPCs' "$WORK/family"
 	names_nobody nvtaskset -tp 30-35 "$child"
-	names_nobody nvtaskset -tp 32-39 "$family"
+	names_nobody nvtaskset -atp 32-39 "$family"
 	names_nobody nvtaskset -t 40-45 nvtaskset -t 40-41 true
 	start_as first nvtaskset --group g -t 50-55 where 600
 	names_nobody nvtaskset --group g -t 50-55 true
