@@ -62,8 +62,11 @@ names_nobody() { # COMMAND…
 	child=$(head -n 1 "$WORK/family")
 	wait_until grep -q 'on TPCs' "$WORK/family"
 	names_nobody nvtaskset -tp 30-35 "$child"
-	names_nobody nvtaskset -tp 32-39 "$family"
+	names_nobody nvtaskset -atp 32-39 "$family"
 	names_nobody nvtaskset -t 40-45 nvtaskset -t 40-41 true
+	names_nobody nvtaskset -t 40-45 bash -c 'nvtaskset -t 40-41 true; true'
+	start_as outer nvtaskset -t 56-63 bash -c 'nvtaskset -t 60-61 where 600; true'
+	names_nobody nvtaskset -tp 60-61 "$outer"
 	start_as first nvtaskset --group g -t 50-55 where 600
 	names_nobody nvtaskset --group g -t 50-55 true
 	names_nobody nvtaskset --group "$first" -tp 51-55

@@ -250,7 +250,7 @@ static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
 	struct editor editor;
 	bool stays = false;
 
-	if (editor_look(&editor, pid)) {
+	if (editor_look(&editor, pid) == SEGMENT_FOUND) {
 		stays = editor_read(&editor, &has, NULL) == 0;
 		should_have = has;
 		stays = stays && segment_put_all(&should_have, wanted, NULL) == 0 &&

@@ -21,24 +21,19 @@ struct newcomer {
 	const struct topology_list *list;
 };
 
-static bool descends_from(pid_t pid, const struct pids *ancestors)
+static bool descends_from(pid_t pid, pid_t ancestor)
 {
-	bool does = pids_have(ancestors, pid);
-
-	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1 && !does; generation++) {
+	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1 && pid != ancestor; generation++)
 		pid = parent_of(pid);
-		does = pids_have(ancestors, pid);
-	}
-	return does;
+	return pid == ancestor;
 }
 
 static bool is_related(const struct newcomer *newcomer, pid_t pid)
 {
-	const struct pids other = {1, &pid};
-	bool is = descends_from(pid, newcomer->own);
+	bool is = false;
 
 	for (size_t i = 0; i < newcomer->own->count && !is; i++)
-		is = descends_from(newcomer->own->list[i], &other);
+		is = descends_from(newcomer->own->list[i], pid) || descends_from(pid, newcomer->own->list[i]);
 	return is;
 }
 
