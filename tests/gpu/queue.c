@@ -194,7 +194,7 @@ static bool make_wide(void *data, const struct queued *queued, struct qmd_mask *
 /* --- cases -------------------------------------------------------------------------------------------------------- */
 
 #define QUEUE 40
-#define COMMITTED_AT_MOST 2
+#define COMMITTED_AT_MOST 17
 
 TEST_WITH(NULL, close_gpu, what_waits_is_changed)
 {

@@ -134,19 +134,6 @@ static void write_note(struct note *note, uint64_t turn, uint32_t *mask, const s
 	note->noted = note->written;
 }
 
-/* With SYNC the GPU fetches nothing of the commands before it processes those ahead of them. The byte holds SYNC
- * and, in an entry of 64 KiB or more, a part of the length. It is stored and not read, since the ring lies in the
- * GPU's memory. */
-#define SYNC 0x80
-#define SYNC_BYTE 7
-#define SYNC_BELOW 65536
-
-static void set_sync(const struct submission *submission)
-{
-	if (submission->bytes < SYNC_BELOW)
-		((volatile unsigned char *)submission->entry)[SYNC_BYTE] = SYNC;
-}
-
 static enum queue_outcome note_in(struct queue *queue, const struct launch *launch, const struct submission *submission,
                                   const struct qmd_mask *present, struct launch_end end)
 {
@@ -166,7 +153,6 @@ static enum queue_outcome note_in(struct queue *queue, const struct launch *laun
 	note->function = launch->function;
 	note->words = words;
 	write_note(note, turn, (uint32_t *)(void *)descriptor + first, present);
-	set_sync(submission);
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
 	atomic_store_explicit(&queue->turns, turn, memory_order_release);
 	return QUEUE_NOTED;

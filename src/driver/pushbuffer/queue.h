@@ -40,7 +40,7 @@ bool queue_prepare(void);
 enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission,
                               const struct qmd_mask *present, struct launch_end end);
 
-/* A launch that waits. From then on the GPU fetches it only once the launch ahead of it has begun. */
+/* A launch that waits. */
 struct queued {
 	const void *function;
 	uint64_t number;         /* of its end */
