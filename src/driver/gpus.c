@@ -99,7 +99,7 @@ static bool use_description(void)
 static struct qmd_mask present_on(const struct topology *topology)
 {
 	const struct tpcset all = topology_all(topology);
-	struct qmd_mask mask;
+	struct qmd_mask mask = {{0}};
 
 	topology_disable_mask(topology, &all, mask.words, QMD_MASK_BITS);
 	for (unsigned int i = 0; i < QMD_MASK_BITS / 64; i++)

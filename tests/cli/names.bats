@@ -14,7 +14,7 @@ prepare() {
 			return cuInit(0) != 0 || cuDeviceGetCount(&count) != 0 || count < 1;
 		}
 	END
-	cd "$WORK"
+	cd "$WORK" || return
 }
 
 with_driver_alone() { # COMMAND…
