@@ -2,8 +2,8 @@
 
 Two ranks on two GPUs, a process each: a product and an all-reduce by NCCL in each step. Rank 1 comes 50 ms late to each step, so
 that a kernel of rank 0 waits for launches of rank 1. Each rank prints its steps and its longest launching call. A call longer
-than MOST_MS (2100: the longest debt and one period of a quota in percent) is a failure, and so is a wrong result. Under a quota
-side by side, the wait of rank 0 is charged: so a step of some 52 ms comes each 173 ms, and launching calls wait for some 120 ms.
+than MOST_MS (120: one period of a quota in percent, and a look) is a failure, and so is a wrong result. Under a quota
+side by side, the wait of rank 0 is charged.
 
     nvtaskset --mps auto --quota 30% all python3 tests/hardware/late_rank.py 20
 """
@@ -32,11 +32,12 @@ def work(rank, seconds, most_ms, port):
     while end.item() == 0:
         if rank == 1:
             time.sleep(LATE_S)
-        called = time.monotonic()
+        called_ms = 0.0
         for _ in range(8):
+            called = time.monotonic()
             part = whole @ whole
+            called_ms = max(called_ms, (time.monotonic() - called) * 1000)
         dist.all_reduce(part)
-        called_ms = (time.monotonic() - called) * 1000
         torch.cuda.synchronize()
         is_right = is_right and part[0, 0].item() == 2 * SIZE
         longest_ms = max(longest_ms, called_ms) if steps >= WARM_UP else 0.0
@@ -51,6 +52,6 @@ def work(rank, seconds, most_ms, port):
 
 
 if __name__ == "__main__":
-    bound = float(sys.argv[2]) if len(sys.argv) > 2 else 2100.0
+    bound = float(sys.argv[2]) if len(sys.argv) > 2 else 120.0
     master_port = 20000 + os.getpid() % 20000
     processes.start_processes(work, (float(sys.argv[1]), bound, master_port), nprocs=2, start_method="spawn")

@@ -576,6 +576,15 @@ TEST(quota_of_held_launches)
 }
 
 /* One look as it begins, and the next one after its end. */
+/* Kernels that wait for each other go on soon. */
+TEST(quota_holds_for_one_period_where_it_is_weak)
+{
+	const struct quota quota = {.run_ns = 30 * MS, .period_ns = 100 * MS};
+
+	assert_true(quota_longest_hold(&quota, false) > 10 * (uint64_t)quota.period_ns);
+	assert_int_equal(quota_longest_hold(&quota, true), quota.period_ns);
+}
+
 TEST(quota_spent_between_two_looks)
 {
 	const struct suspension none = {.is_on = false};

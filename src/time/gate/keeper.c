@@ -226,8 +226,8 @@ static uint64_t see_quota(uint64_t now)
 
 	quota_began(quota, atomic_load(&gate_state.began));
 	quota_ask(quota, now, keeper.wants, &none, &until);
-	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota));
 	keeper.is_weak |= see_together(quota->budget, now) && quota->is_spent;
+	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota, keeper.is_weak));
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);
 	set_spent_at(spent_at);

@@ -71,9 +71,9 @@ bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_
 	return spent_at == UINT64_MAX || (spent_at != 0 && fits);
 }
 
-uint64_t quota_longest_hold(const struct quota *quota)
+uint64_t quota_longest_hold(const struct quota *quota, bool is_weak)
 {
-	return budget_longest_debt(quota->period_ns) + (uint64_t)quota->period_ns;
+	return (is_weak ? 0 : budget_longest_debt(quota->period_ns)) + (uint64_t)quota->period_ns;
 }
 
 void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now)

@@ -48,7 +48,8 @@ uint64_t quota_spent_at(const struct quota *quota, uint64_t now);
  * nothing is in flight. */
 bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns);
 
-/* For so long a launch is held back at most, in ns, whatever is charged meanwhile: the longest debt, and one period. */
-uint64_t quota_longest_hold(const struct quota *quota);
+/* For so long a launch is held back at most, in ns, whatever is charged meanwhile: the longest debt, and one period. Only one
+ * period if the quota is weak: kernels that may wait for other programs were in flight when the quota was spent. */
+uint64_t quota_longest_hold(const struct quota *quota, bool is_weak);
 
 #endif
