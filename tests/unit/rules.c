@@ -576,7 +576,6 @@ TEST(quota_of_held_launches)
 }
 
 /* One look as it begins, and the next one after its end. */
-/* Kernels that wait for each other go on soon. */
 TEST(quota_holds_for_one_period_where_it_is_weak)
 {
 	const struct quota quota = {.run_ns = 30 * MS, .period_ns = 100 * MS};
