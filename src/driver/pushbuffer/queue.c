@@ -52,9 +52,15 @@ bool queue_prepare(void)
 	return swap_prepare();
 }
 
+/* The GPU writes there. */
+static uint64_t read_end(struct launch_end end)
+{
+	return __atomic_load_n(end.at, __ATOMIC_ACQUIRE);
+}
+
 static bool has_ended(struct launch_end end)
 {
-	return end.number == 0 || *end.at >= end.number;
+	return end.number == 0 || read_end(end) >= end.number;
 }
 
 /* --- noting
@@ -202,12 +208,12 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
  * more. */
 static bool replace_word(struct note *note, unsigned int i, uint32_t new)
 {
-	uint64_t guard = *note->ahead.at;
+	uint64_t guard = read_end(note->ahead);
 	enum swap_outcome outcome = SWAP_GUARD_CHANGED;
 
 	while (outcome == SWAP_GUARD_CHANGED && guard < note->ahead.number) {
 		outcome = swap_while(note->ahead.at, guard, &note->mask[i], note->written.word[i], new);
-		guard = *note->ahead.at;
+		guard = read_end(note->ahead);
 	}
 	if (outcome == SWAP_DONE)
 		note->written.word[i] = new;
