@@ -104,7 +104,7 @@ $(library): $(library_objects)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(command): $(command_objects) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
 # link (facts.md, "Loading"); this stub gives the linker that name.

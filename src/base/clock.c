@@ -83,10 +83,12 @@ static bool has_childrens_clock(void)
 
 static int64_t read_ahead(void)
 {
-	char text[64];
+	static const char name[] = "monotonic";
+	char text[128]; /* small, for small stacks */
 	long long seconds, ns;
-	bool is_known = proc_find(0, "timens_offsets", SIZE_MAX, NULL, "monotonic", text, sizeof text) &&
-	                sscanf(text, "%lld %lld", &seconds, &ns) == 2;
+	ssize_t length = proc_read_text(text, sizeof text, "/proc/self/timens_offsets");
+	const char *line = length > 0 ? strstr(text, name) : NULL;
+	bool is_known = line && sscanf(line + sizeof name - 1, "%lld %lld", &seconds, &ns) == 2;
 
 	return is_known && (seconds != 0 || ns != 0) && has_childrens_clock() ? seconds * NS_PER_SECOND + ns : 0;
 }

@@ -108,7 +108,7 @@ void events_call_ended(const struct call *call)
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
 		launch_leave_call(call->frame);
-	if (is_fault(*call->result))
+	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);
 }
 

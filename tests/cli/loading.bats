@@ -219,6 +219,7 @@ make_wrong() { # NAME OFFSET BYTE
 # --- the dynamic linker itself ------------------------------------------------------------------------------
 
 @test "ld.so PROGRAM runs inside, as COMMAND, as the interpreter of a script, under another name, with --strict too" {
+	! is_sanitized || skip "not with a sanitizer: it stands in the loader's way"
 	local linker
 	linker=$(realpath "$(ldd "$BUILD/tests/programs/play" | grep -o '/[^ ]*/ld-linux[^ ]*')")
 	cp "$linker" "$WORK/linker-0123"
@@ -278,6 +279,13 @@ keeps() { # COMMAND…
 	hands_over "env: empties the environment, outside of SET: env -i ... nvtaskset ..." env -i A=b ./infer
 	hands_over "env: empties the environment, outside of SET: env -i ... nvtaskset ..." env - ./infer
 	keeps env A=b ./infer -i
+	emptied="env: empties the environment, outside of SET: env -i ... nvtaskset ..."
+	keeps env -u A ./infer -i
+	hands_over "$emptied" env -u LD_LIBRARY_PATH ./infer
+	hands_over "$emptied" env LD_LIBRARY_PATH=/x ./infer
+	hands_over "$emptied" timeout 3 env -i ./infer
+	hands_over "sudo: empties the environment, outside of SET: sudo nvtaskset ..." nice -n 5 env -u A sudo ./infer
+	keeps runuser -u ana -- ./infer -l
 	hands_over "sudo: empties the environment, outside of SET: sudo nvtaskset ..." env A=b sudo ./infer
 	hands_over "su: empties the environment, outside of SET: su - USER -c 'nvtaskset ...'" su - ana -c ./infer
 	hands_over "runuser: empties the environment, outside of SET: su - USER -c 'nvtaskset ...'" runuser -l ana -c ./infer

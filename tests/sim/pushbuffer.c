@@ -25,6 +25,7 @@
 
 #define ENTRY_SYNC (UINT64_C(1) << 63)
 #define ENTRY_LENGTH_SHIFT 42 /* of words */
+#define ENTRY_ADDRESS UINT64_C(0xfffffffffc)
 
 /* How the driver counts channels in what it announces. */
 #define FIRST_NUMBER 10
@@ -131,7 +132,7 @@ struct segment_place pushbuffer_write(const struct launch *launch, const struct 
 	place.descriptor = (uint32_t *)(void *)(segment + DESCRIPTOR_OFFSET);
 	memcpy(place.descriptor, descriptor->words, sizeof descriptor->words);
 	atomic_store(&ring[place.entry % RING_ENTRIES],
-	             (uint64_t)(uintptr_t)segment | (uint64_t)(place.bytes / 4) << ENTRY_LENGTH_SHIFT);
+	             ((uintptr_t)segment & ENTRY_ADDRESS) | (uint64_t)(place.bytes / 4) << ENTRY_LENGTH_SHIFT);
 	hook_segment(&(const struct hook_segment){.context = launch->context, .segment = segment, .bytes = place.bytes,
 	                                          .channel = FIRST_NUMBER + place.channel, .ring = ring,
 	                                          .put = place.entry % RING_ENTRIES});

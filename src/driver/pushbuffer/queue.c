@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define STREAMS 64    /* a power of two */
 #define LAUNCHES 1024 /* of a stream; more do not fit into a channel's ring */
@@ -35,7 +36,7 @@ struct changed {
 	struct words written;
 };
 
-static struct queue {
+struct queue {
 	_Atomic uintptr_t stream;   /* 0: free */
 	_Atomic(CUcontext) context; /* of the stream */
 	_Atomic uint64_t turns;     /* launches that were noted */
@@ -43,13 +44,26 @@ static struct queue {
 	uint32_t offset;            /* of the last descriptor, in its commands */
 	struct note notes[LAUNCHES];
 	struct changed changes[LAUNCHES];
-} queues[STREAMS];
+};
+
+static _Atomic(struct queue *) queues; /* STREAMS, after queue_prepare */
 
 static atomic_bool is_being_changed;
 
+/* Never given back: a launch may look at any time. */
+static struct queue *make_queues(void)
+{
+	size_t bytes = STREAMS * sizeof(struct queue);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
 bool queue_prepare(void)
 {
-	return swap_prepare();
+	if (!queues && swap_prepare())
+		queues = make_queues();
+	return queues;
 }
 
 /* The GPU writes there. */
@@ -289,7 +303,7 @@ unsigned int queue_change(queue_chooser *choose, void *data)
 
 	if (atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire))
 		return 0;
-	for (unsigned int i = 0; i < STREAMS; i++)
+	for (unsigned int i = 0; queues && i < STREAMS; i++)
 		changes += change_queue(&queues[i], choose, data);
 	atomic_store_explicit(&is_being_changed, false, memory_order_release);
 	return changes;
@@ -317,9 +331,9 @@ static void wait_for_change(void)
 void queue_forget_stream(CUstream stream, CUcontext context)
 {
 	uintptr_t number = streams_number(stream, context);
-	struct queue *queue = &queues[number * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+	struct queue *queue = queues ? &queues[number * UINT64_C(0x9e3779b97f4a7c15) >> 58] : NULL;
 
-	if (atomic_load(&queue->stream) == number) {
+	if (queue && atomic_load(&queue->stream) == number) {
 		forget(queue);
 		wait_for_change();
 	}
@@ -327,7 +341,7 @@ void queue_forget_stream(CUstream stream, CUcontext context)
 
 void queue_forget_context(CUcontext context)
 {
-	for (unsigned int i = 0; i < STREAMS; i++) {
+	for (unsigned int i = 0; queues && i < STREAMS; i++) {
 		if (atomic_load(&queues[i].stream) != 0 && atomic_load(&queues[i].context) == context)
 			forget(&queues[i]);
 	}
@@ -336,7 +350,7 @@ void queue_forget_context(CUcontext context)
 
 void queue_after_fork(void)
 {
-	for (unsigned int i = 0; i < STREAMS; i++) {
+	for (unsigned int i = 0; queues && i < STREAMS; i++) {
 		if (atomic_load(&queues[i].stream) != 0)
 			forget(&queues[i]);
 	}

@@ -1,5 +1,6 @@
 #include "given.h"
 
+#include "company.h"
 #include "state/group/budget.h"
 
 #include <string.h>
@@ -42,7 +43,9 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 {
 	struct segment_revision of_group;
 	uint64_t number;
-	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0;
+	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0 ||
+	            segment_borrows(&revision->lending) || segment_lends_us(&revision->lending) > 0 ||
+	            company_is_number(segment_rank_priority(revision->rank), segment_rank_weight(revision->rank));
 	bool has_group = group_read(&segment->group, &of_group, &number);
 
 	if (has_group && !shared)

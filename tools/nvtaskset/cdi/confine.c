@@ -36,8 +36,8 @@
 #else
 #define MEMORY_MOST (128u << 20)
 #endif
-#define IDLE_MS 1000
-#define LOOKS_MOST 20
+#define IDLE_MS 3000 /* a read from a slow disk takes less */
+#define LOOKS_MOST 8
 #define MOUNTS_LINE (32 << 10)
 #define NO_CONFINEMENT "no confinement for its image, which needs Linux 5.12 and the right to mount"
 #define PLAIN (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
@@ -172,7 +172,7 @@ int confine(const char *root, confined_work *work, const void *task, struct erro
 {
 	struct error *why = mmap(NULL, sizeof *why, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = why != MAP_FAILED ? fork() : -1;
-	int status = 0, result = -1;
+	int status = -1, result = -1;
 
 	if (pid == 0)
 		_exit(work_inside(root, work, task, why) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);

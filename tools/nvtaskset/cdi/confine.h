@@ -30,7 +30,7 @@ int confine(const char *root, confined_work *work, const void *task, struct erro
 int confined_directory(int image, const char *path);
 
 /* In `work`: executes the program of an open file, which has the same bounds. A program that uses no processor time
- * for a second is killed, since it waits for the other end of a pipe. -1 with the reason. */
+ * for three seconds is killed, since it waits for the other end of a pipe. -1 with the reason. */
 int confined_execute(int program, char *const arguments[], struct error *error);
 
 #endif

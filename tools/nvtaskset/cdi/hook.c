@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,16 @@ bool hook_is_me(const char *name)
 	return name && strcmp(name, HOOK_NAME) == 0;
 }
 
+/* Whatever the runtime has done with them: the end of a child and the bound in time come by signals. */
+static void take_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int hook_main(int count, char **arguments)
 {
 	static struct told told; /* large */
@@ -138,6 +149,7 @@ int hook_main(int count, char **arguments)
 	int result = -1;
 
 	closefrom(STDERR_FILENO + 1);
+	take_signals();
 	if (count != 4 || arguments[1][0] != '/')
 		error_set(&error, "an argument is missing: a runtime calls this as a hook");
 	else if (read_state(&told, &error) == 0)

@@ -30,7 +30,7 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 
 static bool is_related(const struct newcomer *newcomer, pid_t pid)
 {
-	bool is = false;
+	bool is = pids_have(newcomer->own, pid);
 
 	for (size_t i = 0; i < newcomer->own->count && !is; i++)
 		is = descends_from(newcomer->own->list[i], pid) || descends_from(pid, newcomer->own->list[i]);

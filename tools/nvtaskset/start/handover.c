@@ -117,7 +117,7 @@ static bool is_login(char **words)
 {
 	bool is = false;
 
-	for (char **word = words + 1; *word && !is; word++)
+	for (char **word = words + 1; *word && strcmp(*word, "--") != 0 && !is; word++)
 		is = has_word("- -l --login -i --simulate-initial", *word);
 	return is;
 }
@@ -127,10 +127,30 @@ static bool resets(char **words)
 	return has_option(words, "--reset-env");
 }
 
+#define ENV_OPTIONS "+iu:C:S:v0"
+
+static int first_operand(char **words, const char *options)
+{
+	value_of(words, options, 0);
+	return optind;
+}
+
+/* `env -u NAME` and `env NAME=VALUE`. */
+static bool replaces_search_path(char **words)
+{
+	static const char name[] = "LD_LIBRARY_PATH";
+	int first = first_operand(words, ENV_OPTIONS);
+	bool is = false;
+
+	for (int i = 1; words[i] && (i < first || strchr(words[i], '=')) && !is; i++)
+		is = strncmp(words[i], name, sizeof name - 1) == 0 || strcmp(words[i], "-uLD_LIBRARY_PATH") == 0;
+	return is;
+}
+
 static bool empties(char **words)
 {
-	return has_option(words, "- --ignore-environment --unset=LD_LIBRARY_PATH") ||
-	       value_of(words, "+iu:C:S:v0", 'i');
+	return has_option(words, "- --ignore-environment --unset=LD_LIBRARY_PATH") || replaces_search_path(words) ||
+	       value_of(words, ENV_OPTIONS, 'i');
 }
 
 static bool leaves_root(char **words)
@@ -169,20 +189,36 @@ static const struct row {
 	{"chroot", leaves_root, "leads to a directory without our library", "chroot DIRECTORY nvtaskset ..."},
 };
 
-/* `env NAME=VALUE... COMMAND` runs COMMAND with the environment. NULL: the words are another command. */
-static char **behind_env(char **words)
-{
-	char **word = words + 1;
+/* Programs that run COMMAND in the same environment. COMMAND stands behind options and operands. */
+static const struct wrapper {
+	const char *name, *options;
+	int operands;
+} wrappers[] = {
+	{"env", ENV_OPTIONS, 0},      {"nice", "+n:", 0},     {"nohup", "+", 0},      {"timeout", "+k:s:v", 1},
+	{"setsid", "+cfw", 0},        {"stdbuf", "+i:o:e:", 0}, {"taskset", "+apc", 1}, {"chrt", "+abfiormT:P:D:R", 1},
+	{"ionice", "+c:n:t", 0},
+};
 
-	while (*word && strchr(*word, '='))
+/* NULL: the words are another command. */
+static char **behind_wrapper(char **words)
+{
+	char **word = NULL;
+
+	for (size_t i = 0; i < COUNT(wrappers) && !word; i++) {
+		if (strcmp(base_name(words[0]), wrappers[i].name) == 0)
+			word = words + first_operand(words, wrappers[i].options);
+		for (int operand = 0; word && *word && operand < wrappers[i].operands; operand++)
+			word++;
+	}
+	while (word && *word && strchr(*word, '='))
 		word++;
-	return strcmp(base_name(words[0]), "env") == 0 && *word ? word : NULL;
+	return word && *word ? word : NULL;
 }
 
 bool handover_examine(char **words, struct error *error)
 {
 	const struct row *found = NULL;
-	char **behind = behind_env(words);
+	char **behind = behind_wrapper(words);
 
 	for (size_t i = 0; i < COUNT(rows) && !found; i++) {
 		if (has_word(rows[i].names, base_name(words[0])) && rows[i].applies(words))
