@@ -142,8 +142,8 @@ static bool replaces_search_path(char **words)
 	int first = first_operand(words, ENV_OPTIONS);
 	bool is = false;
 
-	for (int i = 1; words[i] && (i < first || strchr(words[i], '=')) && !is; i++)
-		is = strncmp(words[i], name, sizeof name - 1) == 0 || strcmp(words[i], "-uLD_LIBRARY_PATH") == 0;
+	for (char **word = words + 1; *word && (word < words + first || strchr(*word, '=')) && !is; word++)
+		is = strncmp(*word, name, sizeof name - 1) == 0 || strcmp(*word, "-uLD_LIBRARY_PATH") == 0;
 	return is;
 }
 
