@@ -1,5 +1,7 @@
 #include "handover.h"
 
+#include "system/configuration.h"
+
 #include <getopt.h>
 #include <limits.h>
 #include <stddef.h>
@@ -136,21 +138,22 @@ static int first_operand(char **words, const char *options)
 }
 
 /* `env -u NAME` and `env NAME=VALUE`. */
-static bool replaces_search_path(char **words)
+static bool changes_search_path(char **words)
 {
 	static const char name[] = "LD_LIBRARY_PATH";
 	int first = first_operand(words, ENV_OPTIONS);
 	bool is = false;
 
 	for (char **word = words + 1; *word && (word < words + first || strchr(*word, '=')) && !is; word++)
-		is = strncmp(*word, name, sizeof name - 1) == 0 || strcmp(*word, "-uLD_LIBRARY_PATH") == 0;
+		is = strncmp(*word, name, sizeof name - 1) == 0 || strcmp(*word, "-uLD_LIBRARY_PATH") == 0 ||
+		     strcmp(*word, "--unset=LD_LIBRARY_PATH") == 0;
 	return is;
 }
 
 static bool empties(char **words)
 {
-	return has_option(words, "- --ignore-environment --unset=LD_LIBRARY_PATH") || replaces_search_path(words) ||
-	       value_of(words, ENV_OPTIONS, 'i');
+	return has_option(words, "- --ignore-environment") || value_of(words, ENV_OPTIONS, 'i') ||
+	       (changes_search_path(words) && access(CONFIGURATION, F_OK) != 0);
 }
 
 static bool leaves_root(char **words)

@@ -24,6 +24,7 @@
 #include "start/driver.h"
 #include "start/loader_cache.h"
 #include "start/probe.h"
+#include "system/configuration.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +41,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ldconfig reads files in the order of their names, which depends on the locale. This name comes first, also before
- * 00-nvcr of NVIDIA's containers, whether the locale ignores hyphens or not. */
-#define CONFIGURATION "/etc/ld.so.conf.d/00-000-nvtaskset.conf"
 #define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
 #define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
 
