@@ -1,6 +1,6 @@
 #include "handover.h"
 
-#include "system/configuration.h"
+#include "configuration.h"
 
 #include <getopt.h>
 #include <limits.h>

@@ -21,10 +21,10 @@
 #include "base/driver_names.h"
 #include "base/error.h"
 #include "base/trust.h"
+#include "start/configuration.h"
 #include "start/driver.h"
 #include "start/loader_cache.h"
 #include "start/probe.h"
-#include "system/configuration.h"
 
 #include <errno.h>
 #include <fcntl.h>
