@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "confine.h"
 #include "inside.h"
+#include "start/configuration.h"
 #include "start/driver.h"
 #include "start/elf_file.h"
 #include "start/library_path.h"
@@ -20,8 +21,6 @@
 
 #define DIRECTORY "/etc"
 #define CONFIGURATION_TOP "ld.so.conf"
-#define CONFIGURATION_DIRECTORY DIRECTORY "/ld.so.conf.d"
-#define CONFIGURATION "00-000-nvtaskset.conf"
 #define OUR_CONFIGURATION "# nvtaskset's library stands in front of the CUDA driver's.\n" INSIDE_FRONT "\n"
 #define CACHE "ld.so.cache"
 #define CACHE_NEW CONFINED_SCRATCH "/" CACHE
@@ -132,30 +131,24 @@ static int configure(int etc, int directory, const char *driver, struct error *e
 	unlinkat(directory, DRIVER_LINK_NAME, 0);
 	if (symlinkat(driver, directory, DRIVER_LINK_NAME) < 0)
 		return error_set_errno(error, INSIDE_DRIVER " cannot be made in the image");
-	if (put_text(directory, CONFIGURATION, OUR_CONFIGURATION, error) < 0)
+	if (put_text(directory, CONFIGURATION_NAME, OUR_CONFIGURATION, error) < 0)
 		return -1;
-	return access(CONFIGURATION_DIRECTORY "/" CONFIGURATION, F_OK) == 0 ? 0 : say_mounted("ld.so.conf.d", error);
+	return access(CONFIGURATION, F_OK) == 0 ? 0 : say_mounted("ld.so.conf.d", error);
 }
 
 static void remove_configuration(int directory)
 {
-	unlinkat(directory, CONFIGURATION, 0);
+	unlinkat(directory, CONFIGURATION_NAME, 0);
 	unlinkat(directory, DRIVER_LINK_NAME, 0);
 }
 
 /* --- the cache ----------------------------------------------------------------------------------------------- */
 
-static bool accept_any(const char *path)
-{
-	(void)path;
-	return true;
-}
-
 static bool leads_to_us(const char *cache)
 {
 	char found[PATH_MAX];
 
-	return loader_cache_find(cache, DRIVER_NAME, accept_any, found) &&
+	return loader_cache_find(cache, DRIVER_NAME, NULL, found) &&
 	       strcmp(found, INSIDE_FRONT "/" DRIVER_NAME) == 0;
 }
 
@@ -170,7 +163,7 @@ static int make_cache(int etc, int ldconfig, struct error *error)
 	if (bytes && !leads_to_us(CACHE_NEW))
 		error_set(error, "its /etc/ld.so.conf does not include " CONFIGURATION_DIRECTORY " first");
 	else if (bytes && put_file(etc, CACHE, bytes, size, error) == 0)
-		result = leads_to_us(DIRECTORY "/" CACHE) ? 0 : say_mounted(CACHE, error);
+		result = leads_to_us(LOADER_CACHE) ? 0 : say_mounted(CACHE, error);
 	free(bytes);
 	return result;
 }

@@ -148,7 +148,7 @@ static bool is_driver_for_cpu(const char *path)
 
 bool driver_find_in_cache(const char *name, char path[PATH_MAX])
 {
-	return loader_cache_find("/etc/ld.so.cache", name, is_driver_for_cpu, path);
+	return loader_cache_find(LOADER_CACHE, name, is_driver_for_cpu, path);
 }
 
 int driver_find(const struct library_path *first, char path[PATH_MAX], struct error *error)

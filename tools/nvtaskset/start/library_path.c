@@ -164,7 +164,7 @@ bool library_path_find_glibc(char path[PATH_MAX])
 	static const char *const directories[] = {
 		"/lib/" ELF_FILE_TRIPLET, "/usr/lib/" ELF_FILE_TRIPLET, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 	};
-	bool found = loader_cache_find("/etc/ld.so.cache", "libc.so.6", elf_file_is_library, path);
+	bool found = loader_cache_find(LOADER_CACHE, "libc.so.6", elf_file_is_library, path);
 
 	for (size_t i = 0; i < COUNT(directories) && !found; i++)
 		found = library_path_find_in(directories[i], "libc.so.6", elf_file_is_library, path);

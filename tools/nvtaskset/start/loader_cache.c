@@ -73,7 +73,7 @@ static bool find(const char *file, size_t size, const char *name, bool (*wanted)
 		const char *entry_path = text_at(file, size, entries[i].path);
 
 		if (entries[i].flags == LIBRARY_FLAGS && entry_name && entry_path &&
-		    is_same(entry_name, name) && strlen(entry_path) < PATH_MAX && wanted(entry_path)) {
+		    is_same(entry_name, name) && strlen(entry_path) < PATH_MAX && (!wanted || wanted(entry_path))) {
 			strcpy(path, entry_path);
 			found = true;
 		}

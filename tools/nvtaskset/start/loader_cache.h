@@ -7,8 +7,10 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Finds the first library with this name, for this machine's architecture, that `wanted` accepts. False if there is
- * none or the file is no such cache. */
+#define LOADER_CACHE "/etc/ld.so.cache"
+
+/* Finds the first library with this name, for this machine's architecture, that `wanted` accepts; NULL accepts any.
+ * False if there is none or the file is no such cache. */
 bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const char *path),
                        char path[PATH_MAX]);
 

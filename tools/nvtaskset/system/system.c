@@ -44,8 +44,6 @@
 #define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
 #define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
 
-#define LDCONFIG_CACHE "/etc/ld.so.cache"
-
 #define ALIAS_LIBRARY "libnvtaskset-alias.so" /* our libcuda.so (src/listed/alias.c) */
 
 #define LINKS_MAX 5
@@ -119,7 +117,7 @@ static int plan_find_driver(struct plan *plan, struct error *error)
 		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
 		                 bypass.where);
 	} else {
-		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LDCONFIG_CACHE
+		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LOADER_CACHE
 		                        ", where programs look for it: install the driver, or run ldconfig");
 	}
 	return 0;
@@ -282,19 +280,13 @@ static void print_step(const struct options *options, const char *format, ...)
 
 /* --- enabling ------------------------------------------------------------------------------------------------ */
 
-static bool accept_any(const char *path)
-{
-	(void)path;
-	return true;
-}
-
 /* Checks that programs find our library in this cache. 0, or -1 with the reason. */
 static int check_cache(const struct plan *plan, const char *cache, struct error *error)
 {
 	char found[PATH_MAX] = "", ours[PATH_MAX];
 	size_t length = strlen(plan->directory);
 
-	loader_cache_find(cache, DRIVER_NAME, accept_any, found);
+	loader_cache_find(cache, DRIVER_NAME, NULL, found);
 	if (strncmp(found, plan->directory, length) == 0 && found[length] == '/')
 		return 0;
 	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
@@ -330,14 +322,14 @@ static int replace_older(const struct plan *plan, struct error *error)
 	char older[PATH_MAX];
 
 	find_older(plan, older);
-	return unlink(older) == 0 ? make_cache(LDCONFIG_CACHE, plan->lock, error) : 0;
+	return unlink(older) == 0 ? make_cache(LOADER_CACHE, plan->lock, error) : 0;
 }
 
 static bool is_enabled(const struct plan *plan)
 {
 	char directory[PATH_MAX], older[PATH_MAX];
 	bool enabled = plan_read_configuration(directory) && strcmp(directory, plan->directory) == 0 &&
-	               check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
+	               check_cache(plan, LOADER_CACHE, NULL) == 0;
 
 	find_older(plan, older);
 	enabled = enabled && access(older, F_OK) < 0;
@@ -353,8 +345,8 @@ static void undo(const struct plan *plan)
 
 	unlink(CONFIGURATION);
 	/* As long as the cache leads programs to our files, these must stay. */
-	if (!loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours) ||
-	    make_cache(LDCONFIG_CACHE, plan->lock, NULL) == 0)
+	if (!loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours) ||
+	    make_cache(LOADER_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
 }
 
@@ -369,8 +361,8 @@ static int enable(const struct plan *plan, const struct options *options, struct
 	print_step(options, "writing %s", CONFIGURATION);
 	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
-	print_step(options, "rebuilding %s", LDCONFIG_CACHE);
-	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0 || replace_older(plan, error) < 0)
+	print_step(options, "rebuilding %s", LOADER_CACHE);
+	if (make_cache(LOADER_CACHE, plan->lock, error) < 0 || replace_older(plan, error) < 0)
 		return -1;
 	print_step(options, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
@@ -381,7 +373,7 @@ static void show_plan(const struct plan *plan)
 	printf("%s:\n%s\n", CONFIGURATION, plan->configuration);
 	for (unsigned int i = 0; i < plan->link_count; i++)
 		printf("%s -> %s\n", plan->links[i].path, plan->links[i].target);
-	printf("%s: rebuilt by ldconfig\n", LDCONFIG_CACHE);
+	printf("%s: rebuilt by ldconfig\n", LOADER_CACHE);
 }
 
 /* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
@@ -401,7 +393,7 @@ int action_system_status(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
 	static char found[PATH_MAX];
-	bool are_ours = loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, accept_any, found) && own_library_is(found);
+	bool are_ours = loader_cache_find(LOADER_CACHE, DRIVER_NAME, NULL, found) && own_library_is(found);
 
 	(void)options;
 	(void)error;
@@ -459,7 +451,7 @@ static int disable(const struct plan *plan, const char *directory, bool configur
 {
 	if (configured && rename(CONFIGURATION, INACTIVE) < 0)
 		return error_set_errno(error, CONFIGURATION);
-	if (make_cache(LDCONFIG_CACHE, plan->lock, error) < 0) {
+	if (make_cache(LOADER_CACHE, plan->lock, error) < 0) {
 		if (configured)
 			rename(INACTIVE, CONFIGURATION);
 		return -1;
@@ -478,8 +470,8 @@ int action_system_disable(const struct options *options, struct error *error)
 		return -1;
 	bool configured = plan_read_configuration(directory);
 
-	if (configured || loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours)) {
-		print_step(options, "removing " CONFIGURATION " and its directory, and rebuilding %s", LDCONFIG_CACHE);
+	if (configured || loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours)) {
+		print_step(options, "removing " CONFIGURATION " and its directory, and rebuilding %s", LOADER_CACHE);
 		result = disable(&plan, configured ? directory : plan.directory, configured, error);
 		if (result == 0)
 			puts("disabled: programs that start from now on find the driver alone");
