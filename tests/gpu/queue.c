@@ -122,29 +122,13 @@ static void open_gpu(void)
 	memset(outcomes, 0, sizeof outcomes);
 }
 
-static CUstream streams[16];
-static unsigned int stream_count;
-
-/* Until the end of the case. */
-static CUstream new_stream(void)
-{
-	assert_true(stream_count < COUNT_OF(streams));
-	return streams[stream_count++] = gpu_new_stream();
-}
-
-static void destroy_streams(void)
-{
-	while (stream_count > 0)
-		gpu_check(cuStreamDestroy_v2(streams[--stream_count]));
-}
-
 FIXTURE(close_gpu)
 {
 	if (!stamps)
 		return;
 	gpu_check(cuCtxSynchronize());
 	queue_forget_context(gpu.context);
-	destroy_streams();
+	gpu_destroy_streams();
 	gpu_check(tool_unsubscribe(handle));
 	gpu_check(cuMemHostUnregister(stamps));
 	munmap(stamps, STAMPS_BYTES);
@@ -216,7 +200,7 @@ static bool make_wide(void *data, const struct queued *queued, struct qmd_mask *
 TEST_WITH(NULL, close_gpu, what_waits_is_changed)
 {
 	open_gpu();
-	CUstream stream = new_stream();
+	CUstream stream = gpu_stream_of_case();
 
 	launch(stream, LONG);
 	for (unsigned int i = 0; i < QUEUE; i++)
@@ -263,7 +247,7 @@ TEST_WITH(NULL, close_gpu, behind_an_unknown_end_nothing_is_noted)
 TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 {
 	open_gpu();
-	CUstream stream = new_stream();
+	CUstream stream = gpu_stream_of_case();
 
 	launch(stream, LONG);
 	launch(stream, SHORT);
@@ -309,8 +293,8 @@ TEST_WITH(NULL, close_gpu, changes_under_load)
 	unsigned int narrowed = 0, looked_at = 0;
 
 	open_gpu();
-	for (unsigned int i = 0; i < 3; i++)
-		new_stream();
+	CUstream streams[] = {gpu_stream_of_case(), gpu_stream_of_case(), gpu_stream_of_case()};
+
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, NULL), 0);
 	for (end = timed_now_s() + (seconds ? atof(seconds) : 1); timed_now_s() < end; looked_at = launches) {

@@ -145,25 +145,9 @@ static void open_gpu(void)
 	begin(NO_SYNC);
 }
 
-static CUstream streams[16];
-static unsigned int stream_count;
-
-/* Until the end of the case. */
-static CUstream new_stream(void)
-{
-	assert_true(stream_count < COUNT_OF(streams));
-	return streams[stream_count++] = gpu_new_stream();
-}
-
-static void destroy_streams(void)
-{
-	while (stream_count > 0)
-		gpu_check(cuStreamDestroy_v2(streams[--stream_count]));
-}
-
 FIXTURE(close_gpu)
 {
-	destroy_streams();
+	gpu_destroy_streams();
 	gpu_check(tool_unsubscribe(handle));
 	gpu_check(cuEventDestroy_v2(first_end));
 	gpu_check(cuMemFree_v2(outputs));
@@ -262,7 +246,7 @@ static void assert_names(const struct queued *launch)
 TEST_WITH(NULL, close_gpu, each_launch_has_a_segment_and_an_entry)
 {
 	open_gpu();
-	fill_queue(new_stream(), NO_SYNC, QUEUE);
+	fill_queue(gpu_stream_of_case(), NO_SYNC, QUEUE);
 	for (unsigned int i = 0; i < count; i++) {
 		assert_names(&launches[i]);
 		assert_int_equal(ENTRY_BYTES(launches[i].entry_before), launches[i].bytes);
@@ -281,7 +265,7 @@ TEST_WITH(NULL, close_gpu, each_launch_has_a_segment_and_an_entry)
 TEST_WITH(NULL, close_gpu, a_mask_can_be_changed_until_the_gpu_fetches_it)
 {
 	open_gpu();
-	fill_queue(new_stream(), NO_SYNC, QUEUE);
+	fill_queue(gpu_stream_of_case(), NO_SYNC, QUEUE);
 	narrow_all();
 	unsigned int kept = committed();
 
@@ -295,7 +279,7 @@ TEST_WITH(NULL, close_gpu, with_sync_two_are_committed)
 	static const unsigned int queues[] = {1, 2, 4, 9, QUEUE};
 
 	open_gpu();
-	CUstream stream = new_stream();
+	CUstream stream = gpu_stream_of_case();
 
 	for (unsigned int i = 0; i < COUNT_OF(queues); i++) {
 		ROW("%u behind the first", queues[i]);
@@ -311,7 +295,7 @@ TEST_WITH(NULL, close_gpu, with_sync_two_are_committed)
 TEST_WITH(NULL, close_gpu, sync_after_the_call_comes_too_late)
 {
 	open_gpu();
-	fill_queue(new_stream(), SYNC_LATE, 5);
+	fill_queue(gpu_stream_of_case(), SYNC_LATE, 5);
 	narrow_all();
 	assert_in_range(committed(), 3, count);
 }
@@ -321,7 +305,7 @@ TEST_WITH(NULL, close_gpu, sync_after_the_call_comes_too_late)
 TEST_WITH(NULL, close_gpu, what_is_processed_can_be_read)
 {
 	open_gpu();
-	fill_queue(new_stream(), SYNC_BEFORE, QUEUE);
+	fill_queue(gpu_stream_of_case(), SYNC_BEFORE, QUEUE);
 	_Atomic uint32_t *userd = launches[0].userd;
 
 	timed_sleep_ms(2);
@@ -353,7 +337,7 @@ TEST_WITH(NULL, close_gpu, what_waits_stays_where_it_is)
 	unsigned int before = 0;
 
 	open_gpu();
-	CUstream stream = new_stream();
+	CUstream stream = gpu_stream_of_case();
 
 	fill_queue(stream, SYNC_BEFORE, 0);
 	atomic_store(&has_filled, false);
@@ -408,7 +392,7 @@ TEST_WITH(NULL, close_gpu, streams_share_channels)
 
 	open_gpu();
 	for (unsigned int i = 0; i < 12; i++) {
-		fill_queue(new_stream(), NO_SYNC, 2);
+		fill_queue(gpu_stream_of_case(), NO_SYNC, 2);
 		assert_int_equal(launches[0].channel, launches[2].channel);
 		assert_true(launches[0].channel < COUNT_OF(seen));
 		channels += !seen[launches[0].channel];
@@ -434,7 +418,7 @@ TEST_WITH(NULL, close_gpu, a_launch_waits_for_a_word)
 	assert_ptr_not_equal(word, MAP_FAILED);
 	gpu_check(cuMemHostRegister_v2((void *)word, PAGE, CU_MEMHOSTREGISTER_DEVICEMAP));
 	gpu_check(cuMemHostGetDevicePointer_v2(&address, (void *)word, 0));
-	CUstream stream = new_stream();
+	CUstream stream = gpu_stream_of_case();
 
 	begin(NO_SYNC);
 	gpu_check(cuStreamWaitValue32_v2(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ));

@@ -166,6 +166,21 @@ CUstream gpu_new_stream(void)
 	return stream;
 }
 
+static CUstream streams[16];
+static unsigned int stream_count;
+
+CUstream gpu_stream_of_case(void)
+{
+	assert_true(stream_count < COUNT_OF(streams));
+	return streams[stream_count++] = gpu_new_stream();
+}
+
+void gpu_destroy_streams(void)
+{
+	while (stream_count > 0)
+		gpu_check(cuStreamDestroy_v2(streams[--stream_count]));
+}
+
 void gpu_run(const struct gpu_under_test *gpu)
 {
 	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, NULL);

@@ -65,6 +65,10 @@ void gpu_run(const struct gpu_under_test *gpu);
 
 CUstream gpu_new_stream(void);
 
+/* Destroyed at the end of the case, by gpu_destroy_streams; 16 at most. */
+CUstream gpu_stream_of_case(void);
+void gpu_destroy_streams(void);
+
 /* A launch of one block of a kernel that does nothing; not waited for. */
 void gpu_launch_empty(const struct gpu_under_test *gpu);
 
