@@ -60,7 +60,9 @@ uint64_t quota_soonest(const struct quota *quota, uint64_t now)
 /* The last look may have seen the end of what has spent it, and nothing in flight. */
 uint64_t quota_spent_at(const struct quota *quota, uint64_t now)
 {
-	return quota->is_spent || left(quota, now) <= LAG_NS ? 0 : quota_soonest(quota, now);
+	uint64_t soonest = quota->is_spent ? now : quota_soonest(quota, now);
+
+	return soonest > now ? soonest : 0;
 }
 
 bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_t in_flight_ns, uint64_t ns)
