@@ -62,13 +62,8 @@ struct submission_words {
 struct ring_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
-	const struct {
-		uint64_t unused, entry;
-		volatile uint64_t *ring;
-	} *place;
+	const void *place;
 };
-
-#define RING_ENTRIES 1024
 
 static struct hook_events events;
 static void **table;
@@ -170,11 +165,9 @@ static __attribute__((hot)) void on_submission(int id, const void *parameters)
 	if (id == SUBMISSION_WRITTEN && written->size >= sizeof *written) {
 		submitted = (struct submission){
 			.context = written->context, .commands = written->commands, .bytes = written->bytes,
-			.channel = written->channel,
 		};
 	} else if (id == SUBMISSION_RING && ring->size >= sizeof *ring && submitted.commands &&
 	           ring->context == submitted.context) {
-		submitted.entry = &ring->place->ring[ring->place->entry % RING_ENTRIES];
 		events.submits(&current, &submitted);
 		submitted.commands = NULL;
 	}

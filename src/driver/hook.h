@@ -33,8 +33,6 @@ struct submission {
 	CUcontext context;
 	void *commands;
 	uint32_t bytes;
-	uint32_t channel;
-	volatile uint64_t *entry; /* of the channel's ring, in the GPU's memory: a read takes 1 us */
 };
 
 struct hook_events {

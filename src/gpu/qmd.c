@@ -327,8 +327,7 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd)
 unsigned int qmd_mask_place(const struct qmd_family *family, const void *qmd, unsigned int *first)
 {
 	const struct qmd_layout *layout = family ? family->layout : NULL;
-	bool is_valid = layout && has_known_version(layout, qmd) &&
-	                (layout->valid_word == NONE || ((const uint32_t *)qmd)[layout->valid_word] & VALID_BIT);
+	bool is_valid = layout && has_known_version(layout, qmd) && mask_counts(layout, qmd);
 
 	*first = is_valid ? layout->mask_word : 0;
 	return is_valid ? layout->mask_words : 0;

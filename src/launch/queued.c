@@ -46,7 +46,6 @@ void queued_launch(struct launch *launch, const struct qmd_change *change, bool 
 	end->number = 0;
 	if (is_stamped && atomic_load_explicit(&is_wanted, memory_order_relaxed)) {
 		const char *cells = timestamps_cells(launch->releases->timestamps);
-
 		uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
 
 		end->at = (const volatile uint64_t *)(const void *)(cells + offset);
@@ -71,6 +70,6 @@ void queued_submits(struct launch *last, const struct submission *submission)
 		return;
 	if (!has_stamp(last))
 		end->number = 0;
-	if (queue_note(last, submission, &last->gpu->present, *end) != QUEUE_NOT_FOUND)
+	if (queue_note(last, submission, *end) != QUEUE_NOT_FOUND)
 		end->number = 0;
 }

@@ -17,7 +17,7 @@ bool queued_want(bool wanted, struct error *error);
 bool queued_wants_call(int id);
 void queued_call_begins(const struct call *call);
 
-/* The launch's descriptor is written: this release stamps its end, or NULL. */
+/* The launch's descriptor is written, as `change` says. `is_stamped`: with the timestamp of its end. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped);
 
 /* Its commands are in the pushbuffer (struct hook_events). */

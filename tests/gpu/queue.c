@@ -21,7 +21,6 @@ enum {
 	SUBMISSION_RING = 6
 };
 
-#define PAGE 4096
 #define WORDS 2 /* of a stamp: the number and the time */
 #define STAMPS 8192
 #define STAMPS_BYTES (STAMPS * WORDS * sizeof(uint64_t))
@@ -31,7 +30,7 @@ enum {
 #define LONG (800 * 1000000)
 
 static struct gpu own_gpu;
-static struct qmd_mask all, narrow, present;
+static struct qmd_mask all, narrow;
 static CUdeviceptr outputs;
 static uint64_t *stamps;
 static struct launch current;
@@ -71,13 +70,9 @@ static void on_event(void *user, int domain, int id, const void *parameters)
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
 		upload(words);
 	} else if (domain == SUBMISSIONS && id == SUBMISSION_WRITTEN) {
-		submitted = (struct submission){pointer(words[1]), pointer(words[2]), (uint32_t)words[3],
-		                                (uint32_t)(words[3] >> 32), NULL};
+		submitted = (struct submission){pointer(words[1]), pointer(words[2]), (uint32_t)words[3]};
 	} else if (domain == SUBMISSIONS && id == SUBMISSION_RING && current.qmd) {
-		const uint64_t *ring = pointer(words[2]);
-
-		submitted.entry = (volatile uint64_t *)pointer(ring[2]) + ring[1];
-		enum queue_outcome outcome = queue_note(&current, &submitted, &present, stamp_of(launches + 1));
+		enum queue_outcome outcome = queue_note(&current, &submitted, stamp_of(launches + 1));
 
 		if (outcome != QUEUE_NOT_FOUND)
 			current.qmd = NULL;
@@ -93,9 +88,9 @@ static void prepare_masks(void)
 
 	memset(&all, 0, sizeof all);
 	topology_disable_mask(gpu.topology, &few, narrow.words, QMD_MASK_BITS);
-	topology_disable_mask(gpu.topology, &every, present.words, QMD_MASK_BITS);
-	for (unsigned int i = 0; i < COUNT_OF(present.words); i++)
-		present.words[i] = ~present.words[i];
+	topology_disable_mask(gpu.topology, &every, own_gpu.present.words, QMD_MASK_BITS);
+	for (unsigned int i = 0; i < COUNT_OF(own_gpu.present.words); i++)
+		own_gpu.present.words[i] = ~own_gpu.present.words[i];
 }
 
 static void open_gpu(void)
@@ -296,7 +291,7 @@ TEST_WITH(NULL, close_gpu, changes_under_load)
 	CUstream streams[] = {gpu_stream_of_case(), gpu_stream_of_case(), gpu_stream_of_case()};
 
 	atomic_store(&is_over, false);
-	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, NULL), 0);
+	thread = thread_start(change_all_the_time, NULL);
 	for (end = timed_now_s() + (seconds ? atof(seconds) : 1); timed_now_s() < end; looked_at = launches) {
 		for (unsigned int i = 0; i < 1500; i++)
 			launch(streams[i / 500], i % 500 ? SHORT / 8 : 10 * SHORT);

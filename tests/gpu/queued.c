@@ -341,7 +341,7 @@ TEST_WITH(NULL, close_gpu, what_waits_stays_where_it_is)
 
 	fill_queue(stream, SYNC_BEFORE, 0);
 	atomic_store(&has_filled, false);
-	assert_int_equal(pthread_create(&thread, NULL, overfill, stream), 0);
+	thread = thread_start(overfill, stream);
 	/* Until the launching thread stands: the same number in two looks, while the first kernel runs. */
 	for (unsigned int now = atomic_load(&count); now != before || now == 1; now = atomic_load(&count)) {
 		before = now;

@@ -25,8 +25,8 @@ struct note {
 	struct launch_end ahead, end;
 	const void *function;
 	uint32_t *mask; /* in the pushbuffer */
-	struct words noted, written;
-	struct words tag, present;
+	struct words written, tag, present;
+	struct words noted; /* in a copy */
 	unsigned int words;
 };
 
@@ -59,6 +59,11 @@ static struct queue *make_queues(void)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
+static struct queue *place_of(uintptr_t stream)
+{
+	return &queues[stream * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
 bool queue_prepare(void)
 {
 	if (!queues && swap_prepare())
@@ -84,7 +89,7 @@ static bool has_ended(struct launch_end end)
 static struct queue *queue_of(const struct launch *launch)
 {
 	uintptr_t stream = streams_number(launch->frame.stream, launch->context);
-	struct queue *queue = &queues[stream * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+	struct queue *queue = place_of(stream);
 
 	if (atomic_load_explicit(&queue->stream, memory_order_relaxed) == stream &&
 	    atomic_load_explicit(&queue->context, memory_order_relaxed) == launch->context)
@@ -151,11 +156,10 @@ static void write_note(struct note *note, uint64_t turn, uint32_t *mask, const s
 	memcpy(&before, mask, note->words * sizeof before.word[0]);
 	for (unsigned int i = 0; i < note->words; i++)
 		mask[i] = note->written.word[i] = tagged(note, &before, i);
-	note->noted = note->written;
 }
 
 static enum queue_outcome note_in(struct queue *queue, const struct launch *launch, const struct submission *submission,
-                                  const struct qmd_mask *present, struct launch_end end)
+                                  struct launch_end end)
 {
 	uint64_t turn = atomic_load_explicit(&queue->turns, memory_order_relaxed) + 1;
 	struct note *note = &queue->notes[turn % LAUNCHES];
@@ -172,20 +176,20 @@ static enum queue_outcome note_in(struct queue *queue, const struct launch *laun
 	note->end = end;
 	note->function = launch->function;
 	note->words = words;
-	write_note(note, turn, (uint32_t *)(void *)descriptor + first, present);
+	write_note(note, turn, (uint32_t *)(void *)descriptor + first, &launch->gpu->present);
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
 	atomic_store_explicit(&queue->turns, turn, memory_order_release);
 	return QUEUE_NOTED;
 }
 
 enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission,
-                              const struct qmd_mask *present, struct launch_end end)
+                              struct launch_end end)
 {
 	struct queue *queue = queue_of(launch);
 	enum queue_outcome outcome = queue ? QUEUE_ALONE : QUEUE_STREAMS;
 
 	if (queue && !has_ended(queue->last))
-		outcome = note_in(queue, launch, submission, present, end);
+		outcome = note_in(queue, launch, submission, end);
 	/* The commands of the launch may come later in the call. */
 	if (queue && outcome != QUEUE_NOT_FOUND)
 		queue->last = end;
@@ -207,7 +211,7 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 		copy->end = note->end;
 		copy->function = note->function;
 		copy->mask = note->mask;
-		copy->noted = note->noted;
+		copy->noted = note->written;
 		copy->written = changed->turn == turn ? changed->written : note->written;
 		copy->tag = note->tag;
 		copy->present = note->present;
@@ -331,7 +335,7 @@ static void wait_for_change(void)
 void queue_forget_stream(CUstream stream, CUcontext context)
 {
 	uintptr_t number = streams_number(stream, context);
-	struct queue *queue = queues ? &queues[number * UINT64_C(0x9e3779b97f4a7c15) >> 58] : NULL;
+	struct queue *queue = queues ? place_of(number) : NULL;
 
 	if (queue && atomic_load(&queue->stream) == number) {
 		forget(queue);

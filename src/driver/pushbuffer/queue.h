@@ -34,11 +34,11 @@ enum queue_outcome {
 /* Whether launches can be noted in this process. Call it once, outside of the launch path. */
 bool queue_prepare(void);
 
-/* A launch's commands are in the pushbuffer, and the GPU has not been told of them (hook.h). `present` are the
- * mask bits of the TPCs that exist. On the launching thread: the driver lets only one launch of a context come
- * this far at a time. No lock, no allocation, no system call, no read of the GPU's memory. */
+/* A launch's commands are in the pushbuffer, and the GPU has not been told of them (hook.h). On the
+ * launching thread: the driver lets only one launch of a context come this far at a time. No lock, no allocation, no
+ * system call, no read of the GPU's memory. */
 enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission,
-                              const struct qmd_mask *present, struct launch_end end);
+                              struct launch_end end);
 
 /* A launch that waits. */
 struct queued {
