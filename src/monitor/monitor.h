@@ -78,7 +78,7 @@ struct monitor_function {
 	uint64_t overruns; /* of those in no graph: they took longer than they may in TPCs that they had borrowed */
 };
 
-/* A kernel that has ended and was in no graph, by this process's clock. */
+/* A kernel that has ended and was in no graph, by process_clock_ns. */
 struct monitor_kernel {
 	struct pci_address pci;
 	uint64_t launched_ns, ended_ns; /* the end is not later than this */

@@ -74,9 +74,9 @@ enum segment_reservation {
 };
 
 #define SEGMENT_PRIORITY_MAX 99
-#define SEGMENT_PRIORITY_USUAL 50 /* of who has a weight only */
+#define SEGMENT_PRIORITY_USUAL 50 /* of programs without a priority */
 #define SEGMENT_WEIGHT_MAX 10000
-#define SEGMENT_WEIGHT_USUAL 100  /* of who has a priority only */
+#define SEGMENT_WEIGHT_USUAL 100  /* of programs without a weight */
 
 /* Whether a process with this rank takes part in who goes first. */
 static inline bool segment_rank_is_given(struct segment_rank rank)

@@ -17,7 +17,7 @@
  * anything: readers check what they copy, an owner's next writing puts its own place right, and the bounds of the rules hold
  * for what others claim (time/rules/rules.h). It is sealed against changes of its size.
  *
- * Times are CLOCK_MONOTONIC, in ns. In no launch. One thread at a time for all
+ * Times are process_clock_ns's. In no launch. One thread at a time for all
  * of these. errno is preserved.
  */
 #ifndef NVTASKSET_STATE_BOARD_BOARD_H

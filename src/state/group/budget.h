@@ -9,7 +9,7 @@
  * It lies behind what the group's memory has otherwise (group.h), and all members write it. A member that writes nonsense can
  * take away the group's quota, or some of it, for as long as debts are paid back.
  *
- * Periods are counted from the begin of CLOCK_MONOTONIC on, so that all members agree on them.
+ * Periods are counted from the begin of the host's CLOCK_MONOTONIC on (base/clock.h): all members agree on them.
  */
 #ifndef NVTASKSET_STATE_GROUP_BUDGET_H
 #define NVTASKSET_STATE_GROUP_BUDGET_H

@@ -2,7 +2,6 @@
 #include "find.h"
 
 #include "base/memfd_find.h"
-#include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
 #include "layout.h"
@@ -12,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

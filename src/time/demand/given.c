@@ -43,9 +43,6 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 {
 	struct segment_revision of_group;
 	uint64_t number;
-	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0 ||
-	            segment_borrows(&revision->lending) || segment_lends_us(&revision->lending) > 0 ||
-	            company_is_number(segment_rank_priority(revision->rank), segment_rank_weight(revision->rank));
 	bool has_group = group_read(&segment->group, &of_group, &number);
 
 	if (has_group && !shared)
@@ -53,6 +50,8 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 	bool shares_quota = shared && is_same_quota(of_group.quota, revision->quota);
 	bool shares_time = shared && is_same_rank(of_group.rank, revision->rank);
 
+	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0 || segment_shares(revision) ||
+	            company_is_number(segment_rank_priority(revision->rank), segment_rank_weight(revision->rank));
 	group = shares_time ? number_of(segment->group.identity) : 0;
 	rules_use(&rules, revision, shares_quota ? shared : &own, shares_time ? &shared->served : &own.served, now);
 }
