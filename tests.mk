@@ -86,7 +86,7 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 
 # Programs to attach to, and a library to load: without sanitizers, which change the dynamic linker. Only for
 # the architecture where attaching works; elsewhere the tests are skipped.
-can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null))
+can_attach = $(filter x86_64,$(machine))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines \
                     library.so slow.so again)
 $(filter-out %32 %-musl %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch]) \

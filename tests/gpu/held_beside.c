@@ -308,20 +308,11 @@ TEST(stopped_and_killed)
 
 static const struct segment_quota third = {.run_us = 30000, .period_us = 100000}, all = {.run_us = 10000, .period_us = 10000};
 
-static void give_to_group(struct segment_quota quota)
-{
-	struct segment segment = gpu_own_segment();
-	struct error error;
-
-	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
-	segment_close(&segment);
-}
-
 static void be_member(unsigned int number)
 {
 	self = number;
 	timed_open_gpu();
-	give_to_group(third);
+	timed_give_to_group(third);
 	gpu_launch_empty(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 }
@@ -347,7 +338,7 @@ static void be_rank_that_waits(void)
 	pair_note(self, 1);
 	timed_wait_until(pair_done(1) > 1);
 	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
-	give_to_group(all);
+	timed_give_to_group(all);
 	_exit(0);
 }
 

@@ -495,16 +495,7 @@ TEST_WITH(pair_set_up, pair_tear_down, neighbour)
 	pair_finish_both();
 }
 
-/* The API edits a group without a look at its members. The last case: the quota stays the group's. */
-static void edit_group(struct segment_quota quota)
-{
-	struct segment segment = gpu_own_segment();
-	struct error error;
-
-	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
-	segment_close(&segment);
-}
-
+/* The last case: the quota stays the group's. */
 TIMED(its_group_raises_it)
 {
 	timed_open_gpu();
@@ -512,12 +503,12 @@ TIMED(its_group_raises_it)
 	give_and_wait(third);
 	work_until_aside(400000);
 	timed_wait_until(is_early(process_clock_ns()));
-	edit_group(little);
+	timed_give_to_group(little);
 	timed_launch(20);
 	timed_wait_until(atomic_load(&is_aside));
 	uint64_t edited = process_clock_ns();
 
-	edit_group((struct segment_quota){9000000, 10000000});
+	timed_give_to_group((struct segment_quota){9000000, 10000000});
 	timed_wait_until(!atomic_load(&is_aside));
 	assert_int_equal(long_period(atomic_load(&back_at)), long_period(edited));
 }

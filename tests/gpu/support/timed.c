@@ -94,6 +94,15 @@ void timed_give(const struct segment_revision *wanted)
 	segment_close(&segment);
 }
 
+void timed_give_to_group(struct segment_quota quota)
+{
+	struct segment segment = gpu_own_segment();
+	struct error error;
+
+	assert_done(group_change(&segment.group, &(struct segment_revision){.quota = quota}, &error));
+	segment_close(&segment);
+}
+
 void timed_give_and_wait(const struct segment_revision *wanted)
 {
 	timed_give(wanted);

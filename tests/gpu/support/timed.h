@@ -37,6 +37,9 @@ void timed_wait_for_state(enum segment_time_state state);
 void timed_give(const struct segment_revision *wanted);
 void timed_give_and_wait(const struct segment_revision *wanted);
 
+/* An edit of the process's group, as the API's: without a look at the members. */
+void timed_give_to_group(struct segment_quota quota);
+
 /* The same for a client of MPS, whose launches are held back then. */
 void timed_give_to_client(const struct segment_revision *wanted);
 
