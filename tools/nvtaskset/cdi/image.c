@@ -1,7 +1,6 @@
 #include "image.h"
 
 #include "base/driver_names.h"
-#include "base/path.h"
 #include "confine.h"
 #include "inside.h"
 #include "start/configuration.h"
@@ -11,9 +10,7 @@
 #include "start/loader_cache.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

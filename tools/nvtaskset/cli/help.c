@@ -107,7 +107,6 @@ static const struct {
 	{"cdi", "connections", "with N hardware queues for each program, 1-32; default 8"},
 	{"system", "dry-run", "print what would be done, and do nothing"},
 	{"cdi", "dry-run", "print the TPCs of SET, and do nothing"},
-	{"metrics", "busy", "look how busy the GPUs are; on a socket, all the time"},
 	{"metrics", "output",
 	 "replace FILE as a whole; for node_exporter's textfile collector: FILE.prom, with --format prometheus"},
 	{"cdi", "output", "the specification, FILE.json; default: /run/cdi/nvtaskset.json"},

@@ -26,7 +26,7 @@ struct option_row {
 	int (*take)(const struct taking *it);
 	size_t detail;         /* for `take`: the place of a member in struct options, or a constant */
 	const char *values;    /* what to offer as its value: words, or one of the kinds below */
-	const char *about;     /* up to a ';' in completion. NULL: not documented */
+	const char *about;     /* up to a ';' in completion. NULL: in neither --help nor completion */
 };
 
 #define VALUES_GPUS "@gpus"

@@ -16,7 +16,8 @@ int elf_file_open(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 }
 
-bool elf_file_read(int file, Elf64_Ehdr *header)
+/* False unless the file is ELF. */
+static bool read_header(int file, Elf64_Ehdr *header)
 {
 	return pread(file, header, sizeof *header, 0) == sizeof *header &&
 	       memcmp(header->e_ident, ELFMAG, SELFMAG) == 0;
@@ -32,7 +33,7 @@ bool elf_file_is_library(const char *path)
 {
 	Elf64_Ehdr header;
 	int file = elf_file_open(path);
-	bool is_library = file >= 0 && elf_file_read(file, &header) && elf_file_is_native(&header) &&
+	bool is_library = file >= 0 && read_header(file, &header) && elf_file_is_native(&header) &&
 	                  header.e_type == ET_DYN;
 
 	if (file >= 0)

@@ -23,8 +23,7 @@
 /* Opens a regular file for reading, close-on-exec; never waits. -1 if there is none, or the file cannot be read. */
 int elf_file_open(const char *path);
 
-/* Reads the header. False unless the file is ELF. elf_file_is_native: whether the header is of this machine. */
-bool elf_file_read(int file, Elf64_Ehdr *header);
+/* Whether the header is of this machine. */
 bool elf_file_is_native(const Elf64_Ehdr *header);
 
 /* Whether the file is a library of this machine's class and kind: the dynamic linker passes over any file else. */

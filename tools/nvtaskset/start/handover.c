@@ -16,13 +16,6 @@
 
 /* --- words ---------------------------------------------------------------------------------------- */
 
-static const char *base_name(const char *word)
-{
-	const char *slash = strrchr(word, '/');
-
-	return slash ? slash + 1 : word;
-}
-
 /* Whether `list`, words with spaces between, has the word. */
 static bool has_word(const char *list, const char *word)
 {
@@ -208,7 +201,7 @@ static char **behind_wrapper(char **words)
 	char **word = NULL;
 
 	for (size_t i = 0; i < COUNT(wrappers) && !word; i++) {
-		if (strcmp(base_name(words[0]), wrappers[i].name) == 0)
+		if (strcmp(basename(words[0]), wrappers[i].name) == 0)
 			word = words + first_operand(words, wrappers[i].options);
 		for (int operand = 0; word && *word && operand < wrappers[i].operands; operand++)
 			word++;
@@ -224,7 +217,7 @@ bool handover_examine(char **words, struct error *error)
 	char **behind = behind_wrapper(words);
 
 	for (size_t i = 0; i < COUNT(rows) && !found; i++) {
-		if (has_word(rows[i].names, base_name(words[0])) && rows[i].applies(words))
+		if (has_word(rows[i].names, basename(words[0])) && rows[i].applies(words))
 			found = &rows[i];
 	}
 	if (found)
