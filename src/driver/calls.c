@@ -110,6 +110,18 @@ static struct launch_request request_of_config(const struct config_arguments *ar
 	return request;
 }
 
+/* Before the work ahead in its stream has ended. */
+static bool begins_early(const struct config_arguments *arguments)
+{
+	const CUlaunchConfig *config = arguments->config;
+	bool is_allowed = false;
+
+	for (unsigned int i = 0; config && i < config->numAttrs; i++)
+		is_allowed |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+		              config->attrs[i].value.programmaticStreamSerializationAllowed;
+	return is_allowed;
+}
+
 bool calls_read_request(const struct call *call, struct launch_request *request)
 {
 	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
@@ -244,6 +256,7 @@ void calls_enter(const struct call *call)
 		calls_read_request(call, &request);
 		frame->stream = stream_of(call);
 		frame->shape = request.shape;
+		frame->begins_early = has_config(call->id) && begins_early((const struct config_arguments *)call->arguments);
 	} else if (calls_upload_nodes(call->id)) {
 		frame->uploads_nodes = true;
 		frame->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;

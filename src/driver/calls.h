@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The GPU writes `number` to `at` when a launch has ended. The memory stays for as long as the process. Numbers rise; 0: nothing
- * is written. */
+/* The GPU writes `number` to `at` when a launch has ended; from then on no less is there. The memory stays for as long as the
+ * process. 0: nothing is written. */
 struct launch_end {
 	const volatile uint64_t *at;
 	uint64_t number;
@@ -37,9 +37,13 @@ struct frame {
 	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
 	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
 	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
+	bool begins_early;      /* it may begin before what is ahead in its stream has ended (programmatic dependent launch) */
 
-	/* launch/queued.c: of the launch whose commands the GPU has not been told of */
+	/* launch/queued.c: of the launch whose commands the GPU has not been told of. Then what became of it: its turn in its stream
+	 * (driver/pushbuffer/queue.h), and whether it was noted. The cookie is that of who decides about the launch. */
 	struct launch_end end;
+	uint64_t cookie, turn;
+	bool is_noted;
 
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */

@@ -81,6 +81,7 @@ enum {
 enum {
 	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
 	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
 	CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,
 	CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13
 };
@@ -95,6 +96,7 @@ enum {
 typedef union {
 	char pad[64];
 	int cooperative;
+	int programmaticStreamSerializationAllowed;
 	int memSyncDomain;
 	struct {
 		unsigned int x, y, z;

@@ -28,15 +28,36 @@ bool queued_want(bool wanted, struct error *error)
 	return can;
 }
 
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+/* What waits, or moves memory, may not be submitted in a call of its own. */
+static bool is_other_work(int id)
+{
+	return calls_make_stream_wait(id) || calls_may_use_managed_memory(id);
+}
+
 bool queued_wants_call(int id)
 {
-	return atomic_load_explicit(&is_wanted, memory_order_relaxed) && (calls_launch(id) || calls_destroy_stream(id));
+	return atomic_load_explicit(&is_wanted, memory_order_relaxed) &&
+	       (calls_launch(id) || calls_destroy_stream(id) || is_other_work(id));
 }
 
 void queued_call_begins(const struct call *call)
 {
 	if (calls_destroy_stream(call->id))
 		queue_forget_stream(((const struct call_destroy_stream *)call->arguments)->stream, call->context);
+	else if (calls_wait_for_event(call->id))
+		queue_wait(calls_waiting_stream(call), call->context);
+	else if (is_other_work(call->id))
+		queue_interrupt();
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------------- */
+
+/* The cell was that of an earlier launch. If that one has not ended, its end will be written over this one's. */
+static bool is_free(const struct launch_end *end)
+{
+	return *end->at + TIMESTAMPS_CELLS >= end->number;
 }
 
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
@@ -50,6 +71,8 @@ void queued_launch(struct launch *launch, const struct qmd_change *change, bool 
 
 		end->at = (const volatile uint64_t *)(const void *)(cells + offset);
 		end->number = change->timestamp;
+		if (!is_free(end))
+			end->number = 0;
 	}
 }
 
@@ -62,14 +85,26 @@ static bool has_stamp(const struct launch *launch)
 	return qmd_slot_address(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT) == at;
 }
 
+/* Whether what is submitted may be a launch whose end is known. */
+static bool is_known(const struct launch *last, const struct submission *submission)
+{
+	const struct frame *frame = &last->frame;
+
+	return frame->end.number != 0 && submission->context == last->context && frame->stream && !frame->begins_early &&
+	       last->gpu->has_masks && has_stamp(last);
+}
+
 void queued_submits(struct launch *last, const struct submission *submission)
 {
-	struct launch_end *end = &last->frame.end;
+	struct frame *frame = &last->frame;
+	enum queue_outcome outcome = QUEUE_UNKNOWN;
 
-	if (end->number == 0 || submission->context != last->context || !last->frame.stream || !last->gpu->has_masks)
-		return;
-	if (!has_stamp(last))
-		end->number = 0;
-	if (queue_note(last, submission, *end) != QUEUE_NOT_FOUND)
-		end->number = 0;
+	frame->turn = 0;
+	if (is_known(last, submission))
+		outcome = queue_note(last, submission, frame->end, frame->cookie, &frame->turn);
+	else
+		queue_interrupt();
+	frame->is_noted = outcome == QUEUE_NOTED;
+	if (outcome != QUEUE_NOT_FOUND)
+		frame->end.number = 0;
 }

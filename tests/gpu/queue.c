@@ -71,8 +71,12 @@ static void on_event(void *user, int domain, int id, const void *parameters)
 		upload(words);
 	} else if (domain == SUBMISSIONS && id == SUBMISSION_WRITTEN) {
 		submitted = (struct submission){pointer(words[1]), pointer(words[2]), (uint32_t)words[3]};
-	} else if (domain == SUBMISSIONS && id == SUBMISSION_RING && current.qmd) {
-		enum queue_outcome outcome = queue_note(&current, &submitted, stamp_of(launches + 1));
+	} else if (domain == SUBMISSIONS && id == SUBMISSION_RING && (!current.qmd || !has_stamps)) {
+		queue_interrupt();
+		current.qmd = NULL;
+	} else if (domain == SUBMISSIONS && id == SUBMISSION_RING) {
+		uint64_t turn;
+		enum queue_outcome outcome = queue_note(&current, &submitted, stamp_of(launches + 1), launches + 1, &turn);
 
 		if (outcome != QUEUE_NOT_FOUND)
 			current.qmd = NULL;
@@ -175,16 +179,16 @@ static bool has_begun_to_end(unsigned int number)
 	return *end.at >= end.number;
 }
 
-static bool make_narrow(void *data, const struct queued *queued, struct qmd_mask *disable)
+static enum queue_answer make_narrow(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	*disable = narrow;
-	return true;
+	return QUEUE_CHANGE;
 }
 
-static bool make_wide(void *data, const struct queued *queued, struct qmd_mask *disable)
+static enum queue_answer make_wide(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	*disable = all;
-	return true;
+	return QUEUE_CHANGE;
 }
 
 /* --- cases -------------------------------------------------------------------------------------------------------- */
@@ -201,17 +205,17 @@ TEST_WITH(NULL, close_gpu, what_waits_is_changed)
 	for (unsigned int i = 0; i < QUEUE; i++)
 		launch(stream, SHORT);
 	assert_int_equal(outcomes[QUEUE_NOTED], QUEUE);
-	assert_int_equal(outcomes[QUEUE_ALONE], 1);
-	assert_int_equal(queue_change(make_narrow, NULL), QUEUE);
-	assert_int_equal(queue_change(make_wide, NULL), QUEUE);
-	assert_int_equal(queue_change(make_narrow, NULL), QUEUE);
+	assert_int_equal(outcomes[QUEUE_UNKNOWN], 1);
+	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
+	assert_int_equal(queue_walk(make_wide, NULL), QUEUE);
+	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
 	assert_false(has_begun_to_end(0));
 	gpu_check(cuCtxSynchronize());
 	assert_false(was_narrow(0));
 	for (unsigned int i = COMMITTED_AT_MOST; i <= QUEUE; i++)
 		assert_true(was_narrow(i));
 	timed_wait_until(has_begun_to_end(QUEUE));
-	assert_int_equal(queue_change(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(make_wide, NULL), 0);
 }
 
 TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
@@ -222,7 +226,7 @@ TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
 		gpu_check(cuCtxSynchronize());
 		timed_wait_until(has_begun_to_end(i));
 	}
-	assert_int_equal(outcomes[QUEUE_ALONE], 5);
+	assert_int_equal(outcomes[QUEUE_ALONE], 4);
 	assert_int_equal(outcomes[QUEUE_NOTED], 0);
 }
 
@@ -247,7 +251,7 @@ TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	queue_forget_stream(stream, gpu.context);
-	assert_int_equal(queue_change(make_narrow, NULL), 0);
+	assert_int_equal(queue_walk(make_narrow, NULL), 0);
 	launch(stream, SHORT);
 	assert_int_equal(outcomes[QUEUE_NOTED], 1);
 	gpu_check(cuCtxSynchronize());
@@ -261,13 +265,13 @@ TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 static atomic_bool is_over;
 static _Atomic uint64_t changes;
 
-static bool make_random(void *data, const struct queued *queued, struct qmd_mask *disable)
+static enum queue_answer make_random(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	uint64_t *state = data;
 
 	*state = *state * UINT64_C(6364136223846793005) + 1;
 	*disable = *state >> 63 ? narrow : all;
-	return true;
+	return QUEUE_CHANGE;
 }
 
 static void *change_all_the_time(void *unused)
@@ -275,7 +279,7 @@ static void *change_all_the_time(void *unused)
 	uint64_t state = 1;
 
 	while (!atomic_load(&is_over))
-		changes += queue_change(make_random, &state);
+		changes += queue_walk(make_random, &state);
 	return NULL;
 }
 

@@ -12,13 +12,13 @@
 
 static _Atomic uint64_t changes;
 
-static bool toss(void *data, const struct queued *launch, struct qmd_mask *disable)
+static enum queue_answer toss(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	uint64_t *state = data;
 
 	*state = *state * UINT64_C(6364136223846793005) + 1;
 	*disable = *state >> 63 ? launch->noted : (struct qmd_mask){{0}};
-	return true;
+	return QUEUE_CHANGE;
 }
 
 static void *change_all_the_time(void *unused)
@@ -31,7 +31,7 @@ static void *change_all_the_time(void *unused)
 	while (!queued_want(true, &error))
 		nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	for (;;)
-		changes += queue_change(toss, &state);
+		changes += queue_walk(toss, &state);
 	return NULL;
 }
 

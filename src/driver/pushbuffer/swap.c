@@ -1,9 +1,11 @@
 #include "swap.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <stddef.h>
-
-#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The part of linux/rseq.h's struct rseq that is written here. */
 struct rseq_area {
@@ -14,7 +16,12 @@ struct rseq_area {
 /* Where the C library has registered the area of each thread, from the thread pointer on. */
 static ptrdiff_t offset;
 
-bool swap_prepare(void)
+static bool membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+static bool has_sequences(void)
 {
 	const ptrdiff_t *found = dlsym(RTLD_DEFAULT, "__rseq_offset");
 	const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
@@ -25,6 +32,34 @@ bool swap_prepare(void)
 	return is_there;
 }
 
+bool swap_prepare(void)
+{
+	int saved = errno;
+	bool can = has_sequences() && membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ);
+
+	errno = saved;
+	return can;
+}
+
+void swap_end_all(void)
+{
+	int saved = errno;
+
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ);
+	errno = saved;
+}
+
+/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, in front of which it expects the signature
+ * of the machine. */
+#define SEQUENCE                                 \
+	".pushsection __rseq_cs, \"aw\"\n"       \
+	"	.balign 32\n"                    \
+	"3:	.long 0, 0\n"                    \
+	"	.quad 1f, 2f - 1f, 4f\n"         \
+	"	.popsection\n"
+
+#if defined(__x86_64__)
+
 static struct rseq_area *own_area(void)
 {
 	char *thread;
@@ -33,24 +68,16 @@ static struct rseq_area *own_area(void)
 	return (struct rseq_area *)(void *)(thread + offset);
 }
 
-enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old,
-                             uint32_t new)
+static inline enum swap_outcome swap_in(struct rseq_area *area, const struct swap *swap)
 {
-	struct rseq_area *area = own_area();
-	enum swap_outcome outcome = SWAP_DONE;
-
 again:
-	/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, in front of which it expects
-	 * the signature. */
-	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
-	             "	.balign 32\n"
-	             "3:	.long 0, 0\n"
-	             "	.quad 1f, 2f - 1f, 4f\n"
-	             "	.popsection\n"
+	__asm__ goto(SEQUENCE
 	             "	leaq 3b(%%rip), %%rcx\n"
 	             "	movq %%rcx, %[sequence]\n"
-	             "1:	cmpq %[unchanged], %[guard]\n"
-	             "	jne %l[guard_changed]\n"
+	             "1:	cmpq %[alive], %[life]\n"
+	             "	jne %l[look_differs]\n"
+	             "	cmpq %[unchanged], %[guard]\n"
+	             "	jne %l[look_differs]\n"
 	             "	movl %[old], %%eax\n"
 	             "	lock cmpxchgl %[new], %[word]\n"
 	             "2:	jne %l[other_word]\n"
@@ -60,34 +87,72 @@ again:
 	             "4:	jmp %l[again]\n"
 	             "	.popsection\n"
 	             :
-	             : [sequence] "m"(area->sequence), [guard] "m"(*guard), [unchanged] "r"(unchanged), [word] "m"(*word),
-	               [old] "r"(old), [new] "r"(new)
+	             : [sequence] "m"(area->sequence), [life] "m"(*swap->life), [alive] "r"(swap->alive),
+	               [guard] "m"(*swap->guard), [unchanged] "r"(swap->unchanged), [word] "m"(*swap->word),
+	               [old] "r"(swap->old), [new] "r"(swap->new)
 	             : "memory", "cc", "rax", "rcx"
-	             : again, guard_changed, other_word);
-	goto done;
-guard_changed:
-	outcome = SWAP_GUARD_CHANGED;
-	goto done;
+	             : again, look_differs, other_word);
+	return SWAP_DONE;
+look_differs:
+	return SWAP_LOOK_DIFFERS;
 other_word:
-	outcome = SWAP_OTHER_WORD;
-done:
-	/* The kernel must not read the sequence after this library was unloaded. */
-	area->sequence = 0;
-	return outcome;
+	return SWAP_OTHER_WORD;
 }
 
-#else
+#elif defined(__aarch64__)
 
-bool swap_prepare(void)
+static struct rseq_area *own_area(void)
 {
-	return false;
+	char *thread;
+
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+	return (struct rseq_area *)(void *)(thread + offset);
 }
 
-enum swap_outcome swap_while(const volatile uint64_t *guard, uint64_t unchanged, volatile uint32_t *word, uint32_t old,
-                             uint32_t new)
+/* The store is the last instruction of the sequence. It fails if the word was written since its load, or for no reason. */
+static inline enum swap_outcome swap_in(struct rseq_area *area, const struct swap *swap)
 {
-	(void)guard, (void)unchanged, (void)word, (void)old, (void)new;
-	return SWAP_GUARD_CHANGED;
+again:
+	__asm__ goto(SEQUENCE
+	             "	adrp x9, 3b\n"
+	             "	add x9, x9, :lo12:3b\n"
+	             "	str x9, %[sequence]\n"
+	             "1:	ldr x9, %[life]\n"
+	             "	cmp x9, %[alive]\n"
+	             "	b.ne %l[look_differs]\n"
+	             "	ldr x9, %[guard]\n"
+	             "	cmp x9, %[unchanged]\n"
+	             "	b.ne %l[look_differs]\n"
+	             "	ldxr w9, %[word]\n"
+	             "	cmp w9, %w[old]\n"
+	             "	b.ne %l[other_word]\n"
+	             "	stxr w9, %w[new], %[word]\n"
+	             "2:	cbnz w9, %l[again]\n"
+	             "	.pushsection __rseq_failure, \"ax\"\n"
+	             "	.inst 0xd428bc00\n"
+	             "4:	b %l[again]\n"
+	             "	.popsection\n"
+	             :
+	             : [sequence] "m"(area->sequence), [life] "m"(*swap->life), [alive] "r"(swap->alive),
+	               [guard] "m"(*swap->guard), [unchanged] "r"(swap->unchanged), [word] "Q"(*swap->word),
+	               [old] "r"(swap->old), [new] "r"(swap->new)
+	             : "memory", "cc", "x9"
+	             : again, look_differs, other_word);
+	return SWAP_DONE;
+look_differs:
+	return SWAP_LOOK_DIFFERS;
+other_word:
+	return SWAP_OTHER_WORD;
 }
 
 #endif
+
+/* The kernel must not read the sequence after this library was unloaded. */
+enum swap_outcome swap_while(const struct swap *swap)
+{
+	struct rseq_area *area = own_area();
+	enum swap_outcome outcome = swap_in(area, swap);
+
+	area->sequence = 0;
+	return outcome;
+}

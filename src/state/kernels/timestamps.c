@@ -21,10 +21,10 @@ void *timestamps_cells(struct timestamps *timestamps)
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
-/* Another kernel's timestamp may still come: it has another number. */
+/* Another kernel's timestamp is there, or may still come: it has another number. That stays, since who waits for the other
+ * kernel must not take it for one that runs. */
 static struct timestamps_cell cell_of(struct timestamps *timestamps, uint64_t cell, uint64_t number)
 {
-	store(&timestamps->cells[cell].number, 0);
 	store(&timestamps->cells[cell].time, 0);
 	return (struct timestamps_cell){.at = cell * sizeof timestamps->cells[0], .number = number};
 }
