@@ -7,6 +7,7 @@
 
 #include "cuda.h"
 #include "gpu/qmd.h"
+#include "gpu/tpcset.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +45,13 @@ struct frame {
 	struct launch_end end;
 	uint64_t cookie, turn;
 	bool is_noted;
+
+	/* time/gate/gate.c: calls inside of each other; where the launch of the outermost one may run, if not in the program's own part;
+	 * what the gate keeps of it until the call ends */
+	unsigned int nested;
+	bool has_more, is_entering, is_cancellable;
+	struct tpcset more;
+	uint64_t ticket, launched_ns, moves_since;
 
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */

@@ -99,36 +99,25 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-void hook_call(struct frame *frame, int id, const struct call_words *words)
+static inline void on_call(int id, const struct call_words *words)
 {
-	bool begins = words->phase == 0;
+	if (__builtin_expect(words->size < sizeof *words, 0) || !events.wants_call(id))
+		return;
 	const struct call call = {
 		.id = id,
 		.context = words->context,
 		.arguments = words->arguments,
 		.result = words->result,
-		.frame = frame,
+		.frame = &current.frame,
 	};
 
-	if (events.call_passes(&call, begins) || !events.wants_call(id))
-		return;
-	if (begins) {
+	if (words->phase == 0) {
 		events.call_begins(&call);
 		calls_enter(&call);
 	} else {
 		calls_leave(&call);
 		events.call_ended(&call);
 	}
-}
-
-static inline void on_call(int id, const struct call_words *words)
-{
-	if (__builtin_expect(words->size < sizeof *words, 0))
-		return;
-	if (__builtin_expect(calls_launch_kernel(id), 1))
-		events.kernel_call(&current.frame, id, words);
-	else
-		hook_call(&current.frame, id, words);
 }
 
 static void on_resource(int id, const void *parameters)

@@ -49,13 +49,8 @@ struct hook_events {
 	/* The code of one of the program's modules is loaded: an ELF file of `size` bytes, if the driver is as we know
 	 * it. */
 	void (*module_loaded)(const void *cubin, size_t size);
-	/* A call that launches a kernel without further wishes (calls_launch_kernel) begins, or has ended: hook_call, unless that was
-	 * all that is to be done about it. */
-	void (*kernel_call)(struct frame *frame, int id, const struct call_words *words);
-	/* Any API call begins, or has ended: first `call_passes` is asked whether it has done all that is to be done about it. One that
-	 * `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on
-	 * this thread have the call's frame. */
-	bool (*call_passes)(const struct call *call, bool begins);
+	/* An API call that `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on this thread
+	 * have the call's frame. */
 	bool (*wants_call)(int id);
 	void (*call_begins)(const struct call *call);
 	void (*call_ended)(const struct call *call);
@@ -72,9 +67,6 @@ enum hook_state {
 
 /* Subscribes; needs neither a context nor cuInit. The reason is set unless the result is HOOK_SUBSCRIBED. */
 enum hook_state hook_subscribe(const struct hook_events *events, struct error *error);
-
-/* What comes of a call. */
-void hook_call(struct frame *frame, int id, const struct call_words *words);
 
 /* Whether this thread is in a callback of another subscriber, where the driver may hold its locks. */
 bool hook_is_in_other(void);

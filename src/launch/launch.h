@@ -18,16 +18,4 @@ void launch_upload(struct launch *launch);
 /* This thread's next launch is decided anew. */
 void launch_forget(struct frame *frame);
 
-/* Where the gate decides about calls: one has ended. What its launch was decided about is not for fills and copies, which are
- * kernels in no call; but for the next call, which begins. */
-static inline void launch_leave_call(struct frame *frame)
-{
-	frame->recent.epoch |= EPOCH_KEPT;
-}
-
-static inline void launch_enter_call(struct frame *frame)
-{
-	frame->recent.epoch &= ~EPOCH_KEPT;
-}
-
 #endif

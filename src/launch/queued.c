@@ -94,17 +94,21 @@ static bool is_known(const struct launch *last, const struct submission *submiss
 	       last->gpu->has_masks && has_stamp(last);
 }
 
-void queued_submits(struct launch *last, const struct submission *submission)
+struct launch_end queued_submits(struct launch *last, const struct submission *submission)
 {
 	struct frame *frame = &last->frame;
 	enum queue_outcome outcome = QUEUE_UNKNOWN;
+	struct launch_end end = {.number = 0};
 
 	frame->turn = 0;
-	if (is_known(last, submission))
+	if (is_known(last, submission)) {
 		outcome = queue_note(last, submission, frame->end, frame->cookie, &frame->turn);
-	else
+		end = outcome != QUEUE_NOT_FOUND ? frame->end : end;
+	} else {
 		queue_interrupt();
+	}
 	frame->is_noted = outcome == QUEUE_NOTED;
 	if (outcome != QUEUE_NOT_FOUND)
 		frame->end.number = 0;
+	return end;
 }

@@ -29,7 +29,7 @@ static bool asks_to_run_at_once(int id)
 
 bool events_want_call(int id)
 {
-	bool wants_time = control_wants_call(id) || gate_wants_call(id);
+	bool wants_time = gate_wants_call(id) || control_wants_call(id);
 	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other || queued_wants_call(id);
@@ -43,41 +43,10 @@ static inline bool is_for_gate_alone(int id)
 	return may_be && gate_wants_call(id) && !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
 }
 
-__attribute__((hot)) void events_kernel_call(struct frame *frame, int id, const struct call_words *words)
+/* Graphs come first: to refresh one, we call the driver, which announces what it uploads then like a launch, before this call's own.
+ * Misfits come last: they may change the call's arguments, which the hook reads after this. */
+static void others_begin(const struct call *call)
 {
-	if (words->phase == 0 && gate_goes_as_before(words->context, (const struct call_kernel *)words->arguments))
-		launch_enter_call(frame);
-	else if (words->phase != 0 && gate_went_as_before())
-		launch_leave_call(frame);
-	else
-		hook_call(frame, id, words);
-}
-
-bool events_call_passes(const struct call *call, bool begins)
-{
-	bool passes = is_for_gate_alone(call->id);
-
-	if (passes && begins && gate_call_begins(call))
-		launch_forget(call->frame);
-	else if (passes && begins)
-		launch_enter_call(call->frame);
-	else if (passes && gate_call_ended(call))
-		launch_leave_call(call->frame);
-	return passes;
-}
-
-/* The gate comes first: while a launch waits there, all that is decided about it may change. Then graphs: to refresh one, we
- * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
- * the call's arguments, which the hook reads after this. */
-void events_call_begins(const struct call *call)
-{
-	control_call_begins(call);
-	if (queued_wants_call(call->id))
-		queued_call_begins(call);
-	if (gate_wants_call(call->id)) {
-		gate_call_begins(call);
-		gate_forget();
-	}
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
@@ -85,6 +54,21 @@ void events_call_begins(const struct call *call)
 	if (residency_wants_call(call->id))
 		residency_call_begins(call);
 	if (!calls_synchronize(call->id)) /* which launch nothing, and come often */
+		launch_forget(call->frame);
+}
+
+/* The gate comes before all that is decided about a launch: while the launch waits there, that may change. */
+void events_call_begins(const struct call *call)
+{
+	if (!is_for_gate_alone(call->id))
+		control_call_begins(call);
+	if (queued_wants_call(call->id))
+		queued_call_begins(call);
+	if (gate_wants_call(call->id))
+		gate_call_begins(call);
+	if (!is_for_gate_alone(call->id))
+		others_begin(call);
+	if (call->frame->has_more)
 		launch_forget(call->frame);
 }
 
@@ -106,10 +90,22 @@ void events_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
-	if (gate_wants_call(call->id) && gate_call_ended(call))
-		launch_leave_call(call->frame);
+	if (gate_wants_call(call->id))
+		gate_call_ended(call);
+	if (calls_synchronize(call->id))
+		gate_synchronized(call);
 	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);
+}
+
+/* --- launches ------------------------------------------------------------------------------------------------------- */
+
+void events_submits(struct launch *last, const struct submission *submission)
+{
+	struct launch_end end = queued_submits(last, submission);
+
+	if (end.number != 0)
+		gate_submits(last, end);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

@@ -9,13 +9,10 @@
 /* API calls: whether we must hear of one; one of these begins, or has ended. */
 bool events_want_call(int id);
 void events_call_begins(const struct call *call);
-
-/* The most frequent ones, which launch a kernel without further wishes. */
-void events_kernel_call(struct frame *frame, int id, const struct call_words *words);
-
-/* The same for a call that begins or ends and needs no more than a moment: whether that was all. Before events_want_call. */
-bool events_call_passes(const struct call *call, bool begins);
 void events_call_ended(const struct call *call);
+
+/* Commands of this thread (driver/hook.h). */
+void events_submits(struct launch *last, const struct submission *submission);
 
 /* We are subscribed. `is_late`: there may be contexts that were not announced to us. */
 void events_subscribed(bool is_late);

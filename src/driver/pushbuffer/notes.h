@@ -51,13 +51,17 @@ struct queue {
 	bool waits;      /* for an event, since then */
 	uint32_t offset; /* of the last descriptor, in its commands */
 
-	uint64_t oldest; /* only for who changes: launches before it have ended */
+	uint64_t oldest;   /* only for who changes: launches before it have ended; */
+	uint64_t answered; /* and those up to here were visited, and no visitor stopped there */
 	struct note notes[LAUNCHES];
 	struct changed changes[LAUNCHES];
 };
 
 /* STREAMS of them; NULL while launches cannot be noted. Never given back: a launch may look at any time. */
 extern _Atomic(struct queue *) notes_queues __attribute__((visibility("hidden")));
+
+/* A bit for each that has a stream. */
+extern _Atomic uint64_t notes_living __attribute__((visibility("hidden")));
 
 /* The GPU writes there. */
 static inline uint64_t notes_read_end(struct launch_end end)

@@ -15,6 +15,7 @@
 #define LARGE_BYTES (64u << 10)
 
 _Atomic(struct queue *) notes_queues;
+_Atomic uint64_t notes_living;
 
 /* Rises with work that is not a launch whose end is known. */
 static _Atomic uint64_t interruptions;
@@ -50,6 +51,7 @@ static void begin_life(struct queue *queue, unsigned int number, const struct la
 	atomic_store(&queue->begin, turns);
 	queue->waits = false;
 	atomic_fetch_add(&queue->life, 1);
+	atomic_fetch_or(&notes_living, UINT64_C(1) << number);
 }
 
 /* Gives the stream a free place; NULL if there is none. */
@@ -86,7 +88,11 @@ static bool end_life(struct queue *queue)
 {
 	uint64_t life = atomic_load(&queue->life);
 
-	return life % 2 == 1 && atomic_compare_exchange_strong(&queue->life, &life, life + 1);
+	bool ends = life % 2 == 1 && atomic_compare_exchange_strong(&queue->life, &life, life + 1);
+
+	if (ends)
+		atomic_fetch_and(&notes_living, ~(UINT64_C(1) << queue->number));
+	return ends;
 }
 
 void queue_forget_stream(CUstream stream, CUcontext context)

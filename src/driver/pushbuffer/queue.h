@@ -91,6 +91,7 @@ struct queued {
 	uint64_t turn, cookie;   /* as for queue_note */
 	unsigned int ahead;      /* how many launches of the stream, noted or not, are known to be in front of it and have not ended; the
 	                          * running one among them */
+	struct launch_end front, end; /* of the launch right in front of it, and its own */
 	struct qmd_mask noted;   /* the mask with which it was noted, in the bits of present TPCs */
 	struct qmd_mask disable; /* what it has now, likewise */
 };
@@ -105,10 +106,14 @@ enum queue_answer {
  * together with all that it had: the GPU may see some words of one mask and some of another. */
 typedef enum queue_answer queue_visitor(void *data, const struct queued *launch, struct qmd_mask *disable);
 
-/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest. Returns
- * how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
+/* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), but for one that is being submitted: changes of such
+ * a launch have no effect. */
+#define QUEUE_FETCHED 2
+
+/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest; with `again` all of
+ * them, otherwise those behind the last one that was not answered by QUEUE_STOP since. Returns how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
  * the launches that are visited, and of a search among those that have ended since the last time. */
-unsigned int queue_walk(queue_visitor *visit, void *data);
+unsigned int queue_walk(bool again, queue_visitor *visit, void *data);
 
 /* --- forgetting ----------------------------------------------------------------------------------------------------- */
 

@@ -115,6 +115,7 @@ static struct qmd_mask mask_of(const struct queue *queue, const struct note *not
 struct walk {
 	queue_visitor *visit;
 	void *data;
+	bool again;
 	struct queue *queue;
 	uint64_t life; /* of the queue */
 	uint64_t oldest;
@@ -128,6 +129,7 @@ static bool visit_noted(struct walk *walk, uint64_t turn, const struct note *not
 	struct words words = changed->turn == turn ? changed->written : note->written;
 	const struct queued launch = {
 		.turn = turn, .cookie = note->cookie, .ahead = (unsigned int)(turn - walk->oldest),
+		.front = note->ahead, .end = note->end,
 		.noted = mask_of(walk->queue, note, &note->written), .disable = mask_of(walk->queue, note, &words),
 	};
 	struct qmd_mask disable = launch.disable;
@@ -157,18 +159,23 @@ static void walk_queue(struct walk *walk)
 	goes_on = walk->life % 2 == 1;
 	if (goes_on)
 		walk->oldest = oldest_in_flight(walk->queue, last);
-	for (uint64_t turn = walk->oldest + 1; goes_on && turn <= last; turn++)
+	if (walk->again)
+		walk->queue->answered = walk->oldest;
+	for (uint64_t turn = greater(walk->oldest, walk->queue->answered) + 1; goes_on && turn <= last; turn++) {
 		goes_on = visit(walk, turn);
+		if (goes_on && !walk->again)
+			walk->queue->answered = turn;
+	}
 }
 
-unsigned int queue_walk(queue_visitor *visitor, void *data)
+unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
 {
 	struct queue *queues = atomic_load(&notes_queues);
-	struct walk walk = {.visit = visitor, .data = data};
+	struct walk walk = {.visit = visitor, .data = data, .again = again};
 
 	if (queues && !atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire)) {
-		for (unsigned int i = 0; i < STREAMS; i++) {
-			walk.queue = &queues[i];
+		for (uint64_t left = atomic_load(&notes_living); left != 0; left &= left - 1) {
+			walk.queue = &queues[__builtin_ctzll(left)];
 			walk_queue(&walk);
 		}
 		atomic_store_explicit(&is_being_changed, false, memory_order_release);

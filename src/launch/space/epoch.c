@@ -2,15 +2,9 @@
 
 struct epoch_sources epoch_sources;
 
-void epoch_raise_world(void)
-{
-	atomic_fetch_add(&epoch_sources.world, 1);
-}
-
 void epoch_raise(void)
 {
 	atomic_fetch_add_explicit(&epoch_sources.invalidations, EPOCH_STEP, memory_order_release);
-	epoch_raise_world();
 }
 
 void epoch_raise_masks(void)

@@ -16,8 +16,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define EPOCH_NEVER UINT64_MAX         /* the epoch never has this value, */
-#define EPOCH_KEPT (UINT64_C(1) << 63) /* nor this bit */
+#define EPOCH_NEVER UINT64_MAX /* the epoch never has this value */
 #define EPOCH_STEP (UINT64_C(1) << 32)
 
 /* Belongs to epoch.c, and is declared here for the functions below alone. */
@@ -26,7 +25,6 @@ struct epoch_sources {
 	const _Atomic uint64_t *group_edits;
 	_Atomic uint64_t invalidations; /* in steps of 2^32, which edits do not catch up with: no sum comes twice */
 	_Atomic uint64_t masks;         /* raised by epoch_raise_masks */
-	_Atomic uint64_t world;         /* raised by all of these, and by the gate, for what it remembers */
 };
 extern struct epoch_sources epoch_sources __attribute__((visibility("hidden")));
 
@@ -45,14 +43,6 @@ static inline uint64_t epoch_now(void)
 }
 
 void epoch_raise(void);
-
-/* Nothing but what the gate remembers of calls (time/gate/gate.h). */
-static inline uint64_t epoch_of_world(void)
-{
-	return atomic_load_explicit(&epoch_sources.world, memory_order_acquire);
-}
-
-void epoch_raise_world(void);
 
 /* Also raises the epoch of masks: a change of the program's masks reaches kernels in graphs. */
 void epoch_raise_masks(void);

@@ -1,7 +1,44 @@
 #include "yielding.h"
 
+#include "base/ring.h"
 #include "driver/gpus.h"
-#include "time/gate/gate.h"
+#include "epoch.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define PLACES 4
+
+/* By a GPU's number: sets that launches copy while another one is written. */
+static struct {
+	_Atomic uint64_t current;
+	_Atomic uint64_t places[PLACES][TPCSET_WORDS];
+} parts[GPUS_MAX];
+
+/* Who is overtaken by writers reads again. */
+static struct tpcset part_of(const struct gpu *gpu)
+{
+	struct tpcset part;
+	uint64_t seen;
+
+	do {
+		seen = atomic_load_explicit(&parts[gpu->number].current, memory_order_acquire);
+		ring_copy(part.words, parts[gpu->number].places[seen % PLACES], TPCSET_WORDS);
+	} while (!ring_is_whole(&parts[gpu->number].current, seen, PLACES));
+	return part;
+}
+
+void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
+{
+	struct tpcset before = part_of(gpu);
+	uint64_t next = atomic_load(&parts[gpu->number].current) + 1;
+
+	if (tpcset_equal(&before, part))
+		return;
+	ring_fill(parts[gpu->number].places[next % PLACES], part->words, TPCSET_WORDS);
+	atomic_store_explicit(&parts[gpu->number].current, next, memory_order_release);
+	epoch_raise();
+}
 
 /* What is borrowed is as a part of the partition to all who come after. */
 static void add(const struct launch *launch, struct decision *decision, const struct tpcset *tpcs)
@@ -12,18 +49,20 @@ static void add(const struct launch *launch, struct decision *decision, const st
 
 void yielding_decide(const struct launch *launch, struct decision *decision)
 {
-	struct tpcset tpcs = decision->set;
-
-	decision->is_of_launch = decision->is_of_launch || gate_is_outside();
-	if (!launch->gpu->has_masks || decision->state == DECISION_UNRESTRICTED || !gate_tpcs(launch->gpu, &tpcs))
+	if (!launch->gpu->has_masks || decision->state == DECISION_UNRESTRICTED)
 		return;
-	struct tpcset all = topology_all(launch->gpu->topology);
+	struct tpcset tpcs = launch->frame.has_more ? launch->frame.more : part_of(launch->gpu);
 
-	tpcs = tpcset_and(&tpcs, &all);
+	decision->is_of_launch |= launch->frame.has_more;
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
 	if (tpcset_is_subset(&tpcs, &decision->set))
 		decision_yield(decision, launch->gpu->topology, &tpcs);
 	else
 		add(launch, decision, &tpcs);
+}
+
+void yielding_after_fork(void)
+{
+	memset(parts, 0, sizeof parts);
 }

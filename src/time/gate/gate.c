@@ -1,23 +1,21 @@
 #include "gate.h"
 
+#include "base/clock.h"
 #include "driver/contexts.h"
-#include "driver/gpus.h"
+#include "driver/functions.h"
+#include "driver/graph_instances.h"
+#include "driver/pushbuffer/queue.h"
 #include "driver/streams.h"
 #include "gates.h"
+#include "hold.h"
+#include "window.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-__thread struct gate_own gate_own __attribute__((tls_model("initial-exec")));
+#define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
-/* What this thread's current call was decided to be, or the last one that others go like. */
-static __thread struct decided {
-	struct gate *gate;
-	struct passage passage;
-	bool is_cancellable; /* again, when the call has ended */
-} own __attribute__((tls_model("initial-exec")));
-
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- which calls -------------------------------------------------------------------------------------------------- */
 
 bool gate_wants_call(int id)
 {
@@ -25,121 +23,264 @@ bool gate_wants_call(int id)
 	       (calls_launch(id) || calls_run_graph(id) || calls_make_stream_wait(id));
 }
 
-/* A call with a configuration, whose kernel may be the same as before. */
-static bool goes_as_before(const struct call *call)
-{
-	struct launched_work work = {.what = NULL};
-
-	if (calls_may_launch_at_once(call->id))
-		work = calls_read_work(call);
-	const struct call_kernel kernel = {(CUfunction)work.what, {work.grid[0], work.grid[1], work.grid[2]}};
-
-	return work.what && !work.waits_for_others && gate_goes_as_before(call->context, &kernel);
-}
-
-/* Until its call has ended, the thread is not cancelled: it would leave the launch to nobody. A signal's handler may have
- * launched while this one has waited, perhaps on another GPU; what one launches from here on is inside of this call. */
-static bool begin(const struct call *call)
-{
-	struct gate *gate = &gates[contexts_gpu(call->context)->number];
-	int state;
-
-	gate_forget();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	struct passage passage = pass(gate, call, &gate_own.last);
-
-	gate_own.calls = GATE_DECIDED;
-	own.is_cancellable = state == PTHREAD_CANCEL_ENABLE;
-	bool goes_elsewhere = passage.where != own.passage.where;
-
-	own.passage = passage;
-	own.gate = gate;
-	return goes_elsewhere;
-}
-
 static void make_stream_wait(const struct call *call)
 {
 	CUstream stream = calls_waiting_stream(call);
-	bool matters = true;
 
 	if (calls_wait_for_event(call->id))
-		matters = streams_wait_for_event(stream, call->context, atomic_load(&gate_state.has_gpus));
+		streams_wait_for_event(stream, call->context, atomic_load(&gate_state.has_gpus));
 	else
 		streams_wait(stream, call->context);
-	if (matters)
-		epoch_raise_world();
 }
 
-bool gate_call_begins(const struct call *call)
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* A number for a set of TPCs (graph_instances.h); 0: the partition. */
+static uint64_t number_of(const struct tpcset *tpcs)
 {
-	bool goes_elsewhere = false;
+	uint64_t number = 0;
+
+	for (unsigned int i = 0; i < TPCSET_WORDS; i++)
+		number = (number ^ tpcs->words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return number | 1;
+}
+
+/* Where a graph's nodes are when this call launches it. Not for more TPCs again and again: then it stays in its own part. */
+static void settle_graph(const struct arrival *arrival, struct frame *frame)
+{
+	CUgraphExec exec = (CUgraphExec)arrival->work.what;
+	const struct claims *claims = &arrival->gate->claims;
+	uint64_t in_part = claims->is_narrow ? number_of(&claims->part) : 0, now = process_clock_ns();
+	bool may_move = !frame->has_more || !arrival->has_part || now >= atomic_load(&arrival->length->until);
+	enum graph_move move = graph_instances_move(exec, frame->has_more ? number_of(&frame->more) : in_part, may_move);
+
+	if (move == GRAPH_STAYS) {
+		frame->has_more = false;
+		move = graph_instances_move(exec, in_part, true);
+	}
+	if (move == GRAPH_MOVES)
+		frame->moves_since = now;
+}
+
+static void graph_has_moved(const struct call *call)
+{
+	struct length *length;
+	uint64_t now = process_clock_ns();
+	const struct launched_work work = calls_read_work(call);
+
+	length = lengths_find(&work);
+	atomic_store(&length->until, now + GRAPH_COSTS * (now - call->frame->moves_since));
+	call->frame->moves_since = 0;
+}
+
+/* --- a call begins ------------------------------------------------------------------------------------------------ */
+
+/* Whether the launch may start as soon as it is told: neither a graph behind something, nor behind a wait. */
+static bool may_start(const struct arrival *arrival, bool is_idle)
+{
+	CUcontext context = arrival->call->context;
+	bool waits = atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0 &&
+	             streams_may_wait(arrival->work.stream, context, is_idle);
+
+	return !waits && (arrival->work.is_graph ? is_idle : queue_front(arrival->work.stream, context) != QUEUE_FRONT_RUNS);
+}
+
+/* As if it were the next one to start. */
+static void decide(struct arrival *arrival, struct frame *frame)
+{
+	struct gate *gate = arrival->gate;
+	bool is_idle = window_sweep(gate), may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
+	struct claims_idle idle;
+
+	if (atomic_load_explicit(&gate_state.is_open, memory_order_relaxed) && may_be && may_start(arrival, is_idle)) {
+		claims_look(&gate->claims, &idle);
+		arrival->ns = window_length(gate, arrival->length, idle.open);
+		arrival->open = window_allows(gate, &idle, arrival->ns);
+	}
+	if (arrival->open != 0)
+		arrival->ticket = window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
+}
+
+/* Whether its length is to be learnt: now and then, and what is not known always. */
+static bool is_due(const struct arrival *arrival, enum length_place place)
+{
+	static _Atomic unsigned int calls;
+
+	return lengths_ns(arrival->length, place) == 0 || atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 16 == 0;
+}
+
+static void answer(const struct arrival *arrival, struct frame *frame)
+{
+	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
+
+	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
+	frame->ticket = arrival->ticket;
+	if (frame->has_more)
+		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
+	frame->cookie = window_cookie(arrival->gate, arrival->length, stays);
+	if (is_due(arrival, frame->has_more ? LENGTH_MORE : LENGTH_PART))
+		frame->launched_ns = process_clock_ns();
+}
+
+/* Who does not get the lock stays in its own part. */
+static void decide_under_lock(struct arrival *arrival, struct frame *frame)
+{
+	if (!gate_lock(arrival->gate))
+		return;
+	if (arrival->gate->claims.count > 0 && arrival->ticket == 0 && arrival->gate->claims.has_part)
+		decide(arrival, frame);
+	answer(arrival, frame);
+	if (arrival->work.is_graph)
+		settle_graph(arrival, frame);
+	gate_unlock(arrival->gate);
+}
+
+/* Until its call has ended, the thread is not cancelled: it would leave the launch to nobody. */
+static void keep_thread(struct frame *frame)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	frame->is_cancellable = state == PTHREAD_CANCEL_ENABLE;
+}
+
+/* A signal's handler may have launched while this one has waited; what one launches from here on is inside of this call. */
+static void begin(const struct call *call)
+{
+	struct frame *frame = call->frame;
+	struct arrival arrival = {.gate = gates_of(contexts_gpu(call->context)), .call = call, .work = calls_read_work(call)};
+
+	if (!arrival.gate || !arrival.work.what)
+		return;
+	arrival.length = lengths_find(&arrival.work);
+	keep_thread(frame);
+	arrival.has_part = arrival.gate->claims.has_part;
+	frame->is_entering = hold_may_be(arrival.gate, call->id);
+	if (frame->is_entering)
+		hold_until_it_goes(&arrival);
+	frame->is_entering = frame->is_entering && !arrival.is_captured;
+	decide_under_lock(&arrival, frame);
+	streams_launch(arrival.work.stream, call->context);
+}
+
+void gate_call_begins(const struct call *call)
+{
+	struct frame *frame = call->frame;
 	int saved = errno;
 
 	if (calls_make_stream_wait(call->id)) {
 		make_stream_wait(call);
-	} else if (gate_own.calls > 0) {
-		gate_own.calls += GATE_NESTED;
-	} else if (!goes_as_before(call)) {
-		goes_elsewhere = begin(call);
+	} else if (frame->nested++ == 0) {
+		begin(call);
 	}
 	errno = saved;
-	return goes_elsewhere;
 }
 
-bool gate_call_ended(const struct call *call)
+/* --- it goes, and ends -------------------------------------------------------------------------------------------- */
+
+/* One that nothing was ahead of is followed now and then, from the next call on. */
+static void follow(struct gate *gate, const struct launch *launch, struct launch_end end)
 {
-	bool is_other = calls_make_stream_wait(call->id) || gate_own.calls == 0;
+	const struct frame *frame = &launch->frame;
+	struct length *length = lengths_at((unsigned int)frame->cookie);
+	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
 
-	if (!is_other && gate_own.calls >= GATE_NESTED) {
-		gate_own.calls -= GATE_NESTED;
-	} else if (!is_other && !gate_went_as_before()) {
-		const struct decided ended = own;
+	if (frame->launched_ns != 0)
+		samples_add(&gate->samples,
+		            &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0}, frame->launched_ns});
+}
 
-		/* A signal's handler may launch from here on. */
-		own.passage = (struct passage){.where = own.passage.where};
-		own.is_cancellable = false;
-		gate_own.calls = 0;
-		passed(ended.gate, call, &ended.passage);
-		if (ended.is_cancellable)
-			pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+void gate_submits(struct launch *launch, struct launch_end end)
+{
+	struct frame *frame = &launch->frame;
+	struct gate *gate = frame->nested > 0 && frame->cookie != 0 ? gates_of(launch->gpu) : NULL;
+
+	if (!gate)
+		return;
+	if (frame->ticket != 0 && end.number != 0) {
+		in_flight_tell(&gate->in_flight, frame->ticket, end);
+		frame->ticket = 0;
 	}
-	return gate_own.calls == 0;
+	if (end.number != 0 && gate_lock(gate)) {
+		if (frame->is_noted)
+			window_move(gate, frame->cookie);
+		else
+			follow(gate, launch, end);
+		gate_unlock(gate);
+	}
 }
 
-/* --- where ------------------------------------------------------------------------------------------------------------ */
-
-bool gate_is_outside(void)
+/* What became of a launch whose end nobody told. A captured one becomes a node of a graph. */
+static struct launch_end end_of(const struct call *call)
 {
-	return gate_own.calls == 0 && atomic_load(&gate_state.listens);
+	const struct launch_end *end = &call->frame->end;
+	const struct launched_work work = calls_read_work(call);
+	struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+
+	if (*call->result != CUDA_SUCCESS || (!work.is_graph && driver_captures(work.stream)))
+		return none;
+	return !work.is_graph && end->number != 0 ? *end : until_idle;
 }
 
-/* A graph may have nodes on other GPUs, which no look has seen. TPCs that a change of the partition has taken away meanwhile
- * are not used. */
-bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
+static void follow_graph(struct gate *gate, const struct call *call)
 {
-	struct gate *gate = &gates[gpu->number];
-	bool is_inside = gate_own.calls > 0 && own.gate == gate;
-	uint64_t where = is_inside ? own.passage.where : 0;
-	const struct others_on_gpu *others = gate_enter(gate);
-	bool is_current = where >> 32 == others->generation;
-	bool is_else = is_inside ? where != 0 : others->is_narrow && atomic_load(&gate_state.is_open);
-	struct tpcset all = others_tpcs(others, is_current ? where_open((uint32_t)where) : 0), more = {{0}};
+	const struct frame *frame = call->frame;
+	const struct launched_work work = calls_read_work(call);
+	struct length *length = lengths_find(&work);
+	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
+	const struct launch_end end = {.number = IN_FLIGHT_UNTIL_IDLE};
 
-	if (!is_inside)
-		flight_add_unseen(&gate->flight);
-	else if (!(where & WHERE_OWN))
-		more = tpcset_without(&all, &others->all_own);
-	all = tpcset_and(&all, tpcs);
-	all = tpcset_or(&all, &more);
-	if (is_else && !tpcset_is_empty(&all))
-		*tpcs = all;
-	gate_leave(gate, others);
-	return is_else;
+	if (gate_lock(gate)) {
+		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0}, frame->launched_ns});
+		gate_unlock(gate);
+	}
 }
+
+/* A signal's handler may launch from here on. */
+static void end(const struct call *call)
+{
+	struct frame *frame = call->frame;
+	struct gate *gate = gates_of(contexts_gpu(call->context));
+
+	if (!gate)
+		return;
+	if (frame->ticket != 0)
+		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
+	if (calls_run_graph(call->id) && frame->launched_ns != 0)
+		follow_graph(gate, call);
+	if (frame->moves_since != 0)
+		graph_has_moved(call);
+	if (frame->is_entering)
+		atomic_fetch_sub(&gate->entering, 1);
+	frame->has_more = frame->is_entering = false;
+	frame->ticket = frame->cookie = frame->launched_ns = 0;
+	if (frame->is_cancellable)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	frame->is_cancellable = false;
+}
+
+void gate_call_ended(const struct call *call)
+{
+	int saved = errno;
+
+	if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
+		end(call);
+	errno = saved;
+}
+
+void gate_synchronized(const struct call *call)
+{
+	struct gate *gate = call->context ? gates_of(contexts_gpu(call->context)) : NULL;
+
+	if (gate && gate_lock(gate)) {
+		window_learn(gate, window_sweep(gate));
+		gate_unlock(gate);
+	}
+}
+
+/* --- in the child of a fork ---------------------------------------------------------------------------------------- */
 
 void gate_after_fork(void)
 {
 	gates_after_fork();
-	gate_own = (struct gate_own){.calls = 0};
-	own = (struct decided){.gate = NULL};
 }

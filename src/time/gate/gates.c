@@ -4,48 +4,45 @@
 #include "driver/streams.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 struct gate_state gate_state = {.spent_at = UINT64_MAX};
-struct gate gates[GPUS_MAX];
 
-struct others_on_gpu *gate_enter(struct gate *gate)
+/* By gpus_number. Never given back: a launch may look at any time. */
+static _Atomic(struct gate *) gates[GPUS_MAX];
+
+struct gate *gates_of(const struct gpu *gpu)
 {
-	unsigned int side;
-
-	while (side = atomic_load(&gate->current), atomic_fetch_add(&gate->readers[side], 1), atomic_load(&gate->current) != side)
-		atomic_fetch_sub(&gate->readers[side], 1);
-	return &gate->views[side];
+	return atomic_load_explicit(&gates[gpu->number], memory_order_acquire);
 }
 
-void gate_leave(struct gate *gate, const struct others_on_gpu *view)
+bool gates_make(const struct gpu *gpu)
 {
-	atomic_fetch_sub_explicit(&gate->readers[view - gate->views], 1, memory_order_release);
-}
+	struct gate *gate = gates_of(gpu);
 
-struct others_on_gpu *gate_unread(struct gate *gate)
-{
-	struct others_on_gpu *found = NULL;
+	if (!gate) {
+		void *memory = mmap(NULL, sizeof *gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (unsigned int side = 0; side < GATE_VIEWS && !found; side++) {
-		if (side != atomic_load(&gate->current) && atomic_load(&gate->readers[side]) == 0)
-			found = &gate->views[side];
+		gate = memory != MAP_FAILED ? memory : NULL;
+		if (gate)
+			gate->gpu = gpu;
+		atomic_store_explicit(&gates[gpu->number], gate, memory_order_release);
 	}
-	return found;
-}
-
-void gate_measure(struct gate *gate, struct others_on_gpu *others)
-{
-	if (!atomic_load_explicit(&gate->measure.is_on, memory_order_relaxed))
-		return;
-	uint64_t open = (uint64_t)others->generation << 32 | others_look(others, 1).open;
-
-	if (measure_look(&gate->measure, others_own_ended(others), others_own_in_flight(others), open) > others->limit_ns)
-		atomic_fetch_add(&gate_state.overruns, 1);
+	return gate;
 }
 
 void gates_after_fork(void)
 {
-	memset(gates, 0, sizeof gates);
+	for (unsigned int i = 0; i < GPUS_MAX; i++) {
+		struct gate *gate = atomic_load(&gates[i]);
+
+		if (gate) {
+			const struct gpu *gpu = gate->gpu;
+
+			memset(gate, 0, sizeof *gate);
+			gate->gpu = gpu;
+		}
+	}
 	memset(&gate_state, 0, sizeof gate_state);
 	gate_state.spent_at = UINT64_MAX;
 	lengths_forget();

@@ -1,20 +1,20 @@
 /*
- * What is seen at the gates of all GPUs, and is left there by each launch, as it passes (passing.c). Threads of the program use the
- * first half of this at the same time, and our thread the second.
+ * What the gate knows: of the process, and of each GPU. Threads of the program use a GPU's under its lock, which nobody waits
+ * for: who does not get it at once makes nothing wide.
  */
 #ifndef NVTASKSET_TIME_GATE_GATES_H
 #define NVTASKSET_TIME_GATE_GATES_H
 
-#include "launch/account/lengths.h"
-#include "others.h"
-#include "time/rules/flight.h"
+#include "claims.h"
+#include "gpu/qmd.h"
+#include "in_flight.h"
+#include "samples.h"
+#include "time/rules/lending.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct call;
-struct gate_last;
 struct gpu;
 
 struct gate_state {
@@ -38,49 +38,42 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
-/* Threads that are stopped while they read keep one each. */
-#define GATE_VIEWS 4
-
-/* Of one GPU, by gpus_number. */
+/* Of one GPU. */
 struct gate {
-	struct others_on_gpu views[GATE_VIEWS];
-	atomic_uint current;         /* which of them */
-	atomic_uint readers[GATE_VIEWS];
-	atomic_uint entering;        /* launches whose calls have not ended since they went: they may not be counted yet */
-	struct flight flight;
-	_Atomic uint32_t last_how;   /* the last launch went */
-	struct measure measure;
+	atomic_bool is_locked;
+	atomic_uint entering; /* launches whose calls have not ended since they went: they may not be counted yet */
+	const struct gpu *gpu;
+	struct claims claims;
+	struct in_flight in_flight;
+	struct samples samples;
+	struct lending_debt debt;
+	uint32_t open;        /* claims in whose TPCs launches that wait in the queue may be */
+	struct gate_wide {    /* for launches that these claims allow */
+		uint32_t generation, open;
+		struct tpcset tpcs;
+		unsigned int count;     /* of these TPCs */
+		struct qmd_mask disable;
+	} wide;
+	uint64_t lent_ns[CLAIMS_MAX]; /* launches took so long in the TPCs of each, since our thread looked */
 };
-extern struct gate gates[] __attribute__((visibility("hidden")));
 
-/* While a thread reads a view, our thread does not write it (tests/litmus/view.litmus, left.litmus). */
-struct others_on_gpu *gate_enter(struct gate *gate);
-void gate_leave(struct gate *gate, const struct others_on_gpu *view);
+/* NULL before our thread has made it. */
+struct gate *gates_of(const struct gpu *gpu);
 
-/* For our thread: a view that no thread reads, and that is not the current one; NULL if there is none. */
-struct others_on_gpu *gate_unread(struct gate *gate);
+/* For our thread. False if there is no memory. */
+bool gates_make(const struct gpu *gpu);
 
-/* Looks whether what is measured has ended. */
-void gate_measure(struct gate *gate, struct others_on_gpu *others);
-
-/* Where a launch goes: the TPCs that it may use, as a number, with the view's generation above it. None: its partition. */
-#define WHERE_PART UINT32_C(0x10000)
-#define WHERE_MORE UINT32_C(0x20000) /* and a bit for each of the others whose TPCs are open; */
-#define WHERE_OWN UINT32_C(0x40000)  /* but only those of its partition */
-
-static inline uint32_t where_open(uint32_t how)
+/* False if somebody else has it. */
+static inline bool gate_lock(struct gate *gate)
 {
-	return how & WHERE_MORE ? how & (WHERE_PART - 1) : 0;
+	return !atomic_load_explicit(&gate->is_locked, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(&gate->is_locked, true, memory_order_acquire);
 }
 
-/* A launch has come, and goes when this returns; then `last` says which ones go like it. Its call has ended. */
-struct passage {
-	uint64_t where;
-	bool is_entering, is_measured;
-	struct length *moved; /* a graph whose nodes the call uploads anew */
-};
-struct passage pass(struct gate *gate, const struct call *call, struct gate_last *last);
-void passed(struct gate *gate, const struct call *call, const struct passage *passage);
+static inline void gate_unlock(struct gate *gate)
+{
+	atomic_store_explicit(&gate->is_locked, false, memory_order_release);
+}
 
 /* In the child of a fork. */
 void gates_after_fork(void);

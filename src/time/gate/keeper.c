@@ -1,35 +1,39 @@
 #include "keeper.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
 #include "gates.h"
+#include "launch/queued.h"
 #include "launch/space/epoch.h"
+#include "launch/space/yielding.h"
 #include "mps/reach.h"
 #include "state/kernels/counts_read.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
+#include "window.h"
 
 #include <string.h>
 
 #define MS UINT64_C(1000000)
 
-/* How often the others are looked at while the process works or did of late; what was learnt of launches; MPS; a quota; and a
- * launch that is measured. */
+/* How often the others are looked at while the process works or did of late; whether it borrows; MPS; and a quota. */
 #define LOOK_NS (5 * MS)
 #define ACTIVE_NS (20 * MS)
 #define TURN_NS (250 * MS)
 #define SERVER_NS (100 * MS)
 #define QUOTA_LOOK_NS (MS / 10)
-#define MEASURE_LOOK_NS UINT64_C(20000)
+#define WINDOW_NS (3 * MS / 20) /* while launches wait that may still be changed, and nobody launches */
+#define WATCH_NS (MS / 2)       /* while the process works */
 #define TOGETHER_NS (20 * MS) /* for so long it holds what a member of the group has told */
 #define COUNTED_NS MS /* a launch is counted this soon; or the driver does something else first, such as to load its code */
 
 static struct {
 	const struct segment *segment;
-	struct others_rules rules;
+	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, is_too_long, is_weak;
+	bool has_gate, has_server, is_too_long, is_weak, notes, cannot_note;
 	struct work work;
 	bool wants, is_active, is_known; /* it has work in flight, or had of late; that is exact */
 	uint64_t told; /* when the group was told that a launch is in flight which may wait for others */
@@ -40,6 +44,13 @@ static struct {
 
 /* --- gates ------------------------------------------------------------------------------------------------------------ */
 
+/* Threads of the program have the lock for some microseconds, unless they are stopped. */
+static void lock(struct gate *gate)
+{
+	while (!gate_lock(gate))
+		clock_pause_us(10);
+}
+
 static void listen(void)
 {
 	if (!atomic_exchange(&gate_state.listens, true)) {
@@ -48,73 +59,91 @@ static void listen(void)
 	}
 }
 
+/* From here on, launches that wait are noted, and the GPU says when each has ended. */
+static void note_launches(void)
+{
+	struct error error;
+
+	listen();
+	if (keeper.has_gate && !keeper.notes && !keeper.cannot_note) {
+		keeper.notes = queued_want(true, &error);
+		keeper.cannot_note = !keeper.notes;
+	}
+}
+
 static void set_spent_at(uint64_t time)
 {
-	uint64_t before = atomic_exchange(&gate_state.spent_at, time);
-
+	atomic_store(&gate_state.spent_at, time);
 	if (time != UINT64_MAX)
 		listen();
-	if ((before == UINT64_MAX) != (time == UINT64_MAX))
-		epoch_raise_world();
 }
 
 /* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
 static void set_open(bool is_open)
 {
-	if (atomic_exchange(&gate_state.is_open, is_open) != is_open)
-		epoch_raise_world();
+	atomic_store(&gate_state.is_open, is_open);
 	if (!is_open)
 		set_spent_at(UINT64_MAX);
 }
 
-/* What the last launch uses beyond the process's own, if anything is in flight. */
-static void see_borrowed(struct gate *gate, const struct others_on_gpu *others, uint64_t passed)
+/* What launches of other processes' TPCs took since the last look, and whose are in use now. */
+static void see_borrowed(struct gate *gate)
 {
 	struct segment_borrowed *borrowed = &keeper.borrowed;
-	uint32_t how = atomic_load(&gate->last_how);
-	bool is_more = how & WHERE_MORE && !(how & WHERE_OWN) && others_own_in_flight(others) > 0;
-	struct tpcset all = others_tpcs(others, is_more ? where_open(how) : 0), tpcs = tpcset_without(&all, &others->all_own);
 
-	borrowed->tpcs = tpcset_or(&borrowed->tpcs, &tpcs);
-	borrowed->tpc_us += tpcset_count(&tpcs) * passed / 1000;
-	for (unsigned int i = 0, at = 0; i < others->count; i++, at = 0) {
-		struct tpcset of_it = tpcset_and(&tpcs, &others->list[i].gives);
-		uint64_t lender = (uint64_t)others->list[i].pid, tpc_us = tpcset_count(&of_it) * passed / 1000;
+	for (unsigned int i = 0; i < gate->claims.count; i++) {
+		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
+		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000), lender = (uint64_t)gate->claims.list[i].pid;
+		unsigned int at = 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
 			at++;
 		if (at < SEGMENT_LOANS && tpc_us > 0)
 			borrowed->loans[at] = (struct segment_loan){lender, borrowed->loans[at].tpc_us + tpc_us};
+		if (gate->in_flight.sums[i] > 0)
+			borrowed->tpcs = tpcset_or(&borrowed->tpcs, &lent);
+		borrowed->tpc_us += tpc_us;
+		gate->lent_ns[i] = 0;
 	}
 }
 
-/* Looks at the others on this GPU, for the first time since `passed` ns. */
-static void see_gpu(const struct gpu *gpu, uint64_t passed)
+/* Looks at the others on this GPU. */
+static void see_gpu(const struct gpu *gpu)
 {
-	struct gate *gate = &gates[gpu->number];
-	struct others_on_gpu *before = &gate->views[atomic_load(&gate->current)], *next = gate_unread(gate);
+	static struct claims made; /* large */
+	const struct tpcset none = {{0}};
+	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
 
-	see_borrowed(gate, before, passed);
-	if (next && others_see(next, before, gpu->pci, &keeper.rules)) {
-		atomic_store(&gate->current, (unsigned int)(next - gate->views));
-		epoch_raise_world();
-		if (next->count > 0)
-			listen();
+	if (!gate || !gpu->topology)
+		return;
+	claims_see(&made, &gate->claims, gpu->pci, &keeper.rules);
+	lock(gate);
+	see_borrowed(gate);
+	if (made.generation != gate->claims.generation) {
+		window_begin_anew(gate);
+		gate->claims = made;
 	}
+	gate_unlock(gate);
+	yielding_leave(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
+	if (made.count > 0)
+		note_launches();
 }
 
-/* What is measured may have ended. Returns when to look again. */
-static uint64_t look_at_measured(uint64_t now)
+/* Moves the windows. Returns when to look again. */
+static uint64_t move_windows(uint64_t now)
 {
 	uint64_t until = UINT64_MAX;
 
-	for (struct gate *gate = gates; gate < gates + GPUS_MAX; gate++) {
-		struct others_on_gpu *others = gate_enter(gate);
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
-		if (atomic_load(&gate->measure.is_on))
-			until = min_u64(until, now + max_u64(MEASURE_LOOK_NS, (now - min_u64(now, atomic_load(&gate->measure.began))) / 16));
-		gate_measure(gate, others);
-		gate_leave(gate, others);
+		if (!gate || gate->claims.count == 0)
+			continue;
+		lock(gate);
+		window_learn(gate, window_sweep(gate));
+		until = min_u64(until, now + (window_move(gate, 0) ? WINDOW_NS : WATCH_NS));
+		gate_unlock(gate);
 	}
 	return until;
 }
@@ -127,9 +156,8 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	keeper.segment = segment;
 	keeper.lend_us = segment_lends_us(&revision->lending);
 	atomic_store(&gate_state.takes_any, segment_policy_is_ht(revision->rank));
-	epoch_raise_world();
 	keeper.has_gate = segment_time_holds_back(revision) || segment_borrows(&revision->lending);
-	keeper.rules = (struct others_rules){
+	keeper.rules = (struct claims_rules){
 		.priority = keeper.has_gate ? segment_rank_priority(revision->rank) : SEGMENT_PRIORITY_MAX,
 		.borrows = segment_borrows(&revision->lending),
 		.borrow = revision->lending.borrow,
@@ -161,8 +189,12 @@ static bool is_launching(void)
 {
 	unsigned int entering = 0;
 
-	for (const struct gate *gate = gates; gate < gates + GPUS_MAX; gate++)
-		entering += atomic_load(&gate->entering);
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+
+		entering += gate ? atomic_load(&gate->entering) : 0;
+	}
 	return entering > 0;
 }
 
@@ -238,7 +270,6 @@ static uint64_t see_quota(uint64_t now)
 
 static void see_others(uint64_t now)
 {
-	uint64_t passed = keeper.others_seen != 0 ? now - keeper.others_seen : 0;
 	struct peers_self self = given_self();
 
 	self.is_client = true;
@@ -252,13 +283,13 @@ static void see_others(uint64_t now)
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
 		if (gpu)
-			see_gpu(gpu, passed);
+			see_gpu(gpu);
 	}
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
-/* In each turn, launches are decided about anew, and measured; and whether all that could be borrowed was for too short a time. */
+/* In each turn is seen whether all that could be borrowed was for too short a time. */
 static void turn(uint64_t now)
 {
 	if (now - keeper.turned < TURN_NS)
@@ -267,8 +298,6 @@ static void turn(uint64_t now)
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
 	keeper.turned = now;
-	atomic_fetch_add(&lengths_turn, 1);
-	epoch_raise_world();
 }
 
 uint64_t keeper_look(uint64_t now, bool *is_idle)
@@ -280,7 +309,8 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);
 	turn(now);
-	until = min_u64(until, look_at_measured(now));
+	if (keeper.is_active)
+		until = min_u64(until, move_windows(now));
 	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000, atomic_load(&gate_state.held_ns) / 1000,
 	                      atomic_load(&gate_state.bounded));
 	segment_set_time_held(keeper.segment, atomic_load(&gate_state.held));

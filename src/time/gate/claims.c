@@ -1,0 +1,218 @@
+#include "claims.h"
+
+#include "base/clock.h"
+#include "base/extremes.h"
+#include "driver/releases.h"
+#include "state/kernels/counts_read.h"
+#include "state/revisions.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- making it -------------------------------------------------------------------------------------------------------- */
+
+/* What all claims on a GPU say. */
+struct sets {
+	struct tpcset own;
+	struct tpcset higher; /* TPCs of those of a higher priority, */
+	struct tpcset kept;   /* and of others who do not lend */
+};
+
+static bool is_higher(const struct sets *sets, const struct peer *peer, const struct claims_rules *rules)
+{
+	return peer->is.claim.priority > rules->priority && tpcset_overlap(&peer->is.claim.tpcs, &sets->own);
+}
+
+#define RESTS_NS UINT64_C(100000000)
+
+/* One that rests has no part in LIMIT; when it launches again, others see that at their next look. */
+static bool may_borrow(const struct peer *peer)
+{
+	bool rests = peer->view.segment && peer->demand.is_known && demand_idle_ns(&peer->demand) >= RESTS_NS;
+
+	return peer->is.claim.is_client && peer->is.claim.is_borrower && !rests;
+}
+
+static struct sets see_sets(struct pci_address pci, const struct claims_rules *rules)
+{
+	struct sets sets = {.own = peers_own(pci)};
+	const struct peer *peer;
+
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
+		const struct board_claim *claim = &peer->is.claim;
+
+		if (claim->is_client && is_higher(&sets, peer, rules))
+			sets.higher = tpcset_or(&sets.higher, &claim->tpcs);
+		else if (claim->is_client && claim->lend_us == 0)
+			sets.kept = tpcset_or(&sets.kept, &claim->tpcs);
+	}
+	return sets;
+}
+
+static struct tpcset what_it_gives(const struct sets *sets, const struct peer *peer, const struct claims_rules *rules)
+{
+	struct tpcset gives = {{0}}, lent = tpcset_without(&peer->is.claim.tpcs, &sets->own);
+
+	if (is_higher(sets, peer, rules))
+		gives = tpcset_and(&peer->is.claim.tpcs, &sets->own);
+	if (rules->borrows && peer->is.claim.lend_us > 0 && peer->demand.is_known) {
+		lent = tpcset_and(&lent, &rules->borrow);
+		lent = tpcset_without(&lent, &sets->kept);
+		gives = tpcset_or(&gives, &lent);
+	}
+	return gives;
+}
+
+/* The number comes first: with what comes later, it is another one. */
+static void find_places(struct claim *it, const struct peer *peer)
+{
+	it->is_unknown = !peer->view.segment;
+	if (it->is_unknown)
+		return;
+	it->number = counts_view_number(&peer->view);
+	it->number_then = atomic_load(it->number);
+	it->place_count = counts_view_places(&peer->view, peer->is.claim.pci, it->places, CLAIMS_PLACES);
+	it->is_unknown = it->place_count > CLAIMS_PLACES || counts_view_has_gap(&peer->view) || !peer->demand.is_known;
+	it->place_count = it->is_unknown ? 0 : it->place_count;
+	for (unsigned int i = 0; i < it->place_count; i++)
+		it->is_unknown |= !counts_place_is_exact(it->places[i]);
+}
+
+/* With this process. Nobody borrows what it has itself. */
+static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
+{
+	uint64_t count = 1;
+	const struct peer *peer;
+
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
+		count += may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
+	return count;
+}
+
+/* Who only lends is never idle where that is not known. One of a higher priority is where nothing has moved for a while. What those
+ * that borrow from it have in flight there takes no longer than LIMIT all together. */
+static void add(struct claims *made, const struct peer *peer, const struct tpcset *gives, bool is_before)
+{
+	struct claim *it = &made->list[made->count++];
+	const struct board_claim *said = &peer->is.claim;
+	uint64_t limit_ns = (said->lend_us > 0 ? said->lend_us : SEGMENT_LEND_USUAL_US) * UINT64_C(1000);
+
+	it->pid = peer->is.pid;
+	it->gives = *gives;
+	it->takes = said->tpcs;
+	it->limit_ns = said->lend_us > 0 ? limit_ns / borrowers_from(peer, said->pci) : limit_ns;
+	find_places(it, peer);
+	it->is_open = is_before && !peer->demand.wants && it->is_unknown;
+}
+
+/* Those for whom there is no room keep what they have. */
+static void see_each(struct claims *made, struct pci_address pci, const struct claims_rules *rules, const struct sets *sets)
+{
+	struct tpcset left_out = {{0}};
+	const struct peer *peer;
+
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
+		struct tpcset gives = what_it_gives(sets, peer, rules);
+
+		if (!peer->is.claim.is_client || tpcset_is_empty(&gives))
+			continue;
+		if (made->count < CLAIMS_MAX)
+			add(made, peer, &gives, is_higher(sets, peer, rules));
+		else
+			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
+	}
+	for (unsigned int i = 0; i < made->count; i++)
+		made->list[i].gives = tpcset_without(&made->list[i].gives, &left_out);
+}
+
+static void see_own(struct claims *made, struct pci_address pci, const struct claims_rules *rules)
+{
+	unsigned int count = releases_places(pci, made->own, CLAIMS_PLACES);
+
+	made->own_count = count <= CLAIMS_PLACES ? count : CLAIMS_PLACES;
+	made->own_is_unknown = !rules->is_known || count == 0 || count > CLAIMS_PLACES;
+	for (unsigned int i = 0; i < made->own_count; i++)
+		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
+}
+
+void claims_see(struct claims *made, const struct claims *before, struct pci_address pci, const struct claims_rules *rules)
+{
+	struct sets sets = see_sets(pci, rules);
+
+	memset(made, 0, sizeof *made);
+	made->all_own = sets.own;
+	made->part = tpcset_without(&sets.own, &sets.higher);
+	made->has_part = !tpcset_is_empty(&made->part);
+	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &sets.own);
+	see_each(made, pci, rules, &sets);
+	see_own(made, pci, rules);
+	made->generation = before->generation;
+	made->generation += memcmp(made, before, offsetof(struct claims, idle)) != 0;
+}
+
+/* --- reading it ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t sum(const struct counts_place *const places[], unsigned int count, uint64_t of(const struct counts_place *))
+{
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		all += of(places[i]);
+	return all;
+}
+
+static bool wants(const struct claim *it)
+{
+	return sum(it->places, it->place_count, counts_place_in_flight) > 0 || atomic_load(it->number) != it->number_then;
+}
+
+/* Everything that is read was launched before `launches`, or is seen in flight; or the number is another one at the next look. */
+static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_t *now)
+{
+	uint64_t launches = sum(it->places, it->place_count, counts_place_launches), long_ns = LENDING_IDLE_PART * it->limit_ns;
+	bool stays = lending_is_at_rest(seen, launches) && atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;
+
+	if (stays)
+		return long_ns;
+	bool is_busy = wants(it);
+
+	if (!is_busy && *now == 0)
+		*now = process_clock_ns();
+	return lending_idle_ns(seen, launches, is_busy, *now, long_ns);
+}
+
+void claims_look(struct claims *claims, struct claims_idle *idle)
+{
+	idle->now = 0;
+	idle->open = 0;
+	for (unsigned int i = 0; i < claims->count; i++) {
+		const struct claim *it = &claims->list[i];
+
+		if (it->is_unknown)
+			idle->ns[i] = it->is_open ? LENDING_IDLE_PART * it->limit_ns : 0;
+		else
+			idle->ns[i] = look(it, &claims->idle[i], &idle->now);
+		idle->open |= (uint32_t)(idle->ns[i] > 0) << i;
+	}
+}
+
+uint64_t claims_own_in_flight(const struct claims *claims)
+{
+	return sum(claims->own, claims->own_count, counts_place_in_flight);
+}
+
+struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)
+{
+	struct tpcset more = {{0}}, taken = {{0}};
+
+	for (unsigned int i = 0; i < claims->count; i++) {
+		const struct claim *it = &claims->list[i];
+
+		if (open >> i & 1)
+			more = tpcset_or(&more, &it->gives);
+		else
+			taken = tpcset_or(&taken, &it->takes);
+	}
+	more = tpcset_without(&more, &taken);
+	return tpcset_or(&more, &claims->part);
+}

@@ -1,0 +1,231 @@
+#include "hold.h"
+
+#include "base/clock.h"
+#include "base/extremes.h"
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/hook.h"
+#include "driver/streams.h"
+#include "launch/space/residency.h"
+#include "time/demand/wakeup.h"
+#include "time/rules/quota.h"
+#include "window.h"
+
+#include <sys/prctl.h>
+
+#define PAUSE_NS UINT64_C(20000) /* between two looks of a launch that waits; or this part of how long it has waited */
+#define PAUSE_PART 64
+
+bool hold_may_be(const struct gate *gate, int call)
+{
+	bool may_lack_room = !gate->claims.has_part || (gate->claims.is_narrow && calls_may_launch_at_once(call));
+
+	return atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed) != UINT64_MAX ||
+	       (gate->claims.count > 0 && may_lack_room);
+}
+
+/* --- the quota ---------------------------------------------------------------------------------------------------- */
+
+/* What is in flight may wait for this launch, as a kernel of NCCL does for other members of the group. */
+static bool is_waited_for(const struct arrival *arrival)
+{
+	return arrival->is_together || atomic_load(&gate_state.group_is_together) ||
+	       atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
+}
+
+/* Nobody waits for ever for what may itself wait for the launch: so where something is left, or the process has work in flight on
+ * several GPUs; and in any case, what is in flight is charged for longer than a debt lasts. */
+static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
+{
+	const struct in_flight *flying = &arrival->gate->in_flight;
+	uint64_t spent_at = atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed);
+	uint64_t waited = arrival->since != 0 ? arrival->now - arrival->since : 0;
+	uint64_t in_flight_ns = flying->unknown > 0 ? UINT64_MAX : flying->sum;
+	bool is_over = waited >= LENDING_EPISODE_NS && (spent_at != 0 || atomic_load(&gate_state.is_spread));
+	bool has_room = quota_has_room(spent_at, arrival->now, in_flight, in_flight_ns, lengths_ns(arrival->length, LENGTH_PART));
+
+	return !has_room && !is_over && waited < atomic_load(&gate_state.longest_hold) && !is_waited_for(arrival);
+}
+
+/* --- without TPCs of its own -------------------------------------------------------------------------------------- */
+
+/* Whether the partition has room for a launch whose blocks must run at once, be it not in its own part. */
+static bool may_fit(struct arrival *arrival)
+{
+	const struct claims *claims = &arrival->gate->claims;
+	struct launch_request request;
+
+	arrival->has_part = claims->has_part;
+	if (!calls_read_request(arrival->call, &request))
+		return true;
+	struct occupancy need = residency_need(arrival->gate->gpu->topology, &request);
+
+	arrival->has_part = claims->has_part && occupancy_fits(&need, &claims->part);
+	return occupancy_fits(&need, &claims->all_own);
+}
+
+/* Of the claims that are idle, for longer than between launches in a row. */
+static uint32_t at_rest(const struct claims *claims, const struct claims_idle *idle)
+{
+	uint32_t open = 0;
+
+	for (unsigned int i = 0; i < claims->count; i++)
+		open |= (uint32_t)(idle->ns[i] >= LENDING_ROW_NS) << i;
+	return open;
+}
+
+/* Where nothing of its own is in flight, one goes, whatever it takes. */
+static bool finds_room(struct arrival *arrival, uint64_t in_flight)
+{
+	struct gate *gate = arrival->gate;
+	struct claims_idle idle;
+
+	claims_look(&gate->claims, &idle);
+	arrival->ns = window_length(gate, arrival->length, idle.open);
+	arrival->open = window_allows(gate, &idle, arrival->ns);
+	if (arrival->open == 0 && (in_flight == 0 || atomic_load(&gate_state.takes_any)))
+		arrival->open = at_rest(&gate->claims, &idle);
+	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
+}
+
+/* After an episode, one follows the other, unless it may have to be there for the other to end. */
+static bool is_free(const struct arrival *arrival, uint64_t in_flight)
+{
+	bool is_next = in_flight == 0 || atomic_load(&gate_state.is_spread) || arrival->waited_ns >= SEGMENT_LEND_USUAL_US * UINT64_C(1000);
+
+	return arrival->now < atomic_load(&gate_state.free_until) && is_next;
+}
+
+/* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
+static bool ends_episode(const struct arrival *arrival)
+{
+	bool is_over = arrival->waited_ns >= LENDING_EPISODE_NS;
+
+	if (is_over) {
+		atomic_fetch_add(&gate_state.bounded, 1);
+		atomic_store(&gate_state.free_until, arrival->now + LENDING_FREE_NS);
+	}
+	return is_over;
+}
+
+/* --- both --------------------------------------------------------------------------------------------------------- */
+
+/* Nobody waits for room that will never be there. */
+static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns)
+{
+	const struct claims *claims = &arrival->gate->claims;
+	bool is_held = is_held_by_quota(arrival, in_flight);
+	bool is_kept = false;
+
+	if (!is_held && claims->count > 0 && may_fit(arrival) && !arrival->has_part) {
+		arrival->waited_ns += passed_ns;
+		is_kept = !finds_room(arrival, in_flight) && !is_free(arrival, in_flight) && !ends_episode(arrival);
+	}
+	return arrival->must_go || (!is_held && !is_kept);
+}
+
+/* With nothing in flight on its only GPU, so many launches that may wait for others have ended. */
+static void see_end(bool is_idle, uint64_t together)
+{
+	if (is_idle && !atomic_load(&gate_state.has_gpus))
+		atomic_store(&gate_state.together_ended, together);
+}
+
+static void go(struct arrival *arrival, uint64_t in_flight)
+{
+	struct gate *gate = arrival->gate;
+	const struct launch_end end = {.number = IN_FLIGHT_CALLED};
+	bool has_quota = atomic_load(&gate_state.spent_at) != UINT64_MAX;
+
+	if (arrival->is_together)
+		atomic_fetch_add(&gate_state.together, 1);
+	if (arrival->open != 0)
+		arrival->ticket = window_add(gate, arrival->open, arrival->ns, end);
+	else if (has_quota)
+		arrival->ticket = in_flight_add(&gate->in_flight, 0, lengths_ns(arrival->length, LENGTH_PART), end);
+	if (has_quota && in_flight == 0) {
+		atomic_store(&gate_state.began, arrival->now);
+		wakeup_ring();
+	}
+}
+
+/* Of two that look at the same time, one sees the other. */
+static bool look(struct arrival *arrival)
+{
+	struct gate *gate = arrival->gate;
+	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
+	bool is_idle = window_sweep(gate);
+	uint64_t in_flight = claims_own_in_flight(&gate->claims) + entering, now = process_clock_ns();
+	bool is_open = atomic_load(&gate_state.is_open) && !arrival->is_captured;
+
+	passed_ns = arrival->since != 0 ? now - arrival->now : 0;
+	arrival->now = now;
+	see_end(is_idle, together);
+	bool does = !is_open || goes(arrival, in_flight, passed_ns);
+
+	if (does && !arrival->is_captured) {
+		go(arrival, in_flight);
+		atomic_fetch_add(&gate->entering, 1);
+	}
+	return does;
+}
+
+/* While another thread has the lock for longer than an episode, as one that a debugger has stopped, this one goes. */
+static bool try(struct arrival *arrival)
+{
+	bool has_lock = gate_lock(arrival->gate), does = false;
+
+	if (has_lock) {
+		does = look(arrival);
+		gate_unlock(arrival->gate);
+	} else if (arrival->must_go || (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
+		atomic_fetch_add(&arrival->gate->entering, 1);
+		does = true;
+	}
+	return does;
+}
+
+/* It sleeps as shortly as it asks for. */
+static void wait(struct arrival *arrival)
+{
+	int slack = prctl(PR_GET_TIMERSLACK);
+
+	arrival->now = arrival->since = process_clock_ns();
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	atomic_fetch_add(&gate_state.waiting, 1);
+	wakeup_ring();
+	do
+		clock_pause_us((long)(max_u64(PAUSE_NS, (process_clock_ns() - arrival->since) / PAUSE_PART) / 1000));
+	while (!try(arrival));
+	atomic_fetch_sub(&gate_state.waiting, 1);
+	if (slack > 0)
+		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+	atomic_fetch_add(&gate_state.held, 1);
+	atomic_fetch_add(&gate_state.held_ns, process_clock_ns() - arrival->since);
+}
+
+/* Nobody says in which graph such a node is: from here on, each graph may have it. */
+static void note_together(struct arrival *arrival)
+{
+	bool is_graph = arrival->work.is_graph && atomic_load(&gate_state.graphs_are_together);
+
+	arrival->is_together = arrival->work.waits_for_others || is_graph;
+	arrival->is_captured = arrival->work.waits_for_others && driver_captures(arrival->work.stream);
+	if (arrival->is_captured)
+		atomic_store(&gate_state.graphs_are_together, true);
+}
+
+/* A captured launch becomes a node of a graph. */
+void hold_until_it_goes(struct arrival *arrival)
+{
+	note_together(arrival);
+	if (!try(arrival)) {
+		arrival->is_captured = driver_captures(arrival->work.stream);
+		arrival->must_go = arrival->is_captured || hook_is_in_other();
+		if (arrival->must_go)
+			try(arrival);
+		else
+			wait(arrival);
+	}
+}

@@ -1,0 +1,102 @@
+#include "samples.h"
+
+#include "base/extremes.h"
+
+/* Both clocks drift, by less than a microsecond in so long. */
+#define PERIOD_NS UINT64_C(1000000000)
+
+/* A cell (state/kernels/timestamps.h) is the number and the time. A later launch may have it, with another number. */
+static bool read_time(struct launch_end end, uint64_t *time)
+{
+	bool is_there = __atomic_load_n(&end.at[0], __ATOMIC_ACQUIRE) == end.number;
+
+	*time = __atomic_load_n(&end.at[1], __ATOMIC_ACQUIRE);
+	return is_there && __atomic_load_n(&end.at[0], __ATOMIC_RELAXED) == end.number;
+}
+
+static bool has_ended(struct launch_end end)
+{
+	return __atomic_load_n(end.at, __ATOMIC_ACQUIRE) >= end.number;
+}
+
+void samples_add(struct samples *samples, const struct sample *sample)
+{
+	struct sample *free = NULL;
+
+	for (int i = 0; i < SAMPLES_MAX && !free; i++)
+		free = samples->list[i].length ? NULL : &samples->list[i];
+	if (free)
+		*free = *sample;
+}
+
+/* An end at this time of the GPU was before now. */
+static void set_clock(struct samples_clock *clock, uint64_t time, uint64_t now)
+{
+	int64_t ahead = (int64_t)(time - now);
+
+	if (clock->began == 0)
+		clock->ahead[0] = clock->ahead[1] = ahead;
+	if (clock->began == 0 || now - clock->began > PERIOD_NS) {
+		clock->ahead[1] = clock->ahead[0];
+		clock->ahead[0] = ahead;
+		clock->began = now;
+	}
+	clock->ahead[0] = max_i64(clock->ahead[0], ahead);
+}
+
+static bool read_begin(const struct samples *samples, const struct sample *sample, uint64_t *begin)
+{
+	const struct samples_clock *clock = &samples->clock;
+	bool is_known = true;
+
+	if (sample->ahead.number != 0)
+		is_known = read_time(sample->ahead, begin);
+	else
+		*begin = sample->launched_ns + (uint64_t)max_i64(clock->ahead[0], clock->ahead[1]);
+	return is_known;
+}
+
+static bool ends_when_idle(const struct sample *sample)
+{
+	return sample->end.number == IN_FLIGHT_UNTIL_IDLE;
+}
+
+/* 0 if it is not known. */
+static uint64_t length_of(struct samples *samples, const struct sample *sample, uint64_t now)
+{
+	uint64_t begin, end, ns = 0;
+
+	if (ends_when_idle(sample)) {
+		ns = now - sample->launched_ns;
+	} else if (read_time(sample->end, &end)) {
+		set_clock(&samples->clock, end, now);
+		ns = read_begin(samples, sample, &begin) && end > begin ? end - begin : 0;
+	}
+	return ns;
+}
+
+uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now)
+{
+	uint64_t longest = 0, ns;
+
+	for (int i = 0; i < SAMPLES_MAX; i++) {
+		struct sample *sample = &samples->list[i];
+
+		if (!sample->length || !(ends_when_idle(sample) ? is_idle : has_ended(sample->end)))
+			continue;
+		ns = length_of(samples, sample, now);
+		if (ns > 0)
+			lengths_note(sample->length, sample->key, sample->place, ns);
+		longest = sample->place == LENGTH_MORE ? max_u64(longest, ns) : longest;
+		sample->length = NULL;
+	}
+	return longest;
+}
+
+void samples_drop_more(struct samples *samples)
+{
+	for (int i = 0; i < SAMPLES_MAX; i++) {
+		if (samples->list[i].place == LENGTH_MORE)
+			samples->list[i].length = NULL;
+	}
+}

@@ -1,0 +1,261 @@
+#include "window.h"
+
+#include "base/clock.h"
+#include "base/extremes.h"
+#include "driver/gpus.h"
+#include "driver/pushbuffer/queue.h"
+#include "launch/space/epoch.h"
+
+#include <string.h>
+
+/* A launch whose length is not known is decided about once so few are ahead: until then, its length may become known. */
+#define NEAR 12
+
+/* What was found to be too long falls by this part each time, where it should not be by what it is in the own part. */
+#define DOUBT_PART 4096
+
+/* --- one launch --------------------------------------------------------------------------------------------------- */
+
+bool window_sweep(struct gate *gate)
+{
+	bool is_idle = !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 && atomic_load(&gate->entering) == 0;
+
+	in_flight_sweep(&gate->in_flight, is_idle);
+	return is_idle;
+}
+
+static uint64_t longest_limit(const struct gate *gate)
+{
+	uint64_t limit_ns = 0;
+
+	for (unsigned int i = 0; i < gate->claims.count; i++)
+		limit_ns = max_u64(limit_ns, gate->claims.list[i].limit_ns);
+	return limit_ns;
+}
+
+void window_learn(struct gate *gate, bool is_idle)
+{
+	uint64_t limit_ns = longest_limit(gate);
+
+	if (samples_look(&gate->samples, is_idle, process_clock_ns()) > limit_ns && limit_ns > 0)
+		atomic_fetch_add(&gate_state.overruns, 1);
+}
+
+uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
+{
+	bool is_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed);
+	unsigned int part = gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, idle->now) ? 2 : 1;
+	uint32_t allowed = 0;
+
+	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
+		uint64_t window_ns = lending_window_ns(idle->ns[i], gate->claims.list[i].limit_ns) / part;
+		bool fits = idle->ns[i] > 0 && (is_any || gate->in_flight.sums[i] + ns <= window_ns);
+
+		allowed |= (uint32_t)fits << i;
+	}
+	return allowed;
+}
+
+const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open)
+{
+	struct gate_wide *wide = &gate->wide;
+
+	if (wide->open != open || wide->generation != gate->claims.generation) {
+		struct tpcset all = topology_all(gate->gpu->topology), tpcs = claims_tpcs(&gate->claims, open);
+
+		wide->tpcs = tpcset_and(&tpcs, &all);
+		wide->count = tpcset_count(&wide->tpcs);
+		topology_disable_mask(gate->gpu->topology, &wide->tpcs, wide->disable.words, QMD_MASK_BITS);
+		wide->generation = gate->claims.generation;
+		wide->open = open;
+	}
+	return wide;
+}
+
+uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
+{
+	uint64_t ns = lengths_ns(length, LENGTH_MORE), part_ns = lengths_ns(length, LENGTH_PART);
+
+	if (ns == 0 && part_ns != 0)
+		ns = lending_guess_ns(part_ns, tpcset_count(&gate->claims.part), window_tpcs(gate, open)->count);
+	return ns;
+}
+
+/* Whether the launch takes longer than any window. */
+static bool is_too_long(const struct gate *gate, struct length *length, uint64_t ns)
+{
+	uint64_t limit_ns = longest_limit(gate);
+
+	if (ns > limit_ns) {
+		atomic_store_explicit(&gate_state.is_too_long, true, memory_order_relaxed);
+		if (lengths_ns(length, LENGTH_PART) / 2 <= limit_ns)
+			lengths_fall(length, DOUBT_PART);
+	}
+	return ns > limit_ns;
+}
+
+uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
+{
+	uint64_t ticket = in_flight_add(&gate->in_flight, open, ns, end);
+
+	if (ticket != 0) {
+		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
+		for (unsigned int i = 0; open >> i != 0; i++)
+			gate->lent_ns[i] += open >> i & 1 ? ns : 0;
+	}
+	return ticket;
+}
+
+/* --- the queue ---------------------------------------------------------------------------------------------------- */
+
+/* From below: the length's number, the GPU, whether it stays, the edits when it was launched, and a number of its own. */
+#define LENGTH_BITS 13
+#define GPU_BITS 8
+#define EDITS_BITS 18
+#define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
+#define COOKIE_STAYS (UINT64_C(1) << (LENGTH_BITS + GPU_BITS))
+#define EDITS_SHIFT (LENGTH_BITS + GPU_BITS + 1)
+#define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
+#define NUMBER_SHIFT (EDITS_SHIFT + EDITS_BITS)
+
+_Static_assert(LENGTHS <= 1 << LENGTH_BITS && GPUS_MAX <= 1 << GPU_BITS, "the cookie has room for both");
+
+static uint64_t edits_now(void)
+{
+	return epoch_of_edits() << EDITS_SHIFT & COOKIE_EDITS;
+}
+
+uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays)
+{
+	static _Atomic uint64_t number;
+
+	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (stays ? COOKIE_STAYS : 0) | edits_now() |
+	       atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
+}
+
+struct move {
+	struct gate *gate;
+	struct claims_idle idle;
+	uint64_t newest;
+	bool waits;           /* there are launches that may still be changed */
+	uint64_t recalled_ns; /* so long take those that were called back */
+};
+
+static bool is_of(const struct gate *gate, const struct queued *launch)
+{
+	return launch->cookie != 0 && COOKIE_GPU(launch->cookie) == gate->gpu->number;
+}
+
+/* Whether the GPU has not fetched it. */
+static bool can_be_changed(const struct move *move, const struct queued *launch)
+{
+	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
+}
+
+/* The TPCs that it has, and those of these claims. */
+static void widen(struct gate *gate, const struct queued *launch, uint32_t open, struct qmd_mask *disable)
+{
+	const struct gate_wide *wide = window_tpcs(gate, open);
+
+	for (unsigned int i = 0; i < sizeof disable->words / sizeof disable->words[0]; i++)
+		disable->words[i] = launch->noted.words[i] & wide->disable.words[i];
+}
+
+/* Now and then, and what is not known always. */
+static void follow(struct gate *gate, const struct queued *launch, struct length *length, enum length_place place)
+{
+	bool is_due = lengths_ns(length, place) == 0 || launch->turn % 16 == 0;
+
+	if (is_due && launch->ahead > 0)
+		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, launch->end, launch->front, 0});
+}
+
+static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct gate *gate = move->gate;
+	struct length *length = lengths_at((unsigned int)launch->cookie);
+	uint64_t ns = window_length(gate, length, move->idle.open);
+	uint32_t open = window_allows(gate, &move->idle, ns);
+	enum queue_answer answer = QUEUE_STOP;
+
+	if (open != 0 && window_add(gate, open, ns, launch->end) != 0) {
+		gate->open |= open;
+		widen(gate, launch, open, disable);
+		follow(gate, launch, length, LENGTH_MORE);
+		answer = QUEUE_CHANGE;
+	} else if (ns == 0 ? launch->ahead <= NEAR : is_too_long(gate, length, ns)) {
+		follow(gate, launch, length, LENGTH_PART);
+		answer = QUEUE_LEAVE;
+	}
+	return answer;
+}
+
+static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct move *move = data;
+	bool can_be_wide = !(launch->cookie & COOKIE_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
+	enum queue_answer answer = QUEUE_LEAVE;
+
+	if (launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number) {
+		answer = QUEUE_STOP;
+	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
+		follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
+	} else if (launch->cookie != 0 && can_be_wide) {
+		move->waits = true;
+		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
+	}
+	return answer;
+}
+
+/* --- calling back --------------------------------------------------------------------------------------------------- */
+
+static enum queue_answer make_narrow(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct move *move = data;
+	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
+	bool is_wide = launch->cookie != 0 && memcmp(disable, &launch->noted, sizeof *disable) != 0;
+	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
+
+	if (is_of_gpu && is_wide && can_be_changed(move, launch)) {
+		*disable = launch->noted;
+		move->recalled_ns += window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
+		answer = QUEUE_CHANGE;
+	}
+	return answer;
+}
+
+/* Some claims came back: the launches that wait leave their TPCs. What has been fetched keeps them waiting. */
+static void call_back(struct move *move, uint32_t back)
+{
+	struct gate *gate = move->gate;
+	uint64_t left_ns = 0;
+
+	for (unsigned int i = 0; back >> i != 0; i++)
+		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
+	queue_walk(true, make_narrow, move);
+	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move->recalled_ns));
+	samples_drop_more(&gate->samples);
+	gate->open = 0;
+}
+
+bool window_move(struct gate *gate, uint64_t newest)
+{
+	struct move move = {.gate = gate, .newest = newest};
+
+	claims_look(&gate->claims, &move.idle);
+	if (gate->open & ~move.idle.open)
+		call_back(&move, gate->open & ~move.idle.open);
+	queue_walk(false, visit, &move);
+	return move.waits;
+}
+
+void window_begin_anew(struct gate *gate)
+{
+	struct move move = {.gate = gate};
+
+	queue_walk(true, make_narrow, &move);
+	in_flight_spread(&gate->in_flight);
+	samples_drop_more(&gate->samples);
+	memset(gate->lent_ns, 0, sizeof gate->lent_ns);
+	gate->open = 0;
+}
