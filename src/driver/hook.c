@@ -55,14 +55,22 @@ struct submission_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
 	void *commands;
-	uint32_t bytes, channel;
+	uint32_t bytes, channel, unused, entry;
 };
 
-/* And of its ring. */
+/* And of its ring, whose entries are published (clc86f.h, GP_ENTRY). */
+#define RING_ENTRIES 1024
+#define ENTRY_BYTES 8
+#define ENTRY_SYNC 7 /* the byte that has SYNC as its highest bit */
+
 struct ring_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
-	const void *place;
+	const struct {
+		uint64_t unused;
+		uint32_t entry, number; /* from 0 on, but for rounds; what the number is is not known */
+		volatile unsigned char (*ring)[ENTRY_BYTES];
+	} *place;
 };
 
 static struct hook_events events;
@@ -77,6 +85,7 @@ static __thread struct launch current __attribute__((tls_model("initial-exec")))
 
 /* What this thread is about to submit. */
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
+static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
 /* This thread is in so many callbacks of another subscriber. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
@@ -155,8 +164,10 @@ static __attribute__((hot)) void on_submission(int id, const void *parameters)
 		submitted = (struct submission){
 			.context = written->context, .commands = written->commands, .bytes = written->bytes,
 		};
+		submitted_entry = written->entry;
 	} else if (id == SUBMISSION_RING && ring->size >= sizeof *ring && submitted.commands &&
-	           ring->context == submitted.context) {
+	           ring->context == submitted.context && ring->place->entry % RING_ENTRIES == submitted_entry) {
+		submitted.sync = &ring->place->ring[ring->place->entry % RING_ENTRIES][ENTRY_SYNC];
 		events.submits(&current, &submitted);
 		submitted.commands = NULL;
 	}

@@ -33,6 +33,7 @@ struct submission {
 	CUcontext context;
 	void *commands;
 	uint32_t bytes;
+	volatile unsigned char *sync; /* the byte with SYNC of the commands' entry, in the GPU's memory: it is stored, never read */
 };
 
 struct hook_events {

@@ -271,7 +271,7 @@ static void announce_segment(int id, const struct hook_segment *segment, uint32_
 
 void hook_segment(const struct hook_segment *segment)
 {
-	const uint64_t ring[3] = {0, segment->put, word(segment->ring)};
+	const uint64_t ring[3] = {0, UINT64_C(1) << 32 | segment->put, word(segment->ring)};
 	const uint64_t parameters[32 / 8] = {sizeof parameters, word(segment->context), word(ring), 1};
 
 	announce_segment(SEGMENT_WRITTEN, segment, segment->put);

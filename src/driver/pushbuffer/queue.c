@@ -232,6 +232,10 @@ static inline uint32_t *find(struct queue *queue, const struct submission *submi
 	return is_found ? (uint32_t *)(void *)((char *)submission->commands + queue->offset) : NULL;
 }
 
+/* With SYNC the GPU fetches nothing of the commands before it processes those ahead of them. The byte also has bits of the length, which
+ * are 0 below LARGE_BYTES. It is stored and not read, since the ring lies in the GPU's memory. */
+#define SYNC 0x80
+
 /* The GPU has not been told of the commands yet, so they may be written as usual. */
 static inline enum queue_outcome note_mask(struct queue *queue, const struct launch *launch,
                                            const struct submission *submission, uint64_t turn, struct note *note)
@@ -246,6 +250,8 @@ static inline enum queue_outcome note_mask(struct queue *queue, const struct lau
 		outcome = QUEUE_NOT_FOUND;
 	else
 		note->mask = descriptor + first;
+	if (outcome == QUEUE_NOTED)
+		*submission->sync = SYNC;
 	note->words = outcome == QUEUE_NOTED ? words : 0;
 	for (unsigned int i = 0; i < note->words; i++)
 		note->mask[i] = note->written.word[i] = notes_tagged(queue, turn, note->mask[i], i);
