@@ -99,12 +99,12 @@ void queued_submits(struct launch *last, const struct submission *submission)
 	struct frame *frame = &last->frame;
 	enum queue_outcome outcome = QUEUE_UNKNOWN;
 
-	frame->turn = 0;
-	if (is_known(last, submission))
+	if (is_known(last, submission)) {
 		outcome = queue_note(last, submission, frame->end, frame->cookie, &frame->turn);
-	else
+		frame->is_noted = outcome == QUEUE_NOTED;
+	} else {
 		queue_interrupt();
-	frame->is_noted = outcome == QUEUE_NOTED;
+	}
 	if (outcome != QUEUE_NOT_FOUND)
 		frame->end.number = 0;
 }
