@@ -256,6 +256,8 @@ void calls_enter(const struct call *call)
 		calls_read_request(call, &request);
 		frame->stream = stream_of(call);
 		frame->shape = request.shape;
+		frame->turn = 0;
+		frame->is_noted = false;
 		frame->begins_early = has_config(call->id) && begins_early((const struct config_arguments *)call->arguments);
 	} else if (calls_upload_nodes(call->id)) {
 		frame->uploads_nodes = true;

@@ -6,6 +6,7 @@
 #include "hook.h"
 #include "launch.h"
 #include "module.h"
+#include "pushbuffer.h"
 #include "stream.h"
 
 #include <inttypes.h>
@@ -276,6 +277,8 @@ static CUresult end_fill(size_t bytes)
 {
 	static struct CUfunc_st function = {.name = "memset32"};
 
+	if (bytes < SMALLEST_FILL_BY_KERNEL)
+		pushbuffer_write_other(context_current(), NULL);
 	return bytes >= SMALLEST_FILL_BY_KERNEL ? launch_drivers(&function, bytes) : CUDA_SUCCESS;
 }
 
@@ -288,34 +291,38 @@ static CUresult find_for_copy(void **memory, CUdeviceptr address, size_t bytes)
 	return result == CUDA_SUCCESS && !*memory ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
 	void *memory;
 	CUresult result = find_for_copy(&memory, to, bytes);
 
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
+		pushbuffer_write_other(context_current(), stream);
 		memcpy(memory, from, bytes);
+	}
 	return result;
-}
-
-CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
-{
-	void *memory;
-	CUresult result = find_for_copy(&memory, from, bytes);
-
-	if (result == CUDA_SUCCESS)
-		memcpy(to, memory, bytes);
-	return result;
-}
-
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
-	return cuMemcpyHtoD_v2(to, from, bytes);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	return cuMemcpyDtoH_v2(to, from, bytes);
+	void *memory;
+	CUresult result = find_for_copy(&memory, from, bytes);
+
+	if (result == CUDA_SUCCESS) {
+		pushbuffer_write_other(context_current(), stream);
+		memcpy(to, memory, bytes);
+	}
+	return result;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+	return cuMemcpyHtoDAsync_v2(to, from, bytes, NULL);
+}
+
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+	return cuMemcpyDtoHAsync_v2(to, from, bytes, NULL);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)

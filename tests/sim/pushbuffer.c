@@ -21,6 +21,7 @@
 
 /* A segment of a launch without parameters, and where its descriptor lies. */
 #define SEGMENT_BYTES 1496
+#define OTHER_BYTES 92 /* of a wait for a value */
 #define DESCRIPTOR_OFFSET 1036
 
 #define ENTRY_SYNC (UINT64_C(1) << 63)
@@ -116,30 +117,58 @@ static uint32_t bytes_of(const struct launch *launch)
 	return SEGMENT_BYTES + (bytes + 3) / 4 * 4;
 }
 
+static unsigned int channel_of(CUstream stream)
+{
+	return stream_is_real(stream) ? stream->channel : 0;
+}
+
+/* With the channel's lock: an entry for the segment; tells of both. */
+static void announce(struct pushbuffer *pushbuffer, CUcontext context, struct segment_place *place, const void *segment)
+{
+	_Atomic uint64_t *ring = ring_of(pushbuffer, place->channel);
+
+	place->entry = pushbuffer->channels[place->channel].put++;
+	atomic_store(&ring[place->entry % RING_ENTRIES],
+	             ((uintptr_t)segment & ENTRY_ADDRESS) | (uint64_t)(place->bytes / 4) << ENTRY_LENGTH_SHIFT);
+	hook_segment(&(const struct hook_segment){.context = context, .segment = segment, .bytes = place->bytes,
+	                                          .channel = FIRST_NUMBER + place->channel, .ring = ring,
+	                                          .put = place->entry % RING_ENTRIES});
+}
+
+static void tell(struct pushbuffer *pushbuffer, unsigned int channel)
+{
+	atomic_store(userd_of(pushbuffer, channel, GP_PUT_OFFSET), pushbuffer->channels[channel].put % RING_ENTRIES);
+}
+
 struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor,
                                       struct descriptor *told)
 {
 	struct pushbuffer *pushbuffer = pushbuffer_of(launch->context);
-	struct segment_place place = {.channel = stream_is_real(launch->stream) ? launch->stream->channel : 0,
-	                              .bytes = bytes_of(launch)};
+	struct segment_place place = {.channel = channel_of(launch->stream), .bytes = bytes_of(launch)};
 	struct channel *channel = &pushbuffer->channels[place.channel];
-	_Atomic uint64_t *ring = ring_of(pushbuffer, place.channel);
 
 	pthread_mutex_lock(&channel->lock);
 	unsigned char *segment = take_segment(pushbuffer, place.channel, place.bytes);
 
-	place.entry = channel->put++;
 	place.descriptor = (uint32_t *)(void *)(segment + DESCRIPTOR_OFFSET);
 	memcpy(place.descriptor, descriptor->words, sizeof descriptor->words);
-	atomic_store(&ring[place.entry % RING_ENTRIES],
-	             ((uintptr_t)segment & ENTRY_ADDRESS) | (uint64_t)(place.bytes / 4) << ENTRY_LENGTH_SHIFT);
-	hook_segment(&(const struct hook_segment){.context = launch->context, .segment = segment, .bytes = place.bytes,
-	                                          .channel = FIRST_NUMBER + place.channel, .ring = ring,
-	                                          .put = place.entry % RING_ENTRIES});
+	announce(pushbuffer, launch->context, &place, segment);
 	pushbuffer_fetch(&place, told);
-	atomic_store(userd_of(pushbuffer, place.channel, GP_PUT_OFFSET), channel->put % RING_ENTRIES);
+	tell(pushbuffer, place.channel);
 	pthread_mutex_unlock(&channel->lock);
 	return place;
+}
+
+void pushbuffer_write_other(CUcontext context, CUstream stream)
+{
+	struct pushbuffer *pushbuffer = pushbuffer_of(context);
+	struct segment_place place = {.channel = channel_of(stream), .bytes = OTHER_BYTES};
+	struct channel *channel = &pushbuffer->channels[place.channel];
+
+	pthread_mutex_lock(&channel->lock);
+	announce(pushbuffer, context, &place, take_segment(pushbuffer, place.channel, place.bytes));
+	tell(pushbuffer, place.channel);
+	pthread_mutex_unlock(&channel->lock);
 }
 
 bool pushbuffer_syncs(CUcontext context, const struct segment_place *place)

@@ -31,6 +31,9 @@ struct segment_place {
 struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor,
                                       struct descriptor *told);
 
+/* The same for other work, which is done as soon as it is announced: a fill, a copy, a wait for a value. */
+void pushbuffer_write_other(CUcontext context, CUstream stream);
+
 /* Whether the entry has SYNC: nothing of the segment is fetched before the GPU processes the segment ahead of it. */
 bool pushbuffer_syncs(CUcontext context, const struct segment_place *place);
 

@@ -78,6 +78,7 @@ HOOKED_4(cuStreamWaitValue32_v2, CUstream, stream, CUdeviceptr, address, uint32_
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!word || flags != CU_STREAM_WAIT_VALUE_EQ)
 		return CUDA_ERROR_INVALID_VALUE;
+	pushbuffer_write_other(context, stream);
 	engine_wait_for_word(context, word, value);
 	return CUDA_SUCCESS;
 }

@@ -152,7 +152,6 @@ static void end(void)
 	forget_all_of(atomic_exchange(&notes_queues, NULL), NULL);
 }
 
-/* Functions for the program's end run in the opposite order: this one before those that the driver has by now. */
 bool queue_prepare(void)
 {
 	static bool is_first = true;

@@ -32,7 +32,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether launches can be noted in this process. Call it once, outside of the launch path. */
+/* Whether launches can be noted in this process. Call it outside of the launch path, and first when the driver is
+ * initialised: at the program's end, functions run in the opposite order, and masks must not be changed any more once the
+ * driver gives its memory back. One thread at a time. */
 bool queue_prepare(void);
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
