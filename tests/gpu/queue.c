@@ -63,11 +63,6 @@ static void on_launch(struct launch *launch)
 		launched[launches % LAUNCHES_MAX].end = launch->frame.end;
 }
 
-static void on_kernel_call(struct frame *frame, int id, const struct call_words *words)
-{
-	hook_call(frame, id, words);
-}
-
 static void on_call_ended(const struct call *call)
 {
 	struct launched *last = &launched[launches % LAUNCHES_MAX];
@@ -90,11 +85,6 @@ static void ignore_module(const void *cubin, size_t size)
 {
 }
 
-static bool passes(const struct call *call, bool begins)
-{
-	return false;
-}
-
 static void on_submission(struct launch *last, const struct submission *submission)
 {
 	commands_page = (char *)submission->commands - (uintptr_t)submission->commands % PAGE;
@@ -104,8 +94,7 @@ static void on_submission(struct launch *last, const struct submission *submissi
 static const struct hook_events events = {
 	.launch = on_launch, .subscribed = ignore, .context_created = ignore_context,
 	.context_destroyed = queue_forget_context, .submits = on_submission, .module_loaded = ignore_module,
-	.kernel_call = on_kernel_call, .call_passes = passes, .wants_call = queued_wants_call,
-	.call_begins = queued_call_begins, .call_ended = on_call_ended, .waits = ignore, .subscribed_late = ignore,
+	.wants_call = queued_wants_call, .call_begins = queued_call_begins, .call_ended = on_call_ended, .waits = ignore, .subscribed_late = ignore,
 };
 
 static void subscribe(void)

@@ -112,10 +112,13 @@ typedef enum queue_answer queue_visitor(void *data, const struct queued *launch,
  * a launch have no effect. */
 #define QUEUE_FETCHED 2
 
-/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest; with `again` all of
- * them, otherwise those behind the last one that was not answered by QUEUE_STOP since. Returns how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
+/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest. Returns
+ * how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
  * the launches that are visited, and of a search among those that have ended since the last time. */
-unsigned int queue_walk(bool again, queue_visitor *visit, void *data);
+unsigned int queue_walk(queue_visitor *visit, void *data);
+
+/* The same, without those in front of the first one at which such a walk has stopped since queue_walk. */
+unsigned int queue_walk_on(queue_visitor *visit, void *data);
 
 /* --- forgetting ----------------------------------------------------------------------------------------------------- */
 

@@ -168,7 +168,7 @@ static void walk_queue(struct walk *walk)
 	}
 }
 
-unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
+static unsigned int walk_all(bool again, queue_visitor *visitor, void *data)
 {
 	struct queue *queues = atomic_load(&notes_queues);
 	struct walk walk = {.visit = visitor, .data = data, .again = again};
@@ -181,6 +181,16 @@ unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
 		atomic_store_explicit(&is_being_changed, false, memory_order_release);
 	}
 	return walk.changes;
+}
+
+unsigned int queue_walk(queue_visitor *visitor, void *data)
+{
+	return walk_all(true, visitor, data);
+}
+
+unsigned int queue_walk_on(queue_visitor *visitor, void *data)
+{
+	return walk_all(false, visitor, data);
 }
 
 /* A thread that was changing masks does not exist in the child. */

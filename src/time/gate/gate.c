@@ -8,6 +8,7 @@
 #include "driver/streams.h"
 #include "gates.h"
 #include "hold.h"
+#include "launch/space/yielding.h"
 #include "window.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ static bool may_start(const struct arrival *arrival, bool is_idle)
 }
 
 /* As if it were the next one to start. */
-static void decide(struct arrival *arrival, struct frame *frame)
+static void decide(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
 	bool is_idle = window_sweep(gate), may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
@@ -128,7 +129,7 @@ static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 	if (!gate_lock(arrival->gate))
 		return;
 	if (arrival->gate->claims.count > 0 && arrival->ticket == 0 && arrival->gate->claims.has_part)
-		decide(arrival, frame);
+		decide(arrival);
 	answer(arrival, frame);
 	if (arrival->work.is_graph)
 		settle_graph(arrival, frame);
@@ -283,4 +284,7 @@ void gate_synchronized(const struct call *call)
 void gate_after_fork(void)
 {
 	gates_after_fork();
+	lengths_forget();
+	streams_forget();
+	yielding_after_fork();
 }

@@ -45,6 +45,4 @@ void gates_after_fork(void)
 	}
 	memset(&gate_state, 0, sizeof gate_state);
 	gate_state.spent_at = UINT64_MAX;
-	lengths_forget();
-	streams_forget();
 }

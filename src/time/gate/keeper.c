@@ -75,7 +75,7 @@ static void set_spent_at(uint64_t time)
 {
 	atomic_store(&gate_state.spent_at, time);
 	if (time != UINT64_MAX)
-		listen();
+		note_launches();
 }
 
 /* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
