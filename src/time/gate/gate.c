@@ -97,6 +97,8 @@ static void decide(struct arrival *arrival)
 		claims_look(&gate->claims, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
+		if (arrival->open == 0)
+			window_refuses(gate, arrival->length, arrival->ns);
 	}
 	if (arrival->open != 0)
 		arrival->ticket = window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});

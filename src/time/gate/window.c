@@ -81,8 +81,7 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
 	return ns;
 }
 
-/* Whether the launch takes longer than any window. */
-static bool is_too_long(const struct gate *gate, struct length *length, uint64_t ns)
+bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns)
 {
 	uint64_t limit_ns = longest_limit(gate);
 
@@ -178,7 +177,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 		widen(gate, launch, open, disable);
 		follow(gate, launch, length, LENGTH_MORE);
 		answer = QUEUE_CHANGE;
-	} else if (ns == 0 ? launch->ahead <= NEAR : is_too_long(gate, length, ns)) {
+	} else if (ns == 0 ? launch->ahead <= NEAR : window_refuses(gate, length, ns)) {
 		follow(gate, launch, length, LENGTH_PART);
 		answer = QUEUE_LEAVE;
 	}

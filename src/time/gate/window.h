@@ -23,6 +23,9 @@ uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, 
 /* How long a launch takes with the TPCs of these claims; 0: not known. */
 uint64_t window_length(struct gate *gate, struct length *length, uint32_t open);
 
+/* Whether a launch of this length takes longer than any window. */
+bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns);
+
 /* The TPCs of such a launch. */
 const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open);
 
