@@ -100,7 +100,7 @@ void queued_submits(struct launch *last, const struct submission *submission)
 	enum queue_outcome outcome = QUEUE_UNKNOWN;
 
 	if (is_known(last, submission)) {
-		outcome = queue_note(last, submission, frame->end, frame->cookie, &frame->turn);
+		outcome = queue_note(last, submission);
 		frame->is_noted = outcome == QUEUE_NOTED;
 	} else {
 		queue_interrupt();

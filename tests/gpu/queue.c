@@ -119,7 +119,7 @@ static void subscribe(void)
 	}
 	is_first = false;
 	if (!queued_want(true, &error))
-		gpu_skip(error.reason);
+		timed_leave_out(error.reason);
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static void open_gpu(void)
 	own_gpu = (struct gpu){.topology = gpu.topology, .has_masks = true};
 	own_gpu.family = gpu.topology ? qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor) : NULL;
 	if (!own_gpu.family || qmd_release_reach(own_gpu.family) == 0)
-		gpu_skip("this GPU's launch descriptors have no slot that can do that");
+		timed_leave_out("this GPU's launch descriptors have no slot that can do that");
 	prepare_masks();
 	prepare_times();
 	gpu_check(cuMemAlloc_v2(&outputs, sizeof(uint32_t) * gpu.sm_count * LAUNCHES_MAX));
@@ -163,18 +163,6 @@ static void open_gpu(void)
 	launches = noted = 0;
 	has_stamps = true;
 	stream = gpu_stream_of_case();
-}
-
-FIXTURE(close_gpu)
-{
-	if (!outputs)
-		return;
-	gpu_check(cuCtxSynchronize());
-	gpu_destroy_streams();
-	gpu_check(cuMemHostUnregister(releases.timestamps));
-	gpu_check(cuMemFree_v2(outputs));
-	gpu_close(&gpu);
-	outputs = 0;
 }
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
@@ -284,7 +272,7 @@ static void *change_all_the_time(void *unused)
 	uint64_t state = 1;
 
 	while (!atomic_load(&is_over))
-		changes += queue_walk(make_random, &state);
+		changes += queue_walk(true, make_random, &state);
 	return NULL;
 }
 
@@ -295,10 +283,9 @@ static void take_commands_away(void)
 {
 	mprotect(commands_page, PAGE, PROT_READ);
 	timed_sleep_ms(20);
-	_exit(0);
 }
 
-static _Noreturn void end_in_the_middle(void)
+TIMED(a_program_ends_in_the_middle)
 {
 	atexit(take_commands_away);
 	open_gpu();
@@ -308,19 +295,6 @@ static _Noreturn void end_in_the_middle(void)
 	launch(stream, SHORT);
 	while (atomic_load(&changes) == 0)
 		;
-	exit(1);
-}
-
-/* First: where the driver was used, a child cannot use it. */
-TEST(a_program_ends_in_the_middle)
-{
-	int status;
-	pid_t child = fork();
-
-	if (child == 0)
-		end_in_the_middle();
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
 }
 
 /* --- what waits --------------------------------------------------------------------------------------------------- */
@@ -335,48 +309,48 @@ static void fill_queue(void)
 		launch(stream, SHORT);
 }
 
-TEST_WITH(NULL, close_gpu, what_waits_is_changed)
+TIMED(what_waits_is_changed)
 {
 	open_gpu();
 	fill_queue();
 	assert_int_equal(noted, QUEUE);
-	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
-	assert_int_equal(queue_walk(make_wide, NULL), QUEUE);
-	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_wide, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), QUEUE);
 	assert_false(has_ended(0));
 	gpu_check(cuCtxSynchronize());
 	assert_false(was_narrow(0));
 	for (unsigned int i = COMMITTED_AT_MOST; i <= QUEUE; i++)
 		assert_true(was_narrow(i));
 	timed_wait_until(has_ended(QUEUE));
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 }
 
-TEST_WITH(NULL, close_gpu, a_walk_begins_with_the_oldest_and_can_be_stopped)
+TIMED(a_walk_begins_with_the_oldest_and_can_be_stopped)
 {
 	open_gpu();
 	fill_queue();
 	visits = 0;
-	assert_int_equal(queue_walk(make_two_narrow, NULL), 2);
+	assert_int_equal(queue_walk(true, make_two_narrow, NULL), 2);
 	assert_int_equal(visits, 3);
 	assert_false(has_ended(0));
 }
 
 /* The end of the launch ahead is enough: the launch itself may not have begun. */
-TEST_WITH(NULL, close_gpu, what_may_have_started_is_not_visited)
+TIMED(what_may_have_started_is_not_visited)
 {
 	open_gpu();
 	launch(stream, SHORT);
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	timed_wait_until(has_ended(0));
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	assert_false(has_ended(1));
 	gpu_check(cuCtxSynchronize());
 	assert_false(was_narrow(1));
 }
 
-TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
+TIMED(what_starts_at_once_is_not_noted)
 {
 	open_gpu();
 	assert_int_equal(queue_front(stream, gpu.context), QUEUE_FRONT_UNKNOWN);
@@ -391,7 +365,7 @@ TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
 
 /* --- what is not known ---------------------------------------------------------------------------------------------- */
 
-TEST_WITH(NULL, close_gpu, behind_an_unknown_end_nothing_is_noted)
+TIMED(behind_an_unknown_end_nothing_is_noted)
 {
 	open_gpu();
 	has_stamps = false;
@@ -436,7 +410,7 @@ static void wait_for_word(void)
 }
 
 /* Fills go into the legacy stream, which need not be this one. */
-TEST_WITH(NULL, close_gpu, behind_other_work_nothing_is_noted)
+TIMED(behind_other_work_nothing_is_noted)
 {
 	static const struct {
 		const char *what;
@@ -463,7 +437,7 @@ TEST_WITH(NULL, close_gpu, behind_other_work_nothing_is_noted)
 }
 
 /* As long as the launch ahead has not ended, a launch behind the wait is noted. Then it may wait for any time. */
-TEST_WITH(NULL, close_gpu, behind_a_wait_for_an_event)
+TIMED(behind_a_wait_for_an_event)
 {
 	CUevent event;
 
@@ -481,14 +455,14 @@ TEST_WITH(NULL, close_gpu, behind_a_wait_for_an_event)
 	gpu_check(cuEventDestroy_v2(event));
 }
 
-TEST_WITH(NULL, close_gpu, what_begins_early_is_not_noted)
+TIMED(what_begins_early_is_not_noted)
 {
 	CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
 	                           .value.programmaticStreamSerializationAllowed = 1};
 
 	open_gpu();
 	if (gpu.topology->compute_major < 9)
-		gpu_skip("programmatic dependent launch needs compute capability 9.0");
+		timed_leave_out("programmatic dependent launch needs compute capability 9.0");
 	launch(stream, LONG);
 	assert_true(launch_is_noted());
 	launch_with(stream, SHORT, &early);
@@ -501,7 +475,7 @@ TEST_WITH(NULL, close_gpu, what_begins_early_is_not_noted)
 }
 
 /* More streams than there are places are launched into as ever. */
-TEST_WITH(NULL, close_gpu, more_streams_than_places)
+TIMED(more_streams_than_places)
 {
 	CUstream streams[200];
 	unsigned int with_place = 0;
@@ -521,19 +495,19 @@ TEST_WITH(NULL, close_gpu, more_streams_than_places)
 
 /* --- ends ----------------------------------------------------------------------------------------------------------- */
 
-TEST_WITH(NULL, close_gpu, a_destroyed_stream_is_not_changed)
+TIMED(a_destroyed_stream_is_not_changed)
 {
 	open_gpu();
 	CUstream other = gpu_new_stream();
 
 	launch(other, LONG);
 	launch(other, SHORT);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	gpu_check(cuStreamDestroy_v2(other));
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 }
 
-TEST_WITH(NULL, close_gpu, a_destroyed_context_is_not_changed)
+TIMED(a_destroyed_context_is_not_changed)
 {
 	CUcontext other = (CUcontext)&own_gpu;
 
@@ -541,16 +515,16 @@ TEST_WITH(NULL, close_gpu, a_destroyed_context_is_not_changed)
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	queue_forget_context(other);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	queue_forget_context(gpu.context);
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 	assert_int_equal(queue_front(stream, gpu.context), QUEUE_FRONT_UNKNOWN);
 	launch(stream, SHORT);
 	assert_true(launch_is_noted());
 }
 
 /* The child of a fork has no context, and nothing of its parent's is its own. */
-TEST_WITH(NULL, close_gpu, a_child_changes_nothing)
+TIMED(a_child_changes_nothing)
 {
 	int status;
 
@@ -561,17 +535,17 @@ TEST_WITH(NULL, close_gpu, a_child_changes_nothing)
 
 	if (child == 0) {
 		queue_after_fork();
-		_exit(queue_walk(make_narrow, NULL) == 0 ? 0 : 1);
+		_exit(queue_walk(true, make_narrow, NULL) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 }
 
 /* --- under load --------------------------------------------------------------------------------------------------- */
 
 /* Launches of several streams, whose masks change all the time; the ring goes round. Each runs on one of both masks. */
-TEST_WITH(NULL, close_gpu, changes_under_load)
+TIMED(changes_under_load)
 {
 	const char *seconds = getenv("QUEUE_SECONDS");
 	double end;

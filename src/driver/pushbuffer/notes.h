@@ -6,6 +6,7 @@
 
 #include "driver/calls.h"
 #include "gpu/qmd.h"
+#include "queue.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,21 +14,21 @@
 
 #define STREAMS 64    /* the bits of a word */
 #define LAUNCHES 1024 /* of a stream; more do not fit into a channel's ring */
-#define MASK_WORDS (QMD_MASK_BITS / 32)
+#define MASK_WORDS 4  /* of the widest mask; the others have half of them */
 
-/* The bits of a mask as the descriptor has them. */
+/* The bits of a mask as the descriptor has them, in words of 32 bits. */
 struct words {
-	uint32_t word[MASK_WORDS];
+	uint64_t half[QMD_MASK_BITS / 64];
 };
 
 /* A launch. Its place may be taken by a later launch at any time: `turn` says whose it is. */
 struct note {
 	_Atomic uint64_t turn; /* 0: being written */
 	uint64_t cookie;
-	struct launch_end ahead, end;
-	uint32_t *mask;     /* in the pushbuffer; NULL: not noted */
-	unsigned int words; /* of the mask */
+	struct launch_end end;
+	uint32_t *mask; /* in the pushbuffer; NULL: not noted */
 	struct words written;
+	unsigned int words; /* of the mask */
 };
 
 /* What a change has made of it. Only who changes writes here. */
@@ -36,28 +37,37 @@ struct changed {
 	struct words written;
 };
 
+#define NEVER UINT64_MAX
+
 /* The place of a stream. */
 struct queue {
+	_Alignas(64) struct note notes[LAUNCHES]; /* of turns, in turn; 64 bytes each */
 	_Atomic uint64_t life;      /* rises when a stream gets the place, and when it gives the place up: odd in between */
 	_Atomic uintptr_t stream;   /* 0: free */
 	_Atomic(CUcontext) context; /* of the stream */
 	_Atomic uint64_t begin;     /* turns up to here are of streams before */
 	_Atomic uint64_t turns;     /* of launches; they rise from stream to stream */
 	struct words present;       /* TPCs of the GPU */
-	unsigned int number;        /* of the place */
+	uint32_t number;            /* of the place */
 
 	/* Only launching threads look at these. */
-	uint64_t others; /* interruptions up to the last launch */
-	bool waits;      /* for an event, since then */
-	uint32_t offset; /* of the last descriptor, in its commands */
+	uint64_t others;            /* interruptions up to the last launch; NEVER before the first */
+	struct qmd_mask_place mask; /* in the descriptors of the GPU */
+	uint32_t offset;            /* of the last descriptor, in its commands */
+	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
 
-	uint64_t oldest; /* only for who changes: launches before it have ended */
-	struct note notes[LAUNCHES];
+	/* Only who changes looks at these. */
+	uint64_t oldest;   /* launches before it have ended */
+	uint64_t answered; /* up to here, launches were visited and not answered by QUEUE_STOP */
+
 	struct changed changes[LAUNCHES];
 };
 
 /* STREAMS of them; NULL while launches cannot be noted. Never given back: a launch may look at any time. */
 extern _Atomic(struct queue *) notes_queues __attribute__((visibility("hidden")));
+
+/* A bit for each that has a stream. */
+extern _Atomic uint64_t notes_living __attribute__((visibility("hidden")));
 
 /* The GPU writes there. */
 static inline uint64_t notes_read_end(struct launch_end end)
@@ -70,14 +80,14 @@ static inline bool notes_has_ended(struct launch_end end)
 	return notes_read_end(end) >= end.number;
 }
 
-/* `bits` where TPCs are present, the tag elsewhere: bits that no other launch of the process has, as long as the numbers
- * of 26 bits differ. */
-static inline uint32_t notes_tagged(const struct queue *queue, uint64_t turn, uint32_t bits, unsigned int i)
+/* `bits` where TPCs are present. Elsewhere a tag: no other launch of the process has the same one, as far as there are
+ * bits. */
+static inline struct words notes_tagged(const struct queue *queue, uint64_t turn, const struct words *bits)
 {
-	uint64_t mixed = (turn * STREAMS + queue->number) * UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t tag = (uint32_t)(mixed >> (i % 2 ? 0 : 32));
+	uint64_t tag = (turn * STREAMS + queue->number) * UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t *present = queue->present.half;
 
-	return (bits & queue->present.word[i]) | (tag & ~queue->present.word[i]);
+	return (struct words){{tag ^ ((bits->half[0] ^ tag) & present[0]), tag ^ ((bits->half[1] ^ tag) & present[1])}};
 }
 
 #endif

@@ -39,25 +39,32 @@ bool queue_prepare(void);
 
 /* --- launching ---------------------------------------------------------------------------------------------------- */
 
-enum queue_outcome {
-	QUEUE_NOTED,
-	QUEUE_ALONE,     /* what was ahead has ended: the launch may start at once */
-	QUEUE_UNKNOWN,   /* what is ahead is not known: other work, a wait, or the stream's first launch */
-	QUEUE_LARGE,     /* the commands are 64 KiB or more */
-	QUEUE_NO_MASK,   /* the descriptor has no valid mask, or is of an unknown version */
-	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */
-	QUEUE_STREAMS,   /* more streams than there are places */
-	QUEUE_OUTCOMES
+/* What is ahead of a stream's next launch. */
+enum queue_front {
+	QUEUE_FRONT_UNKNOWN, /* other work, a wait, or nothing known */
+	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
+	QUEUE_FRONT_RUNS,    /* the last work was a launch, and has not ended */
 };
 
-/* A launch's commands are in the pushbuffer, and the GPU has not been told of them (hook.h). Its end is known. On the
- * launching thread: the driver lets only one launch of a context come this far at a time. No lock, no allocation, no
- * system call, no read of the GPU's memory.
+/* What became of a launch. */
+enum queue_outcome {
+	QUEUE_UNKNOWN = QUEUE_FRONT_UNKNOWN,
+	QUEUE_ALONE = QUEUE_FRONT_ENDED, /* it may start at once */
+	QUEUE_NOTED = QUEUE_FRONT_RUNS,
+	QUEUE_LARGE,     /* the commands are 64 KiB or more */
+	QUEUE_NO_MASK,   /* the descriptor has no valid mask */
+	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */
+	QUEUE_STREAMS,   /* more streams than there are places */
+};
+
+/* A launch's commands are in the pushbuffer, and the GPU has not been told of them (hook.h). Its end is known
+ * (frame.end): a timestamp of its own, which is in its descriptor. On the launching thread: the driver lets only one
+ * launch of a context come this far at a time. No lock, no allocation, no system call, no read of the GPU's memory.
  *
- * `cookie` is the caller's. `turn` is the launch's number in its stream, where numbers rise by 1, whether launches are
- * noted or not; 0 if the stream has no place. After QUEUE_NOT_FOUND, the commands may come later in the call. */
-enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission, struct launch_end end,
-                              uint64_t cookie, uint64_t *turn);
+ * frame.cookie is the caller's. frame.turn gets the launch's number in its stream, where numbers rise by 1, whether
+ * launches are noted or not; 0 if the stream has no place. After QUEUE_NOT_FOUND, the commands may come later in the
+ * call. */
+enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
 /* Work that is not a launch whose end is known has been submitted, or will be: the next launch of each stream is behind
  * something unknown. From any thread. */
@@ -66,12 +73,7 @@ void queue_interrupt(void);
 /* The stream waits for an event. */
 void queue_wait(CUstream stream, CUcontext context);
 
-/* What is ahead of a stream's next launch. At most 40 instructions; on a thread that may launch there. */
-enum queue_front {
-	QUEUE_FRONT_UNKNOWN, /* other work, a wait, or nothing known */
-	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
-	QUEUE_FRONT_RUNS,    /* the last work was a launch, and has not ended */
-};
+/* At most 40 instructions; on a thread that may launch there. */
 enum queue_front queue_front(CUstream stream, CUcontext context);
 
 /* Whether the next launch of this thread will be noted, unless its commands do not allow that. */
@@ -90,11 +92,12 @@ static inline bool queue_knows(CUstream stream, CUcontext context)
 
 /* A launch that waits. */
 struct queued {
-	uint64_t turn, cookie;   /* as for queue_note */
-	unsigned int ahead;      /* how many launches of the stream, noted or not, are known to be in front of it and have not ended; the
-	                          * running one among them */
-	struct qmd_mask noted;   /* the mask with which it was noted, in the bits of present TPCs */
-	struct qmd_mask disable; /* what it has now, likewise */
+	uint64_t turn, cookie;        /* as for queue_note */
+	unsigned int ahead;           /* how many launches of the stream are in front of it and have not ended: noted or not, the running one
+	                               * among them */
+	struct launch_end front, end; /* of the launch right in front of it, and its own */
+	struct qmd_mask noted;        /* the mask with which it was noted, in the bits of present TPCs */
+	struct qmd_mask disable;      /* what it has now, likewise */
 };
 
 enum queue_answer {
@@ -107,10 +110,11 @@ enum queue_answer {
  * together with all that it had: the GPU may see some words of one mask and some of another. */
 typedef enum queue_answer queue_visitor(void *data, const struct queued *launch, struct qmd_mask *disable);
 
-/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest. Returns
+/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest. With
+ * `again` all of them; otherwise those behind the last one that was visited and not answered by QUEUE_STOP since. Returns
  * how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
  * the launches that are visited, and of a search among those that have ended since the last time. */
-unsigned int queue_walk(queue_visitor *visit, void *data);
+unsigned int queue_walk(bool again, queue_visitor *visit, void *data);
 
 /* --- forgetting ----------------------------------------------------------------------------------------------------- */
 
