@@ -3,6 +3,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/account.h"
 #include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
 
@@ -10,16 +11,39 @@
 
 static atomic_bool is_wanted;
 
+/* Once. */
+static bool refuse(struct error *error, enum segment_reason reason)
+{
+	static _Atomic bool counted[SEGMENT_REASON_COUNT];
+
+	if (!atomic_exchange(&counted[reason], true))
+		account_reason(reason);
+	error_set(error, "%s", segment_reason_text(reason));
+	return false;
+}
+
+static bool prepare(struct error *error)
+{
+	bool can = true;
+
+	if (!hook_is_subscribed()) {
+		error_set(error, "the driver's callbacks do not come yet");
+		can = false;
+	} else if (!queue_prepare()) {
+		can = refuse(error, SEGMENT_QUEUE_NO_SEQUENCES);
+	} else if (!hook_want_submissions(true)) {
+		can = refuse(error, SEGMENT_QUEUE_UNANNOUNCED);
+	}
+	return can;
+}
+
 bool queued_want(bool wanted, struct error *error)
 {
-	bool can = !wanted || queue_prepare();
+	bool can = !wanted || prepare(error);
 
-	if (!can)
-		error_set(error, "the C library has no restartable sequences");
-	if (can && !hook_want_submissions(wanted)) {
-		error_set(error, "the driver does not announce what it submits");
-		can = false;
-	}
+	if (!wanted)
+		hook_want_submissions(false);
+	queue_interrupt(); /* meanwhile nobody was told of other work */
 	atomic_store(&is_wanted, wanted && can);
 	timestamps_want(wanted && can);
 	if (wanted && can)
@@ -60,20 +84,29 @@ static bool is_free(const struct launch_end *end)
 	return *end->at + TIMESTAMPS_CELLS >= end->number;
 }
 
+static struct launch_end end_of(const struct launch *launch, const struct qmd_change *change)
+{
+	const char *cells = timestamps_cells(launch->releases->timestamps);
+	struct launch_end end = {.at = (const volatile uint64_t *)(const void *)(cells + (change->timestamp_at -
+	                                                                                  launch->releases->timestamps_at)),
+	                         .number = change->timestamp};
+
+	if (!is_free(&end))
+		end.number = 0;
+	return end;
+}
+
+/* The commands of the last launch never came, if its end is still there. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
 {
+	bool wanted = atomic_load_explicit(&is_wanted, memory_order_relaxed);
 	struct launch_end *end = &launch->frame.end;
 
-	end->number = 0;
-	if (is_stamped && atomic_load_explicit(&is_wanted, memory_order_relaxed)) {
-		const char *cells = timestamps_cells(launch->releases->timestamps);
-		uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
-
-		end->at = (const volatile uint64_t *)(const void *)(cells + offset);
-		end->number = change->timestamp;
-		if (!is_free(end))
-			end->number = 0;
-	}
+	if (wanted && end->number != 0)
+		account_reason(SEGMENT_QUEUE_LAYOUT);
+	if (wanted && !is_stamped && qmd_slot_is_used(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT))
+		account_reason(SEGMENT_QUEUE_SLOT);
+	*end = wanted && is_stamped ? end_of(launch, change) : (struct launch_end){.number = 0};
 }
 
 /* The launch's stamp is in the descriptor unless another subscriber has taken the slot since. */
@@ -89,9 +122,14 @@ static bool has_stamp(const struct launch *launch)
 static bool is_known(const struct launch *last, const struct submission *submission)
 {
 	const struct frame *frame = &last->frame;
+	bool is_launch = frame->end.number != 0 && submission->context == last->context && frame->stream;
+	bool is_stamped = is_launch && has_stamp(last);
 
-	return frame->end.number != 0 && submission->context == last->context && frame->stream && !frame->begins_early &&
-	       last->gpu->has_masks && has_stamp(last);
+	if (is_launch && !is_stamped)
+		account_reason(SEGMENT_QUEUE_SLOT);
+	if (is_stamped && frame->begins_early)
+		account_reason(SEGMENT_QUEUE_EARLY);
+	return is_stamped && !frame->begins_early && last->gpu->has_masks;
 }
 
 void queued_submits(struct launch *last, const struct submission *submission)

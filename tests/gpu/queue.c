@@ -13,9 +13,11 @@
 #include "driver/hook.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/account.h"
 #include "launch/account/timestamps.h"
 #include "launch/queued.h"
 #include "state/kernels/timestamps_layout.h"
+#include "state/segment/owner.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
 
@@ -35,7 +37,8 @@ static struct qmd_mask all, narrow;
 static CUdeviceptr outputs;
 static CUstream stream;
 static unsigned int launches, noted;
-static bool has_stamps;
+static bool has_stamps, is_traced;
+static struct segment segment;
 static void *commands_page; /* of what was submitted last */
 
 /* What became of each launch of the test. */
@@ -53,6 +56,8 @@ static void on_launch(struct launch *launch)
 
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
+	if (is_traced)
+		assert_int_equal(qmd_release(&releases.stamping, launch->qmd), QMD_RELEASES);
 	if (has_stamps)
 		timestamps_of_launch(launch, 0, &change);
 	struct qmd_outcomes outcomes = qmd_write(own_gpu.family, launch->qmd, &change, NULL);
@@ -108,18 +113,24 @@ static const struct hook_events events = {
 	.call_begins = queued_call_begins, .call_ended = on_call_ended, .waits = ignore, .subscribed_late = ignore,
 };
 
-static void subscribe(void)
+static bool subscribe(void)
 {
-	static bool is_first = true;
+	struct segment_revision none = {.count = 0};
 	struct error error;
 
-	if (is_first) {
-		assert_int_equal(driver_resolve("libcuda.so.1", &error), 0);
-		assert_int_equal(hook_subscribe(&events, &error), HOOK_SUBSCRIBED);
-	}
-	is_first = false;
-	if (!queued_want(true, &error))
-		timed_leave_out(error.reason);
+	assert_int_equal(segment_create(&segment, &none, NULL, -1, -1, NULL), 0);
+	account_use(&segment);
+	assert_int_equal(driver_resolve("libcuda.so.1", &error), 0);
+	assert_int_equal(hook_subscribe(&events, &error), HOOK_SUBSCRIBED);
+	return queued_want(true, &error);
+}
+
+static uint64_t counted(enum segment_reason reason)
+{
+	struct segment_counters counters;
+
+	segment_read_counters(&segment, &counters);
+	return counters.reasons[reason];
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -150,7 +161,8 @@ static void prepare_times(void)
 static void open_gpu(void)
 {
 	gpu_initialise();
-	subscribe();
+	if (!subscribe())
+		timed_leave_out("launches that wait cannot be changed here");
 	gpu_open(&gpu, 0);
 	own_gpu = (struct gpu){.topology = gpu.topology, .has_masks = true};
 	own_gpu.family = gpu.topology ? qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor) : NULL;
@@ -467,11 +479,45 @@ TIMED(what_begins_early_is_not_noted)
 	assert_true(launch_is_noted());
 	launch_with(stream, SHORT, &early);
 	assert_false(last_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_EARLY), 1);
 	assert_false(launch_is_noted());
 	assert_true(launch_is_noted());
 	early.value.programmaticStreamSerializationAllowed = 0;
 	launch_with(stream, SHORT, &early);
 	assert_true(last_is_noted());
+}
+
+TIMED(what_a_profiler_traces_is_not_noted)
+{
+	open_gpu();
+	launch(stream, LONG);
+	assert_true(launch_is_noted());
+	is_traced = true;
+	assert_false(launch_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_SLOT), 1);
+	is_traced = false;
+	assert_false(launch_is_noted());
+	assert_true(launch_is_noted());
+}
+
+/* Such a driver announces a part of the commands, without the descriptor. */
+TIMED_WITH(NULL, NULL, timed_run_on_simulator, a_driver_with_another_layout)
+{
+	setenv("SIM_FAULTS", "odd-segments", 1);
+	open_gpu();
+	fill_queue();
+	assert_int_equal(noted, 0);
+	assert_true(counted(SEGMENT_QUEUE_LAYOUT) > 0);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 0);
+}
+
+TIMED_WITH(NULL, NULL, timed_run_on_simulator, a_driver_that_announces_nothing)
+{
+	setenv("SIM_FAULTS", "no-segments", 1);
+	gpu_initialise();
+	assert_false(subscribe());
+	assert_int_equal(counted(SEGMENT_QUEUE_UNANNOUNCED), 1);
+	assert_int_equal(counted(SEGMENT_QUEUE_NO_SEQUENCES), 0);
 }
 
 /* More streams than there are places are launched into as ever. */

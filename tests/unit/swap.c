@@ -58,6 +58,25 @@ TEST(neither_guard_nor_word_is_touched_after_the_life)
 	assert_int_equal(swap_while(&swap), SWAP_LOOK_DIFFERS);
 }
 
+/* In a program that is executed anew. */
+static void __attribute__((constructor)) answer(void)
+{
+	if (getenv("ANSWER"))
+		_exit(swap_prepare());
+}
+
+TEST(a_c_library_without_sequences)
+{
+	int status;
+	pid_t asked = fork();
+
+	if (asked == 0)
+		execle("/proc/self/exe", "swap", NULL, (char *[]){"ANSWER=1", "GLIBC_TUNABLES=glibc.pthread.rseq=0", NULL});
+	assert_int_equal(waitpid(asked, &status, 0), asked);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* --- stopped between look and store ----------------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
