@@ -37,7 +37,7 @@ static struct qmd_mask all, narrow;
 static CUdeviceptr outputs;
 static CUstream stream;
 static unsigned int launches, noted;
-static bool has_stamps, is_traced;
+static bool has_stamps, is_traced, is_overtaken;
 static struct segment segment;
 static void *commands_page; /* of what was submitted last */
 
@@ -63,6 +63,8 @@ static void on_launch(struct launch *launch)
 	struct qmd_outcomes outcomes = qmd_write(own_gpu.family, launch->qmd, &change, NULL);
 
 	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
+	if (is_overtaken)
+		qmd_restore_slot(&releases.stamping, launch->qmd, &(const struct qmd_saved_slot){.control = 0});
 	launch->frame.cookie = launches + 1;
 	if (launch->frame.stream)
 		launched[launches % LAUNCHES_MAX].end = launch->frame.end;
@@ -496,7 +498,26 @@ TIMED(what_a_profiler_traces_is_not_noted)
 	assert_false(launch_is_noted());
 	assert_int_equal(counted(SEGMENT_QUEUE_SLOT), 1);
 	is_traced = false;
+	is_overtaken = true;
 	assert_false(launch_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_SLOT), 2);
+	is_overtaken = false;
+	assert_false(launch_is_noted());
+	assert_true(launch_is_noted());
+}
+
+/* The end of the launch that has the cell of a timestamp would be written over that of the next one. */
+TIMED(a_cell_whose_launch_has_not_ended)
+{
+	open_gpu();
+	launch(stream, LONG);
+	assert_true(launch_is_noted());
+	atomic_store(&releases.timestamps->launches, TIMESTAMPS_CELLS);
+	assert_false(launch_is_noted());
+	assert_false(launch_is_noted());
+	gpu_check(cuCtxSynchronize());
+	atomic_store(&releases.timestamps->launches, 2 * TIMESTAMPS_CELLS);
+	launch(stream, LONG);
 	assert_true(launch_is_noted());
 }
 
