@@ -80,8 +80,8 @@ bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 #define QMD_SIZE 384
 struct qmd_mask_place {
 	uint8_t first, words; /* 2 or 4 */
-	uint8_t control;      /* the word with the bits that a valid mask has */
-	uint32_t valid;       /* these bits; 0: the mask is always valid */
+	uint8_t control;      /* the word with the bits of a valid mask */
+	uint32_t valid;       /* the bits; 0: a mask is always valid */
 };
 struct qmd_mask_place qmd_mask_place(const struct qmd_family *family);
 

@@ -43,7 +43,7 @@ bool queued_want(bool wanted, struct error *error)
 
 	if (!wanted)
 		hook_want_submissions(false);
-	queue_interrupt(); /* meanwhile nobody was told of other work */
+	queue_interrupt(); /* foreign work was not announced before */
 	atomic_store(&is_wanted, wanted && can);
 	timestamps_want(wanted && can);
 	if (wanted && can)
@@ -54,7 +54,7 @@ bool queued_want(bool wanted, struct error *error)
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* What waits, or moves memory, may not be submitted in a call of its own. */
+/* Waits, and moves of managed memory: the driver may submit neither. */
 static bool is_other_work(int id)
 {
 	return calls_make_stream_wait(id) || calls_may_use_managed_memory(id);
@@ -78,25 +78,25 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* The cell was that of an earlier launch. If that one has not ended, its end will be written over this one's. */
+/* An earlier launch had the cell. Unless the earlier launch has ended, its end will be written over the end of this
+ * launch. */
 static bool is_free(const struct launch_end *end)
 {
-	return *end->at + TIMESTAMPS_CELLS >= end->number;
+	return __atomic_load_n(end->at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS >= end->number;
 }
 
 static struct launch_end end_of(const struct launch *launch, const struct qmd_change *change)
 {
 	const char *cells = timestamps_cells(launch->releases->timestamps);
-	struct launch_end end = {.at = (const volatile uint64_t *)(const void *)(cells + (change->timestamp_at -
-	                                                                                  launch->releases->timestamps_at)),
-	                         .number = change->timestamp};
+	uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
+	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + offset), change->timestamp};
 
 	if (!is_free(&end))
 		end.number = 0;
 	return end;
 }
 
-/* The commands of the last launch never came, if its end is still there. */
+/* If the end of the last launch is still there, its commands never came. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
 {
 	bool wanted = atomic_load_explicit(&is_wanted, memory_order_relaxed);
@@ -118,7 +118,7 @@ static bool has_stamp(const struct launch *launch)
 	return qmd_slot_address(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT) == at;
 }
 
-/* Whether what is submitted may be a launch whose end is known. */
+/* Whether the submission may be a launch with a known end. */
 static bool is_known(const struct launch *last, const struct submission *submission)
 {
 	const struct frame *frame = &last->frame;

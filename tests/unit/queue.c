@@ -1,7 +1,7 @@
 /*
- * Launches that wait (src/driver/pushbuffer/queue.h), in a model of a GPU whose steps come in any order: also while a visitor is
- * asked, which is between the looks and the stores of a change. A segment of commands is used for other work as soon as
- * its launch has started. Nothing is ever written there.
+ * Waiting launches (src/driver/pushbuffer/queue.h), in a model of a GPU whose steps come in any order: also within a
+ * visitor, between the looks and the stores of a change. A segment of commands is used for foreign work as soon as the
+ * launch has started. No mask is ever written there.
  */
 #include "../cases.h"
 #include "driver/gpus.h"
@@ -12,7 +12,7 @@
 #define STREAMS 4
 #define SEGMENTS 12 /* of a channel */
 #define SEGMENT_BYTES 512
-#define LAUNCHES 64 /* that are remembered; more than fit into all segments */
+#define LAUNCHES 64 /* remembered; more than fit into all segments */
 #define MASK_BYTE 304
 #define CELLS_AT 0x20000000 /* where the releases of a descriptor reach */
 #define PRESENT_WORDS UINT64_C(0x3ffffffffffffff), UINT64_C(3)
@@ -28,12 +28,12 @@ struct modelled {
 	unsigned int stream;
 	enum state state;
 	bool is_noted;
-	unsigned char *mask; /* in its commands */
+	unsigned char *mask; /* in the commands */
 	struct qmd_mask disable;
 };
 
 static struct stream {
-	bool is_known;  /* its last work is a launch */
+	bool is_known;  /* the last work is a launch */
 	bool waits;     /* for an event */
 	uint64_t last;  /* launch; 0: none */
 	uint64_t turn;
@@ -53,7 +53,7 @@ static struct releases releases;
 static CUcontext context = (CUcontext)&gpu;
 static uint64_t visited, written;
 
-/* --- the parts ------------------------------------------------------------------------------------------------------ */
+/* --- the parts -------------------------------------------------------------------------------------------------- */
 
 static struct modelled *launch_of(uint64_t cookie)
 {
@@ -96,7 +96,7 @@ static void remember(unsigned int channel, unsigned int segment)
 	shadows[channel][segment] = segments[channel][segment];
 }
 
-/* A launch's mask is what it was last given, and nothing else has changed anywhere. */
+/* A waiting launch has its last mask, and all else is unchanged. */
 static void check_segment(unsigned int channel, unsigned int segment)
 {
 	const struct modelled *launch = launch_of(owners[channel][segment]);
@@ -120,9 +120,9 @@ static void check(void)
 	}
 }
 
-/* --- the GPU -------------------------------------------------------------------------------------------------------- */
+/* --- the GPU ---------------------------------------------------------------------------------------------------- */
 
-/* The oldest launch of the stream in this state. */
+/* The oldest launch of the stream in the state. */
 static struct modelled *oldest(unsigned int stream, enum state state)
 {
 	struct modelled *found = NULL;
@@ -146,7 +146,7 @@ static void end(unsigned int stream)
 	}
 }
 
-/* Its commands are other work's now, perhaps with the same words. */
+/* The commands belong to foreign work now, perhaps with the same words. */
 static void give_segment_back(uint64_t cookie)
 {
 	for (unsigned int i = 0; i < CHANNELS * SEGMENTS; i++) {
@@ -174,7 +174,7 @@ static void start(unsigned int stream)
 	}
 }
 
-/* --- the program ---------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------------------------ */
 
 static void interrupt(void)
 {
@@ -232,13 +232,13 @@ static void make_descriptor(uint32_t *qmd, uint64_t cookie, const struct qmd_mas
 	assert_int_equal(qmd_release(&releases.stamping, qmd), QMD_RELEASES);
 }
 
-/* Of a launch: the commands before it, or all. */
+/* Of a launch: the commands in front, or all. */
 static enum queue_outcome note(struct launch *launch, void *commands, uint32_t bytes)
 {
 	return queue_note(launch, &(const struct submission){.context = context, .commands = commands, .bytes = bytes});
 }
 
-/* First other commands, which are alike but for the timestamp. */
+/* First come commands with the same words, but for the timestamp. */
 static enum queue_outcome note_in_parts(struct launch *launch, void *commands)
 {
 	unsigned char other[SEGMENT_BYTES];
@@ -302,11 +302,11 @@ static void launch_into(unsigned int number)
 	*stream = (struct stream){.is_known = true, .last = launch.cookie, .turn = driver.frame.turn};
 }
 
-/* --- changes -------------------------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------------------------- */
 
 static void act(void);
 
-/* Whether a mask that the launch gets now is written. */
+/* Whether a mask for the launch is written now. */
 static bool is_changeable(const struct modelled *launch)
 {
 	bool is_behind = false;
@@ -418,7 +418,8 @@ static void prepare(void)
 		skip_because("needs restartable sequences");
 	gpu = (struct gpu){.family = qmd_family_for(9, 0), .has_masks = true, .present = present};
 	if (!cells)
-		cells = mmap((void *)CELLS_AT, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		cells = mmap((void *)CELLS_AT, 65536, PROT_READ | PROT_WRITE,
+		             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_ptr_equal(cells, CELLS_AT);
 	for (unsigned int i = 0; i < STREAMS; i++)
 		forget(i);
@@ -440,7 +441,7 @@ TEST(steps_in_any_order)
 	assert_true(written > 1000);
 }
 
-/* --- walks ---------------------------------------------------------------------------------------------------------- */
+/* --- walks ------------------------------------------------------------------------------------------------------ */
 
 static enum queue_answer leave(void *left, const struct queued *queued, struct qmd_mask *disable)
 {

@@ -1,5 +1,9 @@
-/* A word that is replaced only while a guard is as it was (src/driver/pushbuffer/swap.h): a child is stopped in front of each
- * instruction between the looks and the store. */
+/*
+ * A word that is replaced only while a guard is unchanged (src/driver/pushbuffer/swap.h): a child is stopped in front
+ * of each instruction between the looks and the store.
+ *
+ * sanitizers: address
+ */
 #include "../cases.h"
 #include "driver/pushbuffer/swap.h"
 
@@ -33,7 +37,7 @@ static void begin(void)
 		skip_because("needs restartable sequences");
 }
 
-/* --- what it does --------------------------------------------------------------------------------------------------- */
+/* --- what it does ----------------------------------------------------------------------------------------------- */
 
 TEST(a_word_is_replaced_while_all_is_as_it_was)
 {
@@ -58,7 +62,7 @@ TEST(neither_guard_nor_word_is_touched_after_the_life)
 	assert_int_equal(swap_while(&swap), SWAP_LOOK_DIFFERS);
 }
 
-/* In a program that is executed anew. */
+/* In a program executed anew. */
 static void __attribute__((constructor)) answer(void)
 {
 	if (getenv("ANSWER"))
@@ -71,13 +75,14 @@ TEST(a_c_library_without_sequences)
 	pid_t asked = fork();
 
 	if (asked == 0)
-		execle("/proc/self/exe", "swap", NULL, (char *[]){"ANSWER=1", "GLIBC_TUNABLES=glibc.pthread.rseq=0", NULL});
+		execle("/proc/self/exe", "swap", NULL,
+		       (char *[]){"ANSWER=1", "GLIBC_TUNABLES=glibc.pthread.rseq=0", NULL});
 	assert_int_equal(waitpid(asked, &status, 0), asked);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- stopped between look and store ----------------------------------------------------------------------------------- */
+/* --- stopped between look and store ----------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
 
@@ -86,7 +91,7 @@ TEST(a_c_library_without_sequences)
 
 static pid_t child;
 
-/* The child of a fork has its thread's area at the same address. */
+/* The child of a fork has the area of the thread at the same address. */
 static uintptr_t sequence_at(void)
 {
 	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -133,7 +138,7 @@ static void start_child(void)
 	wait_for_stop(SIGSTOP);
 }
 
-/* Runs the child up to there, where it stops in front of the instruction. */
+/* Runs the child up to an instruction, and stops it in front. */
 static void run_to(uintptr_t at)
 {
 	struct user_regs_struct registers;
@@ -163,8 +168,8 @@ static void let_end(void)
 	assert_int_equal(status, 0);
 }
 
-/* The instructions between the looks and the store, and the one behind it. A single step in a sequence makes the kernel
- * begin it again: so the child's sequence is taken away from the kernel. */
+/* The instructions between the looks and the store, and the instruction behind the store. A single step in a sequence
+ * makes the kernel begin anew: so the sequence is hidden from the kernel. */
 static unsigned int find_instructions(uintptr_t *found)
 {
 	uintptr_t begin, end;
@@ -222,18 +227,19 @@ TEST(nothing_is_stored_after_a_change)
 
 #endif
 
-/* --- ends ------------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------------------------- */
 
 static _Atomic bool is_over;
 
-/* Counts the word up while the life is what it was at the begin of a round. */
+/* Counts the word up while the life is even. */
 static void *count_up(void *unused)
 {
 	while (!atomic_load(&is_over)) {
 		uint32_t word = shared->word;
 
-		swap_while(&(const struct swap){.life = &shared->life, .alive = shared->life & ~UINT64_C(1), .guard = &shared->guard,
-		                                .unchanged = NUMBER, .word = &shared->word, .old = word, .new = word + 1});
+		swap_while(&(const struct swap){.life = &shared->life, .alive = shared->life & ~UINT64_C(1),
+		                                .guard = &shared->guard, .unchanged = NUMBER,
+		                                .word = &shared->word, .old = word, .new = word + 1});
 	}
 	return NULL;
 }

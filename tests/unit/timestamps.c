@@ -269,7 +269,7 @@ TEST(another_kernels_stamp)
 	assert_int_equal(events[TIMESTAMPS_CELLS - 1].timestamp_ns, 1000);
 }
 
-/* Who waits for the former kernel may look for its number; the time may come after the number. */
+/* By the number, the former kernel has ended. The time may come after the number. */
 TEST(a_cell_keeps_its_number_and_not_its_time)
 {
 	struct timestamps_cell old = launch(1), new;

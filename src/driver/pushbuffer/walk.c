@@ -7,7 +7,7 @@
 
 static atomic_bool is_being_changed;
 
-/* A copy of the note of this turn, with the mask that it has now. False if a later launch has its place. */
+/* A copy of the note of this turn. False if a later launch has the note. */
 static bool read_note(const struct queue *queue, uint64_t turn, struct note *copy)
 {
 	const struct note *note = &queue->notes[turn % LAUNCHES];
@@ -25,7 +25,7 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 	return is_whole;
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------ */
+/* --- finding ---------------------------------------------------------------------------------------------------- */
 
 static bool is_in_flight(const struct queue *queue, uint64_t turn)
 {
@@ -39,8 +39,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Launches of a stream end in their order. So this looks at the one that was the oldest last time, then at newer ones in
- * steps that double, and then halves what is left. `last` + 1 if none is in flight. */
+/* Launches of a stream end in their order. The search begins with the oldest launch of the last time, goes on in steps
+ * that double, and then halves the rest. `last` + 1 if no launch is in flight. */
 static uint64_t oldest_in_flight(struct queue *queue, uint64_t last)
 {
 	uint64_t first = greater(queue->oldest, atomic_load(&queue->begin) + 1), high = last + 1, step = 0;
@@ -60,7 +60,7 @@ static uint64_t oldest_in_flight(struct queue *queue, uint64_t last)
 	return first;
 }
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --------------------------------------------------------------------------------------------------- */
 
 /* A launch that waits. */
 struct waiting {
@@ -82,12 +82,13 @@ static void set_word(struct words *words, unsigned int i, uint32_t word)
 	words->half[i / 2] ^= (uint64_t)(word ^ word_of(words, i)) << i % 2 * 32;
 }
 
-/* False once the launch ahead has ended, the stream's life has, or the word is not what was written: nothing of the
- * launch is written any more. */
+/* False once the launch ahead or the life of the stream has ended, or if the word is not the written one: then no
+ * further word of the launch is written. */
 static bool replace_word(struct waiting *waiting, unsigned int i, uint32_t new)
 {
 	struct swap swap = {
-		.life = (const volatile uint64_t *)&waiting->queue->life, .alive = waiting->life, .guard = waiting->ahead.at,
+		.life = (const volatile uint64_t *)&waiting->queue->life, .alive = waiting->life,
+		.guard = waiting->ahead.at,
 		.word = &waiting->note.mask[i], .old = word_of(&waiting->words, i), .new = new,
 	};
 	enum swap_outcome outcome = SWAP_LOOK_DIFFERS;
@@ -117,7 +118,7 @@ static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 	return goes_on;
 }
 
-/* --- visiting ----------------------------------------------------------------------------------------------------- */
+/* --- visiting --------------------------------------------------------------------------------------------------- */
 
 /* Of `words`, the bits of present TPCs. */
 static struct qmd_mask mask_of(const struct queue *queue, const struct words *words)
@@ -133,7 +134,7 @@ struct walk {
 	unsigned int changes;
 };
 
-/* False: the launches behind it are not visited. */
+/* False: the launches behind are not visited. */
 static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead)
 {
 	const struct note *note = &waiting->note;
@@ -141,7 +142,8 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 
 	waiting->words = changed->turn == waiting->turn ? changed->written : note->written;
 	const struct queued launch = {
-		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead, .front = waiting->ahead, .end = note->end,
+		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
+		.front = waiting->ahead, .end = note->end,
 		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
 	};
 	struct qmd_mask disable = launch.disable;
@@ -152,7 +154,7 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 	return answer != QUEUE_STOP;
 }
 
-/* With the note of the turn before. False: the launches behind it are not visited. */
+/* With the note of the turn before. False: the launches behind are not visited. */
 static bool pass(struct walk *walk, struct waiting *waiting, uint64_t turn, uint64_t oldest)
 {
 	waiting->turn = turn;

@@ -70,7 +70,7 @@ enum segment_reason {
 
 const char *segment_reason_text(enum segment_reason reason);
 
-/* Whether such a launch ran outside the partition, in whole or in part. */
+/* Whether the launch ran outside the partition, in whole or in part. */
 bool segment_reason_is_outside(enum segment_reason reason);
 
 /* What became of a quota, a priority, a weight and a policy. X(identifier, text for users). */
