@@ -89,8 +89,9 @@ static void ignore(void)
 {
 }
 
-static void ignore_context(CUcontext context)
+static void on_context(CUcontext context)
 {
+	queue_context_created();
 }
 
 static void ignore_module(const void *cubin, size_t size)
@@ -109,7 +110,7 @@ static void on_submission(struct launch *last, const struct submission *submissi
 }
 
 static const struct hook_events events = {
-	.launch = on_launch, .subscribed = ignore, .context_created = ignore_context,
+	.launch = on_launch, .subscribed = ignore, .context_created = on_context,
 	.context_destroyed = queue_forget_context, .submits = on_submission, .module_loaded = ignore_module,
 	.kernel_call = on_kernel_call, .call_passes = passes, .wants_call = queued_wants_call,
 	.call_begins = queued_call_begins, .call_ended = on_call_ended, .waits = ignore, .subscribed_late = ignore,
@@ -160,11 +161,15 @@ static void prepare_times(void)
 	                                releases.timestamps_at, 0));
 }
 
-static void open_gpu(void)
+static void begin(void)
 {
 	gpu_initialise();
 	if (!subscribe())
 		timed_leave_out("launches that wait cannot be changed here");
+}
+
+static void open_context(void)
+{
 	gpu_open(&gpu, 0);
 	own_gpu = (struct gpu){.topology = gpu.topology, .has_masks = true};
 	own_gpu.family = gpu.topology ? qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor) : NULL;
@@ -177,6 +182,12 @@ static void open_gpu(void)
 	launches = noted = 0;
 	has_stamps = true;
 	stream = gpu_stream_of_case();
+}
+
+static void open_gpu(void)
+{
+	begin();
+	open_context();
 }
 
 /* --- launching -------------------------------------------------------------------------------------------------- */
@@ -301,8 +312,9 @@ static void take_commands_away(void)
 
 TIMED(a_program_ends_in_the_middle)
 {
+	begin();
 	atexit(take_commands_away);
-	open_gpu();
+	open_context();
 	atomic_store(&is_over, false);
 	pthread_detach(thread_start(change_all_the_time, NULL));
 	launch(stream, LONG);

@@ -138,3 +138,11 @@ bool queue_prepare(void)
 	is_first = false;
 	return atomic_load(&notes_queues);
 }
+
+void queue_context_created(void)
+{
+	static atomic_flag is_registered = ATOMIC_FLAG_INIT;
+
+	if (atomic_load(&notes_queues) && !atomic_flag_test_and_set(&is_registered))
+		atexit(end);
+}

@@ -33,10 +33,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether launches can be noted in this process. Not for the launch path, a single thread at a time, and first when
- * the driver is initialised: functions for the program's end run in the opposite order, and no mask may be changed
- * any more when the driver gives its memory back. */
+/* Whether launches can be noted in this process. Not for the launch path, a single thread at a time. */
 bool queue_prepare(void);
+
+/* A context has been made. Functions for the program's end run in the opposite order of their registration: so from
+ * here on, no mask is changed any more when the driver gives the memory of its contexts back. */
+void queue_context_created(void);
 
 /* --- launching -------------------------------------------------------------------------------------------------- */
 
