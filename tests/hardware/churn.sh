@@ -13,7 +13,7 @@ BUILD=$(realpath "${BUILD:-build}")
 export CHURN_SECONDS=${CHURN_SECONDS:-40} PYTHONWARNINGS=ignore
 with=$(mktemp -d) failed=0
 trap 'rm -rf "$with"' EXIT
-mkdir "$with/lib"
+chmod 755 "$with" && mkdir "$with/lib"
 cp "$BUILD/nvtaskset" "$with"
 cp -P "$BUILD"/lib/* "$with/lib"
 cp "$BUILD/tests/hardware/churn/libcuda.so.1" "$with/lib/"
