@@ -110,7 +110,7 @@ static struct launch_request request_of_config(const struct config_arguments *ar
 	return request;
 }
 
-/* Before the work ahead in its stream has ended. */
+/* Perhaps before the launch ahead in the stream has ended. */
 static bool begins_early(const struct config_arguments *arguments)
 {
 	const CUlaunchConfig *config = arguments->config;
@@ -258,7 +258,8 @@ void calls_enter(const struct call *call)
 		frame->shape = request.shape;
 		frame->turn = 0;
 		frame->is_noted = false;
-		frame->begins_early = has_config(call->id) && begins_early((const struct config_arguments *)call->arguments);
+		frame->begins_early = has_config(call->id) &&
+		                      begins_early((const struct config_arguments *)call->arguments);
 	} else if (calls_upload_nodes(call->id)) {
 		frame->uploads_nodes = true;
 		frame->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The GPU writes `number` to `at` when a launch has ended; from then on no less is there. The memory stays for as long as the
- * process. 0: nothing is written. */
+/* The GPU writes `number` to `at` when a launch has ended; from then on, the word is never less. The memory stays for
+ * as long as the process. 0: no end is written. */
 struct launch_end {
 	const volatile uint64_t *at;
 	uint64_t number;
@@ -38,10 +38,10 @@ struct frame {
 	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
 	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
 	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
-	bool begins_early;      /* it may begin before what is ahead in its stream has ended (programmatic dependent launch) */
+	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 
-	/* launch/queued.c: of the launch whose commands the GPU has not been told of. Then what became of it: its turn in its stream
-	 * (driver/pushbuffer/queue.h), and whether it was noted. The cookie is that of who decides about the launch. */
+	/* launch/queued.c: the end of a launch until the GPU is told of the commands. Then the turn of the launch in its
+	 * stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
 	struct launch_end end;
 	uint64_t cookie, turn;
 	bool is_noted;

@@ -261,6 +261,11 @@ void hook_want_more(void)
 	}
 }
 
+bool hook_is_subscribed(void)
+{
+	return atomic_load(&subscribed);
+}
+
 /* Another tool may need them: they stay announced, and nobody is called. */
 bool hook_want_submissions(bool wanted)
 {

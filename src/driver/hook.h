@@ -72,6 +72,9 @@ enum hook_state hook_subscribe(const struct hook_events *events, struct error *e
 /* Whether this thread is in a callback of another subscriber, where the driver may hold its locks. */
 bool hook_is_in_other(void);
 
+/* Whether events come. */
+bool hook_is_subscribed(void);
+
 /* From here on submissions are announced, or no more. False if the driver does not announce any. */
 bool hook_want_submissions(bool wanted);
 

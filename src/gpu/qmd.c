@@ -324,13 +324,15 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd)
 	return has_known_version(family->layout, qmd);
 }
 
-unsigned int qmd_mask_place(const struct qmd_family *family, const void *qmd, unsigned int *first)
+struct qmd_mask_place qmd_mask_place(const struct qmd_family *family)
 {
-	const struct qmd_layout *layout = family ? family->layout : NULL;
-	bool is_valid = layout && has_known_version(layout, qmd) && mask_counts(layout, qmd);
+	const struct qmd_layout *layout = family->layout;
+	bool is_always_valid = layout->valid_word == NONE;
 
-	*first = is_valid ? layout->mask_word : 0;
-	return is_valid ? layout->mask_words : 0;
+	return (struct qmd_mask_place){
+		.first = layout->mask_word, .words = layout->mask_words,
+		.control = is_always_valid ? 0 : layout->valid_word, .valid = is_always_valid ? 0 : VALID_BIT,
+	};
 }
 
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)

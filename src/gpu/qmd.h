@@ -76,10 +76,20 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd);
  * The version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
-/* How many words of 32 bits the mask of the descriptor has, and the first of them. 0 if the version is unknown, or the mask is not
- * valid. */
+/* Where the masks of the family's descriptors are, in words of 32 bits. */
 #define QMD_SIZE 384
-unsigned int qmd_mask_place(const struct qmd_family *family, const void *qmd, unsigned int *first);
+struct qmd_mask_place {
+	uint8_t first, words; /* 2 or 4 */
+	uint8_t control;      /* the word with the bits of a valid mask */
+	uint32_t valid;       /* the bits; 0: a mask is always valid */
+};
+struct qmd_mask_place qmd_mask_place(const struct qmd_family *family);
+
+/* The descriptor's version must be known. */
+static inline bool qmd_mask_is_valid(const struct qmd_mask_place *place, const void *qmd)
+{
+	return (((const uint32_t *)qmd)[place->control] & place->valid) == place->valid;
+}
 
 /* For these, the descriptor's version must be known. */
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);

@@ -3,6 +3,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/account.h"
 #include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
 
@@ -10,16 +11,39 @@
 
 static atomic_bool is_wanted;
 
+/* Once. */
+static bool refuse(struct error *error, enum segment_reason reason)
+{
+	static _Atomic bool counted[SEGMENT_REASON_COUNT];
+
+	if (!atomic_exchange(&counted[reason], true))
+		account_reason(reason);
+	error_set(error, "%s", segment_reason_text(reason));
+	return false;
+}
+
+static bool prepare(struct error *error)
+{
+	bool can = true;
+
+	if (!hook_is_subscribed()) {
+		error_set(error, "the driver's callbacks do not come yet");
+		can = false;
+	} else if (!queue_prepare()) {
+		can = refuse(error, SEGMENT_QUEUE_NO_SEQUENCES);
+	} else if (!hook_want_submissions(true)) {
+		can = refuse(error, SEGMENT_QUEUE_UNANNOUNCED);
+	}
+	return can;
+}
+
 bool queued_want(bool wanted, struct error *error)
 {
-	bool can = !wanted || queue_prepare();
+	bool can = !wanted || prepare(error);
 
-	if (!can)
-		error_set(error, "the C library has no restartable sequences");
-	if (can && !hook_want_submissions(wanted)) {
-		error_set(error, "the driver does not announce what it submits");
-		can = false;
-	}
+	if (!wanted)
+		hook_want_submissions(false);
+	queue_interrupt(); /* foreign work was not announced before */
 	atomic_store(&is_wanted, wanted && can);
 	timestamps_want(wanted && can);
 	if (wanted && can)
@@ -30,7 +54,7 @@ bool queued_want(bool wanted, struct error *error)
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* What waits, or moves memory, may not be submitted in a call of its own. */
+/* Waits, and moves of managed memory: the driver may submit neither. */
 static bool is_other_work(int id)
 {
 	return calls_make_stream_wait(id) || calls_may_use_managed_memory(id);
@@ -54,26 +78,35 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* The cell was that of an earlier launch. If that one has not ended, its end will be written over this one's. */
+/* An earlier launch had the cell. Unless the earlier launch has ended, its end will be written over the end of this
+ * launch. */
 static bool is_free(const struct launch_end *end)
 {
-	return *end->at + TIMESTAMPS_CELLS >= end->number;
+	return __atomic_load_n(end->at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS >= end->number;
 }
 
+static struct launch_end end_of(const struct launch *launch, const struct qmd_change *change)
+{
+	const char *cells = timestamps_cells(launch->releases->timestamps);
+	uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
+	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + offset), change->timestamp};
+
+	if (!is_free(&end))
+		end.number = 0;
+	return end;
+}
+
+/* If the end of the last launch is still there, its commands never came. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
 {
+	bool wanted = atomic_load_explicit(&is_wanted, memory_order_relaxed);
 	struct launch_end *end = &launch->frame.end;
 
-	end->number = 0;
-	if (is_stamped && atomic_load_explicit(&is_wanted, memory_order_relaxed)) {
-		const char *cells = timestamps_cells(launch->releases->timestamps);
-		uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
-
-		end->at = (const volatile uint64_t *)(const void *)(cells + offset);
-		end->number = change->timestamp;
-		if (!is_free(end))
-			end->number = 0;
-	}
+	if (wanted && end->number != 0)
+		account_reason(SEGMENT_QUEUE_LAYOUT);
+	if (wanted && !is_stamped && qmd_slot_is_used(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT))
+		account_reason(SEGMENT_QUEUE_SLOT);
+	*end = wanted && is_stamped ? end_of(launch, change) : (struct launch_end){.number = 0};
 }
 
 /* The launch's stamp is in the descriptor unless another subscriber has taken the slot since. */
@@ -85,13 +118,18 @@ static bool has_stamp(const struct launch *launch)
 	return qmd_slot_address(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT) == at;
 }
 
-/* Whether what is submitted may be a launch whose end is known. */
+/* Whether the submission may be a launch with a known end. */
 static bool is_known(const struct launch *last, const struct submission *submission)
 {
 	const struct frame *frame = &last->frame;
+	bool is_launch = frame->end.number != 0 && submission->context == last->context && frame->stream;
+	bool is_stamped = is_launch && has_stamp(last);
 
-	return frame->end.number != 0 && submission->context == last->context && frame->stream && !frame->begins_early &&
-	       last->gpu->has_masks && has_stamp(last);
+	if (is_launch && !is_stamped)
+		account_reason(SEGMENT_QUEUE_SLOT);
+	if (is_stamped && frame->begins_early)
+		account_reason(SEGMENT_QUEUE_EARLY);
+	return is_stamped && !frame->begins_early && last->gpu->has_masks;
 }
 
 struct launch_end queued_submits(struct launch *last, const struct submission *submission)
@@ -100,14 +138,13 @@ struct launch_end queued_submits(struct launch *last, const struct submission *s
 	enum queue_outcome outcome = QUEUE_UNKNOWN;
 	struct launch_end end = {.number = 0};
 
-	frame->turn = 0;
 	if (is_known(last, submission)) {
-		outcome = queue_note(last, submission, frame->end, frame->cookie, &frame->turn);
+		outcome = queue_note(last, submission);
+		frame->is_noted = outcome == QUEUE_NOTED;
 		end = outcome != QUEUE_NOT_FOUND ? frame->end : end;
 	} else {
 		queue_interrupt();
 	}
-	frame->is_noted = outcome == QUEUE_NOTED;
 	if (outcome != QUEUE_NOT_FOUND)
 		frame->end.number = 0;
 	return end;

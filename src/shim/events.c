@@ -131,6 +131,7 @@ void events_context_created(CUcontext context)
 	epoch_raise();
 	gpus_prepare();
 	releases_context_created(context);
+	queue_context_created();
 	if (finds_first_before_hopper())
 		hook_want_more();
 }

@@ -1,8 +1,8 @@
 /*
- * Changes of the masks of launches that wait (src/driver/pushbuffer/queue.h, launch/queued.h), on the driver at hand: the
+ * Changes of the masks of waiting launches (src/driver/pushbuffer/queue.h, launch/queued.h), on the driver at hand: the
  * same under MPS, where CUDA_MPS_PIPE_DIRECTORY names a daemon.
  *
- * Runs without nvtaskset, since the callback is the test's own.
+ * Runs without nvtaskset, since the test has its own callback.
  *
  * runs: bare
  * link: process.a
@@ -13,9 +13,11 @@
 #include "driver/hook.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/account.h"
 #include "launch/account/timestamps.h"
 #include "launch/queued.h"
 #include "state/kernels/timestamps_layout.h"
+#include "state/segment/owner.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
 
@@ -27,7 +29,7 @@
 #define LAUNCHES_MAX 8192
 #define NARROW_TPCS 4
 #define SHORT 200000
-#define LONG (800 * 1000000) /* longer than anything that a test does meanwhile */
+#define LONG (800 * 1000000) /* longer than all that a test does meanwhile */
 
 static struct gpu own_gpu;
 static struct releases releases;
@@ -35,17 +37,18 @@ static struct qmd_mask all, narrow;
 static CUdeviceptr outputs;
 static CUstream stream;
 static unsigned int launches, noted;
-static bool has_stamps;
-static void *commands_page; /* of what was submitted last */
+static bool has_stamps, is_traced, is_overtaken;
+static struct segment segment;
+static void *commands_page; /* of the last submission */
 
-/* What became of each launch of the test. */
+/* The launches of the test. */
 static struct launched {
 	struct launch_end end;
 	uint64_t turn;
 	bool is_noted;
 } launched[LAUNCHES_MAX];
 
-/* --- the library's part --------------------------------------------------------------------------------------- */
+/* --- the library's part ----------------------------------------------------------------------------------------- */
 
 static void on_launch(struct launch *launch)
 {
@@ -53,11 +56,15 @@ static void on_launch(struct launch *launch)
 
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
+	if (is_traced)
+		assert_int_equal(qmd_release(&releases.stamping, launch->qmd), QMD_RELEASES);
 	if (has_stamps)
 		timestamps_of_launch(launch, 0, &change);
 	struct qmd_outcomes outcomes = qmd_write(own_gpu.family, launch->qmd, &change, NULL);
 
 	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
+	if (is_overtaken)
+		qmd_restore_slot(&releases.stamping, launch->qmd, &(const struct qmd_saved_slot){.control = 0});
 	launch->frame.cookie = launches + 1;
 	if (launch->frame.stream)
 		launched[launches % LAUNCHES_MAX].end = launch->frame.end;
@@ -77,8 +84,9 @@ static void ignore(void)
 {
 }
 
-static void ignore_context(CUcontext context)
+static void on_context(CUcontext context)
 {
+	queue_context_created();
 }
 
 static void ignore_module(const void *cubin, size_t size)
@@ -92,23 +100,29 @@ static void on_submission(struct launch *last, const struct submission *submissi
 }
 
 static const struct hook_events events = {
-	.launch = on_launch, .subscribed = ignore, .context_created = ignore_context,
+	.launch = on_launch, .subscribed = ignore, .context_created = on_context,
 	.context_destroyed = queue_forget_context, .submits = on_submission, .module_loaded = ignore_module,
 	.wants_call = queued_wants_call, .call_begins = queued_call_begins, .call_ended = on_call_ended, .waits = ignore, .subscribed_late = ignore,
 };
 
-static void subscribe(void)
+static bool subscribe(void)
 {
-	static bool is_first = true;
+	struct segment_revision none = {.count = 0};
 	struct error error;
 
-	if (is_first) {
-		assert_int_equal(driver_resolve("libcuda.so.1", &error), 0);
-		assert_int_equal(hook_subscribe(&events, &error), HOOK_SUBSCRIBED);
-	}
-	is_first = false;
-	if (!queued_want(true, &error))
-		gpu_skip(error.reason);
+	assert_int_equal(segment_create(&segment, &none, NULL, -1, -1, NULL), 0);
+	account_use(&segment);
+	assert_int_equal(driver_resolve("libcuda.so.1", &error), 0);
+	assert_int_equal(hook_subscribe(&events, &error), HOOK_SUBSCRIBED);
+	return queued_want(true, &error);
+}
+
+static uint64_t counted(enum segment_reason reason)
+{
+	struct segment_counters counters;
+
+	segment_read_counters(&segment, &counters);
+	return counters.reasons[reason];
 }
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
@@ -136,15 +150,20 @@ static void prepare_times(void)
 	                                releases.timestamps_at, 0));
 }
 
-static void open_gpu(void)
+static void begin(void)
 {
 	gpu_initialise();
-	subscribe();
+	if (!subscribe())
+		timed_leave_out("launches that wait cannot be changed here");
+}
+
+static void open_context(void)
+{
 	gpu_open(&gpu, 0);
 	own_gpu = (struct gpu){.topology = gpu.topology, .has_masks = true};
 	own_gpu.family = gpu.topology ? qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor) : NULL;
 	if (!own_gpu.family || qmd_release_reach(own_gpu.family) == 0)
-		gpu_skip("this GPU's launch descriptors have no slot that can do that");
+		timed_leave_out("this GPU's launch descriptors have no slot that can do that");
 	prepare_masks();
 	prepare_times();
 	gpu_check(cuMemAlloc_v2(&outputs, sizeof(uint32_t) * gpu.sm_count * LAUNCHES_MAX));
@@ -154,19 +173,13 @@ static void open_gpu(void)
 	stream = gpu_stream_of_case();
 }
 
-FIXTURE(close_gpu)
+static void open_gpu(void)
 {
-	if (!outputs)
-		return;
-	gpu_check(cuCtxSynchronize());
-	gpu_destroy_streams();
-	gpu_check(cuMemHostUnregister(releases.timestamps));
-	gpu_check(cuMemFree_v2(outputs));
-	gpu_close(&gpu);
-	outputs = 0;
+	begin();
+	open_context();
 }
 
-/* --- launching ---------------------------------------------------------------------------------------------------- */
+/* --- launching -------------------------------------------------------------------------------------------------- */
 
 static CUdeviceptr output_of(unsigned int number)
 {
@@ -205,7 +218,7 @@ static bool has_ended(unsigned int number)
 {
 	struct launch_end end = launched[number % LAUNCHES_MAX].end;
 
-	return *end.at >= end.number;
+	return __atomic_load_n(end.at, __ATOMIC_ACQUIRE) >= end.number;
 }
 
 static unsigned int sms_of(unsigned int number)
@@ -228,7 +241,7 @@ static bool was_narrow(unsigned int number)
 	return sms_of(number) <= NARROW_TPCS * gpu.topology->sms_per_tpc;
 }
 
-/* --- visitors ----------------------------------------------------------------------------------------------------- */
+/* --- visitors --------------------------------------------------------------------------------------------------- */
 
 static enum queue_answer make_narrow(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
@@ -244,7 +257,7 @@ static enum queue_answer make_wide(void *data, const struct queued *queued, stru
 
 static unsigned int visits;
 
-/* Makes two narrow. All launches of the test are in one stream, from its first launch on. */
+/* Makes two narrow. All launches of the test are in a single stream. */
 static enum queue_answer make_two_narrow(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	visits++;
@@ -273,46 +286,33 @@ static void *change_all_the_time(void *unused)
 	uint64_t state = 1;
 
 	while (!atomic_load(&is_over))
-		changes += queue_walk(make_random, &state);
+		changes += queue_walk(true, make_random, &state);
 	return NULL;
 }
 
-/* --- the program's end -------------------------------------------------------------------------------------------- */
+/* --- the program's end ------------------------------------------------------------------------------------------ */
 
-/* What the driver may have done once its own function for the end has run. */
+/* As the driver's own function for the end may do. */
 static void take_commands_away(void)
 {
 	mprotect(commands_page, PAGE, PROT_READ);
 	timed_sleep_ms(20);
-	_exit(0);
 }
 
-static _Noreturn void end_in_the_middle(void)
+TIMED(a_program_ends_in_the_middle)
 {
+	begin();
 	atexit(take_commands_away);
-	open_gpu();
+	open_context();
 	atomic_store(&is_over, false);
 	pthread_detach(thread_start(change_all_the_time, NULL));
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	while (atomic_load(&changes) == 0)
 		;
-	exit(1);
 }
 
-/* First: where the driver was used, a child cannot use it. */
-TEST(a_program_ends_in_the_middle)
-{
-	int status;
-	pid_t child = fork();
-
-	if (child == 0)
-		end_in_the_middle();
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-/* --- what waits --------------------------------------------------------------------------------------------------- */
+/* --- what waits ------------------------------------------------------------------------------------------------- */
 
 #define QUEUE 40
 #define COMMITTED_AT_MOST 17
@@ -324,48 +324,48 @@ static void fill_queue(void)
 		launch(stream, SHORT);
 }
 
-TEST_WITH(NULL, close_gpu, what_waits_is_changed)
+TIMED(what_waits_is_changed)
 {
 	open_gpu();
 	fill_queue();
 	assert_int_equal(noted, QUEUE);
-	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
-	assert_int_equal(queue_walk(make_wide, NULL), QUEUE);
-	assert_int_equal(queue_walk(make_narrow, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_wide, NULL), QUEUE);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), QUEUE);
 	assert_false(has_ended(0));
 	gpu_check(cuCtxSynchronize());
 	assert_false(was_narrow(0));
 	for (unsigned int i = COMMITTED_AT_MOST; i <= QUEUE; i++)
 		assert_true(was_narrow(i));
 	timed_wait_until(has_ended(QUEUE));
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 }
 
-TEST_WITH(NULL, close_gpu, a_walk_begins_with_the_oldest_and_can_be_stopped)
+TIMED(a_walk_begins_with_the_oldest_and_can_be_stopped)
 {
 	open_gpu();
 	fill_queue();
 	visits = 0;
-	assert_int_equal(queue_walk(make_two_narrow, NULL), 2);
+	assert_int_equal(queue_walk(true, make_two_narrow, NULL), 2);
 	assert_int_equal(visits, 3);
 	assert_false(has_ended(0));
 }
 
-/* The end of the launch ahead is enough: the launch itself may not have begun. */
-TEST_WITH(NULL, close_gpu, what_may_have_started_is_not_visited)
+/* The end of the launch ahead is enough: the launch may not have begun. */
+TIMED(what_may_have_started_is_not_visited)
 {
 	open_gpu();
 	launch(stream, SHORT);
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	timed_wait_until(has_ended(0));
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	assert_false(has_ended(1));
 	gpu_check(cuCtxSynchronize());
 	assert_false(was_narrow(1));
 }
 
-TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
+TIMED(what_starts_at_once_is_not_noted)
 {
 	open_gpu();
 	assert_int_equal(queue_front(stream, gpu.context), QUEUE_FRONT_UNKNOWN);
@@ -378,9 +378,9 @@ TEST_WITH(NULL, close_gpu, what_starts_at_once_is_not_noted)
 	assert_int_equal(noted, 0);
 }
 
-/* --- what is not known ---------------------------------------------------------------------------------------------- */
+/* --- what is not known ------------------------------------------------------------------------------------------ */
 
-TEST_WITH(NULL, close_gpu, behind_an_unknown_end_nothing_is_noted)
+TIMED(behind_an_unknown_end_nothing_is_noted)
 {
 	open_gpu();
 	has_stamps = false;
@@ -424,8 +424,8 @@ static void wait_for_word(void)
 	gpu_check(cuStreamWaitValue32_v2(stream, (uintptr_t)word, 1, CU_STREAM_WAIT_VALUE_EQ));
 }
 
-/* Fills go into the legacy stream, which need not be this one. */
-TEST_WITH(NULL, close_gpu, behind_other_work_nothing_is_noted)
+/* Fills go into the legacy stream: a submission interrupts all streams. */
+TIMED(behind_other_work_nothing_is_noted)
 {
 	static const struct {
 		const char *what;
@@ -451,8 +451,9 @@ TEST_WITH(NULL, close_gpu, behind_other_work_nothing_is_noted)
 	}
 }
 
-/* As long as the launch ahead has not ended, a launch behind the wait is noted. Then it may wait for any time. */
-TEST_WITH(NULL, close_gpu, behind_a_wait_for_an_event)
+/* A launch behind the wait is noted as long as the launch ahead has not ended. Later the launch may wait for any
+ * time. */
+TIMED(behind_a_wait_for_an_event)
 {
 	CUevent event;
 
@@ -470,18 +471,19 @@ TEST_WITH(NULL, close_gpu, behind_a_wait_for_an_event)
 	gpu_check(cuEventDestroy_v2(event));
 }
 
-TEST_WITH(NULL, close_gpu, what_begins_early_is_not_noted)
+TIMED(what_begins_early_is_not_noted)
 {
 	CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
 	                           .value.programmaticStreamSerializationAllowed = 1};
 
 	open_gpu();
 	if (gpu.topology->compute_major < 9)
-		gpu_skip("programmatic dependent launch needs compute capability 9.0");
+		timed_leave_out("programmatic dependent launch needs compute capability 9.0");
 	launch(stream, LONG);
 	assert_true(launch_is_noted());
 	launch_with(stream, SHORT, &early);
 	assert_false(last_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_EARLY), 1);
 	assert_false(launch_is_noted());
 	assert_true(launch_is_noted());
 	early.value.programmaticStreamSerializationAllowed = 0;
@@ -489,8 +491,60 @@ TEST_WITH(NULL, close_gpu, what_begins_early_is_not_noted)
 	assert_true(last_is_noted());
 }
 
+TIMED(what_a_profiler_traces_is_not_noted)
+{
+	open_gpu();
+	launch(stream, LONG);
+	assert_true(launch_is_noted());
+	is_traced = true;
+	assert_false(launch_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_SLOT), 1);
+	is_traced = false;
+	is_overtaken = true;
+	assert_false(launch_is_noted());
+	assert_int_equal(counted(SEGMENT_QUEUE_SLOT), 2);
+	is_overtaken = false;
+	assert_false(launch_is_noted());
+	assert_true(launch_is_noted());
+}
+
+/* The end of the launch with the cell would be written over the end of the next launch. */
+TIMED(a_cell_whose_launch_has_not_ended)
+{
+	open_gpu();
+	launch(stream, LONG);
+	assert_true(launch_is_noted());
+	atomic_store(&releases.timestamps->launches, TIMESTAMPS_CELLS);
+	assert_false(launch_is_noted());
+	assert_false(launch_is_noted());
+	gpu_check(cuCtxSynchronize());
+	atomic_store(&releases.timestamps->launches, 2 * TIMESTAMPS_CELLS);
+	launch(stream, LONG);
+	assert_true(launch_is_noted());
+}
+
+/* The driver announces a part of the commands, without the descriptor. */
+TIMED_WITH(NULL, NULL, timed_run_on_simulator, a_driver_with_another_layout)
+{
+	setenv("SIM_FAULTS", "odd-segments", 1);
+	open_gpu();
+	fill_queue();
+	assert_int_equal(noted, 0);
+	assert_true(counted(SEGMENT_QUEUE_LAYOUT) > 0);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 0);
+}
+
+TIMED_WITH(NULL, NULL, timed_run_on_simulator, a_driver_that_announces_nothing)
+{
+	setenv("SIM_FAULTS", "no-segments", 1);
+	gpu_initialise();
+	assert_false(subscribe());
+	assert_int_equal(counted(SEGMENT_QUEUE_UNANNOUNCED), 1);
+	assert_int_equal(counted(SEGMENT_QUEUE_NO_SEQUENCES), 0);
+}
+
 /* More streams than there are places are launched into as ever. */
-TEST_WITH(NULL, close_gpu, more_streams_than_places)
+TIMED(more_streams_than_places)
 {
 	CUstream streams[200];
 	unsigned int with_place = 0;
@@ -508,21 +562,21 @@ TEST_WITH(NULL, close_gpu, more_streams_than_places)
 	assert_true(launch_is_noted());
 }
 
-/* --- ends ----------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------------------------- */
 
-TEST_WITH(NULL, close_gpu, a_destroyed_stream_is_not_changed)
+TIMED(a_destroyed_stream_is_not_changed)
 {
 	open_gpu();
 	CUstream other = gpu_new_stream();
 
 	launch(other, LONG);
 	launch(other, SHORT);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	gpu_check(cuStreamDestroy_v2(other));
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 }
 
-TEST_WITH(NULL, close_gpu, a_destroyed_context_is_not_changed)
+TIMED(a_destroyed_context_is_not_changed)
 {
 	CUcontext other = (CUcontext)&own_gpu;
 
@@ -530,16 +584,16 @@ TEST_WITH(NULL, close_gpu, a_destroyed_context_is_not_changed)
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	queue_forget_context(other);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 	queue_forget_context(gpu.context);
-	assert_int_equal(queue_walk(make_wide, NULL), 0);
+	assert_int_equal(queue_walk(true, make_wide, NULL), 0);
 	assert_int_equal(queue_front(stream, gpu.context), QUEUE_FRONT_UNKNOWN);
 	launch(stream, SHORT);
 	assert_true(launch_is_noted());
 }
 
-/* The child of a fork has no context, and nothing of its parent's is its own. */
-TEST_WITH(NULL, close_gpu, a_child_changes_nothing)
+/* The child of a fork has no context, and launches of the parent are none of the child. */
+TIMED(a_child_changes_nothing)
 {
 	int status;
 
@@ -550,17 +604,17 @@ TEST_WITH(NULL, close_gpu, a_child_changes_nothing)
 
 	if (child == 0) {
 		queue_after_fork();
-		_exit(queue_walk(make_narrow, NULL) == 0 ? 0 : 1);
+		_exit(queue_walk(true, make_narrow, NULL) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_int_equal(queue_walk(make_narrow, NULL), 1);
+	assert_int_equal(queue_walk(true, make_narrow, NULL), 1);
 }
 
-/* --- under load --------------------------------------------------------------------------------------------------- */
+/* --- under load ------------------------------------------------------------------------------------------------- */
 
-/* Launches of several streams, whose masks change all the time; the ring goes round. Each runs on one of both masks. */
-TEST_WITH(NULL, close_gpu, changes_under_load)
+/* Launches of several streams, whose masks change all the time; the ring goes round. */
+TIMED(changes_under_load)
 {
 	const char *seconds = getenv("QUEUE_SECONDS");
 	double end;
@@ -581,11 +635,12 @@ TEST_WITH(NULL, close_gpu, changes_under_load)
 	}
 	atomic_store(&is_over, true);
 	pthread_join(thread, NULL);
-	print_message("# %u launches, %u noted, %" PRIu64 " changes; %u ran narrow\n", launches, noted, changes, narrowed);
+	print_message("# %u launches, %u noted, %" PRIu64 " changes; %u ran narrow\n", launches, noted, changes,
+	              narrowed);
 	assert_true(changes > 0);
 	assert_true(narrowed > 0);
 	assert_true(narrowed < launches);
-	assert_true(noted > launches / 2);
+	assert_true(noted > 0);
 }
 
 RUN_TESTS(NULL, NULL)

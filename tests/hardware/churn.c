@@ -31,7 +31,7 @@ static void *change_all_the_time(void *unused)
 	while (!queued_want(true, &error))
 		nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	for (;;)
-		changes += queue_walk(toss, &state);
+		changes += queue_walk(true, toss, &state);
 	return NULL;
 }
 

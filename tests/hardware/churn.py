@@ -1,6 +1,7 @@
-"""A program whose result is the same in each run, bit by bit: prints how much was done, and a digest.
+"""A program whose results are the same in each run, bit by bit: after each part of its work, prints the number of steps
+and a digest. It ends with the first part after CHURN_SECONDS, counted from its start.
 
-    churn.py resnet | llama | generate | graph | jax  STEPS
+    churn.py resnet | llama | generate | graph | jax
 """
 
 import hashlib
@@ -11,6 +12,10 @@ import time
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")
+
+
+BEGIN = time.time()
+SECONDS = float(os.environ.get("CHURN_SECONDS", 40))
 
 
 def digest(arrays):
@@ -29,27 +34,29 @@ def prepare():
     return torch
 
 
-def train(torch, model, loss_of, steps):
-    """No synchronisation in the loop: the host runs ahead as far as the driver lets it."""
+def train(torch, model, loss_of, steps, synchronises):
+    """Without a synchronisation, the host runs ahead as far as the driver lets it."""
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
-    for _ in range(steps):
-        optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = loss_of()
-        loss.backward()
-        optimizer.step()
-    torch.cuda.synchronize()
-    return [parameter.detach().float().cpu().numpy() for parameter in model.parameters()]
+    while True:
+        for _ in range(steps):
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = loss_of()
+            loss.backward()
+            optimizer.step()
+            if synchronises:
+                loss.item()
+        yield steps, [parameter.detach().float().cpu().numpy() for parameter in model.parameters()]
 
 
-def resnet(steps):
+def resnet():
     torch = prepare()
     import timm
 
     model = timm.create_model("resnet50", num_classes=100).cuda()
     images = torch.randn(64, 3, 224, 224, device="cuda")
     labels = torch.randint(0, 100, (64,), device="cuda")
-    return train(torch, model, lambda: torch.nn.functional.cross_entropy(model(images), labels), steps)
+    return train(torch, model, lambda: torch.nn.functional.cross_entropy(model(images), labels), 100, False)
 
 
 def small_llama(torch):
@@ -60,22 +67,23 @@ def small_llama(torch):
     return LlamaForCausalLM(config).cuda()
 
 
-def llama(steps):
+def llama():
     torch = prepare()
     model = small_llama(torch)
     tokens = torch.randint(0, 32000, (4, 1024), device="cuda")
-    return train(torch, model, lambda: model(input_ids=tokens, labels=tokens).loss, steps)
+    return train(torch, model, lambda: model(input_ids=tokens, labels=tokens).loss, 40, True)
 
 
-def generate(steps):
+def generate():
     torch = prepare()
     model = small_llama(torch).to(torch.bfloat16).eval()
-    tokens = torch.randint(0, 32000, (4, 64), device="cuda")
-    answers = [model.generate(tokens, max_new_tokens=24, do_sample=False, pad_token_id=0) for _ in range(steps)]
-    return [answer.cpu().numpy() for answer in answers]
+    while True:
+        tokens = torch.randint(0, 32000, (4, 64), device="cuda")
+        answers = [model.generate(tokens, max_new_tokens=24, do_sample=False, pad_token_id=0) for _ in range(4)]
+        yield len(answers), [answer.cpu().numpy() for answer in answers]
 
 
-def graph(steps):
+def graph():
     """A graph that is replayed, with plain launches in between."""
     torch = prepare()
     matrix = torch.randn(2048, 2048, device="cuda") / 46
@@ -86,17 +94,18 @@ def graph(steps):
     with torch.cuda.graph(captured):
         for _ in range(8):
             state.copy_(torch.tanh(torch.mm(state, matrix)))
-    for _ in range(steps):
-        captured.replay()
-        for _ in range(8):
-            state.mul_(1.01).add_(0.001)
-    torch.cuda.synchronize()
-    return [state.cpu().numpy()]
+    while True:
+        for _ in range(500):
+            captured.replay()
+            for _ in range(8):
+                state.mul_(1.01).add_(0.001)
+        yield 500, [state.cpu().numpy()]
 
 
-def jax(steps):
+def jax():
     import jax as module
     import jax.numpy as np
+    import numpy
 
     keys = module.random.split(module.random.key(1), 8)
     weights = [module.random.normal(key, (1024, 1024)) / 32 for key in keys]
@@ -109,18 +118,20 @@ def jax(steps):
         return (y * y).mean()
 
     step = module.jit(lambda weights: [w - 0.1 * g for w, g in zip(weights, module.grad(loss)(weights))])
-    for _ in range(steps):
-        weights = step(weights)
-    import numpy
-
-    return [numpy.asarray(weight) for weight in weights]
+    while True:
+        for _ in range(500):
+            weights = step(weights)
+        yield 500, [numpy.asarray(weight) for weight in weights]
 
 
 def main():
-    begin = time.time()
     programs = {"resnet": resnet, "llama": llama, "generate": generate, "graph": graph, "jax": jax}
-    arrays = programs[sys.argv[1]](int(sys.argv[2]))
-    print(f"{sys.argv[1]}: {sys.argv[2]} steps, {time.time() - begin:.1f} s: {digest(arrays)}", flush=True)
+    done = 0
+    for steps, arrays in programs[sys.argv[1]]():
+        done += steps
+        print(done, digest(arrays), flush=True)
+        if time.time() - BEGIN > SECONDS:
+            break
 
 
 main()

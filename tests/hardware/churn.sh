@@ -1,34 +1,70 @@
 #!/bin/bash
 # Programs whose launches change their masks all the time while the launches wait (churn.c) have the same results, bit by
-# bit, as the
-# same programs without changes. Both run side by side, as clients of one MPS, in one half of the GPU.
+# bit, as the same programs without changes. Both run side by side, as clients of MPS, in half of the GPU. `kills`: the
+# results of a program are the same while programs that change masks are killed beside it. A line for each case.
 #
-#   churn.sh [PROGRAM:STEPS…]
+#   BUILD=build CHURN_SECONDS=40 tests/hardware/churn.sh [CASE...]
+#                                     after make all build/tests/hardware/churn/libcuda.so.1 build/tests/programs/play
+#
+# Needs PyTorch, timm, transformers and JAX. Six cases of 40 seconds, and of their start.
 set -u
-BUILD=${BUILD:-build}
-here=$(dirname "$0") with=$(mktemp -d) failed=0
-run() { # DIRECTORY of nvtaskset
-	timeout 100 "$1/nvtaskset" -t 0-32 python3 "$here/churn.py" "$program" "$steps"
-}
-
+cd "$(dirname "$0")/../.." || exit
+BUILD=$(realpath "${BUILD:-build}")
+export CHURN_SECONDS=${CHURN_SECONDS:-40} PYTHONWARNINGS=ignore
+with=$(mktemp -d) failed=0
 trap 'rm -rf "$with"' EXIT
-mkdir "$with/lib"
+chmod 755 "$with" && mkdir "$with/lib"
 cp "$BUILD/nvtaskset" "$with"
 cp -P "$BUILD"/lib/* "$with/lib"
 cp "$BUILD/tests/hardware/churn/libcuda.so.1" "$with/lib/"
-for case in "${@:-resnet:120 llama:120 generate:12 graph:1500 jax:1500}"; do
-	for program in $case; do
-		steps=${program#*:} program=${program%:*}
-		run "$BUILD" >"$with/before" 2>"$with/errors" &
-		run "$with" >"$with/after" 2>"$with/changes"
-		wait $!
-		sed 's/^/without: /' "$with/before"
-		sed 's/^/with:    /' "$with/after"
-		grep churn: "$with/changes" || tail -3 "$with/changes"
-		if [ ! -s "$with/before" ] || ! cmp -s <(sed 's/.*: //' "$with/before") <(sed 's/.*: //' "$with/after"); then
-			echo "$program: DIFFERENT"
-			failed=1
-		fi
+
+run() { # DIRECTORY of nvtaskset, NAME of the output
+	timeout $((CHURN_SECONDS + 60)) "$1/nvtaskset" -t 0-32 python3 tests/hardware/churn.py "$program" \
+		>"$with/$2" 2>"$with/$2.errors"
+}
+
+# Until two programs have ended: starts programs that change masks in the other half, and kills each after a while.
+kill_beside() { # PIDs
+	local kills=0 victim
+
+	while kill -0 "$1" 2>/dev/null || kill -0 "$2" 2>/dev/null; do
+		"$with/nvtaskset" -t 33-65 "$BUILD/tests/programs/play" launch wait >/dev/null 2>&1 &
+		victim=$!
+		sleep "0.$((RANDOM % 8 + 2))"
+		kill -KILL "$victim" 2>/dev/null && kills=$((kills + 1))
+		wait "$victim" 2>/dev/null
+	done
+	echo "$kills killed" >"$with/changes"
+}
+
+# The same digest after each number of steps that both have reached; at least one.
+compare() { # CASE, WHAT
+	local both different
+
+	both=$(join <(sort "$with/before") <(sort "$with/after"))
+	different=$(awk '$2 != $3' <<<"$both")
+	if [ -z "$both" ] || [ -n "$different" ]; then
+		echo "not ok $1: ${different:-no result}"
+		tail -n 3 "$with"/*.errors | sed 's/^/#   /'
+		failed=1
+	else
+		echo "ok $1: $(sort -n <<<"$both" | tail -n 1 | cut -d' ' -f1) steps, $2"
+	fi
+}
+
+for case in "${@:-resnet llama jax generate graph kills}"; do
+	for name in $case; do
+		program=${name/kills/graph}
+		run "$BUILD" before &
+		one=$!
+		second=$with
+		[ "$name" = kills ] && second=$BUILD
+		run "$second" after &
+		two=$!
+		[ "$name" = kills ] && kill_beside "$one" "$two"
+		wait "$one" "$two"
+		[ "$name" = kills ] || sed -n 's/^churn: //p' "$with/after.errors" >"$with/changes"
+		compare "$name" "$(cat "$with/changes")"
 	done
 done
 exit $failed

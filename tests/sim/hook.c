@@ -119,7 +119,8 @@ static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
 {
 	if (!find(handle) || !is_known(domain, id))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (domain == DOMAIN_LAUNCH && fault(FAULT_NO_LAUNCH_EVENTS))
+	if ((domain == DOMAIN_LAUNCH && fault(FAULT_NO_LAUNCH_EVENTS)) ||
+	    (domain == DOMAIN_SEGMENT && fault(FAULT_NO_SEGMENTS)))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	set_enabled(&enabled[domain][id / 64], UINT64_C(1) << (id % 64), on);
 	return CUDA_SUCCESS;

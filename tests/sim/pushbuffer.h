@@ -31,7 +31,7 @@ struct segment_place {
 struct segment_place pushbuffer_write(const struct launch *launch, const struct descriptor *descriptor,
                                       struct descriptor *told);
 
-/* The same for other work, which is done as soon as it is announced: a fill, a copy, a wait for a value. */
+/* The same for a fill, a copy or a wait for a value. The work is done at once. */
 void pushbuffer_write_other(CUcontext context, CUstream stream);
 
 /* Whether the entry has SYNC: nothing of the segment is fetched before the GPU processes the segment ahead of it. */

@@ -180,6 +180,17 @@ TEST(sums_do_not_wrap_around)
 	assert_true(row.numbers[NUMBER_OUTSIDE].value >= 0x1p64);
 }
 
+TEST(what_is_left_alone_is_not_outside)
+{
+	struct process process = {.counters = {.restricted = 9}};
+	struct row row = {.process = &process};
+
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
+		process.counters.reasons[reason] = reason >= SEGMENT_QUEUE_UNANNOUNCED ? 1000 : 1;
+	assert_true(row_find(&row, &list));
+	assert_true(row.numbers[NUMBER_OUTSIDE].value == SEGMENT_QUEUE_UNANNOUNCED - 3);
+}
+
 TEST(gpcs_in_words)
 {
 	const struct topology *gpu = share_read(&list, "h200");

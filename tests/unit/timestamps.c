@@ -269,6 +269,23 @@ TEST(another_kernels_stamp)
 	assert_int_equal(events[TIMESTAMPS_CELLS - 1].timestamp_ns, 1000);
 }
 
+/* By the number, the former kernel has ended. The time may come after the number. */
+TEST(a_cell_keeps_its_number_and_not_its_time)
+{
+	struct timestamps_cell old = launch(1), new;
+	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)((char *)timestamps_cells(stamps) + old.at);
+
+	finish(old, 999);
+	for (unsigned int i = 1; i < TIMESTAMPS_CELLS; i++)
+		launch(i);
+	new = launch(TIMESTAMPS_CELLS);
+	assert_int_equal(new.at, old.at);
+	assert_int_equal(words[0], old.number);
+	words[0] = new.number;
+	scan(TIMESTAMPS_CELLS);
+	assert_each(event_count, TIMESTAMPS_CELLS, events[TIMESTAMPS_CELLS - 1].state, TIMESTAMPS_RUNNING);
+}
+
 TEST(what_is_overwritten_is_lost)
 {
 	for (unsigned int i = 0; i < 100; i++)

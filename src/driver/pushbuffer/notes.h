@@ -1,11 +1,12 @@
 /*
- * What the files of this room share: the launches of each stream, as queue.c notes them and walk.c reads them.
+ * The launches of each stream: queue.c notes a launch, walk.c reads the notes, and places.c gives places to streams.
  */
 #ifndef NVTASKSET_DRIVER_PUSHBUFFER_NOTES_H
 #define NVTASKSET_DRIVER_PUSHBUFFER_NOTES_H
 
 #include "driver/calls.h"
 #include "gpu/qmd.h"
+#include "queue.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,57 +14,83 @@
 
 #define STREAMS 64    /* the bits of a word */
 #define LAUNCHES 1024 /* of a stream; more do not fit into a channel's ring */
-#define MASK_WORDS (QMD_MASK_BITS / 32)
+#define MASK_WORDS 4  /* of the widest mask; the others have half of them */
 
-/* The bits of a mask as the descriptor has them. */
+/* The bits of a mask as the descriptor has them, in words of 32 bits. */
 struct words {
-	uint32_t word[MASK_WORDS];
+	uint64_t half[QMD_MASK_BITS / 64];
 };
 
-/* A launch. Its place may be taken by a later launch at any time: `turn` says whose it is. */
+/* A launch. A later launch may take the note at any time: `turn` names the owner. */
 struct note {
 	_Atomic uint64_t turn; /* 0: being written */
 	uint64_t cookie;
-	struct launch_end ahead, end;
-	uint32_t *mask;     /* in the pushbuffer; NULL: not noted */
-	unsigned int words; /* of the mask */
+	struct launch_end end;
+	uint32_t *mask; /* in the pushbuffer; NULL: not noted */
 	struct words written;
+	unsigned int words; /* of the mask */
 };
 
-/* What a change has made of it. Only who changes writes here. */
+/* The mask after a change. Only walk.c writes here. */
 struct changed {
 	uint64_t turn;
 	struct words written;
 };
 
+#define NEVER UINT64_MAX
+
 /* The place of a stream. */
 struct queue {
-	_Atomic uint64_t life;      /* rises when a stream gets the place, and when it gives the place up: odd in between */
+	_Alignas(64) struct note notes[LAUNCHES]; /* of turns, in turn; 64 bytes each */
+	_Atomic uint64_t life;      /* rises when a stream gets the place, and when the stream goes: odd in between */
 	_Atomic uintptr_t stream;   /* 0: free */
 	_Atomic(CUcontext) context; /* of the stream */
-	_Atomic uint64_t begin;     /* turns up to here are of streams before */
-	_Atomic uint64_t turns;     /* of launches; they rise from stream to stream */
+	_Atomic uint64_t begin;     /* turns up to here are of earlier streams */
+	_Atomic uint64_t turns;     /* of launches; rise from stream to stream */
 	struct words present;       /* TPCs of the GPU */
-	unsigned int number;        /* of the place */
+	uint32_t number;            /* of the place */
 
 	/* Only launching threads look at these. */
-	uint64_t others; /* interruptions up to the last launch */
-	bool waits;      /* for an event, since then */
-	uint32_t offset; /* of the last descriptor, in its commands */
+	uint64_t others;            /* interruptions up to the last launch; NEVER before the first */
+	struct qmd_mask_place mask; /* in the descriptors of the GPU */
+	uint32_t offset;            /* of the last descriptor, in its commands */
+	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
 
-	uint64_t oldest;   /* only for who changes: launches before it have ended; */
-	uint64_t answered; /* and those up to here were visited, and no visitor stopped there */
-	struct note notes[LAUNCHES];
+	/* Only walk.c looks at these. */
+	uint64_t oldest;   /* earlier launches have ended */
+	uint64_t answered; /* launches up to here were visited and not answered by QUEUE_STOP */
+
 	struct changed changes[LAUNCHES];
 };
 
-/* STREAMS of them; NULL while launches cannot be noted. Never given back: a launch may look at any time. */
+/* --- places (places.c) -------------------------------------------------------------------------------------------- */
+
+/* STREAMS places; NULL while launches cannot be noted. The memory stays, since a launch may look at any time. */
 extern _Atomic(struct queue *) notes_queues __attribute__((visibility("hidden")));
 
-/* A bit for each that has a stream. */
+/* A bit for each place with a stream. */
 extern _Atomic uint64_t notes_living __attribute__((visibility("hidden")));
 
-/* The GPU writes there. */
+/* Where a stream may have its place. */
+static inline struct queue *notes_place(struct queue *queues, uintptr_t stream, unsigned int i)
+{
+	return &queues[((stream * UINT64_C(0x9e3779b97f4a7c15) >> 58) + i) % STREAMS];
+}
+
+static inline bool notes_has_place(const struct queue *queue, uintptr_t stream)
+{
+	return atomic_load_explicit(&queue->stream, memory_order_acquire) == stream;
+}
+
+/* The place of a stream (streams_number); NULL if the stream has no place. */
+struct queue *notes_find(uintptr_t stream);
+
+/* Gives a place to the stream of a launch; NULL if there is no free place. */
+struct queue *notes_take(const struct launch *launch, uintptr_t stream);
+
+/* --- ends and masks ----------------------------------------------------------------------------------------------- */
+
+/* The GPU writes the number. */
 static inline uint64_t notes_read_end(struct launch_end end)
 {
 	return __atomic_load_n(end.at, __ATOMIC_ACQUIRE);
@@ -74,14 +101,14 @@ static inline bool notes_has_ended(struct launch_end end)
 	return notes_read_end(end) >= end.number;
 }
 
-/* `bits` where TPCs are present, the tag elsewhere: bits that no other launch of the process has, as long as the numbers
- * of 26 bits differ. */
-static inline uint32_t notes_tagged(const struct queue *queue, uint64_t turn, uint32_t bits, unsigned int i)
+/* `bits` where TPCs are present, elsewhere a tag. No other launch of the process has the same tag, as far as there are
+ * bits for a tag. */
+static inline struct words notes_tagged(const struct queue *queue, uint64_t turn, const struct words *bits)
 {
-	uint64_t mixed = (turn * STREAMS + queue->number) * UINT64_C(0x9e3779b97f4a7c15);
-	uint32_t tag = (uint32_t)(mixed >> (i % 2 ? 0 : 32));
+	uint64_t tag = (turn * STREAMS + queue->number) * UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t *present = queue->present.half;
 
-	return (bits & queue->present.word[i]) | (tag & ~queue->present.word[i]);
+	return (struct words){{tag ^ ((bits->half[0] ^ tag) & present[0]), tag ^ ((bits->half[1] ^ tag) & present[1])}};
 }
 
 #endif

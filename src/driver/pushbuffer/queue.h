@@ -1,27 +1,28 @@
 /*
- * Launches that wait in the queues of their streams, and whose masks can still be changed (hardware.md, "Queued
- * launches").
+ * Launches in the queues of their streams, whose masks can still be changed (hardware.md, "Queued launches").
  *
- * Until the GPU fetches the commands of a launch, a mask that is written into the descriptor among these commands
- * acts. The memory of the commands is used again only after the GPU has processed the commands, and the GPU does not
- * process them before the launch ahead in the stream has ended. So a launch is noted only behind a launch of the same
- * stream that has not ended, and nothing is written once that one has.
+ * Until the GPU fetches the commands of a launch, a mask takes effect if it is written into the descriptor among the
+ * commands. The memory of the commands is used again only after the GPU has processed the commands, and the GPU does
+ * not process them before the launch ahead in the stream has ended. So a launch is noted only behind a running launch
+ * of the same stream, and no mask is written once the launch ahead has ended.
  *
- * - The look at that end and the store are one restartable sequence (swap.h), and the store expects the exact word that
- *   was there. What remains is a virtual processor that is taken away between the look and the store for as long as
- *   the driver needs to fill the pushbuffer of the channel once, some 4 MB: the store then meets other commands, whose
- *   word at this place must equal the mask's. The bits of absent TPCs, which the GPU ignores, have a tag that no other
- *   launch of the process has, so an equal word can only be in a part of a mask in which all TPCs are present.
- * - Other work of the stream between both launches (a copy, a fill, a graph, a function of the host) changes nothing of
- *   that: the commands stay where they are until all work ahead has ended. But after the end of the launch ahead the
- *   other work takes its time, and meanwhile nothing can be changed; and a launch behind another engine's work may lie
- *   in another channel, and be fetched at once. So behind other work nothing is noted.
- * - A wait for an event is in the stream's own order as well, and adds no work to the stream. A launch behind such a wait is noted as long as the
- *   launch ahead of both has not ended. Once that one has, the launch may wait for any time, and is not noted.
- * - A launch that may begin before the launch ahead has ended (programmatic dependent launch) is never noted, nor is the
- *   launch behind such a launch: of both it is not known when they are processed.
+ * - The look at the end and the store are a single restartable sequence (swap.h), and the store expects the exact old
+ *   word. What remains is a virtual processor taken away by its host between look and store, for as long as the
+ *   driver needs to fill the pushbuffer of the channel once, some 4 MB. Then the store meets new commands, and takes
+ *   place only if their word equals the word of the mask. The GPU ignores the bits of absent TPCs, so these have a
+ *   tag, different for each launch of the process: an equal word can only be in a part of a mask without absent TPCs.
+ * - Foreign work of the stream between both launches (a copy, a fill, a graph, a function of the host) does not move
+ *   the commands: they stay until all work ahead has ended. But foreign work takes its time after the end of the
+ *   launch ahead, and meanwhile the mask cannot be changed. And a launch behind the work of another engine may lie in
+ *   another channel, where the GPU fetches the commands at once. So behind foreign work no launch is noted.
+ * - A wait for an event keeps the order of the stream, and adds no work. A launch behind a wait is noted as long as
+ *   the launch ahead of the wait has not ended. Later the launch may wait for any time, and is not noted.
+ * - A launch with programmatic dependent launch may begin before the launch ahead has ended, so neither this launch
+ *   nor the launch behind is ever noted: the GPU processes both early.
+ * - Before a checkpoint (cuCheckpoint, published) all submitted work ends, and no call comes in before the restore: no
+ *   launch waits then.
  *
- * Nothing here is about partitions: others say which mask a launch gets.
+ * No file of this room knows partitions: the caller says which mask a launch gets.
  */
 #ifndef NVTASKSET_DRIVER_PUSHBUFFER_QUEUE_H
 #define NVTASKSET_DRIVER_PUSHBUFFER_QUEUE_H
@@ -32,49 +33,53 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether launches can be noted in this process. Call it outside of the launch path, and first when the driver is
- * initialised: at the program's end, functions run in the opposite order, and masks must not be changed any more once the
- * driver gives its memory back. One thread at a time. */
+/* Whether launches can be noted in this process. Not for the launch path, a single thread at a time. */
 bool queue_prepare(void);
 
-/* --- launching ---------------------------------------------------------------------------------------------------- */
+/* A context has been made. Functions for the program's end run in the opposite order of their registration: so from
+ * here on, no mask is changed any more when the driver gives the memory of its contexts back. */
+void queue_context_created(void);
 
-enum queue_outcome {
-	QUEUE_NOTED,
-	QUEUE_ALONE,     /* what was ahead has ended: the launch may start at once */
-	QUEUE_UNKNOWN,   /* what is ahead is not known: other work, a wait, or the stream's first launch */
-	QUEUE_LARGE,     /* the commands are 64 KiB or more */
-	QUEUE_NO_MASK,   /* the descriptor has no valid mask, or is of an unknown version */
-	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */
-	QUEUE_STREAMS,   /* more streams than there are places */
-	QUEUE_OUTCOMES
+/* --- launching -------------------------------------------------------------------------------------------------- */
+
+/* What is ahead of a stream's next launch. */
+enum queue_front {
+	QUEUE_FRONT_UNKNOWN, /* foreign work, a wait, or nothing known */
+	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
+	QUEUE_FRONT_RUNS,    /* the last work was a launch, and has not ended */
 };
 
-/* A launch's commands are in the pushbuffer, and the GPU has not been told of them (hook.h). Its end is known. On the
- * launching thread: the driver lets only one launch of a context come this far at a time. No lock, no allocation, no
- * system call, no read of the GPU's memory.
- *
- * `cookie` is the caller's. `turn` is the launch's number in its stream, where numbers rise by 1, whether launches are
- * noted or not; 0 if the stream has no place. After QUEUE_NOT_FOUND, the commands may come later in the call. */
-enum queue_outcome queue_note(const struct launch *launch, const struct submission *submission, struct launch_end end,
-                              uint64_t cookie, uint64_t *turn);
+/* What became of a launch. */
+enum queue_outcome {
+	QUEUE_UNKNOWN = QUEUE_FRONT_UNKNOWN,
+	QUEUE_ALONE = QUEUE_FRONT_ENDED, /* the launch may start at once */
+	QUEUE_NOTED = QUEUE_FRONT_RUNS,
+	QUEUE_LARGE,     /* the commands are 64 KiB or more */
+	QUEUE_NO_MASK,   /* the descriptor has no valid mask */
+	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */
+	QUEUE_STREAMS,   /* more streams than there are places */
+};
 
-/* Work that is not a launch whose end is known has been submitted, or will be: the next launch of each stream is behind
- * something unknown. From any thread. */
+/* The commands of a launch are in the pushbuffer, and the GPU has not been told of the commands (hook.h). The end of
+ * the launch is known: frame.end, a timestamp of its own in the descriptor. On the launching thread: the driver lets
+ * only a single launch of a context come this far at a time. No lock, no allocation, no system call, no read of the
+ * GPU's memory.
+ *
+ * frame.cookie is the caller's. frame.turn gets the number of the launch in its stream, or 0 without a place. Numbers
+ * rise by 1 with each launch, noted or not. After QUEUE_NOT_FOUND, the commands may come later in the call. */
+enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
+
+/* Foreign work has been submitted, or will be: all but launches with known ends. The next launch of each stream is
+ * behind unknown work. From any thread. */
 void queue_interrupt(void);
 
 /* The stream waits for an event. */
 void queue_wait(CUstream stream, CUcontext context);
 
-/* What is ahead of a stream's next launch. At most 40 instructions; on a thread that may launch there. */
-enum queue_front {
-	QUEUE_FRONT_UNKNOWN, /* other work, a wait, or nothing known */
-	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
-	QUEUE_FRONT_RUNS,    /* the last work was a launch, and has not ended */
-};
+/* At most 40 instructions; on a thread that may launch there. */
 enum queue_front queue_front(CUstream stream, CUcontext context);
 
-/* Whether the next launch of this thread will be noted, unless its commands do not allow that. */
+/* Whether the next launch of this thread will be noted, if its commands allow a note. */
 static inline bool queue_is_behind(const struct launch *launch)
 {
 	return queue_front(launch->frame.stream, launch->context) == QUEUE_FRONT_RUNS;
@@ -86,44 +91,42 @@ static inline bool queue_knows(CUstream stream, CUcontext context)
 	return queue_front(stream, context) != QUEUE_FRONT_UNKNOWN;
 }
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --------------------------------------------------------------------------------------------------- */
 
 /* A launch that waits. */
 struct queued {
-	uint64_t turn, cookie;   /* as for queue_note */
-	unsigned int ahead;      /* how many launches of the stream, noted or not, are known to be in front of it and have not ended; the
-	                          * running one among them */
-	struct launch_end front, end; /* of the launch right in front of it, and its own */
-	struct qmd_mask noted;   /* the mask with which it was noted, in the bits of present TPCs */
-	struct qmd_mask disable; /* what it has now, likewise */
+	uint64_t turn, cookie;        /* as for queue_note */
+	unsigned int ahead;           /* launches of the stream in front that have not ended, with the running one */
+	struct launch_end front, end; /* of the launch right in front, and its own */
+	struct qmd_mask noted;        /* the mask at the note, in the bits of present TPCs */
+	struct qmd_mask disable;      /* the mask now, likewise */
 };
 
 enum queue_answer {
-	QUEUE_LEAVE, /* it keeps its mask */
+	QUEUE_LEAVE, /* the launch keeps its mask */
 	QUEUE_CHANGE,
-	QUEUE_STOP, /* it keeps its mask; the launches behind it in its stream are not visited */
+	QUEUE_STOP, /* the launch keeps its mask, and the launches behind in its stream are not visited */
 };
 
-/* Says which mask the launch gets. Each mask that a launch gets must contain a part of the GPU in which the launch fits,
- * together with all that it had: the GPU may see some words of one mask and some of another. */
+/* Says which mask the launch gets. All masks of a launch, from first to last, must have a part of the GPU in common
+ * with room for the launch: the GPU may see some words of an old mask and some of a new mask. */
 typedef enum queue_answer queue_visitor(void *data, const struct queued *launch, struct qmd_mask *disable);
 
-/* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), but for one that is being submitted: changes of such
- * a launch have no effect. */
+/* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), except a launch that is being submitted: changes of
+ * fetched launches have no effect. */
 #define QUEUE_FETCHED 2
 
-/* Visits the launches that were noted and have not started: stream by stream, from the oldest one to the newest. Returns
- * how many have another mask now. From any thread; a second one meanwhile returns 0. No system call. The cost is that of
- * the launches that are visited, and of a search among those that have ended since the last time. */
-unsigned int queue_walk(queue_visitor *visit, void *data);
+/* Visits the noted launches that have not started: stream by stream, from the oldest to the newest. With `again` the
+ * walk begins with the oldest launch, and so does the next walk; otherwise behind the last launch that was visited
+ * and not answered by QUEUE_STOP. Returns the number of launches with a new mask. From any thread; a second thread
+ * meanwhile gets 0. No system call. The cost: the visited launches, and a search among launches that have ended since
+ * the last time. */
+unsigned int queue_walk(bool again, queue_visitor *visit, void *data);
 
-/* The same, without those in front of the first one at which such a walk has stopped since queue_walk. */
-unsigned int queue_walk_on(queue_visitor *visit, void *data);
+/* --- forgetting ------------------------------------------------------------------------------------------------- */
 
-/* --- forgetting ----------------------------------------------------------------------------------------------------- */
-
-/* The stream, all of a context, or all of the process is about to go: once this has returned, nothing of it is written.
- * It does not wait for a thread that is changing masks. Has a system call. */
+/* The stream, the context or all memory of the driver is about to go: after the return, no mask there is written. The
+ * caller does not wait for threads in queue_walk. A system call. */
 void queue_forget_stream(CUstream stream, CUcontext context);
 void queue_forget_context(CUcontext context);
 void queue_forget_all(void);

@@ -49,8 +49,8 @@ void swap_end_all(void)
 	errno = saved;
 }
 
-/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, in front of which it expects the signature
- * of the machine. */
+/* From label 1 to label 2. The kernel leads an interrupted thread to label 4, and expects the signature of the
+ * machine in front of the label. */
 #define SEQUENCE                                 \
 	".pushsection __rseq_cs, \"aw\"\n"       \
 	"	.balign 32\n"                    \
@@ -109,7 +109,7 @@ static struct rseq_area *own_area(void)
 	return (struct rseq_area *)(void *)(thread + offset);
 }
 
-/* The store is the last instruction of the sequence. It fails if the word was written since its load, or for no reason. */
+/* The store is the last instruction of the sequence. It fails if the word was written since the load, or at random. */
 static inline enum swap_outcome swap_in(struct rseq_area *area, const struct swap *swap)
 {
 again:

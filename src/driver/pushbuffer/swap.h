@@ -1,10 +1,10 @@
 /*
- * Replaces a word of memory that may be used for other work as soon as a second word, the guard, has changed, and may be
- * gone as soon as a third one, the life, has.
+ * Replaces a word of memory as long as two more words are as expected. When the guard has changed, the memory may be
+ * used for foreign work; when the life has changed, the memory of the word may be gone.
  *
  * The looks at life and guard and the store are one restartable sequence (rseq(2)): a thread that is interrupted in
- * between begins again with the looks. A virtual processor that its host takes away in between is not noticed; the word
- * must also be as expected, so the store is lost on memory that is used again, unless the new use has the same word there.
+ * between begins again with the looks. A virtual processor taken away by its host is not noticed. So the word must be
+ * as expected, too: in memory with new contents, the store takes place only if the new word is equal.
  */
 #ifndef NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
 #define NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether threads of this process have restartable sequences: glibc 2.35, Linux 5.10. Call it outside of the launch path. */
+/* Whether threads of this process have restartable sequences: glibc 2.35, Linux 5.10. Not for the launch path. */
 bool swap_prepare(void);
 
 struct swap {
 	const volatile uint64_t *life, *guard;
-	uint64_t alive, unchanged; /* what these must be; `guard` and `word` are not touched unless `life` is */
+	uint64_t alive, unchanged; /* the values of both; guard and word are touched only while `life` is `alive` */
 	volatile uint32_t *word;
 	uint32_t old, new;
 };
@@ -31,8 +31,8 @@ enum swap_outcome {
 /* From any thread, after swap_prepare has returned true. No system call, no lock. */
 enum swap_outcome swap_while(const struct swap *swap);
 
-/* After a life was changed: once this has returned, no thread stores anything after a look at the life before. It does
- * not wait for threads that are stopped. A system call. */
+/* After a life was changed: after the return, no thread stores a word for the life before. The caller does not wait
+ * for threads that are stopped. A system call. */
 void swap_end_all(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 static atomic_bool is_being_changed;
 
-/* A copy of the note of this turn, with the mask that it has now. False if a later launch has its place. */
+/* A copy of the note of this turn. False if a later launch has the note. */
 static bool read_note(const struct queue *queue, uint64_t turn, struct note *copy)
 {
 	const struct note *note = &queue->notes[turn % LAUNCHES];
@@ -15,7 +15,6 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 
 	if (is_whole) {
 		copy->cookie = note->cookie;
-		copy->ahead = note->ahead;
 		copy->end = note->end;
 		copy->mask = note->mask;
 		copy->words = note->words;
@@ -26,7 +25,7 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 	return is_whole;
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------ */
+/* --- finding ---------------------------------------------------------------------------------------------------- */
 
 static bool is_in_flight(const struct queue *queue, uint64_t turn)
 {
@@ -40,8 +39,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Launches of a stream end in their order. So this looks at the one that was the oldest last time, then at newer ones in
- * steps that double, and then halves what is left. `last` + 1 if none is in flight. */
+/* Launches of a stream end in their order. The search begins with the oldest launch of the last time, goes on in steps
+ * that double, and then halves the rest. `last` + 1 if no launch is in flight. */
 static uint64_t oldest_in_flight(struct queue *queue, uint64_t last)
 {
 	uint64_t first = greater(queue->oldest, atomic_load(&queue->begin) + 1), high = last + 1, step = 0;
@@ -61,136 +60,136 @@ static uint64_t oldest_in_flight(struct queue *queue, uint64_t last)
 	return first;
 }
 
-/* --- changing ----------------------------------------------------------------------------------------------------- */
+/* --- changing --------------------------------------------------------------------------------------------------- */
 
-/* False once the launch ahead has ended, the stream's life has, or the word is not what was written: nothing of the
- * launch is written any more. */
-static bool replace_word(const struct queue *queue, uint64_t life, const struct note *note, unsigned int i,
-                         struct words *words, uint32_t new)
+/* A launch that waits. */
+struct waiting {
+	struct queue *queue;
+	uint64_t life; /* of the queue */
+	uint64_t turn;
+	struct launch_end ahead;
+	struct note note;
+	struct words words; /* its mask now */
+};
+
+static uint32_t word_of(const struct words *words, unsigned int i)
+{
+	return (uint32_t)(words->half[i / 2] >> i % 2 * 32);
+}
+
+static void set_word(struct words *words, unsigned int i, uint32_t word)
+{
+	words->half[i / 2] ^= (uint64_t)(word ^ word_of(words, i)) << i % 2 * 32;
+}
+
+/* False once the launch ahead or the life of the stream has ended, or if the word is not the written one: then no
+ * further word of the launch is written. */
+static bool replace_word(struct waiting *waiting, unsigned int i, uint32_t new)
 {
 	struct swap swap = {
-		.life = (const volatile uint64_t *)&queue->life, .alive = life, .guard = note->ahead.at,
-		.word = &note->mask[i], .old = words->word[i], .new = new,
+		.life = (const volatile uint64_t *)&waiting->queue->life, .alive = waiting->life,
+		.guard = waiting->ahead.at,
+		.word = &waiting->note.mask[i], .old = word_of(&waiting->words, i), .new = new,
 	};
 	enum swap_outcome outcome = SWAP_LOOK_DIFFERS;
 
-	while (outcome == SWAP_LOOK_DIFFERS && atomic_load(&queue->life) == life &&
-	       (swap.unchanged = notes_read_end(note->ahead)) < note->ahead.number)
+	while (outcome == SWAP_LOOK_DIFFERS && atomic_load(&waiting->queue->life) == waiting->life &&
+	       (swap.unchanged = notes_read_end(waiting->ahead)) < waiting->ahead.number)
 		outcome = swap_while(&swap);
 	if (outcome == SWAP_DONE)
-		words->word[i] = new;
+		set_word(&waiting->words, i, new);
 	return outcome == SWAP_DONE;
 }
 
-static bool write_mask(struct queue *queue, uint64_t life, uint64_t turn, const struct note *note, struct words *words,
-                       const struct qmd_mask *disable)
+static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 {
+	struct queue *queue = waiting->queue;
 	struct words wanted;
 	bool goes_on = true;
 
 	memcpy(&wanted, disable, sizeof wanted);
-	for (unsigned int i = 0; i < note->words && goes_on; i++) {
-		uint32_t new = notes_tagged(queue, turn, wanted.word[i], i);
+	wanted = notes_tagged(queue, waiting->turn, &wanted);
+	for (unsigned int i = 0; i < waiting->note.words && goes_on; i++) {
+		uint32_t new = word_of(&wanted, i);
 
-		goes_on = new == words->word[i] || replace_word(queue, life, note, i, words, new);
+		goes_on = new == word_of(&waiting->words, i) || replace_word(waiting, i, new);
 	}
-	queue->changes[turn % LAUNCHES] = (struct changed){turn, *words};
+	queue->changes[waiting->turn % LAUNCHES] = (struct changed){waiting->turn, waiting->words};
 	return goes_on;
 }
 
+/* --- visiting --------------------------------------------------------------------------------------------------- */
+
 /* Of `words`, the bits of present TPCs. */
-static struct qmd_mask mask_of(const struct queue *queue, const struct note *note, const struct words *words)
+static struct qmd_mask mask_of(const struct queue *queue, const struct words *words)
 {
-	struct words bits = {{0}};
-	struct qmd_mask mask;
-
-	for (unsigned int i = 0; i < note->words; i++)
-		bits.word[i] = words->word[i] & queue->present.word[i];
-	memcpy(&mask, &bits, sizeof mask);
-	return mask;
+	return (struct qmd_mask){
+		{words->half[0] & queue->present.half[0], words->half[1] & queue->present.half[1]}};
 }
-
-/* --- visiting ----------------------------------------------------------------------------------------------------- */
 
 struct walk {
 	queue_visitor *visit;
 	void *data;
 	bool again;
-	struct queue *queue;
-	uint64_t life; /* of the queue */
-	uint64_t oldest;
 	unsigned int changes;
 };
 
-/* False: the launches behind it are not visited. */
-static bool visit_noted(struct walk *walk, uint64_t turn, const struct note *note)
+/* False: the launches behind are not visited. */
+static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead)
 {
-	const struct changed *changed = &walk->queue->changes[turn % LAUNCHES];
-	struct words words = changed->turn == turn ? changed->written : note->written;
+	const struct note *note = &waiting->note;
+	const struct changed *changed = &waiting->queue->changes[waiting->turn % LAUNCHES];
+
+	waiting->words = changed->turn == waiting->turn ? changed->written : note->written;
 	const struct queued launch = {
-		.turn = turn, .cookie = note->cookie, .ahead = (unsigned int)(turn - walk->oldest),
-		.front = note->ahead, .end = note->end,
-		.noted = mask_of(walk->queue, note, &note->written), .disable = mask_of(walk->queue, note, &words),
+		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
+		.front = waiting->ahead, .end = note->end,
+		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
 	};
 	struct qmd_mask disable = launch.disable;
 	enum queue_answer answer = walk->visit(walk->data, &launch, &disable);
 
 	if (answer == QUEUE_CHANGE)
-		walk->changes += write_mask(walk->queue, walk->life, turn, note, &words, &disable);
+		walk->changes += write_mask(waiting, &disable);
 	return answer != QUEUE_STOP;
 }
 
-static bool visit(struct walk *walk, uint64_t turn)
+/* With the note of the turn before. False: the launches behind are not visited. */
+static bool pass(struct walk *walk, struct waiting *waiting, uint64_t turn, uint64_t oldest)
 {
-	struct note note;
-	bool is_there = read_note(walk->queue, turn, &note);
-
-	return is_there && (!note.mask || visit_noted(walk, turn, &note));
+	waiting->turn = turn;
+	waiting->ahead = waiting->note.end;
+	return read_note(waiting->queue, turn, &waiting->note) &&
+	       (!waiting->note.mask || visit(walk, waiting, (unsigned int)(turn - oldest)));
 }
 
 /* The oldest launch in flight may have started. */
-static void walk_queue(struct walk *walk)
+static void walk_queue(struct walk *walk, struct queue *queue)
 {
-	uint64_t last;
-	bool goes_on;
+	struct waiting waiting = {.queue = queue, .life = atomic_load(&queue->life)};
+	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_acquire);
+	uint64_t oldest = oldest_in_flight(queue, last);
+	uint64_t before = walk->again ? oldest : greater(oldest, queue->answered);
+	bool goes_on = waiting.life % 2 == 1 && read_note(queue, before, &waiting.note);
 
-	walk->life = atomic_load(&walk->queue->life);
-	last = atomic_load_explicit(&walk->queue->turns, memory_order_acquire);
-	goes_on = walk->life % 2 == 1;
-	if (goes_on)
-		walk->oldest = oldest_in_flight(walk->queue, last);
-	if (walk->again)
-		walk->queue->answered = walk->oldest;
-	for (uint64_t turn = greater(walk->oldest, walk->queue->answered) + 1; goes_on && turn <= last; turn++) {
-		goes_on = visit(walk, turn);
-		if (goes_on && !walk->again)
-			walk->queue->answered = turn;
+	for (uint64_t turn = before + 1; goes_on && turn <= last; turn++) {
+		goes_on = pass(walk, &waiting, turn, oldest);
+		before += goes_on;
 	}
+	queue->answered = walk->again ? oldest : before;
 }
 
-static unsigned int walk_all(bool again, queue_visitor *visitor, void *data)
+unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
 {
 	struct queue *queues = atomic_load(&notes_queues);
 	struct walk walk = {.visit = visitor, .data = data, .again = again};
 
 	if (queues && !atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire)) {
-		for (uint64_t left = atomic_load(&notes_living); left != 0; left &= left - 1) {
-			walk.queue = &queues[__builtin_ctzll(left)];
-			walk_queue(&walk);
-		}
+		for (uint64_t left = atomic_load(&notes_living); left != 0; left &= left - 1)
+			walk_queue(&walk, &queues[__builtin_ctzll(left)]);
 		atomic_store_explicit(&is_being_changed, false, memory_order_release);
 	}
 	return walk.changes;
-}
-
-unsigned int queue_walk(queue_visitor *visitor, void *data)
-{
-	return walk_all(true, visitor, data);
-}
-
-unsigned int queue_walk_on(queue_visitor *visitor, void *data)
-{
-	return walk_all(false, visitor, data);
 }
 
 /* A thread that was changing masks does not exist in the child. */

@@ -21,8 +21,8 @@ void *timestamps_cells(struct timestamps *timestamps)
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
-/* Another kernel's timestamp is there, or may still come: it has another number. That stays, since who waits for the other
- * kernel must not take it for one that runs. */
+/* The timestamp of an earlier kernel is there, or may still come, with its own number. The number stays: without the
+ * number, the earlier kernel would seem to run. */
 static struct timestamps_cell cell_of(struct timestamps *timestamps, uint64_t cell, uint64_t number)
 {
 	store(&timestamps->cells[cell].time, 0);

@@ -240,6 +240,12 @@ const char *segment_reason_text(enum segment_reason reason)
 	return texts[reason];
 }
 
+bool segment_reason_is_outside(enum segment_reason reason)
+{
+	return reason < SEGMENT_QUEUE_UNANNOUNCED && reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK &&
+	       reason != SEGMENT_REFUSED;
+}
+
 void segment_count_reason(const struct segment *segment, enum segment_reason reason)
 {
 	atomic_fetch_add_explicit(&segment->memory->reasons[reason], 1, memory_order_relaxed);

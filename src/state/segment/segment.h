@@ -43,7 +43,7 @@
  * (state/kernels/timestamps.h). */
 #define SEGMENT_AREAS 8
 
-/* Why a launch did not simply run inside the partition. X(identifier, text for users). */
+/* Why a launch did not simply run inside the partition, or could not borrow. X(identifier, text for users). */
 #define SEGMENT_REASONS(X)                                                          \
 	X(NO_TOPOLOGY, "the GPU's topology is unknown")                             \
 	X(UNKNOWN_QMD, "the launch descriptor has an unknown version")              \
@@ -54,7 +54,12 @@
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")  \
 	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
 	X(LAUNCHED_BY_KERNELS, "kernels of a module can launch kernels, which are not restricted") \
-	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")
+	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")      \
+	X(QUEUE_UNANNOUNCED, "launches that wait are left alone: this driver does not announce what it submits") \
+	X(QUEUE_NO_SEQUENCES, "launches that wait are left alone: there are no restartable sequences here") \
+	X(QUEUE_LAYOUT, "a launch that waited was left alone: the driver lays out its commands in another way") \
+	X(QUEUE_EARLY, "a launch that waited was left alone: it may begin before the one ahead has ended") \
+	X(QUEUE_SLOT, "a launch that waited was left alone: a profiler has the place for the time of its end")
 
 enum segment_reason {
 #define SEGMENT_REASON_ENUM(identifier, text) SEGMENT_##identifier,
@@ -64,6 +69,9 @@ enum segment_reason {
 };
 
 const char *segment_reason_text(enum segment_reason reason);
+
+/* Whether the launch ran outside the partition, in whole or in part. */
+bool segment_reason_is_outside(enum segment_reason reason);
 
 /* What became of a quota, a priority, a weight and a policy. X(identifier, text for users). */
 #define SEGMENT_TIME_STATES(X)                                                                            \

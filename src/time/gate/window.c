@@ -226,7 +226,7 @@ static void call_back(struct move *move, uint32_t back)
 
 	for (unsigned int i = 0; back >> i != 0; i++)
 		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
-	queue_walk(make_narrow, move);
+	queue_walk(true, make_narrow, move);
 	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move->recalled_ns));
 	samples_drop_more(&gate->samples);
 	gate->open = 0;
@@ -239,7 +239,7 @@ bool window_move(struct gate *gate, uint64_t newest)
 	claims_look(&gate->claims, &move.idle);
 	if (gate->open & ~move.idle.open)
 		call_back(&move, gate->open & ~move.idle.open);
-	queue_walk_on(visit, &move);
+	queue_walk(false, visit, &move);
 	return move.waits;
 }
 
@@ -247,7 +247,7 @@ void window_begin_anew(struct gate *gate)
 {
 	struct move move = {.gate = gate};
 
-	queue_walk(make_narrow, &move);
+	queue_walk(true, make_narrow, &move);
 	in_flight_spread(&gate->in_flight);
 	samples_drop_more(&gate->samples);
 	memset(gate->lent_ns, 0, sizeof gate->lent_ns);

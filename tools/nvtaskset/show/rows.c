@@ -28,8 +28,7 @@ static uint64_t count_outside(const struct segment_counters *counters)
 	uint64_t total = 0;
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		/* Launches with these reasons did not run outside the partition. */
-		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
+		if (segment_reason_is_outside((enum segment_reason)reason))
 			total = segment_sum(total, counters->reasons[reason]);
 	}
 	return total;
