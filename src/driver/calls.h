@@ -20,6 +20,8 @@ struct launch_end {
 	uint64_t number;
 };
 
+struct gate;
+
 /* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
  * the file that it names. Calls nest: each clears only what it has set itself. */
 struct frame {
@@ -31,6 +33,10 @@ struct frame {
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
 		bool is_yielding; /* others have a part of the partition for now */
+		bool is_stamped;  /* the GPU says when it has ended; */
+		unsigned int tpcs; /* of so many; 0: not known */
+		bool has_more;    /* for calls with this answer of the gate, below */
+		struct tpcset more;
 	} recent;
 
 	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */
@@ -52,6 +58,9 @@ struct frame {
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
 	uint64_t ticket, launched_ns, moves_since;
+	struct gate *gate; /* of this context, while the epoch is this */
+	CUcontext gate_context;
+	uint64_t gate_epoch;
 
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */

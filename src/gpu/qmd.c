@@ -511,6 +511,15 @@ static void fetch_ahead(const struct qmd_family *family, void *qmd)
 		*banks |= NEXT_BANK(BANK_VALID);
 }
 
+enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number)
+{
+	struct qmd_release stamping = *release;
+
+	stamping.address.value = at;
+	stamping.payload = number;
+	return qmd_release(&stamping, qmd);
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------- */
 
 static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
@@ -541,12 +550,8 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 		saved->counting = outcomes.counting == QMD_RELEASES ? change->counting : NULL;
 	}
 	if (change->stamping) {
-		struct qmd_release stamping = *change->stamping;
-
-		stamping.address.value = change->timestamp_at;
-		stamping.payload = change->timestamp;
-		saved->stamping_slot = qmd_save_slot(&stamping, qmd);
-		outcomes.stamping = qmd_release(&stamping, qmd);
+		saved->stamping_slot = qmd_save_slot(change->stamping, qmd);
+		outcomes.stamping = qmd_stamp(change->stamping, qmd, change->timestamp_at, change->timestamp);
 		saved->stamping = outcomes.stamping == QMD_RELEASES ? change->stamping : NULL;
 	}
 	return outcomes;

@@ -142,6 +142,9 @@ bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *f
 /* What qmd_release would do. */
 enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd);
 
+/* The same with another address and number than it was prepared with. */
+enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number);
+
 /* Runs in every launch. */
 enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
 

@@ -36,6 +36,8 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.disable = decision->state == DECISION_RESTRICTED ? launch->gpu->family->disable : NULL,
 		.mask = decision->disable,
 		.is_yielding = decision->is_yielding,
+		.has_more = launch->frame.has_more,
+		.more = launch->frame.more,
 	};
 }
 
@@ -82,8 +84,8 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 	struct qmd_change change = change_for(decision, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
 
-	if (timestamps_of_launch(launch, tpcs_of(launch, decision), &change))
-		launch->frame.recent.epoch = EPOCH_NEVER;
+	launch->frame.recent.tpcs = tpcs_of(launch, decision);
+	launch->frame.recent.is_stamped = timestamps_of_launch(launch, launch->frame.recent.tpcs, &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &saved);
 
 	if (outcomes.mask == QMD_OVERRULED)
@@ -190,15 +192,31 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
+/* While somebody looks. Who does not any more is seen here. */
+static __attribute__((noinline)) void stamp_as_before(struct launch *launch)
+{
+	struct recent *recent = &launch->frame.recent;
+	struct qmd_change change = {.disable = recent->disable ? &recent->mask : NULL};
+	bool is_stamped = false;
+
+	recent->is_stamped = timestamps_of_launch(launch, recent->tpcs, &change);
+	if (change.stamping)
+		is_stamped = qmd_stamp(change.stamping, launch->qmd, change.timestamp_at, change.timestamp) == QMD_RELEASES;
+	queued_launch(launch, &change, is_stamped);
+}
+
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
 	if (outcome == QMD_OVERRULED && !launch->frame.recent.is_yielding)
 		account_reason(SEGMENT_GREEN_CONTEXT);
-	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT)
+	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		count_and_release(launch, true);
-	else
+		if (launch->frame.recent.is_stamped)
+			stamp_as_before(launch);
+	} else {
 		decide(launch);
+	}
 }
 
 static inline void disable_as_before(struct launch *launch)
@@ -206,16 +224,21 @@ static inline void disable_as_before(struct launch *launch)
 	const struct recent *recent = &launch->frame.recent;
 	enum qmd_outcome outcome = recent->disable(launch->qmd, &recent->mask, recent->release);
 
-	if (__builtin_expect(outcome == QMD_NARROWED, 1))
-		account_launch(launch->releases, true);
-	else
+	if (__builtin_expect(outcome != QMD_NARROWED, 0)) {
 		launch_slow_path(launch, outcome);
+	} else {
+		account_launch(launch->releases, true);
+		if (__builtin_expect(recent->is_stamped, 0))
+			stamp_as_before(launch);
+	}
 }
 
 /* Not inline: launch_upload would save more registers for it, in every launch. */
-static __attribute__((noinline)) void count_as_before(const struct launch *launch)
+static __attribute__((noinline)) void count_as_before(struct launch *launch)
 {
 	count_and_release(launch, false);
+	if (launch->frame.recent.is_stamped)
+		stamp_as_before(launch);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)

@@ -18,4 +18,21 @@ void launch_upload(struct launch *launch);
 /* This thread's next launch is decided anew. */
 void launch_forget(struct frame *frame);
 
+/* A call begins, for which the gate has an answer in the frame; and has ended. What a launch with more than its own part was
+ * decided about is for calls with the same answer, and not for fills and copies, which are kernels in no call. */
+static inline void launch_enter_call(struct frame *frame)
+{
+	struct recent *recent = &frame->recent;
+
+	if (frame->has_more != recent->has_more || (frame->has_more && !tpcset_equal(&frame->more, &recent->more)))
+		recent->epoch = EPOCH_NEVER;
+	recent->epoch &= ~EPOCH_KEPT;
+}
+
+static inline void launch_leave_call(struct frame *frame)
+{
+	if (frame->recent.has_more)
+		frame->recent.epoch |= EPOCH_KEPT;
+}
+
 #endif

@@ -29,10 +29,14 @@ static bool asks_to_run_at_once(int id)
 
 bool events_want_call(int id)
 {
-	bool wants_time = gate_wants_call(id) || control_wants_call(id);
-	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	bool wants;
 
-	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other || queued_wants_call(id);
+	if (calls_are_of_graphs(id))
+		wants = driver_has_graphs();
+	else
+		wants = gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
+		        residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	return wants;
 }
 
 /* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
@@ -60,16 +64,17 @@ static void others_begin(const struct call *call)
 /* The gate comes before all that is decided about a launch: while the launch waits there, that may change. */
 void events_call_begins(const struct call *call)
 {
-	if (!is_for_gate_alone(call->id))
+	bool is_for_others = !is_for_gate_alone(call->id);
+
+	if (is_for_others)
 		control_call_begins(call);
-	if (queued_wants_call(call->id))
+	if (is_for_others && queued_wants_call(call->id))
 		queued_call_begins(call);
 	if (gate_wants_call(call->id))
 		gate_call_begins(call);
-	if (!is_for_gate_alone(call->id))
+	launch_enter_call(call->frame);
+	if (is_for_others)
 		others_begin(call);
-	if (call->frame->has_more)
-		launch_forget(call->frame);
 }
 
 /* Of a kernel: its context launches nothing any more. */
@@ -79,8 +84,7 @@ static bool is_fault(CUresult result)
 	       (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
 }
 
-/* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
-void events_call_ended(const struct call *call)
+static void others_ended(const struct call *call)
 {
 	if (residency_wants_call(call->id))
 		residency_call_ended(call);
@@ -90,10 +94,18 @@ void events_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
+}
+
+/* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
+void events_call_ended(const struct call *call)
+{
+	if (!is_for_gate_alone(call->id))
+		others_ended(call);
 	if (gate_wants_call(call->id))
 		gate_call_ended(call);
 	if (calls_synchronize(call->id))
 		gate_synchronized(call);
+	launch_leave_call(call->frame);
 	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);
 }

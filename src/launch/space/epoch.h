@@ -16,7 +16,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define EPOCH_NEVER UINT64_MAX /* the epoch never has this value */
+#define EPOCH_NEVER UINT64_MAX         /* the epoch never has this value, */
+#define EPOCH_KEPT (UINT64_C(1) << 63) /* nor this bit */
 #define EPOCH_STEP (UINT64_C(1) << 32)
 
 /* Belongs to epoch.c, and is declared here for the functions below alone. */

@@ -53,7 +53,6 @@ void yielding_decide(const struct launch *launch, struct decision *decision)
 		return;
 	struct tpcset tpcs = launch->frame.has_more ? launch->frame.more : part_of(launch->gpu);
 
-	decision->is_of_launch |= launch->frame.has_more;
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
 	if (tpcset_is_subset(&tpcs, &decision->set))

@@ -8,6 +8,7 @@
 #include "driver/streams.h"
 #include "gates.h"
 #include "hold.h"
+#include "launch/space/epoch.h"
 #include "launch/space/yielding.h"
 #include "window.h"
 
@@ -32,6 +33,19 @@ static void make_stream_wait(const struct call *call)
 		streams_wait_for_event(stream, call->context, atomic_load(&gate_state.has_gpus));
 	else
 		streams_wait(stream, call->context);
+}
+
+/* A context's gate is looked up again after each change of the epoch. */
+static struct gate *gate_of(struct frame *frame, CUcontext context)
+{
+	uint64_t epoch = epoch_now();
+
+	if (frame->gate_context != context || frame->gate_epoch != epoch || !frame->gate) {
+		frame->gate = gates_of(contexts_gpu(context));
+		frame->gate_context = context;
+		frame->gate_epoch = epoch;
+	}
+	return frame->gate;
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
@@ -77,11 +91,12 @@ static void graph_has_moved(const struct call *call)
 /* --- a call begins ------------------------------------------------------------------------------------------------ */
 
 /* Whether the launch may start as soon as it is told: neither a graph behind something, nor behind a wait. */
-static bool may_start(const struct arrival *arrival, bool is_idle)
+static bool may_start(const struct arrival *arrival)
 {
 	CUcontext context = arrival->call->context;
-	bool waits = atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0 &&
-	             streams_may_wait(arrival->work.stream, context, is_idle);
+	bool some_wait = atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0;
+	bool is_idle = (some_wait || arrival->work.is_graph) && window_is_idle(arrival->gate);
+	bool waits = some_wait && streams_may_wait(arrival->work.stream, context, is_idle);
 
 	return !waits && (arrival->work.is_graph ? is_idle : queue_front(arrival->work.stream, context) != QUEUE_FRONT_RUNS);
 }
@@ -90,10 +105,11 @@ static bool may_start(const struct arrival *arrival, bool is_idle)
 static void decide(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	bool is_idle = window_sweep(gate), may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
+	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
 	struct claims_idle idle;
 
-	if (atomic_load_explicit(&gate_state.is_open, memory_order_relaxed) && may_be && may_start(arrival, is_idle)) {
+	window_sweep(gate);
+	if (may_be && may_start(arrival)) {
 		claims_look(&gate->claims, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
@@ -151,18 +167,19 @@ static void keep_thread(struct frame *frame)
 static void begin(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct arrival arrival = {.gate = gates_of(contexts_gpu(call->context)), .call = call, .work = calls_read_work(call)};
+	struct arrival arrival = {.gate = gate_of(frame, call->context), .call = call, .work = calls_read_work(call)};
 
-	if (!arrival.gate || !arrival.work.what)
+	if (!arrival.gate || !arrival.work.what || !atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
 		return;
 	arrival.length = lengths_find(&arrival.work);
-	keep_thread(frame);
 	arrival.has_part = arrival.gate->claims.has_part;
 	frame->is_entering = hold_may_be(arrival.gate, call->id);
 	if (frame->is_entering)
 		hold_until_it_goes(&arrival);
 	frame->is_entering = frame->is_entering && !arrival.is_captured;
 	decide_under_lock(&arrival, frame);
+	if (frame->is_entering || frame->ticket != 0)
+		keep_thread(frame);
 	streams_launch(arrival.work.stream, call->context);
 }
 
@@ -196,7 +213,7 @@ static void follow(struct gate *gate, const struct launch *launch, struct launch
 void gate_submits(struct launch *launch, struct launch_end end)
 {
 	struct frame *frame = &launch->frame;
-	struct gate *gate = frame->nested > 0 && frame->cookie != 0 ? gates_of(launch->gpu) : NULL;
+	struct gate *gate = frame->nested > 0 && frame->cookie != 0 ? frame->gate : NULL;
 
 	if (!gate)
 		return;
@@ -243,7 +260,7 @@ static void follow_graph(struct gate *gate, const struct call *call)
 static void end(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct gate *gate = gates_of(contexts_gpu(call->context));
+	struct gate *gate = gate_of(frame, call->context);
 
 	if (!gate)
 		return;
@@ -273,10 +290,11 @@ void gate_call_ended(const struct call *call)
 
 void gate_synchronized(const struct call *call)
 {
-	struct gate *gate = call->context ? gates_of(contexts_gpu(call->context)) : NULL;
+	struct gate *gate = call->context ? gate_of(call->frame, call->context) : NULL;
 
-	if (gate && gate_lock(gate)) {
-		window_learn(gate, window_sweep(gate));
+	if (gate && gate->samples.count > 0 && gate_lock(gate)) {
+		window_sweep(gate);
+		window_learn(gate);
 		gate_unlock(gate);
 	}
 }

@@ -155,13 +155,14 @@ static bool look(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
 	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
-	bool is_idle = window_sweep(gate);
+
+	window_sweep(gate);
 	uint64_t in_flight = claims_own_in_flight(&gate->claims) + entering, now = process_clock_ns();
 	bool is_open = atomic_load(&gate_state.is_open) && !arrival->is_captured;
 
 	passed_ns = arrival->since != 0 ? now - arrival->now : 0;
 	arrival->now = now;
-	see_end(is_idle, together);
+	see_end(in_flight == 0 && !gate->claims.own_is_unknown, together);
 	bool does = !is_open || goes(arrival, in_flight, passed_ns);
 
 	if (does && !arrival->is_captured) {

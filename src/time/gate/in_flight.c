@@ -31,6 +31,8 @@ void in_flight_tell(struct in_flight *in_flight, uint64_t ticket, struct launch_
 {
 	struct flying *launch = at(in_flight, ticket);
 
+	if (end.number == IN_FLIGHT_UNTIL_IDLE)
+		atomic_fetch_add(&in_flight->until_idle, 1);
 	atomic_store_explicit(&launch->at, (uintptr_t)end.at, memory_order_relaxed);
 	atomic_store_explicit(&launch->number, end.number, memory_order_release);
 }
@@ -50,6 +52,8 @@ static bool has_ended(struct flying *launch, bool is_idle)
 
 static void remove_ended(struct in_flight *in_flight, struct flying *launch)
 {
+	if (atomic_load_explicit(&launch->number, memory_order_relaxed) == IN_FLIGHT_UNTIL_IDLE)
+		atomic_fetch_sub(&in_flight->until_idle, 1);
 	launch->is_gone = true;
 	in_flight->sum -= launch->ns;
 	in_flight->unknown -= launch->ns == 0;

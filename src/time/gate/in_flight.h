@@ -8,6 +8,7 @@
 #include "claims.h"
 #include "driver/calls.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct in_flight {
 	uint64_t sum;              /* of all; */
 	unsigned int unknown;      /* but for so many, whose lengths nobody knows */
 	unsigned int stuck;        /* so many looks found the oldest one there */
+	atomic_uint until_idle;    /* so many were told to be IN_FLIGHT_UNTIL_IDLE */
 	struct flying {
 		_Atomic uint64_t at, number; /* struct launch_end; or one of those below */
 		uint64_t ns;                 /* 0: not known */

@@ -33,7 +33,7 @@ static struct {
 	const struct segment *segment;
 	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, is_too_long, is_weak, notes, cannot_note;
+	bool has_gate, has_server, is_too_long, is_weak, notes;
 	struct work work;
 	bool wants, is_active, is_known; /* it has work in flight, or had of late; that is exact */
 	uint64_t told; /* when the group was told that a launch is in flight which may wait for others */
@@ -59,23 +59,23 @@ static void listen(void)
 	}
 }
 
-/* From here on, launches that wait are noted, and the GPU says when each has ended. */
-static void note_launches(void)
+/* From here on, launches that wait are noted, and the GPU says when each has ended; or no more, and a launch costs as much as without
+ * us. */
+static void note_launches(bool wanted)
 {
 	struct error error;
 
-	listen();
-	if (keeper.has_gate && !keeper.notes && !keeper.cannot_note) {
-		keeper.notes = queued_want(true, &error);
-		keeper.cannot_note = !keeper.notes;
-	}
+	if (wanted)
+		listen();
+	if (wanted != keeper.notes)
+		keeper.notes = queued_want(wanted, &error) && wanted;
 }
 
 static void set_spent_at(uint64_t time)
 {
 	atomic_store(&gate_state.spent_at, time);
 	if (time != UINT64_MAX)
-		note_launches();
+		note_launches(true);
 }
 
 /* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
@@ -107,15 +107,15 @@ static void see_borrowed(struct gate *gate)
 	}
 }
 
-/* Looks at the others on this GPU. */
-static void see_gpu(const struct gpu *gpu)
+/* Looks at the others on this GPU. Returns whether somebody has a higher claim. */
+static bool see_gpu(const struct gpu *gpu)
 {
 	static struct claims made; /* large */
 	const struct tpcset none = {{0}};
 	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
 
 	if (!gate || !gpu->topology)
-		return;
+		return false;
 	claims_see(&made, &gate->claims, gpu->pci, &keeper.rules);
 	lock(gate);
 	see_borrowed(gate);
@@ -125,8 +125,7 @@ static void see_gpu(const struct gpu *gpu)
 	}
 	gate_unlock(gate);
 	yielding_leave(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
-	if (made.count > 0)
-		note_launches();
+	return made.count > 0 && keeper.has_gate;
 }
 
 /* Moves the windows. Returns when to look again. */
@@ -141,7 +140,8 @@ static uint64_t move_windows(uint64_t now)
 		if (!gate || gate->claims.count == 0)
 			continue;
 		lock(gate);
-		window_learn(gate, window_sweep(gate));
+		window_sweep(gate);
+		window_learn(gate);
 		until = min_u64(until, now + (window_move(gate, 0) ? WINDOW_NS : WATCH_NS));
 		gate_unlock(gate);
 	}
@@ -171,6 +171,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 void keeper_end(void)
 {
 	set_open(false);
+	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	if (keeper.segment)
@@ -271,6 +272,7 @@ static uint64_t see_quota(uint64_t now)
 static void see_others(uint64_t now)
 {
 	struct peers_self self = given_self();
+	bool are_higher = false;
 
 	self.is_client = true;
 	self.is_borrower = keeper.rules.borrows;
@@ -283,8 +285,9 @@ static void see_others(uint64_t now)
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
 		if (gpu)
-			see_gpu(gpu);
+			are_higher |= see_gpu(gpu);
 	}
+	note_launches(are_higher || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }

@@ -23,10 +23,18 @@ void samples_add(struct samples *samples, const struct sample *sample)
 {
 	struct sample *free = NULL;
 
-	for (int i = 0; i < SAMPLES_MAX && !free; i++)
+	for (int i = 0; samples->count < SAMPLES_MAX && !free; i++)
 		free = samples->list[i].length ? NULL : &samples->list[i];
-	if (free)
+	if (free) {
 		*free = *sample;
+		samples->count++;
+	}
+}
+
+static void drop(struct samples *samples, struct sample *sample)
+{
+	sample->length = NULL;
+	samples->count--;
 }
 
 /* An end at this time of the GPU was before now. */
@@ -79,7 +87,7 @@ uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now)
 {
 	uint64_t longest = 0, ns;
 
-	for (int i = 0; i < SAMPLES_MAX; i++) {
+	for (int i = 0; i < SAMPLES_MAX && samples->count > 0; i++) {
 		struct sample *sample = &samples->list[i];
 
 		if (!sample->length || !(ends_when_idle(sample) ? is_idle : has_ended(sample->end)))
@@ -88,7 +96,7 @@ uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now)
 		if (ns > 0)
 			lengths_note(sample->length, sample->key, sample->place, ns);
 		longest = sample->place == LENGTH_MORE ? max_u64(longest, ns) : longest;
-		sample->length = NULL;
+		drop(samples, sample);
 	}
 	return longest;
 }
@@ -96,7 +104,7 @@ uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now)
 void samples_drop_more(struct samples *samples)
 {
 	for (int i = 0; i < SAMPLES_MAX; i++) {
-		if (samples->list[i].place == LENGTH_MORE)
-			samples->list[i].length = NULL;
+		if (samples->list[i].length && samples->list[i].place == LENGTH_MORE)
+			drop(samples, &samples->list[i]);
 	}
 }

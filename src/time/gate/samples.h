@@ -24,6 +24,7 @@ struct samples_clock {
 /* All zero: none is followed. */
 struct samples {
 	struct samples_clock clock;
+	unsigned int count;
 	struct sample {
 		struct length *length; /* NULL: free */
 		uint64_t key;

@@ -16,12 +16,16 @@
 
 /* --- one launch --------------------------------------------------------------------------------------------------- */
 
-bool window_sweep(struct gate *gate)
+bool window_is_idle(const struct gate *gate)
 {
-	bool is_idle = !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 && atomic_load(&gate->entering) == 0;
+	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 && atomic_load(&gate->entering) == 0;
+}
 
-	in_flight_sweep(&gate->in_flight, is_idle);
-	return is_idle;
+void window_sweep(struct gate *gate)
+{
+	bool matters = atomic_load_explicit(&gate->in_flight.until_idle, memory_order_relaxed) > 0;
+
+	in_flight_sweep(&gate->in_flight, matters && window_is_idle(gate));
 }
 
 static uint64_t longest_limit(const struct gate *gate)
@@ -33,11 +37,11 @@ static uint64_t longest_limit(const struct gate *gate)
 	return limit_ns;
 }
 
-void window_learn(struct gate *gate, bool is_idle)
+void window_learn(struct gate *gate)
 {
 	uint64_t limit_ns = longest_limit(gate);
 
-	if (samples_look(&gate->samples, is_idle, process_clock_ns()) > limit_ns && limit_ns > 0)
+	if (gate->samples.count > 0 && samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 

@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is ended is no more, and lengths are learnt. Returns whether nothing of the process is in flight. */
-bool window_sweep(struct gate *gate);
+/* Whether nothing of the process is in flight. */
+bool window_is_idle(const struct gate *gate);
 
-/* Launches that have ended say how long they took. */
-void window_learn(struct gate *gate, bool is_idle);
+/* Launches that have ended are no more; and say how long they took. */
+void window_sweep(struct gate *gate);
+void window_learn(struct gate *gate);
 
 /* The claims that allow another wide launch of this length; 0 for an unknown one. Those that are idle are in `idle`. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
