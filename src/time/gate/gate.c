@@ -125,7 +125,7 @@ static bool is_due(const struct arrival *arrival, enum length_place place)
 {
 	static _Atomic unsigned int calls;
 
-	return lengths_ns(arrival->length, place) == 0 || atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 16 == 0;
+	return lengths_ns(arrival->length, place) == 0 || atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 4 == 0;
 }
 
 static void answer(const struct arrival *arrival, struct frame *frame)
@@ -154,13 +154,20 @@ static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 	gate_unlock(arrival->gate);
 }
 
-/* Until its call has ended, the thread is not cancelled: it would leave the launch to nobody. */
-static void keep_thread(struct frame *frame)
+/* While it decides, and until the call has ended of a launch that counts, the thread is not cancelled: it would leave the launch, or the
+ * lock, to nobody. */
+static bool keep_thread(void)
 {
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	frame->is_cancellable = state == PTHREAD_CANCEL_ENABLE;
+	return state == PTHREAD_CANCEL_ENABLE;
+}
+
+static void let_thread(bool is_cancellable)
+{
+	if (is_cancellable)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 }
 
 /* A signal's handler may have launched while this one has waited; what one launches from here on is inside of this call. */
@@ -172,15 +179,17 @@ static void begin(const struct call *call)
 	if (!arrival.gate || !arrival.work.what || !atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
 		return;
 	arrival.length = lengths_find(&arrival.work);
+	bool is_cancellable = keep_thread();
 	arrival.has_part = arrival.gate->claims.has_part;
-	frame->is_entering = hold_may_be(arrival.gate, call->id);
-	if (frame->is_entering)
+	bool may_wait = hold_may_be(arrival.gate, call->id);
+
+	if (may_wait)
 		hold_until_it_goes(&arrival);
-	frame->is_entering = frame->is_entering && !arrival.is_captured;
+	frame->is_entering = may_wait && !arrival.is_captured;
 	decide_under_lock(&arrival, frame);
-	if (frame->is_entering || frame->ticket != 0)
-		keep_thread(frame);
+	frame->is_cancellable = is_cancellable && (frame->is_entering || frame->ticket != 0);
 	streams_launch(arrival.work.stream, call->context);
+	let_thread(is_cancellable && !frame->is_cancellable);
 }
 
 void gate_call_begins(const struct call *call)
@@ -190,8 +199,10 @@ void gate_call_begins(const struct call *call)
 
 	if (calls_make_stream_wait(call->id)) {
 		make_stream_wait(call);
-	} else if (frame->nested++ == 0) {
-		begin(call);
+	} else {
+		if (frame->nested == 0)
+			begin(call);
+		frame->nested++;
 	}
 	errno = saved;
 }
@@ -274,8 +285,7 @@ static void end(const struct call *call)
 		atomic_fetch_sub(&gate->entering, 1);
 	frame->has_more = frame->is_entering = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
-	if (frame->is_cancellable)
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	let_thread(frame->is_cancellable);
 	frame->is_cancellable = false;
 }
 
@@ -297,6 +307,13 @@ void gate_synchronized(const struct call *call)
 		window_learn(gate);
 		gate_unlock(gate);
 	}
+}
+
+/* --- contexts ------------------------------------------------------------------------------------------------------- */
+
+void gate_context_created(CUcontext context)
+{
+	gates_make(contexts_gpu(context));
 }
 
 /* --- in the child of a fork ---------------------------------------------------------------------------------------- */

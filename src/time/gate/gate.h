@@ -26,6 +26,9 @@ void gate_submits(struct launch *launch, struct launch_end end);
 /* A call that has waited for work on a GPU has ended: what else has ended is seen, and how long it took. */
 void gate_synchronized(const struct call *call);
 
+/* A context has been made: before it launches. */
+void gate_context_created(CUcontext context);
+
 /* In the child of a fork. */
 void gate_after_fork(void);
 

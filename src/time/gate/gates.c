@@ -16,17 +16,26 @@ struct gate *gates_of(const struct gpu *gpu)
 	return atomic_load_explicit(&gates[gpu->number], memory_order_acquire);
 }
 
+/* Until our thread has looked, nobody knows what is in flight. */
+static void begin(struct gate *gate, const struct gpu *gpu)
+{
+	gate->gpu = gpu;
+	gate->claims.own_is_unknown = true;
+}
+
 bool gates_make(const struct gpu *gpu)
 {
-	struct gate *gate = gates_of(gpu);
+	struct gate *gate = gates_of(gpu), *none = NULL;
 
 	if (!gate) {
 		void *memory = mmap(NULL, sizeof *gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		gate = memory != MAP_FAILED ? memory : NULL;
-		if (gate)
-			gate->gpu = gpu;
-		atomic_store_explicit(&gates[gpu->number], gate, memory_order_release);
+	}
+	if (gate && !gates_of(gpu)) {
+		begin(gate, gpu);
+		if (!atomic_compare_exchange_strong(&gates[gpu->number], &none, gate))
+			munmap(gate, sizeof *gate);
 	}
 	return gate;
 }
@@ -40,7 +49,7 @@ void gates_after_fork(void)
 			const struct gpu *gpu = gate->gpu;
 
 			memset(gate, 0, sizeof *gate);
-			gate->gpu = gpu;
+			begin(gate, gpu);
 		}
 	}
 	memset(&gate_state, 0, sizeof gate_state);

@@ -60,7 +60,7 @@ struct gate {
 /* NULL before our thread has made it. */
 struct gate *gates_of(const struct gpu *gpu);
 
-/* For our thread. False if there is no memory. */
+/* Not in the launch path. False if there is no memory. */
 bool gates_make(const struct gpu *gpu);
 
 /* False if somebody else has it. */

@@ -157,7 +157,9 @@ static bool look(struct arrival *arrival)
 	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
 
 	window_sweep(gate);
-	uint64_t in_flight = claims_own_in_flight(&gate->claims) + entering, now = process_clock_ns();
+	uint64_t now = process_clock_ns(), flying = gate->in_flight.added - gate->in_flight.gone;
+	/* Our thread may not have seen yet where a new context counts. */
+	uint64_t in_flight = max_u64(claims_own_in_flight(&gate->claims) + entering, flying);
 	bool is_open = atomic_load(&gate_state.is_open) && !arrival->is_captured;
 
 	passed_ns = arrival->since != 0 ? now - arrival->now : 0;

@@ -44,11 +44,16 @@ static struct {
 
 /* --- gates ------------------------------------------------------------------------------------------------------------ */
 
-/* Threads of the program have the lock for some microseconds, unless they are stopped. */
-static void lock(struct gate *gate)
+/* Threads of the program have the lock for some microseconds, unless they are stopped: false then. */
+#define LOCK_TRIES 1000
+static bool lock(struct gate *gate)
 {
-	while (!gate_lock(gate))
+	unsigned int tries = 0;
+	bool has;
+
+	while (!(has = gate_lock(gate)) && ++tries < LOCK_TRIES)
 		clock_pause_us(10);
+	return has;
 }
 
 static void listen(void)
@@ -117,7 +122,8 @@ static bool see_gpu(const struct gpu *gpu)
 	if (!gate || !gpu->topology)
 		return false;
 	claims_see(&made, &gate->claims, gpu->pci, &keeper.rules);
-	lock(gate);
+	if (!lock(gate))
+		return gate->claims.count > 0;
 	see_borrowed(gate);
 	if (made.generation != gate->claims.generation) {
 		window_begin_anew(gate);
@@ -137,9 +143,8 @@ static uint64_t move_windows(uint64_t now)
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
-		if (!gate || gate->claims.count == 0)
+		if (!gate || gate->claims.count == 0 || !lock(gate))
 			continue;
-		lock(gate);
 		window_sweep(gate);
 		window_learn(gate);
 		until = min_u64(until, now + (window_move(gate, 0) ? WINDOW_NS : WATCH_NS));

@@ -162,7 +162,7 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 /* Now and then, and what is not known always. */
 static void follow(struct gate *gate, const struct queued *launch, struct length *length, enum length_place place)
 {
-	bool is_due = lengths_ns(length, place) == 0 || launch->turn % 16 == 0;
+	bool is_due = lengths_ns(length, place) == 0 || launch->turn % 4 == 0;
 
 	if (is_due && launch->ahead > 0)
 		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, launch->end, launch->front, 0});
