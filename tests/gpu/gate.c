@@ -727,8 +727,7 @@ TIMED(a_full_pipeline)
 	}
 }
 
-/* It never waits until its GPU has nothing to do: what it launches stays new until a launch waits to be measured, also while the
- * owner works. */
+/* It never waits until its GPU has nothing to do: what waits in the queue comes to borrow, and nothing waits for it in its call. */
 TIMED(a_deep_queue)
 {
 	CUevent ends[PIPELINE];
@@ -738,35 +737,16 @@ TIMED(a_deep_queue)
 		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
 		gpu_check(cuEventRecord(ends[i], NULL));
 	}
+	want_nothing();
 	int i = 0;
 
-	timed_until (own_in_flight() <= PIPELINE / 2) {
+	timed_until (borrowed_tpc_us() > 0) {
 		gpu_check(cuEventSynchronize(ends[i]));
 		timed_launch_into(NULL, 1, PIPELINE_CYCLES);
 		gpu_check(cuEventRecord(ends[i], NULL));
 		i = (i + 1) % PIPELINE;
 	}
-}
-
-/* While the owner works, what was measured in the own part goes at once: it is tried in more where that is open. */
-TIMED(two_kernels_in_turns)
-{
-	CUevent ends[PIPELINE];
-	uint64_t cycles = PIPELINE_CYCLES;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	be_pipeline(ends);
-	for (int i = 0; i < PIPELINE; i++)
-		gpu_check(cuEventRecord(ends[i], NULL));
-	unsigned int i = 0;
-	double later = timed_now_s() + 1; /* it is not tried where it came just now */
-
-	timed_until (timed_now_s() > later && own_in_flight() > PIPELINE / 2) {
-		gpu_check(cuEventSynchronize(ends[i]));
-		gpu_check(cuLaunchKernel(gpu.where, 1 + i % 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-		gpu_check(cuEventRecord(ends[i], NULL));
-		i = (i + 1) % PIPELINE;
-	}
+	assert_int_equal(timed_look().held, 0);
 }
 
 #define LONG_CYCLES 100000000 /* some 50 ms: longer than LIMIT */

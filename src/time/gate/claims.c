@@ -125,12 +125,12 @@ static void see_each(struct claims *made, struct pci_address pci, const struct c
 		made->list[i].gives = tpcset_without(&made->list[i].gives, &left_out);
 }
 
-static void see_own(struct claims *made, struct pci_address pci, const struct claims_rules *rules)
+void claims_see_own(struct claims *made, struct pci_address pci, bool is_known)
 {
 	unsigned int count = releases_places(pci, made->own, CLAIMS_PLACES);
 
 	made->own_count = count <= CLAIMS_PLACES ? count : CLAIMS_PLACES;
-	made->own_is_unknown = !rules->is_known || count == 0 || count > CLAIMS_PLACES;
+	made->own_is_unknown = !is_known || count == 0 || count > CLAIMS_PLACES;
 	for (unsigned int i = 0; i < made->own_count; i++)
 		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
 }
@@ -145,7 +145,7 @@ void claims_see(struct claims *made, const struct claims *before, struct pci_add
 	made->has_part = !tpcset_is_empty(&made->part);
 	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &sets.own);
 	see_each(made, pci, rules, &sets);
-	see_own(made, pci, rules);
+	claims_see_own(made, pci, rules->is_known);
 	made->generation = before->generation;
 	made->generation += memcmp(made, before, offsetof(struct claims, idle)) != 0;
 }

@@ -50,6 +50,9 @@ struct claims_rules {
 /* What the board says now, with a generation of its own if that is new. For our thread, after peers_look; without the lock. */
 void claims_see(struct claims *made, const struct claims *before, struct pci_address pci, const struct claims_rules *rules);
 
+/* Where this process counts on the GPU; `is_known`: exactly. */
+void claims_see_own(struct claims *made, struct pci_address pci, bool is_known);
+
 /* For each claim for how long it has been idle; 0: it wants. At most LENDING_IDLE_PART times its limit where it has been for longer. */
 struct claims_idle {
 	uint64_t now;            /* 0: the clock was not read, since all are at rest */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
+#include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/streams.h"
@@ -313,7 +314,12 @@ void gate_synchronized(const struct call *call)
 
 void gate_context_created(CUcontext context)
 {
-	gates_make(contexts_gpu(context));
+	const struct gpu *gpu = contexts_gpu(context);
+
+	if (gates_make(gpu) && gate_lock(gates_of(gpu))) {
+		claims_see_own(&gates_of(gpu)->claims, gpu->pci, true);
+		gate_unlock(gates_of(gpu));
+	}
 }
 
 /* --- in the child of a fork ---------------------------------------------------------------------------------------- */
