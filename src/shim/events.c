@@ -27,16 +27,17 @@ static bool asks_to_run_at_once(int id)
 	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
 }
 
+static bool some_want_call(int id)
+{
+	return calls_are_of_graphs(id) ? driver_has_graphs()
+	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
+	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+}
+
+/* Kernels without further wishes are most calls, where anybody listens. */
 bool events_want_call(int id)
 {
-	bool wants;
-
-	if (calls_are_of_graphs(id))
-		wants = driver_has_graphs();
-	else
-		wants = gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
-		        residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
-	return wants;
+	return (calls_launch_kernel(id) && gate_wants_call(id)) || some_want_call(id);
 }
 
 /* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
@@ -62,19 +63,25 @@ static void others_begin(const struct call *call)
 }
 
 /* The gate comes before all that is decided about a launch: while the launch waits there, that may change. */
-void events_call_begins(const struct call *call)
+static void begins_for_all(const struct call *call)
 {
-	bool is_for_others = !is_for_gate_alone(call->id);
-
-	if (is_for_others)
-		control_call_begins(call);
-	if (is_for_others && queued_wants_call(call->id))
+	control_call_begins(call);
+	if (queued_wants_call(call->id))
 		queued_call_begins(call);
 	if (gate_wants_call(call->id))
 		gate_call_begins(call);
 	launch_enter_call(call->frame);
-	if (is_for_others)
-		others_begin(call);
+	others_begin(call);
+}
+
+void events_call_begins(const struct call *call)
+{
+	if (is_for_gate_alone(call->id)) {
+		gate_call_begins(call);
+		launch_enter_call(call->frame);
+	} else {
+		begins_for_all(call);
+	}
 }
 
 /* Of a kernel: its context launches nothing any more. */
@@ -99,12 +106,14 @@ static void others_ended(const struct call *call)
 /* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
 void events_call_ended(const struct call *call)
 {
-	if (!is_for_gate_alone(call->id))
+	bool is_synchronization = calls_synchronize(call->id);
+
+	if (!is_synchronization && !is_for_gate_alone(call->id))
 		others_ended(call);
-	if (gate_wants_call(call->id))
-		gate_call_ended(call);
-	if (calls_synchronize(call->id))
+	if (is_synchronization)
 		gate_synchronized(call);
+	else if (gate_wants_call(call->id))
+		gate_call_ended(call);
 	launch_leave_call(call->frame);
 	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);

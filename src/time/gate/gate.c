@@ -16,15 +16,11 @@
 #include <errno.h>
 #include <pthread.h>
 
+atomic_bool gate_listens;
+
 #define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
-/* --- which calls -------------------------------------------------------------------------------------------------- */
-
-bool gate_wants_call(int id)
-{
-	return atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
-	       (calls_launch(id) || calls_run_graph(id) || calls_make_stream_wait(id));
-}
+/* --- waits --------------------------------------------------------------------------------------------------------- */
 
 static void make_stream_wait(const struct call *call)
 {
@@ -37,7 +33,7 @@ static void make_stream_wait(const struct call *call)
 }
 
 /* A context's gate is looked up again after each change of the epoch. */
-static struct gate *gate_of(struct frame *frame, CUcontext context)
+static inline struct gate *gate_of(struct frame *frame, CUcontext context)
 {
 	uint64_t epoch = epoch_now();
 
@@ -114,7 +110,7 @@ static void decide(struct arrival *arrival)
 		claims_look(&gate->claims, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
-		if (arrival->open == 0)
+		if (arrival->open == 0 && arrival->ns != 0)
 			window_refuses(gate, arrival->length, arrival->ns);
 	}
 	if (arrival->open != 0)
@@ -155,20 +151,13 @@ static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 	gate_unlock(arrival->gate);
 }
 
-/* While it decides, and until the call has ended of a launch that counts, the thread is not cancelled: it would leave the launch, or the
- * lock, to nobody. */
+/* A launch may wait here: until its call has ended, the thread is not cancelled, and would leave the launch to nobody. */
 static bool keep_thread(void)
 {
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	return state == PTHREAD_CANCEL_ENABLE;
-}
-
-static void let_thread(bool is_cancellable)
-{
-	if (is_cancellable)
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 }
 
 /* A signal's handler may have launched while this one has waited; what one launches from here on is inside of this call. */
@@ -180,17 +169,16 @@ static void begin(const struct call *call)
 	if (!arrival.gate || !arrival.work.what || !atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
 		return;
 	arrival.length = lengths_find(&arrival.work);
-	bool is_cancellable = keep_thread();
 	arrival.has_part = arrival.gate->claims.has_part;
-	bool may_wait = hold_may_be(arrival.gate, call->id);
+	bool may_wait = hold_may_be(arrival.gate, call->id), is_cancellable = may_wait && keep_thread();
 
 	if (may_wait)
 		hold_until_it_goes(&arrival);
+	/* A handler may have launched meanwhile. */
 	frame->is_entering = may_wait && !arrival.is_captured;
+	frame->is_cancellable = is_cancellable;
 	decide_under_lock(&arrival, frame);
-	frame->is_cancellable = is_cancellable && (frame->is_entering || frame->ticket != 0);
 	streams_launch(arrival.work.stream, call->context);
-	let_thread(is_cancellable && !frame->is_cancellable);
 }
 
 void gate_call_begins(const struct call *call)
@@ -286,7 +274,8 @@ static void end(const struct call *call)
 		atomic_fetch_sub(&gate->entering, 1);
 	frame->has_more = frame->is_entering = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
-	let_thread(frame->is_cancellable);
+	if (frame->is_cancellable)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	frame->is_cancellable = false;
 }
 

@@ -13,10 +13,18 @@
 #include "driver/calls.h"
 #include "driver/hook.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
+/* Calls are announced to us: since there was somebody with a higher claim, or a quota; for ever. */
+extern atomic_bool gate_listens __attribute__((visibility("hidden")));
+
 /* Whether such a call is listened to; one begins, which may wait; it has ended. */
-bool gate_wants_call(int id);
+static inline bool gate_wants_call(int id)
+{
+	return atomic_load_explicit(&gate_listens, memory_order_relaxed) &&
+	       calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH | CALLS_WAITS);
+}
 void gate_call_begins(const struct call *call);
 void gate_call_ended(const struct call *call);
 

@@ -18,7 +18,6 @@
 struct gpu;
 
 struct gate_state {
-	atomic_bool listens;    /* calls are announced to us: since there was somebody with a higher claim, or a quota; for ever */
 	atomic_bool is_open;    /* launches are decided about */
 	atomic_bool takes_any;  /* there is no window */
 	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked; */

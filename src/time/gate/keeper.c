@@ -4,6 +4,7 @@
 #include "base/extremes.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
+#include "gate.h"
 #include "gates.h"
 #include "launch/queued.h"
 #include "launch/space/epoch.h"
@@ -58,7 +59,7 @@ static bool lock(struct gate *gate)
 
 static void listen(void)
 {
-	if (!atomic_exchange(&gate_state.listens, true)) {
+	if (!atomic_exchange(&gate_listens, true)) {
 		epoch_raise(); /* what was decided before is for fills as well */
 		hook_want_more();
 	}
