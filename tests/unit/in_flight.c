@@ -153,11 +153,11 @@ static void launch_or_end(unsigned int i)
 		sweep(false);
 	} else {
 		model[i] = (struct modelled){1 + some_below((1 << CLAIMS_MAX) - 1), 1 + some_below(MS), true};
-		in_flight_add(&flying, model[i].claims, model[i].ns, end_at(i, cells[i] + 1));
+		model[i].is_there = in_flight_add(&flying, model[i].claims, model[i].ns, end_at(i, cells[i] + 1)) != 0;
 	}
 }
 
-/* Some stay for long, and others come and go. */
+/* Some stay for long, and others come and go. There is no room for more while the oldest one stays. */
 TEST(any_order)
 {
 	for (unsigned int step = 0; step < 3000; step++) {

@@ -68,7 +68,7 @@ TEST(rises_at_once_and_falls_slowly)
 	assert_int_equal(lengths_ns(length, LENGTH_MORE), 8 * MS);
 	note(length, LENGTH_MORE, 0);
 	assert_int_equal(lengths_ns(length, LENGTH_MORE), 7 * MS + 1);
-	for (unsigned int i = 0; i < 100; i++)
+	for (unsigned int i = 0; i < 200; i++)
 		note(length, LENGTH_MORE, MS);
 	assert_in_range(lengths_ns(length, LENGTH_MORE), MS, MS + 8);
 	note(length, LENGTH_PART, UINT64_C(5000000000));

@@ -6,13 +6,14 @@
 #include "../alone.h"
 #include "../own_board.h"
 #include "../peer.h"
+#include "base/clock.h"
 #include "base/memfd_find.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "gpu/topology/topology.h"
 #include "state/board/layout.h"
 #include "time/demand/peers.h"
-#include "time/gate/others.h"
+#include "time/gate/claims.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -347,57 +348,69 @@ unsigned int releases_places(struct pci_address pci, const struct counts_place *
 	return 0;
 }
 
-static struct others_on_gpu views[2]; /* the one before */
-static struct others_rules rules;
+static struct claims claims;
+static struct claims_rules rules;
 
-static struct others_on_gpu *see(uint64_t now)
+/* As our thread does: what is the same stays. */
+static struct claims *see(uint64_t now)
 {
+	static struct claims made;
+
 	look(now);
-	views[1] = views[0];
-	others_see(&views[0], &views[1], gpus[0], &rules);
-	return &views[0];
+	claims_see(&made, &claims, gpus[0], &rules);
+	if (made.generation != claims.generation)
+		claims = made;
+	return &claims;
+}
+
+static uint32_t open_now(void)
+{
+	struct claims_idle idle;
+
+	claims_look(&claims, &idle);
+	return idle.open;
 }
 
 static void assert_may_use(struct tpcset expected)
 {
-	struct tpcset tpcs = others_tpcs(&views[0], others_look(&views[0], 0).open);
+	struct tpcset tpcs = claims_tpcs(&claims, open_now());
 
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
 
-/* Once the first one has had nothing in flight for long enough. */
+/* A claim is idle from the second look on that finds it so. */
 static void assert_soon_may_use(struct tpcset expected)
 {
-	views[0].list[0].hold_ns = 0;
+	open_now();
+	clock_pause_us(1);
 	assert_may_use(expected);
 }
 
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
 	has_gpus = first_gpu.has_masks = self.is_client = true;
-	memset(views, 0, sizeof views);
-	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
+	memset(&claims, 0, sizeof claims);
+	rules = (struct claims_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
 }
 
-/* It may be used when the higher one has had nothing in flight for a short while where nothing else is left, and for a longer one
- * where a part is. */
+/* Its TPCs may be used while it has nothing in flight. */
 TEST(higher_clients)
 {
 	struct process one = start_busy((struct board_claim){.priority = 60, .is_client = true, .tpcs = range(4, 9)});
 
 	start_busy((struct board_claim){.priority = 60}); /* no client */
 	begin_view(0, 7, (struct tpcset){{0}});
-	assert_each(see(NOW)->count, 1, views[0].has_part, true);
-	assert_may_use(range(0, 3));
+	assert_each(see(NOW)->count, 1, claims.has_part, true, claims.is_narrow, true, claims.list[0].borrowers, 1);
+	assert_soon_may_use(range(0, 3));
 	end(&one);
 	assert_may_use(range(0, 3));
 	assert_soon_may_use(range(0, 7));
 	launch(&one);
-	assert_may_use(range(0, 3));
+	assert_soon_may_use(range(0, 3));
 	end(&one);
 	have(4, 7);
-	assert_each(see(NOW + MS)->has_part, false, views[0].list[0].hold_ns, LENDING_ROW_NS);
+	assert_each(see(NOW + MS)->has_part, false, claims.is_narrow, false);
 	assert_soon_may_use(range(4, 7));
 }
 
@@ -411,22 +424,22 @@ TEST(lenders)
 
 	start_busy(keeper);
 	begin_view(0, 3, range(5, 15));
-	assert_each(see(NOW)->count, 1, views[0].limit_ns, 300000, views[0].batch_ns, 150000, views[0].is_narrow, false);
-	assert_may_use(range(0, 3));
+	assert_each(see(NOW)->count, 1, claims.list[0].limit_ns, 300000, claims.list[0].borrowers, 1, claims.is_narrow, false);
+	assert_soon_may_use(range(0, 3));
 	end(&one);
 	assert_soon_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0xf00}}));
-	/* Each has its part of the time. */
+	/* Each has its part of the window. */
 	claim(&three, borrower);
-	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
+	assert_each(see(NOW + MS)->count, 2, claims.list[0].limit_ns, 300000, claims.list[0].borrowers, 2);
 	/* But not one that has these TPCs itself. */
 	borrower.tpcs = range(8, 14);
 	claim(&three, borrower);
-	assert_int_equal(see(NOW + MS)->limit_ns, 300000);
+	assert_int_equal(see(NOW + MS)->list[0].borrowers, 1);
 	borrower.tpcs = range(6, 7);
 	/* What it lends itself, it does not borrow. */
 	borrower.lend_us = 200;
 	claim(&three, borrower);
-	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000, views[0].batch_ns, 75000);
+	assert_each(see(NOW + MS)->count, 2, claims.list[0].borrowers, 2, claims.list[1].borrowers, 1);
 	rules.borrow = range(9, 9);
 	see(NOW + 2 * MS);
 	assert_soon_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
@@ -440,6 +453,31 @@ TEST(lenders)
 	assert_int_equal(see(NOW + 5 * MS)->count, 0);
 }
 
+/* A window that is whole after twice LIMIT, also where several share it. */
+TEST(idle_for_long_enough)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
+	struct process one = process_start(obey), two = process_start(obey);
+	struct claims_idle idle;
+
+	begin_view(0, 3, range(0, 15));
+	claim(&one, lender);
+	claim(&two, (struct board_claim){.priority = 50, .is_client = true, .is_borrower = true, .tpcs = range(4, 7)});
+	see(NOW);
+	claims_look(&claims, &idle);
+	assert_each(idle.open, 0, idle.now != 0, true);
+	clock_pause_us(700);
+	claims_look(&claims, &idle);
+	assert_true(idle.ns[0] >= LENDING_IDLE_PART * 300000);
+	/* From here on it is at rest: nobody reads the clock. */
+	claims_look(&claims, &idle);
+	assert_each(idle.ns[0], LENDING_IDLE_PART * 300000, idle.now, 0, idle.open, 1);
+	launch(&one);
+	end(&one);
+	claims_look(&claims, &idle);
+	assert_each(idle.ns[0], 0, idle.open, 0);
+}
+
 /* Of whom nobody knows when it is idle: a lender is not, and a higher one where nothing moves. */
 TEST(unknown_ends)
 {
@@ -451,7 +489,7 @@ TEST(unknown_ends)
 	end(&one);
 	assert_soon_may_use(range(0, 13));
 	process_order(&one, 'g');
-	assert_may_use(range(0, 7));
+	assert_soon_may_use(range(0, 7));
 	see(NOW + MS);
 	assert_soon_may_use(range(0, 7));
 	lender.priority = 60;
@@ -473,26 +511,26 @@ TEST(higher_one_that_lends)
 	assert_soon_may_use(range(0, 13));
 	process_order(&one, 'g');
 	assert_true(see(NOW + SECOND)->list[0].is_unknown);
-	assert_true(tpcset_equal(&views[0].list[0].gives, &(struct tpcset){{0xf0}}));
+	assert_true(tpcset_equal(&claims.list[0].gives, &(struct tpcset){{0xf0}}));
 }
 
-/* Of more than a view has room for, the last ones keep what they have, also what others lend. */
+/* Of more than there is room for, the last ones keep what they have, also what others lend. */
 TEST(many_lenders)
 {
 	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300};
-	struct process all[OTHERS_MAX + 1];
+	struct process all[CLAIMS_MAX + 1];
 
 	begin_view(0, 3, range(0, 63));
-	for (unsigned int i = 0; i <= OTHERS_MAX; i++) {
-		lender.tpcs = range(8 + i, i == OTHERS_MAX ? 8 + i : 9 + i);
+	for (unsigned int i = 0; i <= CLAIMS_MAX; i++) {
+		lender.tpcs = range(8 + i, i == CLAIMS_MAX ? 8 + i : 9 + i);
 		all[i] = process_start(obey);
 		claim(&all[i], lender);
 	}
-	see(NOW);
-	for (unsigned int i = 0; i < OTHERS_MAX; i++)
-		views[0].list[i].hold_ns = 0;
-	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0], 0).open, 0xffff);
-	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peer_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
+	assert_int_equal(see(NOW)->count, CLAIMS_MAX);
+	open_now();
+	clock_pause_us(1);
+	assert_int_equal(open_now(), 0xffff);
+	struct tpcset tpcs = claims_tpcs(&claims, 0xffff), last = peer_on(gpus[0], CLAIMS_MAX)->is.claim.tpcs;
 
 	assert_false(tpcset_overlap(&tpcs, &last));
 }

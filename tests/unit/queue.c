@@ -3,18 +3,14 @@
  * visitor, between the looks and the stores of a change. A segment of commands is used for foreign work as soon as the
  * launch has started. No mask is ever written there.
  */
-#include "../cases.h"
-#include "driver/gpus.h"
+#include "descriptor.h"
 #include "driver/pushbuffer/queue.h"
-#include "driver/releases.h"
 
 #define CHANNELS 2
 #define STREAMS 4
 #define SEGMENTS 12 /* of a channel */
 #define SEGMENT_BYTES 512
 #define LAUNCHES 64 /* remembered; more than fit into all segments */
-#define MASK_BYTE 304
-#define CELLS_AT 0x20000000 /* where the releases of a descriptor reach */
 #define PRESENT_WORDS UINT64_C(0x3ffffffffffffff), UINT64_C(3)
 
 enum state {
@@ -218,24 +214,20 @@ static enum queue_outcome expected(const struct stream *stream)
 
 static void make_descriptor(uint32_t *qmd, uint64_t cookie, const struct qmd_mask *disable)
 {
-	struct qmd_mask all_bits = *disable;
-
-	memset(qmd, (int)some_below(256), QMD_SIZE);
-	((unsigned char *)qmd)[72] = 0x40;
-	memset((unsigned char *)qmd + MASK_BYTE - 48, 0, 48); /* the release slots are free */
-	memset((unsigned char *)qmd + 40, 0, 8);
-	assert_true(qmd_release_prepare(&releases.stamping, gpu.family, QMD_STAMPING_SLOT, QMD_STAMPS,
-	                                (uintptr_t)&cells[cookie % LAUNCHES * 2], cookie));
-	for (unsigned int i = 0; i < COUNT_OF(all_bits.words); i++)
-		all_bits.words[i] |= ~gpu.present.words[i];
-	qmd_write(gpu.family, qmd, &(struct qmd_change){.disable = &all_bits, .is_exact = true}, NULL);
-	assert_int_equal(qmd_release(&releases.stamping, qmd), QMD_RELEASES);
+	descriptor_make(qmd, &gpu, &releases, &cells[cookie % LAUNCHES * 2], cookie, disable);
 }
 
-/* Of a launch: the commands in front, or all. */
+/* Of a launch: the commands in front, or all. The GPU fetches what is noted late. */
 static enum queue_outcome note(struct launch *launch, void *commands, uint32_t bytes)
 {
-	return queue_note(launch, &(const struct submission){.context = context, .commands = commands, .bytes = bytes});
+	static volatile unsigned char sync;
+
+	sync = 0;
+	enum queue_outcome outcome =
+		queue_note(launch, &(const struct submission){.context = context, .commands = commands, .bytes = bytes, .sync = &sync});
+
+	assert_int_equal(sync, outcome == QUEUE_NOTED ? 0x80 : 0);
+	return outcome;
 }
 
 /* First come commands with the same words, but for the timestamp. */
@@ -245,7 +237,7 @@ static enum queue_outcome note_in_parts(struct launch *launch, void *commands)
 
 	memcpy(other, commands, sizeof other);
 	for (unsigned int at = 0; at < sizeof other; at++)
-		other[at] ^= at % 4 == 0 && (at < MASK_BYTE || at >= MASK_BYTE + 128);
+		other[at] ^= at % 4 == 0 && (at < DESCRIPTOR_MASK || at >= DESCRIPTOR_MASK + 128);
 	enum queue_outcome first = note(launch, other, sizeof other), outcome = first;
 
 	if (first == QUEUE_NOT_FOUND) {
@@ -282,7 +274,7 @@ static void launch_into(unsigned int number)
 	driver.frame.stream = handle(number);
 	driver.frame.end = (struct launch_end){&cells[launch.cookie % LAUNCHES * 2], launch.cookie};
 	driver.frame.cookie = launch.cookie;
-	launch.mask = commands + offset + MASK_BYTE;
+	launch.mask = commands + offset + DESCRIPTOR_MASK;
 	if (is_large && outcome == QUEUE_NOTED)
 		outcome = QUEUE_LARGE;
 	else if (is_in_parts && outcome == QUEUE_NOTED)
@@ -418,9 +410,7 @@ static void prepare(void)
 		skip_because("needs restartable sequences");
 	gpu = (struct gpu){.family = qmd_family_for(9, 0), .has_masks = true, .present = present};
 	if (!cells)
-		cells = mmap((void *)CELLS_AT, 65536, PROT_READ | PROT_WRITE,
-		             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	assert_ptr_equal(cells, CELLS_AT);
+		cells = descriptor_cells(65536);
 	for (unsigned int i = 0; i < STREAMS; i++)
 		forget(i);
 }

@@ -95,12 +95,12 @@ static void add(struct claims *made, const struct peer *peer, const struct tpcse
 {
 	struct claim *it = &made->list[made->count++];
 	const struct board_claim *said = &peer->is.claim;
-	uint64_t limit_ns = (said->lend_us > 0 ? said->lend_us : SEGMENT_LEND_USUAL_US) * UINT64_C(1000);
 
 	it->pid = peer->is.pid;
 	it->gives = *gives;
 	it->takes = said->tpcs;
-	it->limit_ns = said->lend_us > 0 ? limit_ns / borrowers_from(peer, said->pci) : limit_ns;
+	it->limit_ns = (said->lend_us > 0 ? said->lend_us : SEGMENT_LEND_USUAL_US) * UINT64_C(1000);
+	it->borrowers = said->lend_us > 0 ? borrowers_from(peer, said->pci) : 1;
 	find_places(it, peer);
 	it->is_open = is_before && !peer->demand.wants && it->is_unknown;
 }

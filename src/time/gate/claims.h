@@ -26,7 +26,8 @@ struct claims {
 		uint64_t number_then;           /* with another one it may have more places */
 		struct tpcset gives; /* TPCs that this process may use while it is idle, */
 		struct tpcset takes; /* and those that it may not while it is not */
-		uint64_t limit_ns;   /* LIMIT/n */
+		uint64_t limit_ns;   /* LIMIT, */
+		uint64_t borrowers;  /* which so many share */
 		bool is_unknown;     /* when it is idle; then it is taken to be, or not: */
 		bool is_open;
 	} list[CLAIMS_MAX];

@@ -33,7 +33,7 @@ static uint64_t longest_limit(const struct gate *gate)
 	uint64_t limit_ns = 0;
 
 	for (unsigned int i = 0; i < gate->claims.count; i++)
-		limit_ns = max_u64(limit_ns, gate->claims.list[i].limit_ns);
+		limit_ns = max_u64(limit_ns, gate->claims.list[i].limit_ns / gate->claims.list[i].borrowers);
 	return limit_ns;
 }
 
@@ -45,14 +45,21 @@ void window_learn(struct gate *gate)
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 
+/* Where all claims are at rest, nobody has read the clock. */
+static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
+{
+	return gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, idle->now != 0 ? idle->now : process_clock_ns());
+}
+
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
 	bool is_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed);
-	unsigned int part = gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, idle->now) ? 2 : 1;
+	unsigned int part = is_halved(gate, idle) ? 2 : 1;
 	uint32_t allowed = 0;
 
 	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
-		uint64_t window_ns = lending_window_ns(idle->ns[i], gate->claims.list[i].limit_ns) / part;
+		const struct claim *it = &gate->claims.list[i];
+		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers * part);
 		bool fits = idle->ns[i] > 0 && (is_any || gate->in_flight.sums[i] + ns <= window_ns);
 
 		allowed |= (uint32_t)fits << i;

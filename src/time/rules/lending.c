@@ -24,9 +24,9 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 	return idle_ns;
 }
 
-uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns)
+uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers)
 {
-	return min_u64(idle_ns / LENDING_IDLE_PART, limit_ns);
+	return min_u64(idle_ns / LENDING_IDLE_PART, limit_ns) / borrowers;
 }
 
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more)

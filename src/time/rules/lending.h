@@ -41,8 +41,8 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 
 #define LENDING_IDLE_PART 2 /* of the time for which the claim has been idle */
 
-/* W/n, with LIMIT / n. */
-uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns);
+/* W/n. */
+uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers);
 
 /* A length, where what it was in its own part is known: on so many TPCs, once, to learn what it is there. */
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more);
