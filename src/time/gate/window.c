@@ -157,6 +157,12 @@ static bool can_be_changed(const struct move *move, const struct queued *launch)
 	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
 }
 
+/* Also after it was made so by an earlier walk. */
+static bool is_wide(const struct queued *launch)
+{
+	return memcmp(&launch->disable, &launch->noted, sizeof launch->noted) != 0;
+}
+
 /* The TPCs that it has, and those of these claims. */
 static void widen(struct gate *gate, const struct queued *launch, uint32_t open, struct qmd_mask *disable)
 {
@@ -204,7 +210,8 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 	if (launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
-		follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
+		if (!is_wide(launch))
+			follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
 	} else if (launch->cookie != 0 && can_be_wide) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
@@ -218,10 +225,9 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 {
 	struct move *move = data;
 	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
-	bool is_wide = launch->cookie != 0 && memcmp(disable, &launch->noted, sizeof *disable) != 0;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
-	if (is_of_gpu && is_wide && can_be_changed(move, launch)) {
+	if (is_of_gpu && launch->cookie != 0 && is_wide(launch) && can_be_changed(move, launch)) {
 		*disable = launch->noted;
 		move->recalled_ns += window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
 		answer = QUEUE_CHANGE;

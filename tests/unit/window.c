@@ -1,0 +1,550 @@
+/*
+ * The law of lending (src/time/rules/lending.h) on a virtual clock: the gate and the queue are the real ones, and the GPU, the
+ * lenders, and when the program's host and our thread run, are a model. A launch takes its time alone, whatever runs beside it. The
+ * GPU has fetched what has fewer than two launches ahead.
+ *
+ * A lender waits for what is left of wide launches in its TPCs when it comes back. So that is looked at all the time.
+ *
+ * link: -Wl,--wrap=process_clock_ns
+ */
+#include "descriptor.h"
+
+#include "base/clock.h"
+#include "base/extremes.h"
+#include "driver/pushbuffer/queue.h"
+#include "launch/space/epoch.h"
+#include "state/segment/owner.h"
+#include "time/gate/gate.h"
+#include "time/gate/gates.h"
+#include "time/gate/window.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define TICK (5 * US)
+#define BEGIN (1000 * MS)
+#define GAP US             /* from one launch of a stream to the next */
+#define LATENCY (5 * US)   /* from a launch until it runs */
+#define AHEAD (77 * MS)    /* the GPU's clock is */
+#define KEEPER (150 * US)  /* from one move of our thread to the next */
+#define HOST (20 * US)     /* from one launch of a stream to the next */
+#define KNOWN (200 * MS)   /* after so long, each kind has run in all places */
+#define LIMIT (2 * MS)
+
+#define OWN UINT64_C(0x00f) /* TPCs */
+#define PRESENT UINT64_C(0xfff)
+#define LENDERS 2
+
+#define STREAMS 8
+#define DEPTH 64
+#define KINDS 40
+
+static uint64_t now;
+
+uint64_t __wrap_process_clock_ns(void);
+uint64_t __wrap_process_clock_ns(void)
+{
+	return now;
+}
+
+/* --- what is modelled --------------------------------------------------------------------------------------------- */
+
+/* Kernels of the program, which are in the same order again and again. */
+struct kind {
+	uint64_t part_ns, more_ns;
+};
+
+static struct scenario {
+	unsigned int streams, depth; /* launches of a stream that its host has in flight at most */
+	uint64_t borrowers;          /* 0: one */
+	uint64_t busy_ns, idle_ns;   /* of a lender, in the mean; 0: it never works */
+	uint64_t least_ns, most_ns;  /* of kernels that are wide */
+	uint64_t lent[LENDERS];      /* TPCs */
+	unsigned int kinds;
+	uint64_t frozen_ns;          /* each 20 ms, the program is stopped for so long */
+	bool waits;                  /* now and then a stream waits for the host */
+} scenario;
+
+static struct lender {
+	struct counts_place *place;
+	bool works;
+	uint64_t since, until;
+	uint64_t left;   /* of wide launches in its TPCs, at the last look */
+	uint64_t waited; /* for these, at most */
+	_Atomic uint64_t number;
+} lenders[LENDERS];
+
+static struct launched {
+	uint64_t number, came, begin, end; /* begin 0: it waits */
+	const struct kind *kind;
+	struct tpcset ran;                 /* once it is fetched */
+	bool is_fetched, is_behind_host;
+	unsigned char commands[512];
+} launches[STREAMS][DEPTH];
+
+static struct stream {
+	uint64_t first, end;      /* of its launches, in `launches` */
+	uint64_t free_at;         /* when its last launch has ended, or its host has returned */
+	uint64_t next;            /* launch of the host */
+	uint64_t host_waits_until; /* behind this, launches wait */
+} streams[STREAMS];
+
+static struct kind kinds[KINDS];
+static struct gate gate;
+static struct topology topology;
+static struct gpu gpu;
+static struct releases releases;
+static struct launch driver_record; /* the thread's */
+static struct counts_place *own_place;
+static volatile uint64_t *cells;
+static uint64_t number, wide_ns, all_ns, wide_count, ended_count;
+static CUcontext context = (CUcontext)&gpu;
+
+static CUstream handle(unsigned int stream)
+{
+	return (CUstream)(uintptr_t)(0x100000 + 0x80 * stream);
+}
+
+static struct launched *launched(unsigned int stream, uint64_t at)
+{
+	return &launches[stream][at % DEPTH];
+}
+
+static struct tpcset set_of(uint64_t tpcs)
+{
+	return (struct tpcset){{tpcs}};
+}
+
+/* Where it runs, or would if it was fetched now. */
+static struct tpcset where(const struct launched *launch)
+{
+	struct qmd_mask mask;
+
+	memcpy(&mask, launch->commands + 64 + DESCRIPTOR_MASK, sizeof mask);
+	return launch->is_fetched ? launch->ran : topology_enabled(&topology, mask.words);
+}
+
+static bool is_wide(const struct launched *launch)
+{
+	struct tpcset own = set_of(OWN), ran = where(launch);
+
+	return !tpcset_is_subset(&ran, &own);
+}
+
+/* --- the GPU ------------------------------------------------------------------------------------------------------ */
+
+static void fetch(unsigned int stream)
+{
+	for (uint64_t at = streams[stream].first; at < streams[stream].end && at < streams[stream].first + QUEUE_FETCHED; at++) {
+		struct launched *launch = launched(stream, at);
+
+		launch->ran = where(launch);
+		launch->is_fetched = true;
+	}
+}
+
+static void start(struct stream *stream, struct launched *launch)
+{
+	uint64_t begin = max_u64(launch->came + LATENCY, stream->free_at + GAP), ns = is_wide(launch) ? launch->kind->more_ns : launch->kind->part_ns;
+
+	if (begin <= now) {
+		launch->begin = begin;
+		launch->end = begin + ns;
+		assert_false(launch->is_behind_host && is_wide(launch));
+	}
+}
+
+static void end(struct stream *stream, const struct launched *launch)
+{
+	volatile uint64_t *cell = &cells[launch->number % (STREAMS * DEPTH) * 2];
+
+	cell[1] = launch->end + AHEAD;
+	cell[0] = launch->number;
+	atomic_fetch_add(counts_ended(own_place, COUNTS_PLAIN), 1);
+	stream->free_at = launch->end;
+	stream->first++;
+	ended_count++;
+	all_ns += launch->kind->part_ns;
+	if (is_wide(launch)) {
+		wide_count++;
+		wide_ns += launch->kind->part_ns;
+	}
+}
+
+static void run_stream(unsigned int number_of_stream)
+{
+	struct stream *stream = &streams[number_of_stream];
+	bool goes_on = true;
+
+	while (goes_on && stream->first < stream->end) {
+		struct launched *launch = launched(number_of_stream, stream->first);
+
+		if (launch->begin == 0)
+			start(stream, launch);
+		goes_on = launch->begin != 0 && launch->end <= now;
+		if (goes_on)
+			end(stream, launch);
+		fetch(number_of_stream);
+	}
+}
+
+/* --- lenders ------------------------------------------------------------------------------------------------------ */
+
+/* Of very different lengths. */
+static uint64_t about(uint64_t ns)
+{
+	uint64_t part = 1 + some_below(64);
+
+	return max_u64(TICK, ns / 16 * part * part / 64);
+}
+
+static void work(struct lender *lender, bool works)
+{
+	if (works && !lender->works) {
+		counts_launch_shared(lender->place);
+		lender->waited = max_u64(lender->waited, lender->left);
+	} else if (lender->works && !works) {
+		atomic_fetch_add(counts_ended(lender->place, COUNTS_PLAIN), 1);
+	}
+	lender->works = works;
+	lender->since = now;
+}
+
+static void run_lender(struct lender *lender)
+{
+	if (scenario.busy_ns == 0 || now < lender->until)
+		return;
+	work(lender, !lender->works);
+	lender->until = now + about(lender->works ? scenario.busy_ns : scenario.idle_ns);
+}
+
+/* --- the program -------------------------------------------------------------------------------------------------- */
+
+/* As the driver announces a launch: it is decided about, its commands are written, and the GPU is told of them. */
+static void announce(struct launched *launch, unsigned int stream, unsigned int kind)
+{
+	struct {
+		CUfunction function;
+		unsigned int grid[3], block[3], dynamic_bytes;
+		CUstream stream;
+	} arguments = {.function = (CUfunction)&kinds[kind], .grid = {1, 1, 1}, .stream = handle(stream)};
+	CUresult result = CUDA_SUCCESS;
+	struct frame *frame = &driver_record.frame;
+	const struct call call = {CALL_LAUNCH, context, (void **)&arguments, &result, frame};
+	volatile uint64_t *cell = &cells[launch->number % (STREAMS * DEPTH) * 2];
+	struct tpcset own = set_of(OWN);
+	unsigned char sync;
+	uint32_t qmd[QMD_SIZE / 4];
+	struct qmd_mask disable;
+
+	frame->gate = &gate;
+	frame->gate_context = context;
+	frame->gate_epoch = epoch_now();
+	frame->stream = handle(stream);
+	gate_call_begins(&call);
+	topology_disable_mask(&topology, frame->has_more ? &frame->more : &own, disable.words, QMD_MASK_BITS);
+	descriptor_make(qmd, &gpu, &releases, cell, launch->number, &disable);
+	memcpy(launch->commands + 64, qmd, sizeof qmd);
+	counts_launch_shared(own_place);
+	driver_record.qmd = qmd;
+	frame->end = (struct launch_end){cell, launch->number};
+	frame->is_noted = queue_note(&driver_record, &(struct submission){context, launch->commands, sizeof launch->commands, &sync}) == QUEUE_NOTED;
+	gate_submits(&driver_record, frame->end);
+	frame->end.number = 0;
+	gate_call_ended(&call);
+}
+
+static void launch(unsigned int stream)
+{
+	struct stream *in = &streams[stream];
+	struct launched *launch = launched(stream, in->end++);
+	unsigned int kind = (unsigned int)(number++ % scenario.kinds);
+
+	*launch = (struct launched){.number = number, .came = now, .kind = &kinds[kind], .is_behind_host = now < in->host_waits_until};
+	announce(launch, stream, kind);
+	fetch(stream);
+}
+
+/* The stream waits until a function of the host has returned (launch/queued.c, time/gate/gate.c). */
+static void wait_for_host(unsigned int stream)
+{
+	struct {
+		CUstream stream;
+	} arguments = {handle(stream)};
+	CUresult result = CUDA_SUCCESS;
+	struct frame *frame = &driver_record.frame;
+	const struct call call = {CALL_ADD_CALLBACK, context, (void **)&arguments, &result, frame};
+
+	streams[stream].host_waits_until = now + 300 * US;
+	queue_interrupt();
+	gate_call_begins(&call);
+	gate_call_ended(&call);
+}
+
+static void run_program(unsigned int stream)
+{
+	struct stream *in = &streams[stream];
+
+	if (in->end - in->first >= scenario.depth || now < in->next)
+		return;
+	if (scenario.waits && in->first == in->end && some_below(50) == 0)
+		wait_for_host(stream);
+	launch(stream);
+	in->next = now + HOST / 2 + some_below(HOST);
+}
+
+/* As our thread does (keeper.c). */
+static bool run_keeper(void)
+{
+	window_sweep(&gate);
+	window_learn(&gate);
+	return window_move(&gate, 0);
+}
+
+/* --- what must be so ---------------------------------------------------------------------------------------------- */
+
+static uint64_t left_of(const struct launched *launch)
+{
+	return launch->begin != 0 ? launch->end - min_u64(now, launch->end) : launch->kind->more_ns;
+}
+
+static uint64_t left_in(uint64_t tpcs)
+{
+	struct tpcset lent = set_of(tpcs);
+	uint64_t left = 0;
+
+	for (unsigned int i = 0; i < scenario.streams; i++) {
+		for (uint64_t at = streams[i].first; at < streams[i].end; at++) {
+			struct tpcset ran = where(launched(i, at));
+
+			left += tpcset_overlap(&ran, &lent) ? left_of(launched(i, at)) : 0;
+		}
+	}
+	return left;
+}
+
+static uint64_t window_of(const struct lender *lender)
+{
+	uint64_t idle = lender->works ? 0 : now - lender->since;
+
+	return min_u64(idle / 2, LIMIT) / scenario.borrowers;
+}
+
+/* Nothing becomes wide beyond the window. */
+static void check_lender(unsigned int i)
+{
+	struct lender *lender = &lenders[i];
+	uint64_t left = left_in(scenario.lent[i]);
+
+	if (now >= BEGIN + KNOWN && left > lender->left && left > window_of(lender))
+		fail_msg("%u us are left in the TPCs of lender %u, where its window is %u us", (unsigned int)(left / US), i,
+		         (unsigned int)(window_of(lender) / US));
+	lender->left = left;
+}
+
+static bool may_be_narrow_again(unsigned int stream, uint64_t at)
+{
+	return at >= streams[stream].first + QUEUE_FETCHED;
+}
+
+/* While a lender works, no launch is there that could be called back. Our thread has just moved the window. */
+static void check_called_back(void)
+{
+	for (unsigned int l = 0; l < LENDERS; l++) {
+		struct tpcset lent = set_of(lenders[l].works ? scenario.lent[l] : 0);
+
+		for (unsigned int i = 0; i < scenario.streams; i++) {
+			for (uint64_t at = streams[i].first; at < streams[i].end; at++) {
+				struct tpcset ran = where(launched(i, at));
+
+				assert_false(may_be_narrow_again(i, at) && tpcset_overlap(&ran, &lent));
+			}
+		}
+	}
+}
+
+/* Nobody takes a kernel for shorter than it is. */
+static void check_lengths(void)
+{
+	for (unsigned int i = 0; i < scenario.kinds; i++) {
+		struct length *length = lengths_find(&(struct launched_work){.what = &kinds[i], .grid = {1, 1, 1}});
+		uint64_t part = lengths_ns(length, LENGTH_PART), more = lengths_ns(length, LENGTH_MORE);
+
+		ROW("a kernel of %u and %u us", (unsigned int)(kinds[i].part_ns / US), (unsigned int)(kinds[i].more_ns / US));
+		assert_true((part == 0 || part >= kinds[i].part_ns) && (more == 0 || more >= kinds[i].more_ns));
+	}
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+static void make_claim(unsigned int i, struct counts_place *place)
+{
+	struct claim *claim = &gate.claims.list[i];
+
+	lenders[i] = (struct lender){.place = place, .since = now, .until = now + 50 * MS};
+	*claim = (struct claim){.pid = 1 + (pid_t)i, .place_count = 1, .places = {place}, .number = &lenders[i].number,
+	                        .gives = set_of(scenario.lent[i]), .takes = set_of(scenario.lent[i]), .limit_ns = LIMIT,
+	                        .borrowers = scenario.borrowers};
+}
+
+static void make_places(void)
+{
+	static const struct segment_revision nothing;
+	static struct counts_areas areas;
+	static struct segment segment;
+	static struct counts_place *places[LENDERS + 1];
+	struct error error;
+
+	if (!own_place) {
+		assert_done(segment_create(&segment, &nothing, NULL, -1, -1, &error));
+		for (unsigned int i = 0; i <= LENDERS; i++) {
+			places[i] = counts_take(&areas, &segment, gpu.pci, UINT64_MAX, 0, &error);
+			assert_non_null(places[i]);
+			counts_begin(places[i]);
+		}
+		own_place = places[LENDERS];
+		epoch_use(&segment);
+	}
+	for (unsigned int i = 0; i < LENDERS; i++)
+		make_claim(i, places[i]);
+}
+
+static void make_gpu(void)
+{
+	topology = (struct topology){.tpc_count = 12, .sms_per_tpc = 2};
+	for (uint16_t i = 0; i < topology.tpc_count; i++)
+		topology.tpcs[i].mask_bit = i;
+	gpu = (struct gpu){.topology = &topology, .family = qmd_family_for(9, 0), .has_masks = true, .present = {{PRESENT, 0}}};
+	if (!cells)
+		cells = descriptor_cells(STREAMS * DEPTH * 2 * sizeof *cells);
+}
+
+static void make_kinds(void)
+{
+	for (unsigned int i = 0; i < scenario.kinds; i++) {
+		uint64_t more = scenario.least_ns + some_below(scenario.most_ns - scenario.least_ns + 1);
+
+		kinds[i] = (struct kind){more * 2, more};
+	}
+}
+
+static void begin(struct scenario of)
+{
+	if (!queue_prepare())
+		skip_because("needs restartable sequences");
+	scenario = of;
+	scenario.borrowers = max_u64(1, of.borrowers);
+	now = BEGIN;
+	number = wide_ns = all_ns = wide_count = ended_count = 0;
+	random_state = 1;
+	lengths_forget();
+	memset(&gate, 0, sizeof gate);
+	memset(streams, 0, sizeof streams);
+	make_gpu();
+	memset((void *)(uintptr_t)cells, 0, STREAMS * DEPTH * 2 * sizeof *cells);
+	for (unsigned int i = 0; i < STREAMS; i++)
+		queue_forget_stream(handle(i), context);
+	driver_record = (struct launch){.context = context, .gpu = &gpu, .releases = &releases};
+	gate_after_fork();
+	gate.gpu = &gpu;
+	make_places();
+	gate.claims.count = scenario.lent[1] != 0 ? 2 : 1;
+	gate.claims.has_part = true;
+	gate.claims.own[0] = own_place;
+	gate.claims.own_count = 1;
+	gate.claims.part = gate.claims.all_own = set_of(OWN);
+	atomic_store(&gate_state.is_open, true);
+	make_kinds();
+}
+
+static bool is_frozen(void)
+{
+	return now / MS % 20 * MS < scenario.frozen_ns;
+}
+
+static void tick(void)
+{
+	now += TICK;
+	for (unsigned int i = 0; i < scenario.streams; i++)
+		run_stream(i);
+	for (unsigned int i = 0; i < gate.claims.count; i++)
+		run_lender(&lenders[i]);
+	for (unsigned int i = 0; i < scenario.streams && !is_frozen(); i++)
+		run_program(i);
+	if (now % KEEPER == 0 && !is_frozen()) {
+		run_keeper();
+		check_called_back();
+	}
+	for (unsigned int i = 0; i < gate.claims.count; i++)
+		check_lender(i);
+}
+
+static void run(uint64_t ns)
+{
+	for (uint64_t end_at = now + ns; now < end_at;)
+		tick();
+}
+
+/* Until all that was launched has ended. */
+static void drain(void)
+{
+	for (unsigned int i = 0; i < LENDERS; i++)
+		work(&lenders[i], false);
+	for (unsigned int i = 0; i < scenario.streams; i++) {
+		while (streams[i].first < streams[i].end) {
+			now += TICK;
+			run_stream(i);
+		}
+	}
+}
+
+/* Returns how much of the work was wide, in percent. */
+static unsigned int run_for(struct scenario of, uint64_t ns)
+{
+	begin(of);
+	run(ns);
+	check_lengths();
+	drain();
+	return (unsigned int)(100 * wide_ns / all_ns);
+}
+
+/* --- the law ------------------------------------------------------------------------------------------------------ */
+
+#define ONE {0xff0, 0}
+#define TWO {0x0f0, 0xf00}
+#define OVERLAPPING {0x0f0, 0xfc0}
+
+static const struct row {
+	const char *name;
+	unsigned int least; /* of the work is wide, in percent */
+	struct scenario is;
+} rows[] = {
+	{"a lender at rest", 95, {.streams = 1, .depth = 32, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
+	{"bursts", 30, {.streams = 1, .depth = 32, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
+	{"short pauses", 1, {.streams = 1, .depth = 32, .busy_ns = MS, .idle_ns = MS, .least_ns = 5 * US, .most_ns = 50 * US, .lent = ONE, .kinds = 8}},
+	{"kernels of 0.9 W", 5, {.streams = 1, .depth = 8, .busy_ns = 2 * MS, .idle_ns = 20 * MS, .least_ns = 1800 * US, .most_ns = 1800 * US, .lent = ONE, .kinds = 1}},
+	{"short queues", 30, {.streams = 1, .depth = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
+	{"a host that waits for each", 30, {.streams = 1, .depth = 1, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
+	{"several streams", 10, {.streams = 4, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 13}},
+	{"many streams with short queues", 10, {.streams = 8, .depth = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 13}},
+	{"two borrowers", 10, {.streams = 2, .depth = 16, .borrowers = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
+	{"five borrowers", 5, {.streams = 2, .depth = 16, .borrowers = 5, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
+	{"two lenders", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = TWO, .kinds = 8}},
+	{"two lenders of the same TPCs", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = OVERLAPPING, .kinds = 8}},
+	{"a program that is stopped", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8, .frozen_ns = 7 * MS}},
+	{"streams that wait for the host", 5, {.streams = 3, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8, .waits = true}},
+	{"many kinds", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = TWO, .kinds = KINDS}},
+};
+
+TEST(left_in_time)
+{
+	for (size_t i = getenv("ONLY") ? atoi(getenv("ONLY")) : 0; i < COUNT_OF(rows); i++) {
+		ROW("%s", rows[i].name);
+		unsigned int wide = run_for(rows[i].is, 2000 * MS);
+
+		print_message("# %-32s %3u %% wide, %u launches; lenders waited for %4u us\n", rows[i].name, wide, (unsigned int)ended_count,
+		              (unsigned int)(max_u64(lenders[0].waited, lenders[1].waited) / US));
+		assert_true(wide >= rows[i].least);
+	}
+}
+
+RUN_TESTS(NULL, NULL)
