@@ -50,7 +50,8 @@ struct frame {
 	 * stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
 	struct launch_end end;
 	uint64_t cookie, turn;
-	bool is_noted;
+	bool is_noted, is_answered;
+	struct launch_end front; /* of the launch right in front */
 
 	/* time/gate/gate.c: calls inside of each other; where the launch of the outermost one may run, if not in the program's own part;
 	 * what the gate keeps of it until the call ends */

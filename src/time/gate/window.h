@@ -14,6 +14,9 @@
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
 
+/* Which claims are idle. Where one came back, launches that wait leave its TPCs. */
+void window_look(struct gate *gate, struct claims_idle *idle);
+
 /* Launches that have ended are no more; and say how long they took. */
 void window_sweep(struct gate *gate);
 void window_learn(struct gate *gate);
@@ -33,8 +36,9 @@ const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns its ticket (in_flight.h); 0: there is no room, and it is not. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
-/* What a launch that is noted has as its cookie (driver/pushbuffer/queue.h). It is never wide if it `stays`. */
-uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays);
+/* What a launch that is noted has as its cookie (driver/pushbuffer/queue.h). It is never made wide if it `stays`;
+ * it may be so from the begin on. */
+uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays, bool is_wide);
 
 /* The claims will be others: launches that wait leave all of their TPCs. */
 void window_begin_anew(struct gate *gate);
