@@ -128,12 +128,13 @@ static bool is_due(const struct arrival *arrival, enum length_place place)
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
 	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
+	bool waits = streams_next_waits(arrival->work.stream, arrival->call->context);
 
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	frame->cookie = window_cookie(arrival->gate, arrival->length, stays);
+	frame->cookie = window_cookie(arrival->gate, arrival->length, (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0));
 	if (is_due(arrival, frame->has_more ? LENGTH_MORE : LENGTH_PART))
 		frame->launched_ns = process_clock_ns();
 }

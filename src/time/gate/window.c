@@ -118,13 +118,14 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the length's number, the GPU, whether it stays, the edits when it was launched, and a number of its own. */
+/* From below: the length's number, the GPU, enum window_kind, the edits when it was launched, and a number of its own. */
 #define LENGTH_BITS 13
 #define GPU_BITS 8
 #define EDITS_BITS 18
 #define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
-#define COOKIE_STAYS (UINT64_C(1) << (LENGTH_BITS + GPU_BITS))
-#define EDITS_SHIFT (LENGTH_BITS + GPU_BITS + 1)
+#define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
+#define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
+#define EDITS_SHIFT (KINDS_SHIFT + 2)
 #define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
 #define NUMBER_SHIFT (EDITS_SHIFT + EDITS_BITS)
 
@@ -135,11 +136,11 @@ static uint64_t edits_now(void)
 	return epoch_of_edits() << EDITS_SHIFT & COOKIE_EDITS;
 }
 
-uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays)
+uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds)
 {
 	static _Atomic uint64_t number;
 
-	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (stays ? COOKIE_STAYS : 0) | edits_now() |
+	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT | edits_now() |
 	       atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
 }
 
@@ -201,13 +202,21 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	return answer;
 }
 
+/* What waits behind something else than launches may do so for any time. */
+static bool is_blocked(const struct move *move, const struct queued *launch)
+{
+	bool is_elsewhere = launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number;
+
+	return is_elsewhere || COOKIE_IS(launch->front_cookie, WINDOW_WAITS);
+}
+
 static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool can_be_wide = !(launch->cookie & COOKIE_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
+	bool can_be_wide = !COOKIE_IS(launch->cookie, WINDOW_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
 	enum queue_answer answer = QUEUE_LEAVE;
 
-	if (launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number) {
+	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
 		if (!is_wide(launch))
