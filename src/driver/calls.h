@@ -58,6 +58,7 @@ struct frame {
 	unsigned int nested;
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
+	uint32_t open; /* whose TPCs these are */
 	uint64_t ticket, launched_ns, moves_since;
 	struct gate *gate; /* of this context, while the epoch is this */
 	CUcontext gate_context;

@@ -73,9 +73,21 @@ void streams_launch(CUstream stream, CUcontext context)
 }
 
 /* What is in the legacy stream waits for most others, and they for it. */
+static uint64_t bits_for(CUstream stream, CUcontext context)
+{
+	return stream == CU_STREAM_LEGACY ? UINT32_MAX : bit_of(stream, context) | bit_of(CU_STREAM_LEGACY, context);
+}
+
+bool streams_next_waits(CUstream stream, CUcontext context)
+{
+	uint64_t waiting = atomic_load_explicit(&streams_waiting, memory_order_relaxed);
+
+	return waiting & ~(waiting >> HALF) & bits_for(stream, context);
+}
+
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle)
 {
-	uint64_t those = stream == CU_STREAM_LEGACY ? UINT32_MAX : bit_of(stream, context) | bit_of(CU_STREAM_LEGACY, context);
+	uint64_t those = bits_for(stream, context);
 
 	if (is_idle)
 		end_in(&hosts);

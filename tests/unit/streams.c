@@ -67,6 +67,21 @@ TEST(legacy_stream)
 	assert_true(waits(CU_STREAM_LEGACY, FIRST));
 }
 
+/* The first launch behind a wait, and no later one. */
+TEST(the_next_one)
+{
+	assert_false(streams_next_waits(STREAM, FIRST));
+	streams_wait(STREAM, FIRST);
+	assert_true(streams_next_waits(STREAM, FIRST));
+	assert_false(streams_next_waits(OTHER, FIRST));
+	assert_true(streams_next_waits(CU_STREAM_LEGACY, FIRST));
+	streams_launch(STREAM, FIRST);
+	assert_false(streams_next_waits(STREAM, FIRST));
+	assert_true(waits(STREAM, FIRST));
+	streams_wait(STREAM, FIRST);
+	assert_true(streams_next_waits(STREAM, FIRST));
+}
+
 static void *number_of_other_thread(void *number)
 {
 	*(uintptr_t *)number = streams_number(CU_STREAM_PER_THREAD, FIRST);

@@ -101,7 +101,8 @@ static inline bool queue_knows(CUstream stream, CUcontext context)
 struct queued {
 	uint64_t turn, cookie;        /* as for queue_note */
 	unsigned int ahead;           /* launches of the stream in front that have not ended, with the running one */
-	struct launch_end front, end; /* of the launch right in front, and its own */
+	uint64_t front_cookie;        /* of the launch right in front */
+	struct launch_end front, end; /* likewise, and its own */
 	struct qmd_mask noted;        /* the mask at the note, in the bits of present TPCs */
 	struct qmd_mask disable;      /* the mask now, likewise */
 };

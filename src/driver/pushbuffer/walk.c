@@ -67,6 +67,7 @@ struct waiting {
 	struct queue *queue;
 	uint64_t life; /* of the queue */
 	uint64_t turn;
+	uint64_t cookie_ahead;
 	struct launch_end ahead;
 	struct note note;
 	struct words words; /* its mask now */
@@ -143,7 +144,7 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 	waiting->words = changed->turn == waiting->turn ? changed->written : note->written;
 	const struct queued launch = {
 		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
-		.front = waiting->ahead, .end = note->end,
+		.front_cookie = waiting->cookie_ahead, .front = waiting->ahead, .end = note->end,
 		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
 	};
 	struct qmd_mask disable = launch.disable;
@@ -158,6 +159,7 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 static bool pass(struct walk *walk, struct waiting *waiting, uint64_t turn, uint64_t oldest)
 {
 	waiting->turn = turn;
+	waiting->cookie_ahead = waiting->note.cookie;
 	waiting->ahead = waiting->note.end;
 	return read_note(waiting->queue, turn, &waiting->note) &&
 	       (!waiting->note.mask || visit(walk, waiting, (unsigned int)(turn - oldest)));

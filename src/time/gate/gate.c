@@ -134,14 +134,17 @@ static bool is_due(const struct arrival *arrival, enum length_place place)
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
 	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
+	bool waits = streams_next_waits(arrival->work.stream, arrival->call->context);
 
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	frame->cookie = window_cookie(arrival->gate, arrival->length, stays, frame->has_more);
+	unsigned int kinds = (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
+
+	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
 	frame->is_answered = frame->has_more;
-	arrival->gate->open |= frame->has_more ? arrival->open : 0;
+	frame->open = frame->has_more ? arrival->open : 0;
 	if (is_due(arrival, frame->has_more ? LENGTH_MORE : LENGTH_PART))
 		frame->launched_ns = process_clock_ns();
 }
@@ -230,10 +233,11 @@ void gate_submits(struct launch *launch, struct launch_end end)
 	}
 	bool waits = frame->is_noted && !frame->is_answered, is_followed = !waits && frame->launched_ns != 0;
 
-	if (end.number != 0 && (waits || is_followed) && gate_lock(gate)) {
+	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
+		gate->open |= frame->is_noted ? frame->open : 0;
 		if (waits)
 			window_move(gate, frame->cookie);
-		else
+		else if (is_followed)
 			follow(gate, launch, end);
 		gate_unlock(gate);
 	}

@@ -118,15 +118,14 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the length's number, the GPU, whether it stays, and whether it was
- * wide from the begin on, the edits when it was launched, and a number of its own. */
+/* From below: the length's number, the GPU, enum window_kind, the edits when it was launched, and a number of its own. */
 #define LENGTH_BITS 13
 #define GPU_BITS 8
 #define EDITS_BITS 17
 #define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
-#define COOKIE_STAYS (UINT64_C(1) << (LENGTH_BITS + GPU_BITS))
-#define COOKIE_WIDE (UINT64_C(1) << (LENGTH_BITS + GPU_BITS + 1))
-#define EDITS_SHIFT (LENGTH_BITS + GPU_BITS + 2)
+#define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
+#define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
+#define EDITS_SHIFT (KINDS_SHIFT + 3)
 #define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
 #define NUMBER_SHIFT (EDITS_SHIFT + EDITS_BITS)
 
@@ -137,11 +136,11 @@ static uint64_t edits_now(void)
 	return epoch_of_edits() << EDITS_SHIFT & COOKIE_EDITS;
 }
 
-uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays, bool is_wide)
+uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds)
 {
 	static _Atomic uint64_t number;
 
-	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (stays ? COOKIE_STAYS : 0) | (is_wide ? COOKIE_WIDE : 0) | edits_now() |
+	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT | edits_now() |
 	       atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
 }
 
@@ -159,26 +158,35 @@ static bool can_be_changed(const struct move *move, const struct queued *launch)
 	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
 }
 
-/* From the begin on, or since an earlier walk. */
-static bool is_wide(const struct queued *launch)
+static const struct qmd_mask *part_of(struct gate *gate)
 {
-	bool is_changed = memcmp(&launch->disable, &launch->noted, sizeof launch->noted) != 0;
-
-	return (launch->cookie & COOKIE_WIDE) != 0 ? !is_changed : is_changed;
+	if (gate->part_generation != gate->claims.generation + 1)
+		topology_disable_mask(gate->gpu->topology, &gate->claims.part, gate->part.words, QMD_MASK_BITS);
+	gate->part_generation = gate->claims.generation + 1;
+	return &gate->part;
 }
 
 /* The own part of what the launch was noted with. False if there is none. */
-static bool narrow(const struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
+static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
 {
-	struct qmd_mask part;
+	const struct qmd_mask *part = part_of(gate);
 	bool has_some = false;
 
-	topology_disable_mask(gate->gpu->topology, &gate->claims.part, part.words, QMD_MASK_BITS);
-	for (unsigned int i = 0; i < sizeof part.words / sizeof part.words[0]; i++) {
-		disable->words[i] = launch->noted.words[i] | (launch->cookie & COOKIE_WIDE ? part.words[i] : 0);
+	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
+		disable->words[i] = launch->noted.words[i];
+		if (COOKIE_IS(launch->cookie, WINDOW_WIDE))
+			disable->words[i] |= part->words[i] & gate->gpu->present.words[i];
 		has_some |= (~disable->words[i] & gate->gpu->present.words[i]) != 0;
 	}
 	return has_some;
+}
+
+/* From the begin on, or since an earlier walk. */
+static bool is_wide(struct gate *gate, const struct queued *launch)
+{
+	struct qmd_mask disable;
+
+	return narrow(gate, launch, &disable) && memcmp(&launch->disable, &disable, sizeof disable) != 0;
 }
 
 /* Its own part, and the TPCs of these claims. */
@@ -220,18 +228,26 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	return answer;
 }
 
+/* What waits behind something else than launches may do so for any time. */
+static bool is_blocked(const struct move *move, const struct queued *launch)
+{
+	bool is_elsewhere = launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number;
+
+	return is_elsewhere || COOKIE_IS(launch->front_cookie, WINDOW_WAITS);
+}
+
 static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool can_be_wide = !(launch->cookie & COOKIE_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
+	bool can_be_wide = !COOKIE_IS(launch->cookie, WINDOW_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
 	enum queue_answer answer = QUEUE_LEAVE;
 
-	if (launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number) {
+	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
-		if (!is_wide(launch))
+		if (!is_wide(move->gate, launch))
 			follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
-	} else if (launch->cookie != 0 && can_be_wide && !is_wide(launch)) {
+	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
 	}
@@ -246,7 +262,7 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
-	if (is_of_gpu && launch->cookie != 0 && is_wide(launch) && can_be_changed(move, launch) &&
+	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
 	    narrow(move->gate, launch, disable)) {
 		move->recalled_ns += window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
 		answer = QUEUE_CHANGE;

@@ -36,9 +36,13 @@ const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns its ticket (in_flight.h); 0: there is no room, and it is not. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
-/* What a launch that is noted has as its cookie (driver/pushbuffer/queue.h). It is never made wide if it `stays`;
- * it may be so from the begin on. */
-uint64_t window_cookie(const struct gate *gate, const struct length *length, bool stays, bool is_wide);
+/* What a launch that is noted has as its cookie (driver/pushbuffer/queue.h). */
+enum window_kind {
+	WINDOW_STAYS = 1, /* it is never wide, */
+	WINDOW_WAITS = 2, /* and what is behind it is not until it has ended */
+	WINDOW_WIDE = 4,  /* it was wide from the begin on */
+};
+uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
 
 /* The claims will be others: launches that wait leave all of their TPCs. */
 void window_begin_anew(struct gate *gate);
