@@ -155,7 +155,8 @@ static void prepare_times(void)
 	struct timestamps *times = releases.timestamps;
 
 	if (!times)
-		times = mmap(TIMES_AT, TIMES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		times = mmap(TIMES_AT, TIMES_BYTES, PROT_READ | PROT_WRITE,
+		             MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	assert_ptr_equal(times, TIMES_AT);
 	gpu_check(cuMemHostRegister_v2(times, TIMES_BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
 	releases = (struct releases){.timestamps = times, .timestamps_at = (uintptr_t)timestamps_cells(times)};
@@ -391,7 +392,7 @@ TIMED(what_starts_at_once_is_not_noted)
 	assert_int_equal(noted, 0);
 }
 
-/* --- a full ring --------------------------------------------------------------------------------------------------- */
+/* --- a full ring -------------------------------------------------------------------------------------------------- */
 
 #define OVERFILLING 1100 /* a ring has 1024 entries */
 
