@@ -54,7 +54,8 @@
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")  \
 	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
 	X(LAUNCHED_BY_KERNELS, "kernels of a module can launch kernels, which are not restricted") \
-	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")
+	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won") \
+	X(NARROW_QMD, "the launch descriptor has no bit for some TPCs of this GPU")
 
 enum segment_reason {
 #define SEGMENT_REASON_ENUM(identifier, text) SEGMENT_##identifier,
