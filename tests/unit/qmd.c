@@ -18,10 +18,10 @@ static const struct class {
 	unsigned int major, minor;
 	const char *header;
 } classes[] = {
-	{3, 5, "cla0c0qmd.h"}, {3, 5, "cla1c0qmd.h"}, {5, 0, "clb0c0qmd.h"}, {5, 2, "clb1c0qmd.h"},
-	{6, 0, "clc0c0qmd.h"}, {6, 1, "clc1c0qmd.h"}, {7, 0, "clc3c0qmd.h"}, {7, 2, "clc4c0qmd.h"},
-	{7, 5, "clc5c0qmd.h"}, {8, 0, "clc6c0qmd.h"}, {8, 6, "clc7c0qmd.h"}, {8, 9, "clc9c0qmd.h"},
-	{9, 0, "clcbc0qmd.h"}, {10, 0, "clcdc0qmd.h"}, {12, 0, "clcec0qmd.h"},
+	{3, 5, "a0c0"}, {3, 5, "a1c0"}, {5, 0, "b0c0"}, {5, 2, "b1c0"},
+	{6, 0, "c0c0"}, {6, 1, "c1c0"}, {7, 0, "c3c0"}, {7, 2, "c4c0"},
+	{7, 5, "c5c0"}, {8, 0, "c6c0"}, {8, 6, "c7c0"}, {8, 9, "c9c0"},
+	{9, 0, "cbc0"}, {10, 0, "cdc0"}, {12, 0, "cec0"},
 };
 
 /* A version of the descriptor, and a GPU. */
@@ -66,7 +66,7 @@ static const struct header_field *field_of(const struct generation *generation, 
 	const struct header_field *field = find_field(generation->header, generation->name, name);
 
 	if (!field)
-		fail_msg("%s has no %s_%s", generation->header, generation->name, name);
+		fail_msg("cl%sqmd.h has no %s_%s", generation->header, generation->name, name);
 	return field;
 }
 
