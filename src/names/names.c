@@ -28,40 +28,59 @@ static CUresult call_missing(void)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* As if we did not define the symbol: the dynamic linker goes on to the next library. */
-static void remove_symbol(ElfW(Sym) *symbol)
-{
-	const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	void *page = (void *)((uintptr_t)&symbol->st_value & -size);
-
-	if (mprotect(page, size, PROT_READ | PROT_WRITE) == 0) {
-		symbol->st_value = 0;
-		mprotect(page, size, PROT_READ); /* as before: the Makefile links with separate-code */
-	}
-}
-
-/* `place` is in the code of the name. */
-static void *remove_name(const void *place)
+/* NULL if no symbol has this place in the code of names. */
+static ElfW(Sym) *symbol_of(const void *place)
 {
 	Dl_info info;
 	void *symbol = NULL;
 
-	if (dladdr1(place, &info, &symbol, RTLD_DL_SYMENT) && symbol)
-		remove_symbol(symbol);
-	return (void *)call_missing;
+	return dladdr1(place, &info, &symbol, RTLD_DL_SYMENT) ? symbol : NULL;
+}
+
+/* As if we did not define the symbols: the dynamic linker goes on to the next library. With an old driver there are
+ * hundreds of symbols, all in one table: so the table becomes writable once. */
+static void remove_symbols(ElfW(Sym) *symbols[], size_t count)
+{
+	const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = UINTPTR_MAX, end = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t at = (uintptr_t)&symbols[i]->st_value;
+
+		first = at < first ? at : first;
+		end = at >= end ? at + 1 : end;
+	}
+	first &= -size;
+	if (count > 0 && mprotect((void *)first, end - first, PROT_READ | PROT_WRITE) == 0) {
+		for (size_t i = 0; i < count; i++)
+			symbols[i]->st_value = 0;
+		mprotect((void *)first, end - first, PROT_READ); /* as before: the Makefile links with separate-code */
+	}
+}
+
+static void find_all(void *library)
+{
+	static ElfW(Sym) *missing[COUNT];
+	size_t count = 0;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		void *function = library ? dlsym(library, names[i]) : NULL;
+		bool is_there = function && !own_image_has(function);
+
+		missing[count] = is_there ? NULL : symbol_of(names_slots[i]);
+		count += missing[count] != NULL;
+		names_slots[i] = is_there ? function : (void *)call_missing;
+	}
+	remove_symbols(missing, count);
 }
 
 void names_open(void)
 {
 	static bool is_open;
 	int saved = errno;
-	void *library = is_open ? NULL : dlopen(names_library, RTLD_LAZY | RTLD_NOLOAD);
 
-	for (size_t i = 0; i < COUNT && !is_open; i++) {
-		void *function = library ? dlsym(library, names[i]) : NULL;
-
-		names_slots[i] = function && !own_image_has(function) ? function : remove_name(names_slots[i]);
-	}
+	if (!is_open)
+		find_all(dlopen(names_library, RTLD_LAZY | RTLD_NOLOAD));
 	is_open = true;
 	errno = saved;
 }
