@@ -28,7 +28,7 @@ static CUresult call_missing(void)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* NULL if no symbol has this place in the code of names. */
+/* NULL if there is no symbol for the code at `place`. */
 static ElfW(Sym) *symbol_of(const void *place)
 {
 	Dl_info info;
