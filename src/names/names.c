@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ static const char *const names[] = {
 
 #define COUNT (sizeof(names) / sizeof(names)[0])
 
-/* In stubs.S, in the same order. At first, each leads to a place in its name's own code. */
+/* In stubs.S, in the same order. At first, each leads to a place in the name's own code. */
 extern void *names_slots[COUNT] OWN;
 
 /* For programs that were linked with a name of another driver. */
@@ -28,48 +29,72 @@ static CUresult call_missing(void)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* NULL if there is no symbol for the code at `place`. */
-static ElfW(Sym) *symbol_of(const void *place)
+/* The dynamic linker may have made the addresses of the dynamic section absolute. */
+static uintptr_t own_table(ElfW(Sxword) tag)
 {
-	Dl_info info;
-	void *symbol = NULL;
+	const ElfW(Dyn) *entry = _DYNAMIC;
 
-	return dladdr1(place, &info, &symbol, RTLD_DL_SYMENT) ? symbol : NULL;
+	while (entry->d_tag != tag && entry->d_tag != DT_NULL)
+		entry++;
+	uintptr_t at = entry->d_un.d_ptr, base = (uintptr_t)__ehdr_start;
+
+	return at < base ? base + at : at;
 }
 
-/* As if we did not define the symbols: the dynamic linker goes on to the next library. With an old driver there are
- * hundreds of symbols, all in one table: so the table becomes writable once. */
-static void remove_symbols(ElfW(Sym) *symbols[], size_t count)
+/* Of the table of symbols: the chain of the last bucket has the end (see the Makefile). */
+static size_t symbol_count(void)
 {
-	const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = UINTPTR_MAX, end = 0;
+	const uint32_t *hash = (const void *)own_table(DT_GNU_HASH);
+	const uint32_t *buckets = hash + 4 + 2 * hash[2], *chains = buckets + hash[0], first = hash[1];
+	uint32_t last = first;
 
-	for (size_t i = 0; i < count; i++) {
-		uintptr_t at = (uintptr_t)&symbols[i]->st_value;
+	for (uint32_t i = 0; i < hash[0]; i++)
+		last = buckets[i] > last ? buckets[i] : last;
+	while (!(chains[last - first] & 1))
+		last++;
+	return last + 1;
+}
 
-		first = at < first ? at : first;
-		end = at >= end ? at + 1 : end;
+/* Where the code of a symbol is beside a place. */
+static int compare(const void *symbol, const void *place)
+{
+	const ElfW(Sym) *code = symbol;
+	uintptr_t at = (uintptr_t)*(void *const *)place - (uintptr_t)__ehdr_start;
+
+	return at < code->st_value ? 1 : -(at >= code->st_value + code->st_size);
+}
+
+/* As if we did not define the symbols of the places, which ascend: the dynamic linker goes on to the next library.
+ * An old driver lacks many names, and dladdr searches all symbols for each name. */
+static void remove_symbols(void *const places[], size_t count)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	ElfW(Sym) *symbols = (void *)own_table(DT_SYMTAB), *end = symbols + symbol_count();
+	void *first = (void *)((uintptr_t)symbols & -page);
+	size_t size = (uintptr_t)end - (uintptr_t)first;
+
+	if (count == 0 || mprotect(first, size, PROT_READ | PROT_WRITE) != 0)
+		return;
+	for (ElfW(Sym) *symbol = symbols; symbol < end; symbol++) {
+		if (symbol->st_value != 0 && bsearch(symbol, places, count, sizeof places[0], compare))
+			symbol->st_value = 0;
 	}
-	first &= -size;
-	if (count > 0 && mprotect((void *)first, end - first, PROT_READ | PROT_WRITE) == 0) {
-		for (size_t i = 0; i < count; i++)
-			symbols[i]->st_value = 0;
-		mprotect((void *)first, end - first, PROT_READ); /* as before: the Makefile links with separate-code */
-	}
+	mprotect(first, size, PROT_READ); /* as before: the Makefile links with separate-code */
 }
 
 static void find_all(void *library)
 {
-	static ElfW(Sym) *missing[COUNT];
+	static void *missing[COUNT];
 	size_t count = 0;
 
 	for (size_t i = 0; i < COUNT; i++) {
 		void *function = library ? dlsym(library, names[i]) : NULL;
-		bool is_there = function && !own_image_has(function);
 
-		missing[count] = is_there ? NULL : symbol_of(names_slots[i]);
-		count += missing[count] != NULL;
-		names_slots[i] = is_there ? function : (void *)call_missing;
+		if (!function || own_image_has(function)) {
+			missing[count++] = names_slots[i];
+			function = (void *)call_missing;
+		}
+		names_slots[i] = function;
 	}
 	remove_symbols(missing, count);
 }
