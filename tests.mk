@@ -179,6 +179,10 @@ $(BUILD)/tests/hardware/%.o: override CPPFLAGS += -Itests/gpu/support
 $(tool): override CPPFLAGS = -D_GNU_SOURCE -isystem $(CUDA)/include -isystem $(CUDA)/extras/CUPTI/include
 $(BUILD)/tests/hardware/%: $(BUILD)/tests/hardware/%.o $(tool) $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(cupti_link) -o $@
+# With a part of the library, without CUDA.
+$(BUILD)/tests/hardware/controls.o: override CPPFLAGS += -Ibench/support
+$(BUILD)/tests/hardware/controls: $(BUILD)/tests/hardware/controls.o $(bench_support) $(attach_objects) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
 # The library, with a part that changes launches that wait.
 $(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(names_objects) $(shim_objects) \
 	$(library) $(BUILD)/stub/libnvtaskset-driver.so.1

@@ -2,9 +2,9 @@
  * Usage: stages COMMAND…
  *        stages
  *
- * Prints how many ms each stage of a start takes, a line each: STAGE,MS. With a COMMAND, runs the command, which ends in
- * this program without a COMMAND, or in another program, of which there is the whole only. Without a COMMAND, runs a
- * kernel, and prints when each stage has ended.
+ * Prints how many ms each stage of a start takes, a line each: STAGE,MS. With a COMMAND, runs the command, which ends
+ * in this program without a COMMAND; for other programs there is the whole only. Without a COMMAND, runs a kernel, and
+ * prints when each stage has ended.
  *
  *   exec      until main: the command in front, and the dynamic linker
  *   load      the driver's library, and the library in front of the driver

@@ -1,8 +1,8 @@
 /*
- * A library for LD_PRELOAD: adds up how often a program opens, closes and asks a device of the kernel driver, and how long the
- * calls take. At the program's end, and before it becomes another program, it appends a row to the file BENCH_CALLS for each
- * kind of call: PROGRAM,CALL,COUNT,US. A control has its number in its name, and an object that is made its class
- * (open-gpu-kernel-modules, nvos.h).
+ * A library for LD_PRELOAD: counts how often a program opens, closes and asks a device of the kernel driver,
+ * and adds up the times. At the program's end, and before an execvp, it appends a row to the file BENCH_CALLS
+ * for each kind of call: PROGRAM,CALL,COUNT,US. A control is named by its number, and a new object by its
+ * class (nvos.h of open-gpu-kernel-modules).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ static void write_all(void)
 
 	for (size_t i = 0; file && i < KINDS && kinds[i].name[0]; i++)
 		fprintf(file, "%s,%s,%u,%.1f\n", program_invocation_short_name, kinds[i].name, kinds[i].count,
-		        (double)kinds[i].ns / 1e3);
+			(double)kinds[i].ns / 1e3);
 	if (file)
 		fclose(file);
 	memset(kinds, 0, sizeof kinds);
@@ -72,10 +72,14 @@ __attribute__((destructor)) static void finish(void)
 	write_all();
 }
 
-/* --- the calls -------------------------------------------------------------------------------------------------- */
+/* --- the calls
+ * -------------------------------------------------------------------------------------------------- */
 
 #define EXPORTED __attribute__((visibility("default")))
-#define NEXT(name) static __typeof__(name) *next; if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name)
+#define NEXT(name)                                                                                           \
+	static __typeof__(name) *next;                                                                       \
+	if (!next)                                                                                           \
+	*(void **)&next = dlsym(RTLD_NEXT, #name)
 
 static int opened(const char *path, int descriptor, int64_t since)
 {
@@ -83,7 +87,8 @@ static int opened(const char *path, int descriptor, int64_t since)
 	char name[48];
 
 	if (is_nvidia) {
-		snprintf(name, sizeof name, "open %s%s", path + strlen("/dev/"), descriptor < 0 ? " fails" : "");
+		snprintf(name, sizeof name, "open %s%s", path + strlen("/dev/"),
+			 descriptor < 0 ? " fails" : "");
 		if (descriptor >= 0 || strlen(path) > strlen("/dev/nvidia00"))
 			add(name, since);
 		else
@@ -94,18 +99,18 @@ static int opened(const char *path, int descriptor, int64_t since)
 	return descriptor;
 }
 
-#define OPEN(function)                                                                                             \
-	EXPORTED int function(const char *path, int flags, ...)                                                   \
-	{                                                                                                         \
-		NEXT(function);                                                                                   \
-		va_list arguments;                                                                                \
-		int64_t since = now();                                                                            \
-                                                                                                                  \
-		va_start(arguments, flags);                                                                       \
-		int mode = va_arg(arguments, int);                                                                \
-                                                                                                                  \
-		va_end(arguments);                                                                                \
-		return opened(path, next(path, flags, mode), since);                                              \
+#define OPEN(function)                                                                                       \
+	EXPORTED int function(const char *path, int flags, ...)                                              \
+	{                                                                                                    \
+		NEXT(function);                                                                              \
+		va_list arguments;                                                                           \
+		int64_t since = now();                                                                       \
+                                                                                                             \
+		va_start(arguments, flags);                                                                  \
+		int mode = va_arg(arguments, int);                                                           \
+                                                                                                             \
+		va_end(arguments);                                                                           \
+		return opened(path, next(path, flags, mode), since);                                         \
 	}
 
 #undef open64
@@ -126,12 +131,8 @@ EXPORTED int close(int descriptor)
 	return result;
 }
 
-/* The numbers: nv_escape.h of open-gpu-kernel-modules. The driver's own structures have the class or the control there. */
-enum {
-	NUMBER_FREE = 0x29,
-	NUMBER_CONTROL = 0x2a,
-	NUMBER_ALLOC = 0x2b
-};
+/* The numbers: nv_escape.h. The third and the fourth word: nvos.h. */
+enum { NUMBER_FREE = 0x29, NUMBER_CONTROL = 0x2a, NUMBER_ALLOC = 0x2b };
 
 static void name_call(char name[48], unsigned long request, const uint32_t *words)
 {

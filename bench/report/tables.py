@@ -114,7 +114,7 @@ def asked(data, query):
 
 
 def main():
-    """Those asked for; or all of a directory, by all their columns, but for those that a reader would rather see drawn."""
+    """Those asked for; or all of a directory, by all their columns, but for those that would rather be drawn."""
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     above, name = os.path.split(os.path.abspath(directory))
     MACHINES[:] = [name]
