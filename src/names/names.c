@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ static CUresult call_missing(void)
 }
 
 /* The dynamic linker may have made the addresses of the dynamic section absolute. */
-static uintptr_t own_table(ElfW(Sxword) tag)
+static uintptr_t own_table(int64_t tag)
 {
 	const ElfW(Dyn) *entry = _DYNAMIC;
 

@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/streams_made.h"
 #include "launch/graphs/graphs.h"
 #include "launch/launch.h"
 #include "launch/queued.h"
@@ -30,7 +31,8 @@ static bool asks_to_run_at_once(int id)
 bool events_want_call(int id)
 {
 	bool wants_time = control_wants_call(id) || gate_wants_call(id);
-	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) ||
+	                   asks_to_run_at_once(id) || streams_made_wants_call(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other || queued_wants_call(id);
 }
@@ -102,6 +104,8 @@ void events_call_ended(const struct call *call)
 		residency_call_ended(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_ended(call);
+	if (streams_made_wants_call(call->id))
+		streams_made_call_ended(call);
 	if (hide_wants_call(call->id))
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
@@ -142,6 +146,7 @@ void events_context_created(CUcontext context)
 void events_context_destroyed(CUcontext context)
 {
 	queue_forget_context(context);
+	streams_made_context_destroyed();
 	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();

@@ -32,7 +32,7 @@
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
  *                                of times (state/kernels/timestamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
- *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; and a neighbour's mark
+ *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; a neighbour's mark; and the streams
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
  *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
  *
@@ -68,6 +68,7 @@ struct segment_memory {
 	_Atomic uint64_t held;
 	_Atomic uint32_t rings; /* what the owner's thread sleeps on */
 	_Atomic uint32_t company; /* a mark of time/demand/company.h */
+	_Atomic uint32_t streams; /* launch/account/streams_made.h */
 	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;

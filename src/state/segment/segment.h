@@ -230,6 +230,10 @@ struct segment_borrowed {
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };
+/* The number of streams (launch/account/streams_made.h). */
+void segment_set_streams(const struct segment *segment, uint32_t streams);
+uint32_t segment_streams(const struct segment *segment);
+
 void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* From any thread. */
