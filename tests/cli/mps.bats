@@ -244,7 +244,7 @@ has_connections_line() { # 0 or 1
 @test "-l names a client of MPS that has more streams than connections" {
 	load playing
 	start_side_by_side --connections 3 -t 0-7 -- streams 3 wait streams 1 wait stream-ends wait \
-		streams 9 context-ends wait
+		streams 9 context-ends streams 2 wait
 	has_connections_line 0
 	go_on && waits 2
 	line='4 streams and 3 connections to MPS: streams that wait for each other may hang (--connections)'

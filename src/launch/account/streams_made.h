@@ -1,6 +1,6 @@
 /*
- * Counts the program's streams, in the segment. Under MPS, a program may hang with more streams than connections (mps.md),
- * and nvtaskset -l names the program.
+ * Counts the program's streams, in the segment. Under MPS, a program may hang with more streams than connections
+ * (mps.md), and nvtaskset -l names the program.
  */
 #ifndef NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
 #define NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* From here on, the number goes to the segment: at the start, and in the child of a fork, where there are no streams. */
+/* From here on, the number goes to the segment: at the start, and in the child of a fork, which has no streams. */
 void streams_made_use(const struct segment *segment);
 
 bool streams_made_wants_call(int id);
