@@ -97,7 +97,6 @@ static void say_where(STEP)
 
 static void make_streams(const char *count, const char *step)
 {
-	(void)step;
 	be_in_context(NULL, NULL);
 	for (long i = strtol(count, NULL, 10); i > 0; i--)
 		gpu_check(cuStreamCreate(&last_stream, CU_STREAM_NON_BLOCKING));
@@ -105,15 +104,11 @@ static void make_streams(const char *count, const char *step)
 
 static void end_stream(STEP)
 {
-	(void)argument;
-	(void)step;
 	gpu_check(cuStreamDestroy_v2(last_stream));
 }
 
 static void end_context(STEP)
 {
-	(void)argument;
-	(void)step;
 	gpu_close(&gpu);
 	is_open = false;
 }
