@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/streams_made.h"
 #include "launch/graphs/graphs.h"
 #include "launch/launch.h"
 #include "launch/queued.h"
@@ -31,7 +32,8 @@ static bool some_want_call(int id)
 {
 	return calls_are_of_graphs(id) ? driver_has_graphs()
 	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
-	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id) ||
+	                                         streams_made_wants_call(id);
 }
 
 /* Kernels without further wishes are most calls, where anybody listens. */
@@ -97,6 +99,8 @@ static void others_ended(const struct call *call)
 		residency_call_ended(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_ended(call);
+	if (streams_made_wants_call(call->id))
+		streams_made_call_ended(call);
 	if (hide_wants_call(call->id))
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
@@ -160,6 +164,7 @@ void events_context_created(CUcontext context)
 void events_context_destroyed(CUcontext context)
 {
 	queue_forget_context(context);
+	streams_made_context_destroyed();
 	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();

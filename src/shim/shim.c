@@ -16,6 +16,7 @@
 #include "inherit.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
+#include "launch/account/streams_made.h"
 #include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/graphs.h"
@@ -66,6 +67,7 @@ static void use_segment(void)
 	epoch_use(&segment);
 	partition_use(&segment);
 	account_use(&segment);
+	streams_made_use(&segment);
 	control_use(&segment);
 	graphs_use(&segment);
 	timestamps_use(&segment);

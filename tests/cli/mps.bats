@@ -236,3 +236,24 @@ ran" ]
 		fake nvtaskset --mps on -t 0 printenv CUDA_MPS_PIPE_DIRECTORY' 3>&-
 	[ "${lines[-1]}" = /run/nvidia-mps ]
 }
+
+has_connections_line() { # 0 or 1
+	[ "$(nvtaskset -l | grep -c ' to MPS: ')" -eq "$1" ]
+}
+
+@test "-l names a client of MPS that has more streams than connections" {
+	load playing
+	start_side_by_side --connections 3 -t 0-7 -- streams 3 wait streams 1 wait stream-ends wait \
+		streams 9 context-ends streams 2 wait
+	has_connections_line 0
+	go_on && waits 2
+	line='4 streams and 3 connections to MPS: streams that wait for each other may hang (--connections)'
+	nvtaskset -l | grep -qx " *$line"
+	go_on && waits 3
+	has_connections_line 0
+	go_on && waits 4
+	has_connections_line 0
+	go_on_to_the_end
+	start_playing -t 0-7 -- streams 40 wait
+	has_connections_line 0
+}

@@ -35,6 +35,7 @@
 #define INSTANCE_OF(gpu) (40u - (gpu))
 #define FIRST_CLIENT 0xc1d00000u
 #define FILES_MAX 256
+#define OBJECTS 256
 
 enum file_kind { CLOSED, CONTROL, DEVICE };
 
@@ -67,9 +68,9 @@ static struct fake {
 /* What it has been asked for. */
 static enum file_kind files[FILES_MAX];
 static unsigned int file_gpu[FILES_MAX];
-static unsigned int client_gpu[FILES_MAX]; /* by the number of the file */
+static unsigned int object_gpu[OBJECTS]; /* by the last bits of a handle */
+static enum { NO_OBJECT, A_DEVICE, A_SUBDEVICE } objects[FILES_MAX][OBJECTS];
 static unsigned int devices_opened;
-static bool client_has_device[FILES_MAX], client_has_subdevice[FILES_MAX];
 
 static void put16(unsigned char *at, unsigned int value)
 {
@@ -110,7 +111,7 @@ static int new_file(enum file_kind kind, unsigned int gpu)
 		assert_in_range(++file, 0, FILES_MAX - 1);
 	files[file] = kind;
 	file_gpu[file] = gpu;
-	client_has_device[file] = client_has_subdevice[file] = false;
+	memset(objects[file], 0, sizeof objects[file]);
 	return file;
 }
 
@@ -151,6 +152,7 @@ static bool is_attached(unsigned int gpu)
 static uint32_t fake_alloc(int file, unsigned char *call)
 {
 	uint32_t client = get32(call), parent = get32(call + 4), size = get32(call + 32);
+	uint32_t object = get32(call + 8) % OBJECTS;
 	const unsigned char *parameters = get_pointer(call + 16);
 
 	if (get32(call + 12) == fake.refused)
@@ -163,13 +165,15 @@ static uint32_t fake_alloc(int file, unsigned char *call)
 	case CLASS_DEVICE:
 		assert_each(client, FIRST_CLIENT + (uint32_t)file, parent, client, size, 56);
 		assert_in_range(get32(parameters), INSTANCE_OF(fake.count - 1), INSTANCE_OF(0));
-		client_gpu[file] = INSTANCE_OF(get32(parameters)); /* its own inverse */
-		client_has_device[file] = true;
-		return is_attached(client_gpu[file]) ? 0 : INVALID_OBJECT;
+		assert_int_equal(objects[file][object], NO_OBJECT);
+		object_gpu[object] = INSTANCE_OF(get32(parameters)); /* its own inverse */
+		objects[file][object] = is_attached(object_gpu[object]) ? A_DEVICE : NO_OBJECT;
+		return is_attached(object_gpu[object]) ? 0 : INVALID_OBJECT;
 	case CLASS_SUBDEVICE:
-		assert_each(client_has_device[file], true, size, 4);
+		assert_each(objects[file][parent % OBJECTS], A_DEVICE, objects[file][object], NO_OBJECT, size, 4);
 		assert_int_equal(get32(parameters), 0);
-		client_has_subdevice[file] = true;
+		object_gpu[object] = object_gpu[parent % OBJECTS];
+		objects[file][object] = A_SUBDEVICE;
 		return 0;
 	default:
 		return NOT_SUPPORTED;
@@ -307,8 +311,8 @@ static uint32_t fake_control(int file, const unsigned char *call)
 		return 0;
 	}
 	assert_int_not_equal(object, client);
-	assert_true(client_has_subdevice[file]);
-	return answer_of_gpu(gpu_at(client_gpu[file]), command, answer);
+	assert_int_equal(objects[file][object % OBJECTS], A_SUBDEVICE);
+	return answer_of_gpu(gpu_at(object_gpu[object % OBJECTS]), command, answer);
 }
 
 static int fake_ioctl(int file, unsigned long request, void *argument)

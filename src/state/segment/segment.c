@@ -169,6 +169,16 @@ void segment_set_company(const struct segment *segment, bool has_company)
 	atomic_store(&segment->memory->company, has_company);
 }
 
+void segment_set_streams(const struct segment *segment, uint32_t streams)
+{
+	atomic_store_explicit(&segment->memory->streams, streams, memory_order_relaxed);
+}
+
+uint32_t segment_streams(const struct segment *segment)
+{
+	return atomic_load_explicit(&segment->memory->streams, memory_order_relaxed);
+}
+
 void segment_ring(const struct segment *segment)
 {
 	atomic_fetch_add(segment_rings(segment), 1);

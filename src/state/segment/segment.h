@@ -55,6 +55,7 @@
 	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
 	X(LAUNCHED_BY_KERNELS, "kernels of a module can launch kernels, which are not restricted") \
 	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")      \
+	X(NARROW_QMD, "the launch descriptor has no bit for some TPCs of this GPU") \
 	X(QUEUE_UNANNOUNCED, "launches that wait are left alone: this driver does not announce what it submits") \
 	X(QUEUE_NO_SEQUENCES, "launches that wait are left alone: there are no restartable sequences here") \
 	X(QUEUE_LAYOUT, "a launch that waited was left alone: the driver lays out its commands in another way") \
@@ -237,6 +238,10 @@ struct segment_borrowed {
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };
+/* The number of streams (launch/account/streams_made.h). */
+void segment_set_streams(const struct segment *segment, uint32_t streams);
+uint32_t segment_streams(const struct segment *segment);
+
 void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* From any thread. */

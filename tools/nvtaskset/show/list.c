@@ -6,6 +6,7 @@
 #include "cli/time_given.h"
 #include "groups.h"
 #include "json.h"
+#include "mps/reach.h"
 #include "terminal/watch.h"
 
 #include <inttypes.h>
@@ -94,6 +95,17 @@ static void print_gaps(const struct process *process, FILE *page)
 	}
 }
 
+/* Under MPS, with fewer connections than streams. */
+static void print_connections(const struct process *process, FILE *page)
+{
+	const char *advice = "streams that wait for each other may hang (--connections)";
+	unsigned int connections = process->streams > 1 ? mps_connections(process->pid) : 0;
+
+	if (connections > 0 && process->streams > connections)
+		fprintf(page, "        %" PRIu32 " streams and %u %s to MPS: %s\n", process->streams, connections,
+		        connections == 1 ? "connection" : "connections", advice);
+}
+
 static void print_workload(const struct process *process, FILE *page)
 {
 	char text[WORKLOAD_TEXT];
@@ -110,6 +122,7 @@ static void print_notes(const struct process *process, FILE *page)
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);
+	print_connections(process, page);
 }
 
 /* "processes 12, 13 and 14 share TPCs 4-7 of GPU 0" */

@@ -77,6 +77,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		segment_read_counters(&segment, &process->counters);
 		segment_read_time(&segment, &process->time);
 		process->borrowed = segment_read_borrowed(&segment);
+		process->streams = segment_streams(&segment);
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);

@@ -22,6 +22,7 @@ struct process {
 	struct segment_counters counters;
 	struct segment_time time;
 	struct segment_borrowed borrowed;
+	uint32_t streams;
 	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
 	struct counts counts; /* of kernels; see rows.h */
 	struct process_group {
