@@ -12,6 +12,7 @@
 #include "launch/space/epoch.h"
 #include "launch/space/hide.h"
 #include "launch/space/residency.h"
+#include "memory/memory.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
 
@@ -32,7 +33,9 @@ bool events_want_call(int id)
 	bool wants_time = control_wants_call(id) || gate_wants_call(id);
 	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
-	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other || queued_wants_call(id);
+	if (calls_are_of_graphs(id))
+		return driver_has_graphs();
+	return wants_time || wants_other || queued_wants_call(id) || memory_wants_call(id);
 }
 
 /* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
@@ -55,9 +58,13 @@ __attribute__((hot)) void events_kernel_call(struct frame *frame, int id, const 
 
 bool events_call_passes(const struct call *call, bool begins)
 {
-	bool passes = is_for_gate_alone(call->id);
+	bool is_of_memory = memory_alone_wants_call(call->id), passes = is_of_memory || is_for_gate_alone(call->id);
 
-	if (passes && begins && gate_call_begins(call))
+	if (is_of_memory && begins)
+		memory_call_begins(call);
+	else if (is_of_memory)
+		memory_call_ended(call);
+	else if (passes && begins && gate_call_begins(call))
 		launch_forget(call->frame);
 	else if (passes && begins)
 		launch_enter_call(call->frame);
@@ -78,6 +85,8 @@ void events_call_begins(const struct call *call)
 		gate_call_begins(call);
 		gate_forget();
 	}
+	if (memory_wants_call(call->id))
+		memory_call_begins(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
@@ -106,6 +115,8 @@ void events_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
+	if (memory_wants_call(call->id))
+		memory_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
 		launch_leave_call(call->frame);
 	if (call->context && is_fault(*call->result))
@@ -142,6 +153,7 @@ void events_context_created(CUcontext context)
 void events_context_destroyed(CUcontext context)
 {
 	queue_forget_context(context);
+	memory_context_destroyed(context);
 	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();

@@ -134,4 +134,11 @@ int topology_load_file_or_driver(const struct topology_wanted *wanted, struct to
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
+/* Memory of a GPU, in bytes: how much is free; and how much a process has, 0 where the kernel driver does not tell (clients of
+ * MPS, other PID namespaces). False if it does not answer. In rm.c. */
+struct topology_memory {
+	uint64_t free, of_process;
+};
+bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory);
+
 #endif

@@ -36,6 +36,10 @@ int group_open_named(struct group *group, const char *name, uid_t owner);
  * left. The group's file must be open. -1 with errno. */
 int group_keep(const struct group *group, struct group_identity former, int descriptor);
 
+/* A file of the group that this process is in and names by that descriptor, open for writing: the kernel drops locks on the file when
+ * the file is closed. -1 if there is none, or this process may not write it: a group in a file of another user's. */
+int group_open_to_write(const struct group *of, int descriptor);
+
 /* The group in memory that this process has inherited a descriptor of. */
 bool group_open_inherited(struct group *group);
 

@@ -62,9 +62,13 @@
 /* In struct segment_revision's `group`: in force whatever the group says, since the group cannot be reached. */
 #define GROUP_LEFT UINT32_MAX
 
-#define GROUP_FILE_SIZE 8192 /* of every version */
+/* The group and its revisions, and its budget at the end (budget.h); then its ledger (state/ledger.h). */
+#define GROUP_LEDGER_AT 12288
+#define GROUP_FILE_SIZE (GROUP_LEDGER_AT + 36864)
+#define GROUP_FILE_SIZE_UNTIL_5 8192 /* of the versions up to that one */
 
 struct group_memory;
+struct ledger;
 
 /* Which file a group is: the same for all members. An inode of 0: no group. */
 struct group_identity {
@@ -126,6 +130,13 @@ int group_begin(struct group *group, const struct segment_revision *wanted, stru
 
 /* What is in force for a member whose own revision this is: `revision` becomes that. */
 bool group_resolve(const struct group *group, struct segment_revision *revision);
+
+/* The ledger of its members' memory, to look at; NULL without a group. */
+const struct ledger *group_ledger(const struct group *group);
+
+/* The same for writing, in a file that is open for that (group_open_to_write). NULL with errno. */
+struct ledger *group_ledger_map(int file);
+void group_ledger_unmap(struct ledger *ledger);
 
 /* -1 with the reason if one of these partitions leads out of a group that fences. */
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,

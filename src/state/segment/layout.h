@@ -6,6 +6,7 @@
 #include "base/memfd_find.h"
 #include "segment.h"
 #include "state/group/find.h"
+#include "state/ledger.h"
 
 #include <stddef.h>
 
@@ -14,7 +15,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 14
+#define SEGMENT_VERSION 15
 #define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
 
 /*
@@ -35,6 +36,7 @@
  *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; and a neighbour's mark
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
  *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
+ *        the ledger              of GPU memory (state/ledger.h), where no group has one
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -76,11 +78,12 @@ struct segment_memory {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];
 	_Alignas(64) revisions_ring ring;
+	_Alignas(64) struct ledger ledger;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 64 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 72 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");

@@ -1,0 +1,238 @@
+#include "account.h"
+
+#include "base/extremes.h"
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "state/group/find.h"
+#include "state/ledger.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+struct account {
+	struct pci_address pci;
+	CUdevice device;
+	uint64_t bytes; /* that this process has */
+	struct ledger_gpu *gpu; /* NULL: the ledger has no room */
+};
+
+static struct segment segment;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static struct account accounts[LEDGER_GPUS];
+static atomic_uint count; /* raised when the account is filled: these are found without the lock */
+
+/* The ledger, its file (-1: nobody shares the ledger), and the process's slot. */
+static struct {
+	struct ledger *ledger; /* NULL: not opened yet */
+	int file, slot;
+} book = {.file = -1};
+
+/* The limits in force, and the number of the revision that has them. */
+static struct {
+	uint64_t number;
+	uint64_t own, together;
+} limits;
+
+/* --- the ledger ------------------------------------------------------------------------------------------------------- */
+
+/* False if the group has none that this process may write, or no slot there is free. */
+static bool open_groups_book(void)
+{
+	book.file = group_open_to_write(&segment.group, segment_group_descriptor(&segment));
+	book.ledger = book.file >= 0 ? group_ledger_map(book.file) : NULL;
+	book.slot = book.ledger ? ledger_join(book.ledger, book.file) : -1;
+	if (book.slot < 0) {
+		group_ledger_unmap(book.ledger);
+		if (book.file >= 0)
+			close(book.file);
+		book.file = -1;
+	}
+	return book.slot >= 0;
+}
+
+static void open_book(void)
+{
+	if (!book.ledger && !open_groups_book()) {
+		book.ledger = segment_ledger(&segment);
+		book.slot = ledger_join(book.ledger, -1);
+	}
+}
+
+void accounts_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	limits.number = 0;
+}
+
+/* The file's lock is the parent's for as long as any process has the file open. */
+void accounts_after_fork(void)
+{
+	if (book.file >= 0) {
+		close(book.file);
+		group_ledger_unmap(book.ledger);
+	}
+	pthread_mutex_init(&lock, NULL);
+	book.ledger = NULL;
+	book.file = -1;
+	count = 0;
+}
+
+void account_reclaim(void)
+{
+	pthread_mutex_lock(&lock);
+	open_book();
+	ledger_reclaim(book.ledger, book.file);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- the GPUs ----------------------------------------------------------------------------------------------------------- */
+
+static struct account *find_known(struct pci_address pci)
+{
+	struct account *found = NULL;
+
+	for (unsigned int i = 0; i < count && !found; i++)
+		found = pci_address_equal(accounts[i].pci, pci) ? &accounts[i] : NULL;
+	return found;
+}
+
+static struct account *find(struct pci_address pci, CUdevice device)
+{
+	pthread_mutex_lock(&lock);
+	open_book();
+	struct account *found = find_known(pci);
+	if (!found && count < LEDGER_GPUS) {
+		found = &accounts[count];
+		*found = (struct account){.pci = pci, .device = device, .gpu = ledger_find(book.ledger, pci)};
+		count++;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+struct account *account_of_device(CUdevice device)
+{
+	char text[PCI_ADDRESS_TEXT] = "";
+	struct pci_address pci;
+	bool is_known = device >= 0 && driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	                pci_address_parse(&pci, text, NULL) == 0;
+
+	return is_known ? find(pci, device) : NULL;
+}
+
+/* Of a GPU whose topology is known, the driver is asked once. */
+struct account *account_of_context(CUcontext context)
+{
+	const struct gpu *gpu = context ? contexts_gpu(context) : NULL;
+	struct account *found = gpu && gpu->topology ? find_known(gpu->pci) : NULL;
+	CUdevice device;
+
+	if (!found && context && contexts_device(context, &device) == CUDA_SUCCESS)
+		found = account_of_device(device);
+	return found;
+}
+
+CUdevice account_device(const struct account *account)
+{
+	return account->device;
+}
+
+struct pci_address account_pci(const struct account *account)
+{
+	return account->pci;
+}
+
+/* --- limits --------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t limit_of_group(const struct segment_revision *revision)
+{
+	struct segment_revision of_group = {.memory = 0};
+	uint64_t number;
+	bool has_one = group_read(&segment.group, &of_group, &number) && of_group.memory > 0;
+	bool holds = has_one && (segment.group.is_file || of_group.memory == revision->memory);
+
+	return holds ? of_group.memory : SEGMENT_MEMORY_OFF;
+}
+
+/* A revision that cannot be read changes nothing. */
+static void read_limits(void)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (limits.number == segment_revision_number(&segment) || !segment_read(&segment, &revision, &number))
+		return;
+	limits.number = number;
+	limits.own = segment_memory_limit(&revision);
+	limits.together = limit_of_group(&revision);
+}
+
+/* --- amounts -------------------------------------------------------------------------------------------------------------- */
+
+#define KIB UINT64_C(1024)
+
+static uint32_t limit_in_kib(uint64_t bytes)
+{
+	return bytes / KIB < LEDGER_UNLIMITED ? (uint32_t)(bytes / KIB) : LEDGER_UNLIMITED;
+}
+
+/* Whether the ledger has it now. */
+static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
+{
+	int64_t change = (int64_t)((bytes + KIB - 1) / KIB) - (int64_t)((account->bytes + KIB - 1) / KIB);
+	bool is_done = !account->gpu || change == 0 || ledger_change(account->gpu, book.slot, change, most);
+
+	if (is_done)
+		account->bytes = bytes;
+	return is_done;
+}
+
+bool account_reserve(struct account *account, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	read_limits();
+	bool fits = bytes <= limits.own && account->bytes <= limits.own - bytes;
+	bool is_done = fits && write_down(account, account->bytes + bytes, limit_in_kib(limits.together));
+
+	pthread_mutex_unlock(&lock);
+	return is_done;
+}
+
+void account_change(struct account *account, int64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t less = bytes < 0 ? min_u64((uint64_t)-bytes, account->bytes) : 0;
+
+	write_down(account, account->bytes - less + (bytes > 0 ? (uint64_t)bytes : 0), LEDGER_UNLIMITED);
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t rest(uint64_t limit, uint64_t used)
+{
+	return limit > used ? limit - used : 0;
+}
+
+struct account_room account_room(struct account *account)
+{
+	pthread_mutex_lock(&lock);
+	read_limits();
+	uint64_t all = account->gpu ? ledger_total(account->gpu) * KIB : account->bytes;
+	struct account_room room = {
+		.limit = min_u64(limits.own, limits.together),
+		.free = min_u64(rest(limits.own, account->bytes), rest(limits.together, all)),
+	};
+
+	pthread_mutex_unlock(&lock);
+	return room;
+}
+
+uint64_t account_bytes(struct account *account)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t bytes = account->bytes;
+
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}

@@ -1,0 +1,402 @@
+/* Memory of a device that is no piece of the host's: arrays, memory that is mapped, pools, and what graphs allocate. Nothing can be
+ * read or written there but what pools give. */
+#include "context.h"
+#include "faults.h"
+#include "graph.h"
+#include "hook.h"
+#include "memory.h"
+#include "stream.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES 16
+#define PIECE ((uint64_t)2 << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t held[DEVICES];
+
+/* What MPS lets this client allocate on a device: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=512M,1=2G". */
+static uint64_t limit_on(CUdevice device)
+{
+	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY"), *entry = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+	uint64_t limit = UINT64_MAX, number;
+	bool has_mps = !directory || strcmp(directory, "/dev/null") != 0;
+	int of;
+	char unit;
+
+	while (has_mps && entry && sscanf(entry, "%d=%" SCNu64 "%c", &of, &number, &unit) == 3) {
+		if (of == device)
+			limit = number << (unit == 'G' ? 30 : 20);
+		entry = strchr(entry, ',');
+		entry = entry ? entry + 1 : NULL;
+	}
+	return limit;
+}
+
+bool device_memory_take(CUdevice device, uint64_t bytes)
+{
+	uint64_t most = limit_on(device) < DEVICE_MEMORY_BYTES ? limit_on(device) : DEVICE_MEMORY_BYTES;
+
+	pthread_mutex_lock(&lock);
+	bool fits = bytes <= most && held[device] <= most - bytes;
+
+	held[device] += fits ? bytes : 0;
+	pthread_mutex_unlock(&lock);
+	return fits;
+}
+
+void device_memory_give(CUdevice device, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	held[device] -= bytes;
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t device_memory_held(CUdevice device)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t bytes = held[device];
+
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
+/* --- things with a handle ------------------------------------------------------------------------------------------------- */
+
+struct thing {
+	CUdevice device;
+	uint64_t bytes;
+	unsigned int users; /* handles and mappings */
+};
+
+static CUresult make(void **made, CUdevice device, uint64_t bytes)
+{
+	struct thing *new = malloc(sizeof *new);
+
+	if (!new || !device_memory_take(device, bytes)) {
+		free(new);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*new = (struct thing){device, bytes, 1};
+	*made = new;
+	return CUDA_SUCCESS;
+}
+
+static void leave(struct thing *thing)
+{
+	if (--thing->users == 0) {
+		device_memory_give(thing->device, thing->bytes);
+		free(thing);
+	}
+}
+
+/* --- arrays --------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t or_one(size_t length)
+{
+	return length ? length : 1;
+}
+
+static CUresult make_array(void **array, const CUDA_ARRAY3D_DESCRIPTOR *what, unsigned int levels)
+{
+	CUcontext context = context_current();
+	uint64_t bytes = 0;
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!what || what->Width == 0 || what->Format != CU_AD_FORMAT_FLOAT ||
+	    (what->NumChannels != 1 && what->NumChannels != 2 && what->NumChannels != 4))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int level = 0; level < levels; level++)
+		bytes += or_one(what->Width >> level) * or_one(what->Height >> level) * or_one(what->Depth >> level) * 4 * what->NumChannels;
+	return make(array, context->device, bytes);
+}
+
+HOOKED_2(cuArrayCreate_v2, void **, array, const CUDA_ARRAY_DESCRIPTOR *, flat)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR what = {flat->Width, flat->Height, 0, flat->Format, flat->NumChannels, 0};
+
+	return make_array(array, &what, 1);
+}
+
+HOOKED_2(cuArray3DCreate_v2, void **, array, const CUDA_ARRAY3D_DESCRIPTOR *, what)
+{
+	return make_array(array, what, 1);
+}
+
+HOOKED_3(cuMipmappedArrayCreate, void **, array, const CUDA_ARRAY3D_DESCRIPTOR *, what, unsigned int, levels)
+{
+	return make_array(array, what, levels);
+}
+
+HOOKED_1(cuArrayDestroy, void *, array)
+{
+	leave(array);
+	return CUDA_SUCCESS;
+}
+
+HOOKED_1(cuMipmappedArrayDestroy, void *, array)
+{
+	leave(array);
+	return CUDA_SUCCESS;
+}
+
+/* --- memory that is mapped ---------------------------------------------------------------------------------------------------- */
+
+#define MAPPINGS 256
+
+static struct {
+	CUdeviceptr address;
+	size_t bytes;
+	struct thing *thing;
+} mappings[MAPPINGS];
+
+HOOKED_4(cuMemCreate, uint64_t *, handle, size_t, bytes, const CUmemAllocationProp *, what, unsigned long long, flags)
+{
+	void *made;
+
+	if (bytes == 0 || bytes % PIECE != 0 || !what || what->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult result = make(&made, what->location.id, bytes);
+
+	if (result == CUDA_SUCCESS)
+		*handle = (uintptr_t)made;
+	return result;
+}
+
+HOOKED_1(cuMemRelease, uint64_t, handle)
+{
+	leave((struct thing *)(uintptr_t)handle);
+	return CUDA_SUCCESS;
+}
+
+/* Addresses that are never used twice. */
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags)
+{
+	static _Atomic CUdeviceptr next = UINT64_C(0x700000000000);
+
+	*address = next;
+	next += bytes;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+{
+	return CUDA_SUCCESS;
+}
+
+HOOKED_5(cuMemMap, CUdeviceptr, address, size_t, bytes, size_t, offset, uint64_t, handle, unsigned long long, flags)
+{
+	int place = 0;
+
+	while (place < MAPPINGS && mappings[place].thing)
+		place++;
+	if (place == MAPPINGS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mappings[place].address = address;
+	mappings[place].bytes = bytes;
+	mappings[place].thing = (struct thing *)(uintptr_t)handle;
+	mappings[place].thing->users++;
+	return CUDA_SUCCESS;
+}
+
+HOOKED_2(cuMemUnmap, CUdeviceptr, address, size_t, bytes)
+{
+	for (int i = 0; i < MAPPINGS; i++) {
+		if (mappings[i].thing && mappings[i].address - address < bytes) {
+			leave(mappings[i].thing);
+			mappings[i].thing = NULL;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+HOOKED_2(cuMemRetainAllocationHandle, uint64_t *, handle, void *, address)
+{
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	for (int i = 0; i < MAPPINGS; i++) {
+		if (mappings[i].thing && (uintptr_t)address - mappings[i].address < mappings[i].bytes) {
+			mappings[i].thing->users++;
+			*handle = (uintptr_t)mappings[i].thing;
+			result = CUDA_SUCCESS;
+		}
+	}
+	return result;
+}
+
+/* --- pools ------------------------------------------------------------------------------------------------------------------------ */
+
+struct pool {
+	CUdevice device;
+	uint64_t reserved, used;
+};
+
+static struct pool defaults[DEVICES];
+
+/* What a pool has given, at the begin of each allocation. */
+struct given {
+	struct pool *pool;
+	uint64_t bytes;
+};
+
+CUresult cuDeviceGetMemPool(void **pool, CUdevice device)
+{
+	defaults[device].device = device;
+	*pool = &defaults[device];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAttribute(void *handle, int attribute, void *value)
+{
+	const struct pool *pool = handle;
+
+	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool->reserved : pool->used;
+	return CUDA_SUCCESS;
+}
+
+HOOKED_2(cuMemPoolCreate, void **, made, const CUmemPoolProps *, what)
+{
+	struct pool *pool = calloc(1, sizeof *pool);
+
+	if (!pool)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pool->device = what->location.id;
+	*made = pool;
+	return CUDA_SUCCESS;
+}
+
+static void shrink(struct pool *pool, uint64_t to)
+{
+	uint64_t least = (pool->used + PIECE - 1) / PIECE * PIECE;
+
+	if (least > to)
+		to = least;
+	if (to < pool->reserved) {
+		device_memory_give(pool->device, pool->reserved - to);
+		pool->reserved = to;
+	}
+}
+
+HOOKED_2(cuMemPoolTrimTo, void *, pool, size_t, kept)
+{
+	shrink(pool, kept);
+	return CUDA_SUCCESS;
+}
+
+HOOKED_1(cuMemPoolDestroy, void *, handle)
+{
+	struct pool *pool = handle;
+
+	device_memory_give(pool->device, pool->reserved);
+	free(pool);
+	return CUDA_SUCCESS;
+}
+
+static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
+{
+	uint64_t needed = pool->used + bytes > pool->reserved ? pool->used + bytes - pool->reserved : 0;
+
+	needed = (needed + PIECE - 1) / PIECE * PIECE;
+	if (bytes > DEVICE_MEMORY_BYTES || !device_memory_take(pool->device, needed))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	struct given *given = calloc(1, sizeof *given);
+
+	if (!given)
+		fatal("no memory");
+	*given = (struct given){pool, bytes};
+	pool->reserved += needed;
+	pool->used += bytes;
+	*address = (uintptr_t)given;
+	return CUDA_SUCCESS;
+}
+
+/* Memory for graphs of a device: it is in use until their instances are destroyed, and then stays with the driver until it is trimmed. */
+static uint64_t graphs[DEVICES], in_use[DEVICES];
+
+static CUresult capture(CUgraph graph, CUdeviceptr *address, size_t bytes)
+{
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .allocated = bytes};
+
+	*address = 0;
+	return graph_add_node(graph, &content, NULL);
+}
+
+HOOKED_3(cuMemAllocAsync, CUdeviceptr *, address, size_t, bytes, CUstream, stream)
+{
+	CUcontext context = context_current();
+	void *pool;
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (capture_of(stream))
+		return capture(capture_of(stream), address, bytes);
+	cuDeviceGetMemPool(&pool, context->device);
+	return give_from(pool, address, bytes);
+}
+
+HOOKED_4(cuMemAllocFromPoolAsync, CUdeviceptr *, address, size_t, bytes, void *, pool, CUstream, stream)
+{
+	return give_from(pool, address, bytes);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	struct given *given = (struct given *)(uintptr_t)address;
+
+	given->pool->used -= given->bytes;
+	free(given);
+	return CUDA_SUCCESS;
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------------------------- */
+
+HOOKED_5(cuGraphAddMemAllocNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,
+         struct graph_allocation *, what)
+{
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .allocated = what->bytes};
+
+	return graph_add_node(graph, &content, node);
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct graph_allocation *what)
+{
+	memset(what, 0, sizeof *what);
+	what->bytes = node->allocated;
+	return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value)
+{
+	*(uint64_t *)value = graphs[device];
+	return CUDA_SUCCESS;
+}
+
+HOOKED_1(cuDeviceGraphMemTrim, CUdevice, device)
+{
+	device_memory_give(device, graphs[device] - in_use[device]);
+	graphs[device] = in_use[device];
+	return CUDA_SUCCESS;
+}
+
+CUresult device_memory_for_graph(uint64_t bytes)
+{
+	CUdevice device = context_current()->device;
+	uint64_t more = bytes > graphs[device] ? bytes - graphs[device] : 0;
+
+	if (!device_memory_take(device, more))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	graphs[device] += more;
+	in_use[device] = bytes > in_use[device] ? bytes : in_use[device];
+	return CUDA_SUCCESS;
+}
+
+void device_memory_graph_ends(void)
+{
+	if (context_current())
+		in_use[context_current()->device] = 0;
+}
