@@ -6,6 +6,7 @@
 #include "driver/gpus.h"
 #include "state/group/find.h"
 #include "state/ledger.h"
+#include "state/segment/memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,10 +31,8 @@ static struct {
 } book = {.file = -1};
 
 /* The limits in force, and the number of the revision that has them. */
-static struct {
-	uint64_t number;
-	uint64_t own, together;
-} limits;
+static struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
+static uint64_t limits_number;
 
 /* --- the ledger ------------------------------------------------------------------------------------------------------- */
 
@@ -63,7 +62,7 @@ static void open_book(void)
 void accounts_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	limits.number = 0;
+	limits_number = 0;
 }
 
 /* The file's lock is the parent's for as long as any process has the file open. */
@@ -146,42 +145,26 @@ struct pci_address account_pci(const struct account *account)
 
 /* --- limits --------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t limit_of_group(const struct segment_revision *revision)
-{
-	struct segment_revision of_group = {.memory = 0};
-	uint64_t number;
-	bool has_one = group_read(&segment.group, &of_group, &number) && of_group.memory > 0;
-	bool holds = has_one && (segment.group.is_file || of_group.memory == revision->memory);
-
-	return holds ? of_group.memory : SEGMENT_MEMORY_OFF;
-}
-
-/* A revision that cannot be read changes nothing. */
+/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read once more. */
 static void read_limits(void)
 {
-	struct segment_revision revision;
-	uint64_t number;
+	uint64_t now = segment_revision_number(&segment), number;
 
-	if (limits.number == segment_revision_number(&segment) || !segment_read(&segment, &revision, &number))
-		return;
-	limits.number = number;
-	limits.own = segment_memory_limit(&revision);
-	limits.together = limit_of_group(&revision);
+	if (limits_number != now && segment_read_memory_limits(&segment, &limits, &number))
+		limits_number = now;
 }
 
 /* --- amounts -------------------------------------------------------------------------------------------------------------- */
 
-#define KIB UINT64_C(1024)
-
 static uint32_t limit_in_kib(uint64_t bytes)
 {
-	return bytes / KIB < LEDGER_UNLIMITED ? (uint32_t)(bytes / KIB) : LEDGER_UNLIMITED;
+	return bytes / LEDGER_UNIT < LEDGER_UNLIMITED ? (uint32_t)(bytes / LEDGER_UNIT) : LEDGER_UNLIMITED;
 }
 
 /* Whether the ledger has it now. */
 static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
 {
-	int64_t change = (int64_t)((bytes + KIB - 1) / KIB) - (int64_t)((account->bytes + KIB - 1) / KIB);
+	int64_t change = (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT) - (int64_t)((account->bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
 	bool is_done = !account->gpu || change == 0 || ledger_change(account->gpu, book.slot, change, most);
 
 	if (is_done)
@@ -218,7 +201,7 @@ struct account_room account_room(struct account *account)
 {
 	pthread_mutex_lock(&lock);
 	read_limits();
-	uint64_t all = account->gpu ? ledger_total(account->gpu) * KIB : account->bytes;
+	uint64_t all = account->gpu ? ledger_total(account->gpu) * LEDGER_UNIT : account->bytes;
 	struct account_room room = {
 		.limit = min_u64(limits.own, limits.together),
 		.free = min_u64(rest(limits.own, account->bytes), rest(limits.together, all)),

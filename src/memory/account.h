@@ -2,9 +2,8 @@
  * How much memory of each GPU this process has, on which ledger (state/ledger.h) that is written down, and whether there may be
  * more.
  *
- * Two limits may hold. A group's is for all its members together. A process that was given another one than its group obeys that
- * for itself alone; the group's holds beside it only where the group is a file, which fences (state/group/group.h). A process that
- * may not write its group's ledger, or finds no slot there, obeys the limit by itself.
+ * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger, or finds no slot there, obeys them
+ * by itself.
  *
  * All functions may be called from any thread. None calls the driver but account_of_context and account_of_device.
  */

@@ -241,6 +241,15 @@ struct ledger_gpu *ledger_find(struct ledger *ledger, struct pci_address pci)
 	return found;
 }
 
+const struct ledger_gpu *ledger_look(const struct ledger *ledger, struct pci_address pci)
+{
+	const struct ledger_gpu *found = NULL;
+
+	for (int i = 0; i < LEDGER_GPUS && !found; i++)
+		found = atomic_load(&ledger->gpus[i].pci) == number_of(pci) ? &ledger->gpus[i] : NULL;
+	return found;
+}
+
 uint32_t ledger_total(const struct ledger_gpu *gpu)
 {
 	return amount_in(atomic_load(&gpu->total));

@@ -28,6 +28,7 @@
 #define LEDGER_GPUS 16
 #define LEDGER_MEMBERS 128
 #define LEDGER_UNLIMITED UINT32_MAX
+#define LEDGER_UNIT UINT64_C(1024) /* bytes */
 
 struct ledger {
 	struct ledger_member {
@@ -49,6 +50,9 @@ int ledger_join(struct ledger *ledger, int file);
 
 /* The row of a GPU; NULL if the ledger has no room for one more. */
 struct ledger_gpu *ledger_find(struct ledger *ledger, struct pci_address pci);
+
+/* The same without adding one: NULL if nobody has memory there. */
+const struct ledger_gpu *ledger_look(const struct ledger *ledger, struct pci_address pci);
 
 /* Changes the share of a slot of this process by so many KiB; one thread of the process at a time. False, and nothing has
  * changed, if it is more than 0 and the total would then exceed `most`. */

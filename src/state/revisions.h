@@ -164,6 +164,11 @@ static inline uint64_t segment_memory_limit(const struct segment_revision *revis
 	return revision->memory > 0 ? revision->memory : SEGMENT_MEMORY_OFF;
 }
 
+static inline bool segment_memory_is_limited(const struct segment_revision *revision)
+{
+	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
+}
+
 /* Whether this says anything of the time. */
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {

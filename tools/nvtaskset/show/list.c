@@ -26,6 +26,7 @@ static const struct column list_columns[] = {
 	{.heading = "UPLOADS", .what = CELL_NUMBER + NUMBER_UPLOADS, .is_number = true},
 	{.heading = "RESTRICTED", .what = CELL_NUMBER + NUMBER_RESTRICTED, .is_number = true},
 	{.heading = "OUTSIDE", .what = CELL_NUMBER + NUMBER_OUTSIDE, .is_number = true},
+	{.heading = "MEMORY", .what = CELL_MEMORY, .is_number = true, .may_be_missing = true},
 	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
 
