@@ -19,30 +19,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t held[DEVICES];
 
-/* What MPS lets this client allocate on a device: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=512M,1=2G". */
-static uint64_t limit_on(CUdevice device)
-{
-	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY"), *entry = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
-	uint64_t limit = UINT64_MAX, number;
-	bool has_mps = !directory || strcmp(directory, "/dev/null") != 0;
-	int of;
-	char unit;
-
-	while (has_mps && entry && sscanf(entry, "%d=%" SCNu64 "%c", &of, &number, &unit) == 3) {
-		if (of == device)
-			limit = number << (unit == 'G' ? 30 : 20);
-		entry = strchr(entry, ',');
-		entry = entry ? entry + 1 : NULL;
-	}
-	return limit;
-}
-
 bool device_memory_take(CUdevice device, uint64_t bytes)
 {
-	uint64_t most = limit_on(device) < DEVICE_MEMORY_BYTES ? limit_on(device) : DEVICE_MEMORY_BYTES;
-
 	pthread_mutex_lock(&lock);
-	bool fits = bytes <= most && held[device] <= most - bytes;
+	bool fits = bytes <= DEVICE_MEMORY_BYTES && held[device] <= DEVICE_MEMORY_BYTES - bytes;
 
 	held[device] += fits ? bytes : 0;
 	pthread_mutex_unlock(&lock);

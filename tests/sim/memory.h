@@ -14,7 +14,7 @@ void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes);
 /* The context is about to be destroyed: what belongs to it is gone. */
 void memory_forget(CUcontext context);
 
-/* Takes memory of a device, and gives it back. False if the GPU has no more, or MPS lets this client have no more. */
+/* Takes memory of a device, and gives it back. False if the GPU has no more. */
 bool device_memory_take(CUdevice device, uint64_t bytes);
 void device_memory_give(CUdevice device, uint64_t bytes);
 uint64_t device_memory_held(CUdevice device);
