@@ -5,6 +5,7 @@
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "state/group/find.h"
+#include "state/handle.h"
 #include "state/ledger.h"
 #include "state/segment/memory.h"
 
@@ -39,7 +40,9 @@ static uint64_t limits_number;
 /* False if the group has none that this process may write, or no slot there is free. */
 static bool open_groups_book(void)
 {
-	book.file = group_open_to_write(&segment.group, segment_group_descriptor(&segment));
+	int file = group_open_to_write(&segment.group, segment_group_descriptor(&segment));
+
+	book.file = file >= 0 ? handle_move_up(file) : -1;
 	book.ledger = book.file >= 0 ? group_ledger_map(book.file) : NULL;
 	book.slot = book.ledger ? ledger_join(book.ledger, book.file) : -1;
 	if (book.slot < 0) {

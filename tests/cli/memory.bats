@@ -53,15 +53,16 @@ play() { # options and SET -- steps
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 2 ]
 	[[ "$(nvtaskset -l)" =~ \ 600M/100M\ .*play ]]
 	[[ "$(nvtaskset top --once -d 0.1)" =~ \ 600M/100M\ .*play ]]
-	[ "$(listed memory_bytes) $(listed 'kernels[0] | [.memory_bytes, .memory_limit_bytes]')" = "104857600 [629145600,104857600]" ]
+	[ "$(listed memory_limit_bytes) $(listed 'kernels[0] | [.memory_bytes, .memory_limit_bytes]')" = "104857600 [629145600,104857600]" ]
 	[ "$(nvtaskset top --once -d 0.1 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | .gpus[0] | [.memory_bytes, .memory_limit_bytes]")" = \
 		"[629145600,104857600]" ]
 	nvtaskset metrics | grep -q "^nvtaskset_memory_bytes{.*pid=\"$PROGRAM\".*} 629145600$"
 	nvtaskset metrics | grep -q "^nvtaskset_memory_limit_bytes{.*pid=\"$PROGRAM\".*} 104857600$"
 	run -0 nvtaskset -p --memory max "$PROGRAM"
 	[ "${lines[1]}" = "pid $PROGRAM's new memory: max: 600M in use" ]
-	[ "$(listed memory_bytes) $(listed 'kernels[0].memory_limit_bytes')" = "null null" ]
-	[ "$(go_on_to_the_end | tail -n 1)" = 0 ]
+	[ "$(listed memory_limit_bytes) $(listed 'kernels[0].memory_limit_bytes')" = "null null" ]
+	go_on_to_the_end
+	[ "$(tail -n 1 "$WORK/output")" = 0 ]
 }
 
 @test "given to a program that had none: what it has counts" {

@@ -162,7 +162,7 @@ static struct group_memory *copy_of(int file)
 	bool is_whole = false;
 
 	for (int attempt = 0; memory != MAP_FAILED && !is_whole && attempt < COPY_ATTEMPTS; attempt++)
-		is_whole = pread(file, memory, GROUP_FILE_SIZE, 0) == GROUP_FILE_SIZE &&
+		is_whole = pread(file, memory, GROUP_FILE_SIZE, 0) >= GROUP_FILE_SIZE_UNTIL_5 &&
 		           pread(file, &after, sizeof after, offsetof(struct group_memory, number)) == sizeof after &&
 		           after == memory->number;
 	if (memory != MAP_FAILED && !is_whole) {
@@ -175,9 +175,7 @@ static struct group_memory *copy_of(int file)
 /* A memfd must have the seals, so that nobody can make it shorter. */
 static bool has_right_size(int file, const struct stat *status, bool is_file)
 {
-	bool is_a_size = status->st_size == GROUP_FILE_SIZE || status->st_size == GROUP_FILE_SIZE_UNTIL_5;
-
-	return S_ISREG(status->st_mode) && is_a_size && (is_file || shared_file_is_sealed(file));
+	return S_ISREG(status->st_mode) && group_has_size(status->st_size) && (is_file || shared_file_is_sealed(file));
 }
 
 static int refuse(struct error *error)

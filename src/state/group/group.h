@@ -67,6 +67,12 @@
 #define GROUP_FILE_SIZE (GROUP_LEDGER_AT + 36864)
 #define GROUP_FILE_SIZE_UNTIL_5 8192 /* of the versions up to that one */
 
+/* Whether a file of this size may be a group of some version. */
+static inline bool group_has_size(off_t size)
+{
+	return size == GROUP_FILE_SIZE || size == GROUP_FILE_SIZE_UNTIL_5;
+}
+
 struct group_memory;
 struct ledger;
 

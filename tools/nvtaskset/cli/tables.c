@@ -323,7 +323,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
 	 "join a group, all in one SET; with -p: change it"},
 	{0, "memory", "SIZE", RUN | PID | ADD, true, take_memory, 0, "1G 2G 4G 8G 16G max",
-	 "at most so much memory of each GPU, such as 2G, for all of it"},
+	 "at most so much memory of each GPU, such as 2G"},
 	{0, "mps", "MODE", RUN | ADD | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
 	 "auto (default): side by side, by MPS; off: in turns"},
 	{0, "connections", "N", RUN | MPS | ADD, false, take_connections, 0, "1 2 4 8 16 32",

@@ -71,7 +71,7 @@ static void add_memory(struct process *process, const struct segment *segment, s
 			(struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
 }
 
-static void read_memory(struct process *process, const struct segment *segment)
+static void add_all_memory(struct process *process, const struct segment *segment)
 {
 	for (uint32_t i = 0; i < process->revision.count; i++)
 		add_memory(process, segment, process->revision.partitions[i].pci);
@@ -101,7 +101,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;
-		read_memory(process, &segment);
+		add_all_memory(process, &segment);
 		segment_close(&segment);
 	}
 	return state;
