@@ -4,6 +4,7 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "state/group/apart.h"
 #include "state/group/find.h"
 #include "state/handle.h"
 #include "state/ledger.h"
@@ -11,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct account {
@@ -18,6 +20,7 @@ struct account {
 	CUdevice device;
 	uint64_t bytes; /* that this process has */
 	struct ledger_gpu *gpu; /* NULL: the ledger has no room */
+	struct ledger_gpu *own; /* on the segment's ledger, for those who look, who do not find one that is apart; else NULL */
 };
 
 static struct segment segment;
@@ -25,10 +28,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows 
 static struct account accounts[LEDGER_GPUS];
 static atomic_uint count; /* raised when the account is filled: these are found without the lock */
 
-/* The ledger, its file (-1: nobody shares the ledger), and the process's slot. */
+/* The ledger, and the process's slot. */
 static struct {
 	struct ledger *ledger; /* NULL: not opened yet */
-	int file, slot;
+	int slot;
+	bool is_apart;         /* of this user's members of a group (state/group/apart.h) */
+	int file;              /* -1: nobody shares the ledger */
+	ino_t inode;           /* by which the file is known: the program may close it, and open another one */
+	size_t size;
 } book = {.file = -1};
 
 /* The limits in force, and the number of the revision that has them. */
@@ -37,26 +44,62 @@ static uint64_t limits_number;
 
 /* --- the ledger ------------------------------------------------------------------------------------------------------- */
 
-/* False if the group has none that this process may write, or no slot there is free. */
-static bool open_groups_book(void)
+static bool has_file(void)
 {
-	int file = group_open_to_write(&segment.group, segment_group_descriptor(&segment));
+	return book.file >= 0 && handle_leads_to(book.file, book.inode, book.size);
+}
 
-	book.file = file >= 0 ? handle_move_up(file) : -1;
-	book.ledger = book.file >= 0 ? group_ledger_map(book.file) : NULL;
-	book.slot = book.ledger ? ledger_join(book.ledger, book.file) : -1;
-	if (book.slot < 0) {
+static void close_book(void)
+{
+	if (book.is_apart)
+		apart_unmap(book.ledger);
+	else if (book.file >= 0)
 		group_ledger_unmap(book.ledger);
-		if (book.file >= 0)
-			close(book.file);
-		book.file = -1;
-	}
+	if (has_file())
+		close(book.file);
+	book.ledger = NULL;
+	book.file = -1;
+	book.is_apart = false;
+}
+
+/* Takes the file over. False, and nothing is open, if no slot there is free. */
+static bool join(struct ledger *ledger, int file, bool is_apart)
+{
+	struct stat status = {.st_size = 0};
+
+	fstat(file, &status);
+	book.ledger = ledger;
+	book.file = file;
+	book.inode = status.st_ino;
+	book.size = (size_t)status.st_size;
+	book.is_apart = is_apart;
+	book.slot = ledger_join(ledger, file);
+	if (book.slot < 0)
+		close_book();
 	return book.slot >= 0;
+}
+
+/* The group's own, or that of this user's members. */
+static void open_groups_book(void)
+{
+	int file = group_open_to_write(&segment.group, segment_group_descriptor(&segment)), apart = -1;
+	struct ledger *ledger = file >= 0 ? group_ledger_map(file) : NULL;
+
+	if (ledger) {
+		join(ledger, handle_move_up(file), false);
+	} else if (file >= 0) {
+		apart = apart_open(&segment.group, file, &ledger);
+		close(file);
+	}
+	if (apart >= 0)
+		join(ledger, apart, true);
 }
 
 static void open_book(void)
 {
-	if (!book.ledger && !open_groups_book()) {
+	if (!book.ledger)
+		open_groups_book();
+	if (!book.ledger) {
 		book.ledger = segment_ledger(&segment);
 		book.slot = ledger_join(book.ledger, -1);
 	}
@@ -71,13 +114,8 @@ void accounts_use(const struct segment *wanted)
 /* The file's lock is the parent's for as long as any process has the file open. */
 void accounts_after_fork(void)
 {
-	if (book.file >= 0) {
-		close(book.file);
-		group_ledger_unmap(book.ledger);
-	}
 	pthread_mutex_init(&lock, NULL);
-	book.ledger = NULL;
-	book.file = -1;
+	close_book();
 	count = 0;
 }
 
@@ -85,7 +123,8 @@ void account_reclaim(void)
 {
 	pthread_mutex_lock(&lock);
 	open_book();
-	ledger_reclaim(book.ledger, book.file);
+	if (has_file())
+		ledger_reclaim(book.ledger, book.file);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -108,6 +147,8 @@ static struct account *find(struct pci_address pci, CUdevice device)
 	if (!found && count < LEDGER_GPUS) {
 		found = &accounts[count];
 		*found = (struct account){.pci = pci, .device = device, .gpu = ledger_find(book.ledger, pci)};
+		if (book.is_apart)
+			found->own = ledger_find(segment_ledger(&segment), pci);
 		count++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -172,6 +213,8 @@ static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
 
 	if (is_done)
 		account->bytes = bytes;
+	if (is_done && account->own && change != 0)
+		ledger_change(account->own, 0, change, LEDGER_UNLIMITED);
 	return is_done;
 }
 

@@ -2,8 +2,8 @@
  * How much memory of each GPU this process has, on which ledger (state/ledger.h) that is written down, and whether there may be
  * more.
  *
- * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger, or finds no slot there, obeys them
- * by itself.
+ * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger shares one with its user's other
+ * members (state/group/apart.h); one that finds no slot obeys the limits by itself.
  *
  * All functions may be called from any thread. None calls the driver but account_of_context and account_of_device.
  */

@@ -89,6 +89,24 @@ start_in() { # NAME, options and SET -- steps
 	wait_until has_come "$1"
 }
 
+@test "the file of a group is another user's: that user's programs share the limit all the same" {
+	needs_another_user
+	mkdir -m 755 "$WORK/groups"
+	NVTASKSET_GROUP_FILE=$WORK/groups/job nv -t 0-7 true
+	nvtaskset -p --group "$WORK/groups/job" --memory 512M
+	start_as a "${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all "$BUILD/tests/programs/play" \
+		allocate 300 wait
+	wait_until has_come a
+	another=("${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all "$BUILD/tests/programs/play")
+	[ "$("${another[@]}" room allocate 300 allocate 200 | xargs)" = "212/512 2 0" ]
+	[[ "$(nvtaskset -l)" =~ \ 300M/512M\ .*play ]]
+	kill -KILL "$a"
+	wait "$a" || true
+	[ "$("${another[@]}" room allocate 300 allocate 200 | xargs)" = "512/512 0 0" ]
+	# Who may write there has the group's own.
+	[ "$(NVTASKSET_GROUP_FILE=$WORK/groups/job nv all "$BUILD/tests/programs/play" allocate 500)" = 0 ]
+}
+
 # Lets it do the following steps up to the next "wait", and prints what it says.
 next_of() { # NAME
 	local before

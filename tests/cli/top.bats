@@ -18,9 +18,9 @@ last_frame() {
 
 # Where this machine is too busy to compare the clocks, another look does; or to look for as long as it was told to.
 tells_how_much() {
-	local pid user gpu tpcs busy tpc rate in_flight time command
+	local pid user gpu tpcs busy tpc rate in_flight time memory command
 	nvtaskset top --once --delay 0.5 >"$WORK/page"
-	read -r pid user gpu tpcs busy tpc rate in_flight time command < <(grep "^ *$PROGRAM " "$WORK/page")
+	read -r pid user gpu tpcs busy tpc rate in_flight time memory command < <(grep "^ *$PROGRAM " "$WORK/page")
 	about="$pid $user $gpu $tpcs $command"
 	# Eight of 66 TPCs.
 	[ "$(head -n 1 "$WORK/page" | sed 's/[0-9]* program.*, over/N programs, over/')" = "nvtaskset top: N programs, over 0.5 s" ] &&
