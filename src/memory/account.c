@@ -119,6 +119,11 @@ void accounts_after_fork(void)
 	count = 0;
 }
 
+void account_has_gap(void)
+{
+	segment_set_memory_gap(&segment);
+}
+
 void account_reclaim(void)
 {
 	pthread_mutex_lock(&lock);

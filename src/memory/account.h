@@ -35,6 +35,9 @@ bool account_reserve(struct account *account, uint64_t bytes);
 /* Adds what is there already, whatever the limits say; or takes away. */
 void account_change(struct account *account, int64_t bytes);
 
+/* The process has memory that is not counted. */
+void account_has_gap(void);
+
 /* Gives back what dead members of the group had. */
 void account_reclaim(void);
 

@@ -2,6 +2,7 @@
 
 #include "account.h"
 #include "base/extremes.h"
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "graph_allocations.h"
 #include "holdings.h"
@@ -24,6 +25,20 @@ void memory_after_fork(void)
 	pools_after_fork();
 	graph_allocations_after_fork();
 	overhead_after_fork();
+}
+
+static bool look_at_older(CUcontext context)
+{
+	struct account *account = account_of_context(context);
+
+	if (account && !overhead_look(account, true))
+		account_has_gap();
+	return true;
+}
+
+void memory_find_older(void)
+{
+	contexts_visit_primaries(look_at_older);
 }
 
 bool memory_wants_call(int id)

@@ -38,6 +38,9 @@
 void memory_use(const struct segment *segment);
 void memory_after_fork(void);
 
+/* The program may have had contexts before we came: counts what they have, as far as the kernel driver tells. Calls the driver. */
+void memory_find_older(void);
+
 bool memory_wants_call(int id);
 
 /* Whether nobody else listens to such a call. */

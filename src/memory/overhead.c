@@ -21,8 +21,11 @@ struct overhead {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct overhead overheads[LEDGER_GPUS];
 
-/* What is free before this thread makes a context; 0: it is not the first one. */
-static __thread uint64_t free_before __attribute__((tls_model("initial-exec")));
+/* Before this thread makes a context. */
+static __thread struct {
+	bool is_first; /* nothing is counted yet */
+	uint64_t free; /* 0: that is not known */
+} before __attribute__((tls_model("initial-exec")));
 
 /* NULL if there are too many. */
 static struct overhead *find(struct account *account)
@@ -87,7 +90,8 @@ void overhead_context_begins(struct account *account)
 {
 	struct topology_memory memory;
 
-	free_before = last_look(account) == 0 && ask(account, &memory) ? memory.free : 0;
+	before.is_first = last_look(account) == 0;
+	before.free = before.is_first && ask(account, &memory) ? memory.free : 0;
 }
 
 static void count_difference(struct account *account, uint64_t less)
@@ -106,21 +110,23 @@ void overhead_context_made(struct account *account)
 {
 	struct topology_memory memory;
 
-	if (free_before == 0 || !ask(account, &memory))
+	if (!before.is_first || !ask(account, &memory))
 		return;
 	if (memory.of_process > 0)
 		count_by_kernel(account, memory.of_process);
 	else
-		count_difference(account, free_before > memory.free ? free_before - memory.free : 0);
-	free_before = 0;
+		count_difference(account, before.free > memory.free ? before.free - memory.free : 0);
+	before.is_first = false;
 }
 
-void overhead_look(struct account *account, bool now)
+bool overhead_look(struct account *account, bool now)
 {
 	struct topology_memory memory;
+	bool asks = now || is_due(account), is_told = asks && ask(account, &memory) && memory.of_process > 0;
 
-	if ((now || is_due(account)) && ask(account, &memory) && memory.of_process > 0)
+	if (is_told)
 		count_by_kernel(account, memory.of_process);
+	return is_told || !asks;
 }
 
 void overhead_after_fork(void)

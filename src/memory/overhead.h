@@ -15,8 +15,8 @@
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
 
-/* Counts anew; asks the kernel driver, at most twice a second, or now. */
-void overhead_look(struct account *account, bool now);
+/* Counts anew; asks the kernel driver, at most twice a second, or now. False if the kernel driver was asked and did not tell. */
+bool overhead_look(struct account *account, bool now);
 
 void overhead_after_fork(void);
 

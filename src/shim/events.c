@@ -136,6 +136,7 @@ void events_subscribed(bool is_late)
 	if (is_late) {
 		finds_first_before_hopper();
 		releases_find_older();
+		memory_find_older();
 	}
 }
 

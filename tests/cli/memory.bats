@@ -150,6 +150,23 @@ next_of() { # NAME
 	[ "$(current memory "$a")" = "1G: 600M in use" ]
 }
 
+# The simulator's kernel driver does not tell what a process has.
+@test "attached to: it holds from then on, and what was there before is said" {
+	needs_attach
+	! is_sanitized || skip "not with a sanitizer"
+	start env LD_LIBRARY_PATH="$BUILD/sim" "$BUILD/tests/programs/play" allocate 300 wait allocate 300 wait allocate 300 wait
+	waits 1
+	run -0 nvtaskset --attach -p --memory 512M "$PROGRAM"
+	gap="what it had allocated before it was attached to is not counted: the kernel driver does not tell"
+	[ "${lines[1]}" = "pid $PROGRAM's new memory: 512M: 0 in use; $gap" ]
+	[[ "$(nvtaskset -l)" == *"        memory: $gap"* ]]
+	go_on
+	waits 2
+	go_on
+	waits 3
+	[ "$(grep -v waiting "$WORK/output" | xargs)" = "0 0 2" ]
+}
+
 @test "from C and Python" {
 	start_playing --memory 512M -t 0-7 -- allocate 300 wait allocate 300 wait
 	NVTASKSET_LIBRARY=$BUILD/api/libnvtaskset.so.0 PYTHONPATH=$ROOT/tools/python run -0 python3 - "$PROGRAM" <<-'END'

@@ -25,6 +25,7 @@
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
+ *        memory gap              not 0 if the process has memory that is not counted (memory.h)
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   256  the counter slots       in which the owner's threads count launches
@@ -47,6 +48,7 @@ struct segment_memory {
 	struct identity owner;
 	_Atomic uint64_t execution;
 	_Atomic uint64_t out_of_force;
+	_Atomic uint64_t memory_gap;
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t refreshed;
 	_Atomic uint64_t reasons[15];

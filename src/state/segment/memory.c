@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "base/extremes.h"
+#include "layout.h"
 #include "state/ledger.h"
 
 /* --- limits --------------------------------------------------------------------------------------------------------- */
@@ -62,7 +63,13 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 		.limit = shown(min_u64(limits.own, limits.together)),
 		.used = bytes_of_slot(gpu, slot),
 		.together = bytes_of_all(gpu),
+		.has_gap = atomic_load(&segment->memory->memory_gap) != 0,
 	};
+}
+
+void segment_set_memory_gap(const struct segment *segment)
+{
+	atomic_store(&segment->memory->memory_gap, 1);
 }
 
 struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci)

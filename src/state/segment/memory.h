@@ -21,7 +21,13 @@ bool segment_read_memory_limits(const struct segment *segment, struct segment_me
  * is. The process, which may be hostile, and the other members have these numbers in their memory. */
 struct segment_memory_use {
 	uint64_t limit, used, together;
+	bool has_gap; /* not counted is what the process had before the library came, and the kernel driver does not tell */
 };
+#define SEGMENT_MEMORY_GAP "what it had allocated before it was attached to is not counted: the kernel driver does not tell"
+
+/* The owner has such memory. */
+void segment_set_memory_gap(const struct segment *segment);
+
 struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci);
 
 /* The same of a group; `used` is 0. */

@@ -70,6 +70,7 @@ static void show_sets(const char *name, const char *when, const struct options *
 static const char *describe_memory(const struct gpu_choices *chosen, const struct topology_list *list, const struct segment *segment,
                                    const struct group *group, char text[MEMORY_USE])
 {
+	bool has_gap = false;
 	int length = 0;
 
 	for (unsigned int i = 0; i < chosen->count; i++) {
@@ -77,12 +78,13 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 		struct segment_memory_use use = segment ? segment_read_memory_use(segment, pci) : group_read_memory_use(group, pci);
 		char amount[MEMORY_TEXT], label[PCI_ADDRESS_TEXT];
 
+		has_gap = use.has_gap;
 		length += snprintf(text + length, MEMORY_USE - (size_t)length, "%s%s", i == 0 ? ": " : " and ",
 		                   memory_format(segment ? use.used : use.together, amount));
 		if (chosen->count > 1)
 			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s", gpus_label(pci, list, label));
 	}
-	snprintf(text + length, MEMORY_USE - (size_t)length, " in use");
+	snprintf(text + length, MEMORY_USE - (size_t)length, " in use%s", has_gap ? "; " SEGMENT_MEMORY_GAP : "");
 	return text;
 }
 
