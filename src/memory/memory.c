@@ -1,7 +1,7 @@
 #include "memory.h"
 
 #include "account.h"
-#include "base/extremes.h"
+#include "calls_in_progress.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "graph_allocations.h"
@@ -25,6 +25,7 @@ void memory_after_fork(void)
 	pools_after_fork();
 	graph_allocations_after_fork();
 	overhead_after_fork();
+	calls_in_progress_after_fork();
 }
 
 static bool look_at_older(CUcontext context)
@@ -411,6 +412,7 @@ void memory_call_begins(const struct call *call)
 	if (driver_is_called_by_us() || memory->depth++ > 0)
 		return;
 	*memory = (struct call_memory){.depth = 1};
+	memory_call_is_in_progress(true);
 	begin(call);
 	errno = saved;
 }
@@ -426,6 +428,7 @@ void memory_call_ended(const struct call *call)
 		succeed(call);
 	else
 		fail(call);
+	memory_call_is_in_progress(false);
 	errno = saved;
 }
 

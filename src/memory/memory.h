@@ -12,7 +12,8 @@
  *   mapped.h             cuMemCreate: until the last handle and the last mapping is gone
  *   pools.h              pools and graphs: what the driver holds for them
  *   graph_allocations.h  how much a graph's nodes allocate: its launch is refused
- *   overhead.h           what the driver has for itself: contexts, modules, local memory
+ *   overhead.h           what the driver has for itself: contexts, modules, local memory; not while others allocate
+ *                        (calls_in_progress.h)
  * Allocations of 2 MiB and more are counted in whole pages of 2 MiB, others in units of 512 bytes, as the driver takes them.
  * What another process has allocated is that one's: imports are not counted. Before a call is refused, dead members' memory is given
  * back, and pools give up what they do not use.

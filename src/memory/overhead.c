@@ -1,7 +1,7 @@
 #include "overhead.h"
 
 #include "base/clock.h"
-#include "base/extremes.h"
+#include "calls_in_progress.h"
 #include "gpu/topology/topology.h"
 #include "state/ledger.h"
 
@@ -42,7 +42,7 @@ static struct overhead *find(struct account *account)
 	return found;
 }
 
-/* The kernel driver's count is of all that the process has. */
+/* Of this process. */
 static void count(struct overhead *overhead, uint64_t bytes)
 {
 	account_change(overhead->account, (int64_t)(bytes - overhead->bytes));
@@ -122,9 +122,12 @@ void overhead_context_made(struct account *account)
 bool overhead_look(struct account *account, bool now)
 {
 	struct topology_memory memory;
-	bool asks = now || is_due(account), is_told = asks && ask(account, &memory) && memory.of_process > 0;
+	uint64_t number, then;
+	bool asks = (now || is_due(account)) && memory_is_quiet(&number);
+	bool is_told = asks && ask(account, &memory) && memory.of_process > 0;
 
-	if (is_told)
+	/* The kernel driver's count is of all that the process has: it says nothing while another thread is changing that. */
+	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, memory.of_process);
 	return is_told || !asks;
 }
