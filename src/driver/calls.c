@@ -231,12 +231,16 @@ uint64_t calls_bytes_of_array(const struct call *call)
 
 struct call_alloc_from_pool calls_pool_allocation(const struct call *call)
 {
-	struct call_alloc_from_pool found = *(const struct call_alloc_from_pool *)call->arguments;
+	const struct call_alloc_from_pool *arguments = (const struct call_alloc_from_pool *)call->arguments;
+	bool has_pool = call->id == CALL_ALLOC_FROM_POOL || call->id == CALL_ALLOC_FROM_POOL_PER_THREAD;
+	CUstream stream = has_pool ? arguments->stream : (CUstream)arguments->pool;
 
-	if (call->id == CALL_ALLOC_ASYNC || call->id == CALL_ALLOC_ASYNC_PER_THREAD)
-		found = (struct call_alloc_from_pool){found.made, found.bytes, NULL, (CUstream)found.pool};
-	found.stream = named(found.stream, call->id);
-	return found;
+	return (struct call_alloc_from_pool){
+		.made = arguments->made,
+		.bytes = arguments->bytes,
+		.pool = has_pool ? arguments->pool : NULL,
+		.stream = named(stream, call->id),
+	};
 }
 
 #define MORE_THAN_THERE_IS ((size_t)1 << 62)

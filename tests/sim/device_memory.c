@@ -19,6 +19,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t held[DEVICES];
 
+/* Of all that has a handle. */
+static pthread_mutex_t handles = PTHREAD_MUTEX_INITIALIZER;
+
 bool device_memory_take(CUdevice device, uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
@@ -226,7 +229,9 @@ struct given {
 
 CUresult cuDeviceGetMemPool(void **pool, CUdevice device)
 {
+	pthread_mutex_lock(&handles);
 	defaults[device].device = device;
+	pthread_mutex_unlock(&handles);
 	*pool = &defaults[device];
 	return CUDA_SUCCESS;
 }
@@ -235,7 +240,9 @@ CUresult cuMemPoolGetAttribute(void *handle, int attribute, void *value)
 {
 	const struct pool *pool = handle;
 
+	pthread_mutex_lock(&handles);
 	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool->reserved : pool->used;
+	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
 
@@ -264,7 +271,9 @@ static void shrink(struct pool *pool, uint64_t to)
 
 HOOKED_2(cuMemPoolTrimTo, void *, pool, size_t, kept)
 {
+	pthread_mutex_lock(&handles);
 	shrink(pool, kept);
+	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
 
@@ -277,7 +286,7 @@ HOOKED_1(cuMemPoolDestroy, void *, handle)
 	return CUDA_SUCCESS;
 }
 
-static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
+static CUresult give_locked(struct pool *pool, CUdeviceptr *address, size_t bytes)
 {
 	uint64_t needed = pool->used + bytes > pool->reserved ? pool->used + bytes - pool->reserved : 0;
 
@@ -293,6 +302,15 @@ static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
 	pool->used += bytes;
 	*address = (uintptr_t)given;
 	return CUDA_SUCCESS;
+}
+
+static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
+{
+	pthread_mutex_lock(&handles);
+	CUresult result = give_locked(pool, address, bytes);
+
+	pthread_mutex_unlock(&handles);
+	return result;
 }
 
 /* Memory for graphs of a device: it is in use until their instances are destroyed, and then stays with the driver until it is trimmed. */
@@ -328,7 +346,9 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
 	struct given *given = (struct given *)(uintptr_t)address;
 
+	pthread_mutex_lock(&handles);
 	given->pool->used -= given->bytes;
+	pthread_mutex_unlock(&handles);
 	free(given);
 	return CUDA_SUCCESS;
 }
@@ -352,31 +372,39 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct graph_allocation 
 
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value)
 {
+	pthread_mutex_lock(&handles);
 	*(uint64_t *)value = graphs[device];
+	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
 
 HOOKED_1(cuDeviceGraphMemTrim, CUdevice, device)
 {
+	pthread_mutex_lock(&handles);
 	device_memory_give(device, graphs[device] - in_use[device]);
 	graphs[device] = in_use[device];
+	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
 
 CUresult device_memory_for_graph(uint64_t bytes)
 {
 	CUdevice device = context_current()->device;
-	uint64_t more = bytes > graphs[device] ? bytes - graphs[device] : 0;
 
-	if (!device_memory_take(device, more))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	graphs[device] += more;
-	in_use[device] = bytes > in_use[device] ? bytes : in_use[device];
-	return CUDA_SUCCESS;
+	pthread_mutex_lock(&handles);
+	uint64_t more = bytes > graphs[device] ? bytes - graphs[device] : 0;
+	bool is_there = device_memory_take(device, more);
+
+	graphs[device] += is_there ? more : 0;
+	in_use[device] = is_there && bytes > in_use[device] ? bytes : in_use[device];
+	pthread_mutex_unlock(&handles);
+	return is_there ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void device_memory_graph_ends(void)
 {
+	pthread_mutex_lock(&handles);
 	if (context_current())
 		in_use[context_current()->device] = 0;
+	pthread_mutex_unlock(&handles);
 }
