@@ -147,7 +147,7 @@ static CUstream named(CUstream stream, int id)
 	return stream ? stream : null;
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------------------------- */
 
 /* The last argument; where depends on those before. */
 CUdevice calls_device_of_context(const struct call *call)

@@ -20,7 +20,7 @@ struct account {
 	CUdevice device;
 	uint64_t bytes; /* that this process has */
 	struct ledger_gpu *gpu; /* NULL: the ledger has no room */
-	struct ledger_gpu *own; /* on the segment's ledger, for those who look, who do not find one that is apart; else NULL */
+	struct ledger_gpu *own; /* on the segment's ledger, for watchers, where the ledger is apart; else NULL */
 };
 
 static struct segment segment;
@@ -42,7 +42,7 @@ static struct {
 static struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
 static uint64_t limits_number;
 
-/* --- the ledger ------------------------------------------------------------------------------------------------------- */
+/* --- the ledger ------------------------------------------------------------------------------------------------ */
 
 static bool has_file(void)
 {
@@ -133,7 +133,7 @@ void account_reclaim(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- the GPUs ----------------------------------------------------------------------------------------------------------- */
+/* --- the GPUs -------------------------------------------------------------------------------------------------- */
 
 static struct account *find_known(struct pci_address pci)
 {
@@ -192,9 +192,10 @@ struct pci_address account_pci(const struct account *account)
 	return account->pci;
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------------------------- */
 
-/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read once more. */
+/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read once
+ * more. */
 static void read_limits(void)
 {
 	uint64_t now = segment_revision_number(&segment), number;
@@ -203,17 +204,22 @@ static void read_limits(void)
 		limits_number = now;
 }
 
-/* --- amounts -------------------------------------------------------------------------------------------------------------- */
+/* --- amounts --------------------------------------------------------------------------------------------------- */
 
 static uint32_t limit_in_kib(uint64_t bytes)
 {
 	return bytes / LEDGER_UNIT < LEDGER_UNLIMITED ? (uint32_t)(bytes / LEDGER_UNIT) : LEDGER_UNLIMITED;
 }
 
+static int64_t in_units(uint64_t bytes)
+{
+	return (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
+}
+
 /* Whether the ledger has it now. */
 static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
 {
-	int64_t change = (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT) - (int64_t)((account->bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
+	int64_t change = in_units(bytes) - in_units(account->bytes);
 	bool is_done = !account->gpu || change == 0 || ledger_change(account->gpu, book.slot, change, most);
 
 	if (is_done)

@@ -1,9 +1,9 @@
 /*
- * How much memory of each GPU this process has, on which ledger (state/ledger.h) that is written down, and whether there may be
- * more.
+ * How much memory of each GPU this process has, on which ledger (state/ledger.h) that is written down, and whether
+ * there may be more.
  *
- * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger shares one with its user's other
- * members (state/group/apart.h); one that finds no slot obeys the limits by itself.
+ * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger shares one with its
+ * user's other members (state/group/apart.h); one that finds no slot obeys the limits by itself.
  *
  * All functions may be called from any thread. None calls the driver but account_of_context and account_of_device.
  */
@@ -19,7 +19,8 @@
 /* Of a GPU. It stays for as long as the process. */
 struct account;
 
-/* From here on, limits are this segment's. Only while no thread uses the driver. In the child of a fork, which has nothing yet. */
+/* From here on, limits are this segment's. Only while no thread uses the driver. In the child of a fork, which has
+ * nothing yet. */
 void accounts_use(const struct segment *segment);
 void accounts_after_fork(void);
 

@@ -1,5 +1,6 @@
 /*
- * Calls that change memory, in all threads: between their begin and their end, what is written down and what the driver has may differ.
+ * Calls that change memory, in all threads: between their begin and their end, what is written down and what the driver
+ * has may differ.
  */
 #ifndef NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H
 #define NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H

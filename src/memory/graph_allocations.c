@@ -26,7 +26,7 @@ bool graph_allocations_exist(void)
 	return atomic_load_explicit(&exist, memory_order_relaxed);
 }
 
-/* --- the nodes of a graph ----------------------------------------------------------------------------------------------- */
+/* --- the nodes of a graph -------------------------------------------------------------------------------------- */
 
 #define DEPTH 8 /* of graphs in graphs */
 
@@ -41,7 +41,8 @@ static uint64_t bytes_of_node(CUgraphNode node, int depth)
 
 	if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS)
 		type = -1;
-	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && driver.graph_allocation_get_parameters(node, &allocation) == CUDA_SUCCESS)
+	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+	    driver.graph_allocation_get_parameters(node, &allocation) == CUDA_SUCCESS)
 		bytes = allocation.bytes;
 	else if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth > 0 && driver.graph_child(node, &child) == CUDA_SUCCESS)
 		bytes = bytes_of_graph(child, depth - 1);
@@ -66,10 +67,11 @@ static uint64_t bytes_of_graph(CUgraph graph, int depth)
 
 static bool can_ask(void)
 {
-	return driver.graph_get_nodes && driver.graph_node_get_type && driver.graph_child && driver.graph_allocation_get_parameters;
+	return driver.graph_get_nodes && driver.graph_node_get_type && driver.graph_child &&
+	       driver.graph_allocation_get_parameters;
 }
 
-/* --- instances ------------------------------------------------------------------------------------------------------------ */
+/* --- instances ------------------------------------------------------------------------------------------------- */
 
 /* An instance may have the handle of one before. */
 void graph_allocations_instantiated(const struct call *call)

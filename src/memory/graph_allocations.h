@@ -1,5 +1,6 @@
 /*
- * How many bytes the nodes of a graph's instance allocate. Graphs are looked at only once the program has made such a node.
+ * How many bytes the nodes of a graph's instance allocate. Graphs are looked at only once the program has made such a
+ * node.
  *
  * Any thread.
  */

@@ -1,9 +1,9 @@
 /*
- * What this process holds by an address or a handle: of which GPU, and how many bytes. What cannot be remembered, for want of
- * memory, is not counted.
+ * What this process holds by an address or a handle: of which GPU, and how many bytes. What cannot be remembered, for
+ * want of memory, is not counted.
  *
- * A driver gives a freed address to the next who asks. So a holding is taken out before its call frees it, and put back if the
- * call fails.
+ * A driver gives a freed address to the next who asks. So a holding is taken out before its call frees it, and put back
+ * if the call fails.
  *
  * Any thread.
  */

@@ -95,8 +95,8 @@ void mapped_map(const void *handle, const void *address, size_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Adds what ends when nothing leads to the piece any more. All of one call is of one GPU, nearly always: the rest is given back at
- * once. */
+/* Adds what ends when nothing leads to the piece any more. All of one call is of one GPU, nearly always: the rest is
+ * given back at once. */
 static void end_piece(struct piece *piece, struct mapped_end *end)
 {
 	if (piece->handles + piece->mappings > 0)

@@ -52,7 +52,7 @@ bool memory_alone_wants_call(int id)
 	return calls_are_about_memory(id) && !calls_are(id, ~(unsigned int)(CALLS_MEMORY | CALLS_PER_THREAD));
 }
 
-/* --- reserving ---------------------------------------------------------------------------------------------------------- */
+/* --- reserving ------------------------------------------------------------------------------------------------- */
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define UNIT_BYTES UINT64_C(512)
@@ -68,7 +68,8 @@ static uint64_t counted(uint64_t bytes)
 static void make_room(struct account *account)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	bool is_relaxed = driver.thread_exchange_capture_mode && driver.thread_exchange_capture_mode(&mode) == CUDA_SUCCESS;
+	bool is_relaxed =
+		driver.thread_exchange_capture_mode && driver.thread_exchange_capture_mode(&mode) == CUDA_SUCCESS;
 
 	account_reclaim();
 	pools_settle_all(account, true);
@@ -102,7 +103,7 @@ static struct account *account_of_call(const struct call *call)
 	return account_of_context(context);
 }
 
-/* --- calls that allocate ------------------------------------------------------------------------------------------------- */
+/* --- calls that allocate --------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_asked(const struct call *call)
 {
@@ -155,7 +156,7 @@ static void alloc_ended(const struct call *call)
 		holdings_add(&(struct holding){made, memory->account, call->context, memory->bytes});
 }
 
-/* --- pools and graphs ------------------------------------------------------------------------------------------------------ */
+/* --- pools and graphs ------------------------------------------------------------------------------------------ */
 
 /* What is captured becomes a node that allocates. */
 static void pool_call_begins(const struct call *call)
@@ -173,7 +174,8 @@ static void pool_call_begins(const struct call *call)
 
 static void graph_call_begins(const struct call *call)
 {
-	uint64_t bytes = calls_launch_graph(call->id) ? graph_allocations_of(((const struct call_exec *)call->arguments)->exec) : 0;
+	const struct call_exec *launched = (const struct call_exec *)call->arguments;
+	uint64_t bytes = calls_launch_graph(call->id) ? graph_allocations_of(launched->exec) : 0;
 	struct account *account = bytes > 0 ? account_of_call(call) : NULL;
 
 	if (account)
@@ -190,7 +192,7 @@ static void graph_call_ended(const struct call *call)
 		pools_settle_graphs(memory->account, memory->bytes);
 }
 
-/* --- calls that free --------------------------------------------------------------------------------------------------------- */
+/* --- calls that free ------------------------------------------------------------------------------------------- */
 
 static void free_begins(const struct call *call)
 {
@@ -223,7 +225,7 @@ static void give_back(const struct call *call)
 		account_change(memory->account, -(int64_t)memory->bytes);
 }
 
-/* --- what the driver takes for itself ------------------------------------------------------------------------------------- */
+/* --- what the driver takes for itself -------------------------------------------------------------------------- */
 
 static void context_begins(const struct call *call)
 {
@@ -240,7 +242,7 @@ static void look(struct account *account)
 		overhead_look(account, false);
 }
 
-/* --- what the program sees ---------------------------------------------------------------------------------------------------- */
+/* --- what the program sees ------------------------------------------------------------------------------------- */
 
 static void lower(size_t *number, uint64_t most)
 {
@@ -272,7 +274,7 @@ static void say_free(const struct call *call)
 	lower(asked->free, room.free);
 }
 
-/* --- which call is what ------------------------------------------------------------------------------------------------------- */
+/* --- which call is what ---------------------------------------------------------------------------------------- */
 
 static void begin(const struct call *call)
 {
@@ -402,7 +404,7 @@ static void fail(const struct call *call)
 		*call->result = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* --- around calls --------------------------------------------------------------------------------------------------------------- */
+/* --- around calls ---------------------------------------------------------------------------------------------- */
 
 void memory_call_begins(const struct call *call)
 {

@@ -126,7 +126,8 @@ bool overhead_look(struct account *account, bool now)
 	bool asks = (now || is_due(account)) && memory_is_quiet(&number);
 	bool is_told = asks && ask(account, &memory) && memory.of_process > 0;
 
-	/* The kernel driver's count is of all that the process has: it says nothing while another thread is changing that. */
+	/* The kernel driver's count is of all that the process has: it says nothing while another thread is changing
+	 * that. */
 	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, memory.of_process);
 	return is_told || !asks;

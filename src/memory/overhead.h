@@ -1,8 +1,8 @@
 /*
- * What the driver has of a GPU for itself in this process: contexts, modules, local memory, and what it aligns. By the kernel
- * driver's count of the process, less what is counted otherwise. Where the kernel driver does not tell, as of clients of MPS: by
- * how much less memory was free after the process's first context on the GPU was made than before. What other processes allocate
- * at that moment is taken for the context's.
+ * What the driver has of a GPU for itself in this process: contexts, modules, local memory, and what it aligns. By the
+ * kernel driver's count of the process, less what is counted otherwise. Where the kernel driver does not tell, as of
+ * clients of MPS: by how much less memory was free after the process's first context on the GPU was made than before.
+ * What other processes allocate at that moment is taken for the context's.
  *
  * Any thread.
  */
@@ -15,7 +15,8 @@
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
 
-/* Counts anew; asks the kernel driver, at most twice a second, or now. False if the kernel driver was asked and did not tell. */
+/* Counts anew; asks the kernel driver, at most twice a second, or now. False if the kernel driver was asked and did not
+ * tell. */
 bool overhead_look(struct account *account, bool now);
 
 void overhead_after_fork(void);

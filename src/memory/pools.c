@@ -22,7 +22,7 @@ static uint64_t in_pieces(uint64_t bytes)
 	return (bytes + PIECE - 1) / PIECE * PIECE;
 }
 
-/* --- the driver's word ------------------------------------------------------------------------------------------------ */
+/* --- the driver's word ----------------------------------------------------------------------------------------- */
 
 static uint64_t ask_pool(void *pool, int attribute)
 {
@@ -40,15 +40,16 @@ static uint64_t held_by_pool(void *pool)
 
 static uint64_t held_by_graphs(const struct account *account)
 {
+	const int attribute = CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
 	uint64_t bytes = 0;
 
 	if (!driver.graph_memory_get_attribute ||
-	    driver.graph_memory_get_attribute(account_device(account), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) != CUDA_SUCCESS)
+	    driver.graph_memory_get_attribute(account_device(account), attribute, &bytes) != CUDA_SUCCESS)
 		bytes = 0;
 	return bytes;
 }
 
-/* --- counting ----------------------------------------------------------------------------------------------------------- */
+/* --- counting -------------------------------------------------------------------------------------------------- */
 
 /* NULL if there are too many: what such a pool holds is not counted. */
 static struct pool *find(const void *key)
@@ -79,7 +80,8 @@ uint64_t pools_growth(struct account *account, void **pool, uint64_t bytes)
 {
 	if (!*pool && driver.memory_get_pool)
 		driver.memory_get_pool(pool, account_device(account));
-	uint64_t held = *pool ? held_by_pool(*pool) : 0, used = *pool ? ask_pool(*pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) : 0;
+	uint64_t held = *pool ? held_by_pool(*pool) : 0;
+	uint64_t used = *pool ? ask_pool(*pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) : 0;
 
 	if (*pool)
 		settle(account, *pool, held, 0);

@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* --- words ----------------------------------------------------------------------------------------------------------- */
+/* --- words -----------------------------------------------------------------------------------------------------------
+ * */
 
-/* A word has an amount in its upper half, and in its lower half a slot (8 bits) and the number of one of its changes (24 bits). */
+/* A word has an amount in its upper half, and in its lower half a slot (8 bits) and the number of one of its changes
+ * (24 bits). */
 #define NUMBER_BITS 24
 #define NUMBER_MASK ((UINT32_C(1) << NUMBER_BITS) - 1)
 
@@ -47,7 +49,7 @@ static uint32_t add(uint32_t amount, int64_t change)
 	return sum < 0 ? 0 : sum >= LEDGER_UNLIMITED ? LEDGER_UNLIMITED - 1 : (uint32_t)sum;
 }
 
-/* --- changing ---------------------------------------------------------------------------------------------------------- */
+/* --- changing -------------------------------------------------------------------------------------------------- */
 
 /* Lets the share of the slot follow that has made this total, unless the share has done so. */
 static void complete(struct ledger_gpu *gpu, uint64_t total)
@@ -55,11 +57,11 @@ static void complete(struct ledger_gpu *gpu, uint64_t total)
 	int slot = slot_in(total);
 	struct ledger_account *account = &gpu->accounts[slot];
 	uint64_t intent = atomic_load(&account->intent), share = atomic_load(&account->share);
+	uint32_t amount = add(amount_in(share), (int32_t)amount_in(intent));
 	bool is_due = next_number(share) == number_in(total) && number_in(intent) == number_in(total);
 
 	if (is_due)
-		atomic_compare_exchange_strong(&account->share, &share,
-		                               word_of(add(amount_in(share), (int32_t)amount_in(intent)), slot, number_in(total)));
+		atomic_compare_exchange_strong(&account->share, &share, word_of(amount, slot, number_in(total)));
 }
 
 /* The intent stands there already. False if the total would exceed `most`. */
@@ -90,7 +92,7 @@ bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
 	return carry_out(gpu, slot, (int32_t)kib, number, most);
 }
 
-/* --- the dead ---------------------------------------------------------------------------------------------------------- */
+/* --- the dead -------------------------------------------------------------------------------------------------- */
 
 /* Far behind the file's end, where no other lock is. */
 #define FIRST_LOCK (INT64_C(1) << 40)
@@ -166,7 +168,7 @@ void ledger_reclaim(struct ledger *ledger, int file)
 	}
 }
 
-/* --- members ----------------------------------------------------------------------------------------------------------- */
+/* --- members --------------------------------------------------------------------------------------------------- */
 
 static void occupy(struct ledger *ledger, int slot)
 {
@@ -221,7 +223,7 @@ int ledger_slot_of(const struct ledger *ledger, struct identity who)
 	return found;
 }
 
-/* --- reading ----------------------------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------------------------- */
 
 static uint64_t number_of(struct pci_address pci)
 {

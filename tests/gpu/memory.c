@@ -66,7 +66,7 @@ FIXTURE(tear_down)
 	gpu_close(&gpu);
 }
 
-/* --- functions that allocate ----------------------------------------------------------------------------------------------- */
+/* --- functions that allocate ----------------------------------------------------------------------------------- */
 
 typedef CUresult maker(uint64_t *made);
 typedef CUresult ender(uint64_t made);
@@ -137,7 +137,8 @@ static CUresult end_mipmaps(uint64_t made)
 
 static CUmemAllocationProp on_device(void)
 {
-	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
+	return (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
 }
 
 static CUresult make_handle(uint64_t *made)
@@ -195,9 +196,15 @@ static const struct {
 	{"cuMemAllocAsync", make_async, end_async},
 };
 
+static CUmemPoolProps in_pool(void)
+{
+	return (CUmemPoolProps){
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
+}
+
 static void make_pool(void)
 {
-	CUmemPoolProps what = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
+	const CUmemPoolProps what = in_pool();
 
 	gpu_check(cuMemPoolCreate(&pool, &what));
 }
@@ -244,14 +251,13 @@ TEST_WITH(set_up, tear_down, a_pool_gives_way)
 
 TEST_WITH(set_up, tear_down, allocations_of_graphs)
 {
+	const CUmemPoolProps pool_of_graph = in_pool();
 	struct graph_allocation what = {.bytes = 3 * CHUNK};
 	uint64_t held[2];
 	CUgraphExec exec;
 	CUgraph graph;
 
-	memcpy(what.pool, &(CUmemPoolProps){.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                                    .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}},
-	       sizeof what.pool);
+	memcpy(what.pool, &pool_of_graph, sizeof what.pool);
 	gpu_check(cuGraphCreate(&graph, 0));
 	gpu_check(cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, &what));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -304,7 +310,7 @@ TEST_WITH(set_up, tear_down, mapped_memory)
 	gpu_check(cuMemAddressFree(address, CHUNK));
 }
 
-/* --- other cases -------------------------------------------------------------------------------------------------------------- */
+/* --- other cases ----------------------------------------------------------------------------------------------- */
 
 TEST_WITH(set_up, tear_down, what_the_program_sees)
 {
@@ -372,14 +378,17 @@ TEST_WITH(set_up, tear_down, a_context_ends)
 	assert_true(get_free() >= before);
 }
 
-/* --- threads -------------------------------------------------------------------------------------------------------------------- */
+/* --- threads
+ * --------------------------------------------------------------------------------------------------------------------
+ * */
 
 #define THREADS 8
 #define ROUNDS 300
 
 static atomic_uint chunks_there;
 
-/* Never more than four chunks at once, and one that had room is not refused: each thread takes one, and there is room for four. */
+/* Never more than four chunks at once, and one that had room is not refused: each thread takes one, and there is room
+ * for four. */
 static void *take_and_give(void *data)
 {
 	gpu_check(cuCtxSetCurrent(gpu.context));

@@ -1,5 +1,5 @@
-/* Memory of a device that is no piece of the host's: arrays, memory that is mapped, pools, and what graphs allocate. Nothing can be
- * read or written there but what pools give. */
+/* Memory of a device that is no piece of the host's: arrays, memory that is mapped, pools, and what graphs allocate.
+ * Nothing can be read or written there but what pools give. */
 #include "context.h"
 #include "faults.h"
 #include "graph.h"
@@ -48,7 +48,7 @@ uint64_t device_memory_held(CUdevice device)
 	return bytes;
 }
 
-/* --- things with a handle ------------------------------------------------------------------------------------------------- */
+/* --- things with a handle -------------------------------------------------------------------------------------- */
 
 struct thing {
 	CUdevice device;
@@ -77,7 +77,7 @@ static void leave(struct thing *thing)
 	}
 }
 
-/* --- arrays --------------------------------------------------------------------------------------------------------------- */
+/* --- arrays ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t or_one(size_t length)
 {
@@ -95,7 +95,8 @@ static CUresult make_array(void **array, const CUDA_ARRAY3D_DESCRIPTOR *what, un
 	    (what->NumChannels != 1 && what->NumChannels != 2 && what->NumChannels != 4))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int level = 0; level < levels; level++)
-		bytes += or_one(what->Width >> level) * or_one(what->Height >> level) * or_one(what->Depth >> level) * 4 * what->NumChannels;
+		bytes += or_one(what->Width >> level) * or_one(what->Height >> level) * or_one(what->Depth >> level) * 4 *
+		         what->NumChannels;
 	return make(array, context->device, bytes);
 }
 
@@ -128,7 +129,7 @@ HOOKED_1(cuMipmappedArrayDestroy, void *, array)
 	return CUDA_SUCCESS;
 }
 
-/* --- memory that is mapped ---------------------------------------------------------------------------------------------------- */
+/* --- memory that is mapped ------------------------------------------------------------------------------------- */
 
 #define MAPPINGS 256
 
@@ -158,7 +159,8 @@ HOOKED_1(cuMemRelease, uint64_t, handle)
 }
 
 /* Addresses that are never used twice. */
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags)
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted,
+                             unsigned long long flags)
 {
 	static _Atomic CUdeviceptr next = UINT64_C(0x700000000000);
 
@@ -212,7 +214,9 @@ HOOKED_2(cuMemRetainAllocationHandle, uint64_t *, handle, void *, address)
 	return result;
 }
 
-/* --- pools ------------------------------------------------------------------------------------------------------------------------ */
+/* --- pools
+ * ------------------------------------------------------------------------------------------------------------------------
+ * */
 
 struct pool {
 	CUdevice device;
@@ -313,7 +317,8 @@ static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-/* Memory for graphs of a device: it is in use until their instances are destroyed, and then stays with the driver until it is trimmed. */
+/* Memory for graphs of a device: it is in use until their instances are destroyed, and then stays with the driver until
+ * it is trimmed. */
 static uint64_t graphs[DEVICES], in_use[DEVICES];
 
 static CUresult capture(CUgraph graph, CUdeviceptr *address, size_t bytes)
@@ -353,7 +358,9 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------------------- */
+/* --- graphs
+ * -------------------------------------------------------------------------------------------------------------------------
+ * */
 
 HOOKED_5(cuGraphAddMemAllocNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,
          struct graph_allocation *, what)

@@ -22,8 +22,8 @@ uint64_t device_memory_held(CUdevice device);
 /* The total of a device. */
 #define DEVICE_MEMORY_BYTES (UINT64_C(16) << 30)
 
-/* An instance of a graph runs whose nodes allocate so many bytes on the device of the current context: the memory stays with the
- * driver. */
+/* An instance of a graph runs whose nodes allocate so many bytes on the device of the current context: the memory stays
+ * with the driver. */
 CUresult device_memory_for_graph(uint64_t bytes);
 void device_memory_graph_ends(void);
 

@@ -1,6 +1,6 @@
 /*
- * The ledger of memory: totals and shares agree, whoever is killed at which step; a limit is never exceeded; and a dead member's share is
- * given back.
+ * The ledger of memory: totals and shares agree, whoever is killed at which step; a limit is never exceeded; and a dead
+ * member's share is given back.
  */
 #include "../cases.h"
 #include "base/shared_file.h"
@@ -68,7 +68,8 @@ TEST_WITH(make_ledger, drop_ledger, one_member)
 	assert_true(ledger_change(gpu, slot, 100, 100));
 	assert_false(ledger_change(gpu, slot, 1, 100));
 	assert_true(ledger_change(gpu, slot, -40, 10));
-	assert_each(ledger_total(gpu), 60, ledger_share(gpu, slot), 60, ledger_slot_of(ledger, identity_own()), (uint64_t)slot);
+	assert_each(ledger_total(gpu), 60, ledger_share(gpu, slot), 60);
+	assert_int_equal(ledger_slot_of(ledger, identity_own()), slot);
 	assert_true(ledger_change(gpu, slot, 40, LEDGER_UNLIMITED));
 	assert_each(ledger_total(gpu), 100, ledger_share(gpu, slot), 100);
 }
@@ -89,7 +90,7 @@ TEST_WITH(make_ledger, drop_ledger, numbers_that_do_not_fit)
 	assert_int_equal(ledger_total(gpu), 0);
 }
 
-/* --- those who die ---------------------------------------------------------------------------------------------------- */
+/* --- those who die --------------------------------------------------------------------------------------------- */
 
 /* In a child that ends at once. */
 static void as_child(void (*body)(struct ledger_gpu *gpu, int slot))
@@ -131,7 +132,8 @@ static void be_refused(struct ledger_gpu *gpu, int slot)
 
 TEST_WITH(make_ledger, drop_ledger, death_at_each_step)
 {
-	static void (*const deaths[])(struct ledger_gpu *gpu, int slot) = {take_50, intend_70, intend_and_add_70, be_refused};
+	static void (*const deaths[])(struct ledger_gpu *gpu, int slot) = {
+		take_50, intend_70, intend_and_add_70, be_refused};
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);
 	int own = open_again(), slot = ledger_join(ledger, own);
 
@@ -150,7 +152,8 @@ TEST_WITH(make_ledger, drop_ledger, death_at_each_step)
 	}
 }
 
-/* The lock is gone with the file, and the process is there: it keeps what it has. So does one whose lock alone can be seen. */
+/* The lock is gone with the file, and the process is there: it keeps what it has. So does one whose lock alone can be
+ * seen. */
 TEST_WITH(make_ledger, drop_ledger, the_living)
 {
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);
@@ -181,7 +184,7 @@ TEST_WITH(make_ledger, drop_ledger, joining_again)
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 1);
 }
 
-/* --- many at once ----------------------------------------------------------------------------------------------------- */
+/* --- many at once ---------------------------------------------------------------------------------------------- */
 
 #define MOST 1000
 #define WORKERS 6

@@ -1,6 +1,6 @@
 /*
- * What the driver has of a GPU for itself: by the kernel driver's count of the process, or else by the difference that the first context
- * makes.
+ * What the driver has of a GPU for itself: by the kernel driver's count of the process, or else by the difference that
+ * the first context makes.
  */
 #include "../cases.h"
 

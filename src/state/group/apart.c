@@ -27,7 +27,7 @@ struct apart {
 	_Alignas(64) struct ledger ledger;
 };
 
-/* --- the file --------------------------------------------------------------------------------------------------------- */
+/* --- the file -------------------------------------------------------------------------------------------------- */
 
 static struct apart *map(int file)
 {
@@ -62,11 +62,11 @@ static bool is_wanted(int file, int number, void *context)
 
 	(void)number;
 	return shared_file_is_sealed(file) && fstat(file, &status) == 0 && status.st_size == (off_t)sizeof header &&
-	       status.st_uid == geteuid() && pread(file, &header, length, 0) == (ssize_t)length && header.magic == MAGIC &&
-	       header.version == VERSION && group_is_same(header.group, group->identity);
+	       status.st_uid == geteuid() && pread(file, &header, length, 0) == (ssize_t)length &&
+	       header.magic == MAGIC && header.version == VERSION && group_is_same(header.group, group->identity);
 }
 
-/* --- finding it ------------------------------------------------------------------------------------------------------- */
+/* --- finding it ------------------------------------------------------------------------------------------------ */
 
 #define LOOKS_OF_PROCESS 8 /* to list what it has open costs as much */
 
@@ -105,7 +105,9 @@ static int find(const struct group *group)
 	return file;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------------ */
+/*
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool lock(int file)
 {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* --- finding it ------------------------------------------------------------------------------------------------------ */
+/* --- finding it ------------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
 #define GROUP_HEADER 448
@@ -31,7 +31,7 @@ void budget_close(struct budget *budget)
 		munmap((char *)(budget + 1) - PAGE, PAGE);
 }
 
-/* --- words ----------------------------------------------------------------------------------------------------------- */
+/* --- words ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t word_of(uint32_t period, uint32_t value)
 {
@@ -48,7 +48,7 @@ static uint32_t number_of(int64_t period_ns, uint64_t time)
 	return (uint32_t)(time / (uint64_t)period_ns);
 }
 
-/* --- periods ----------------------------------------------------------------------------------------------------------- */
+/* --- periods --------------------------------------------------------------------------------------------------- */
 
 /* For so many periods a debt is kept. */
 static int64_t periods_of_debt(int64_t period_ns)
@@ -65,7 +65,7 @@ static bool is_later(int64_t period_ns, uint32_t of_word, uint32_t period)
 	return ahead > 0 && ahead <= periods_of_debt(period_ns) + 1;
 }
 
-/* --- what was used --------------------------------------------------------------------------------------------------- */
+/* --- what was used --------------------------------------------------------------------------------------------- */
 
 /* Of the period in which they are, up to this moment: how many slots have had their middle. */
 static uint32_t slots_until(int64_t period_ns, uint64_t begin, uint64_t time)
@@ -116,7 +116,7 @@ static int64_t used_in(struct budget *budget, int64_t period_ns, uint32_t period
 	return slots * period_ns / BUDGET_SLOTS;
 }
 
-/* --- what is left ---------------------------------------------------------------------------------------------------- */
+/* --- what is left ---------------------------------------------------------------------------------------------- */
 
 /* The allowance stands in units of so many ns, so that 10 s fit. */
 #define UNIT_NS 64

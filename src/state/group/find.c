@@ -208,7 +208,7 @@ int group_open_named(struct group *group, const char *name, uid_t owner)
 	return search.count < 2 ? search.count : 2;
 }
 
-/* --- this process's own -------------------------------------------------------------------------------------------- */
+/* --- this process's own ---------------------------------------------------------------------------------------- */
 
 static bool names(int number, struct group_identity identity)
 {

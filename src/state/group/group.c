@@ -282,7 +282,7 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 	return true;
 }
 
-/* --- its ledger ---------------------------------------------------------------------------------------------------- */
+/* --- its ledger ------------------------------------------------------------------------------------------------ */
 
 #define LEDGER_SIZE (GROUP_FILE_SIZE - GROUP_LEDGER_AT)
 

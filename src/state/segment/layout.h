@@ -116,7 +116,7 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
 
-/* --- whose segment a found file is: its content is not trusted ------------------------------------------------------- */
+/* --- whose segment a found file is: its content is not trusted ------------------------------------------------- */
 
 enum segment_kind {
 	KIND_OWN,

@@ -4,7 +4,8 @@
 #include "layout.h"
 #include "state/ledger.h"
 
-/* --- limits --------------------------------------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------------------------------
+ * */
 
 /* SEGMENT_MEMORY_OFF if the group has none, or the process obeys another one. */
 static uint64_t limit_of_group(const struct group *group, uint64_t own)
@@ -12,8 +13,9 @@ static uint64_t limit_of_group(const struct group *group, uint64_t own)
 	struct segment_revision revision = {.memory = 0};
 	uint64_t number;
 	bool is_known = group_read(group, &revision, &number);
+	uint64_t limit = is_known ? segment_memory_limit(&revision) : SEGMENT_MEMORY_OFF;
 
-	return is_known && (group->is_file || segment_memory_limit(&revision) == own) ? segment_memory_limit(&revision) : SEGMENT_MEMORY_OFF;
+	return group->is_file || limit == own ? limit : SEGMENT_MEMORY_OFF;
 }
 
 bool segment_read_memory_limits(const struct segment *segment, struct segment_memory_limits *limits, uint64_t *number)
@@ -28,7 +30,8 @@ bool segment_read_memory_limits(const struct segment *segment, struct segment_me
 	return is_known;
 }
 
-/* --- use ------------------------------------------------------------------------------------------------------------ */
+/* --- use ------------------------------------------------------------------------------------------------------------
+ * */
 
 static uint64_t bytes_of_slot(const struct ledger_gpu *gpu, int slot)
 {
