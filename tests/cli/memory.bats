@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # --memory: a limit of GPU memory, with MPS and without: at the start, live, of groups, and as programs see it
+# needs: tests/programs/memory tests/gpu/memory
+# takes: long
 
 load helpers
 load playing
@@ -216,6 +218,7 @@ None 1024" ]
 	! is_sanitized || skip "it starts the same programs as the tests above"
 	mkdir "$WORK/bin"
 	make_script "$WORK/bin/nvidia-smi" '#!/bin/sh' 'echo "GPU 0: simulated (UUID: GPU-0)"'
-	PATH=$WORK/bin:$PATH run -0 fake "$ROOT/tests/hardware/memory.sh"
+	SECONDS_AT_RANDOM=6 LD_LIBRARY_PATH=$BUILD/sim PATH=$WORK/bin:$PATH run -0 fake "$ROOT/tests/hardware/memory.sh"
+	[ "$(grep -c '^ok' <<<"$output")" -ge 9 ]
 	not grep -q '^not ok' <<<"$output"
 }
