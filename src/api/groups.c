@@ -177,7 +177,8 @@ int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskse
 }
 
 /* Gives what is wanted, if that is in range. */
-static int give_wanted(struct nvtaskset_group *group, const struct segment_revision *wanted, int in_range, struct nvtaskset_error *error)
+static int give_wanted(struct nvtaskset_group *group, const struct segment_revision *wanted, int in_range,
+                       struct nvtaskset_error *error)
 {
 	return in_range == 0 ? group_change(&group->group, wanted, inside_error(error)) : -1;
 }
@@ -225,14 +226,16 @@ int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy
 	return give_wanted(group, &wanted, api_want_policy(&wanted, policy, inside_error(error)), error);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_memory *memory,
                            struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(group->topology, gpu, inside_error(error));
-	struct segment_memory_use use = model ? group_read_memory_use(&group->group, model->pci) : (struct segment_memory_use){0};
+	struct segment_memory_use use = {0};
 
+	if (model)
+		use = group_read_memory_use(&group->group, model->pci);
 	return model ? api_fill_memory(memory, &use, inside_error(error)) : -1;
 }
 

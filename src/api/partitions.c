@@ -272,7 +272,7 @@ int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const 
 	return api_want_policy(&wanted, policy, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_memory *memory,
                                struct nvtaskset_error *error)
@@ -290,7 +290,9 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
 {
 	struct segment_revision wanted;
 
-	return api_want_memory(&wanted, limit, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	if (api_want_memory(&wanted, limit, inside_error(error)) < 0)
+		return -1;
+	return change(partition, &wanted, inside_error(error));
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

@@ -64,7 +64,8 @@ int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set 
 int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error)
 {
 	if (limit > INT64_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "a limit of %" PRIu64 " bytes of memory: no GPU has so many", limit);
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "a limit of %" PRIu64 " bytes of memory: no GPU has so many", limit);
 	*wanted = (struct segment_revision){.memory = limit > 0 ? limit : SEGMENT_MEMORY_OFF};
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* What partitions and groups alike are given of the time and of memory: quotas, priorities, weights, policies and limits, checked and converted: by the command as by
- * programs. */
+/* What partitions and groups alike are given of the time and of memory: quotas, priorities, weights, policies and limits, checked
+ * and converted: by the command as by  * programs. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 

@@ -82,8 +82,9 @@ void *low_memory_map(int file, size_t size, uint64_t reach)
  * stopped. */
 #define LOCK_WAIT_MS 2000
 
-/* Editors take a write lock on the first byte (others: state/ledger.h), which needs a file that is open for writing. A process that inherited the segment and may
- * only read it could keep editors out by a read lock: so read locks do not count. */
+/* Editors take a write lock on the first byte (elsewhere: state/ledger.h), which needs a file open for writing. A
+ * process that inherited the segment and may only read it could keep editors out by a read lock: read locks do not
+ * count. */
 static int try_lock(int file)
 {
 	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1}, held = wanted;

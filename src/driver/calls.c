@@ -149,10 +149,13 @@ static CUstream named(CUstream stream, int id)
 
 /* --- memory ---------------------------------------------------------------------------------------------------- */
 
-/* The last argument; where depends on those before. */
+/* The last argument. */
 CUdevice calls_device_of_context(const struct call *call)
 {
-	size_t at = call->id == CALL_PRIMARY_RETAIN ? 8 : call->id == CALL_CONTEXT_CREATE_2 ? 12 : call->id == CALL_CONTEXT_CREATE_3 ? 24 : 20;
+	size_t at = call->id == CALL_PRIMARY_RETAIN   ? 8
+	          : call->id == CALL_CONTEXT_CREATE_2 ? 12
+	          : call->id == CALL_CONTEXT_CREATE_3 ? 24
+	                                              : 20;
 	CUdevice device;
 
 	memcpy(&device, (const char *)call->arguments + at, sizeof device);
@@ -215,7 +218,8 @@ static size_t half(size_t length)
 uint64_t calls_bytes_of_array(const struct call *call)
 {
 	struct call_array array = array_of(call);
-	unsigned int levels = call->id == CALL_MIPMAPS_CREATE ? ((const struct call_create_array *)call->arguments)->levels : 1;
+	const struct call_create_array *create = (const struct call_create_array *)call->arguments;
+	unsigned int levels = call->id == CALL_MIPMAPS_CREATE ? create->levels : 1;
 	uint64_t bytes = 0;
 
 	for (; levels > 0 && !(array.flags & (ARRAY_SPARSE | ARRAY_DEFERRED)); levels--) {

@@ -28,8 +28,8 @@ struct call_array {
 	unsigned int channels, flags;
 };
 
-/* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
- * the file that it names. Calls nest: each clears only what it has set itself. */
+/* What a thread's calls, and the callbacks, keep from the begin of a call to the end. The frame belongs to the hook, each
+ * part to the file named there. Calls nest: each clears only what the same call has set. */
 struct frame {
 	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
 	struct recent {
@@ -66,10 +66,10 @@ struct frame {
 
 	/* memory/memory.c: of a call about memory */
 	struct call_memory {
-		unsigned int depth;       /* such calls in each other, as in a tool's callback; the rest is of the outermost one */
-		struct account *account;  /* of the GPU; NULL: nothing is to be done */
-		uint64_t bytes;           /* reserved, or to be given back */
-		void *holding;            /* the pool, or the address or handle that is given up */
+		unsigned int depth;       /* calls within calls, as in a tool's callback; below: the outermost's */
+		struct account *account;  /* of the GPU; NULL: nothing to do */
+		uint64_t bytes;           /* reserved, or to give back */
+		void *holding;            /* the pool, or the address or handle to give up */
 		bool is_refused;
 		struct call_array array;  /* in place of the program's */
 	} memory;
@@ -121,7 +121,7 @@ enum calls_kind {
 	CALLS_WAITS = 1 << 14,      /* its stream does, for something that is no kernel of it */
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
 	CALLS_EVENT = 1 << 16,      /* it waits for an event */
-	CALLS_MEMORY = 1 << 17,     /* of the GPU: it allocates or frees some, or says how much there is */
+	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -315,7 +315,7 @@ struct call_alloc { /* cuMemAlloc, cuMemAllocManaged, cuMemCreate */
 	const struct call_place {
 		int type, handles;
 		int where, number; /* the location */
-	} *place; /* of cuMemCreate; cuMemPoolCreate has it second */
+	} *place; /* of cuMemCreate; second in cuMemPoolCreate */
 };
 
 #define CALL_PLACE_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE: `number` is a device */
@@ -364,20 +364,19 @@ struct call_memory_info {
 	size_t *free, *total;
 };
 
-/* The device of a call that makes a context. */
+/* The device of a call for a context. */
 CUdevice calls_device_of_context(const struct call *call);
 
-/* Which GPU a call that creates memory at a place is for; -1: none. */
+/* For which GPU a call creates memory at a place; -1: none. */
 CUdevice calls_device_of_place(const struct call_place *place);
 
-/* The bytes of an array or of all its levels, but for what the driver aligns; 0 if the array has no memory of its own. */
+/* The bytes of an array or of all its levels, before alignment; 0 if the array has no memory of its own. */
 uint64_t calls_bytes_of_array(const struct call *call);
 
-/* The pool and the stream of an allocation from a pool; the pool is NULL for the device's current one. */
+/* The pool and the stream of an allocation from a pool; NULL: the device's current pool. */
 struct call_alloc_from_pool calls_pool_allocation(const struct call *call);
 
-/* Makes a call that allocates memory or runs a graph ask for nothing that the driver would give: it fails, and nothing has
- * happened. */
+/* Makes a call for memory or of a graph ask for more than the driver can give: the call fails, without effect. */
 void calls_refuse_memory(const struct call *call);
 
 struct call_create_stream {

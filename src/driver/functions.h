@@ -55,7 +55,7 @@
 	X(pointer_get_attribute, cuPointerGetAttribute,                                                                \
 	  (void *value, int attribute, CUdeviceptr address), (value, attribute, address))                              \
 	X(memory_get_pool, cuDeviceGetMemPool, (void **pool, CUdevice device), (pool, device))                         \
-	X(pool_get_attribute, cuMemPoolGetAttribute, (void *pool, int attribute, void *value), (pool, attribute, value)) \
+	X(pool_get_attribute, cuMemPoolGetAttribute, (void *pool, int attribute, void *to), (pool, attribute, to)) \
 	X(pool_trim, cuMemPoolTrimTo, (void *pool, size_t kept), (pool, kept))                                         \
 	X(graph_memory_get_attribute, cuDeviceGetGraphMemAttribute,                                                    \
 	  (CUdevice device, int attribute, void *value), (device, attribute, value))                                   \

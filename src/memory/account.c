@@ -18,7 +18,7 @@
 struct account {
 	struct pci_address pci;
 	CUdevice device;
-	uint64_t bytes; /* that this process has */
+	uint64_t bytes; /* of this process */
 	struct ledger_gpu *gpu; /* NULL: the ledger has no room */
 	struct ledger_gpu *own; /* on the segment's ledger, for watchers, where the ledger is apart; else NULL */
 };
@@ -26,23 +26,23 @@ struct account {
 static struct segment segment;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static struct account accounts[LEDGER_GPUS];
-static atomic_uint count; /* raised when the account is filled: these are found without the lock */
+static atomic_uint count; /* raised when the account is filled: readers take no lock */
 
 /* The ledger, and the process's slot. */
 static struct {
 	struct ledger *ledger; /* NULL: not opened yet */
 	int slot;
-	bool is_apart;         /* of this user's members of a group (state/group/apart.h) */
-	int file;              /* -1: nobody shares the ledger */
-	ino_t inode;           /* by which the file is known: the program may close it, and open another one */
+	bool is_apart;         /* of the user's members of a group (state/group/apart.h) */
+	int file;              /* -1: the ledger is not shared */
+	ino_t inode;           /* The program may close the file, and open another at the same number. */
 	size_t size;
 } book = {.file = -1};
 
-/* The limits in force, and the number of the revision that has them. */
+/* The limits in force, and the number of their revision. */
 static struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
 static uint64_t limits_number;
 
-/* --- the ledger ------------------------------------------------------------------------------------------------ */
+/* --- the ledger --------------------------------------------------------------------------------------------------- */
 
 static bool has_file(void)
 {
@@ -79,7 +79,7 @@ static bool join(struct ledger *ledger, int file, bool is_apart)
 	return book.slot >= 0;
 }
 
-/* The group's own, or that of this user's members. */
+/* The group's own, or the ledger of this user's members. */
 static void open_groups_book(void)
 {
 	int file = group_open_to_write(&segment.group, segment_group_descriptor(&segment)), apart = -1;
@@ -133,7 +133,7 @@ void account_reclaim(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- the GPUs -------------------------------------------------------------------------------------------------- */
+/* --- the GPUs ----------------------------------------------------------------------------------------------------- */
 
 static struct account *find_known(struct pci_address pci)
 {
@@ -192,10 +192,10 @@ struct pci_address account_pci(const struct account *account)
 	return account->pci;
 }
 
-/* --- limits ---------------------------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------------------------------- */
 
-/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read once
- * more. */
+/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read
+ * once more. */
 static void read_limits(void)
 {
 	uint64_t now = segment_revision_number(&segment), number;
@@ -204,7 +204,7 @@ static void read_limits(void)
 		limits_number = now;
 }
 
-/* --- amounts --------------------------------------------------------------------------------------------------- */
+/* --- amounts ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t limit_in_kib(uint64_t bytes)
 {
@@ -216,7 +216,7 @@ static int64_t in_units(uint64_t bytes)
 	return (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
 }
 
-/* Whether the ledger has it now. */
+/* Whether the ledger has them now. */
 static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
 {
 	int64_t change = in_units(bytes) - in_units(account->bytes);

@@ -1,11 +1,11 @@
 /*
- * How much memory of each GPU this process has, on which ledger (state/ledger.h) that is written down, and whether
+ * The memory of each GPU that this process has, the ledger in which the account is kept (state/ledger.h), and whether
  * there may be more.
  *
- * Which limits hold, state/segment/memory.h says. A process that may not write its group's ledger shares one with its
- * user's other members (state/group/apart.h); one that finds no slot obeys the limits by itself.
+ * state/segment/memory.h says how limits are found. A process with no right to write the group's ledger shares one
+ * with the user's members of the group (state/group/apart.h). A process that finds no slot obeys the limits alone.
  *
- * All functions may be called from any thread. None calls the driver but account_of_context and account_of_device.
+ * Any thread. Only account_of_context and account_of_device call the driver.
  */
 #ifndef NVTASKSET_MEMORY_ACCOUNT_H
 #define NVTASKSET_MEMORY_ACCOUNT_H
@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a GPU. It stays for as long as the process. */
+/* Of a GPU. Stays for as long as the process. */
 struct account;
 
-/* From here on, limits are this segment's. Only while no thread uses the driver. In the child of a fork, which has
- * nothing yet. */
+/* From here on, the limits are of this segment. Only while no thread uses the driver. In the child of a fork, as yet
+ * without memory. */
 void accounts_use(const struct segment *segment);
 void accounts_after_fork(void);
 
@@ -30,25 +30,25 @@ struct account *account_of_device(CUdevice device);
 CUdevice account_device(const struct account *account);
 struct pci_address account_pci(const struct account *account);
 
-/* Adds so many bytes, or none and false if a limit would be exceeded. */
+/* Adds the bytes, or nothing and false if a limit would be exceeded. */
 bool account_reserve(struct account *account, uint64_t bytes);
 
-/* Adds what is there already, whatever the limits say; or takes away. */
+/* Adds bytes as they are there already, whatever the limits say; or takes away. */
 void account_change(struct account *account, int64_t bytes);
 
-/* The process has memory that is not counted. */
+/* The process has memory outside the account. */
 void account_has_gap(void);
 
-/* Gives back what dead members of the group had. */
+/* Gives back the memory of dead members of the group. */
 void account_reclaim(void);
 
-/* In bytes: the smaller one of the limits, UINT64_MAX without one; and what this process could still have. */
+/* In bytes: the smaller limit, UINT64_MAX without one; and how much more the process could have. */
 struct account_room {
 	uint64_t limit, free;
 };
 struct account_room account_room(struct account *account);
 
-/* What this process has, in bytes. */
+/* In bytes, of the process. */
 uint64_t account_bytes(struct account *account);
 
 #endif

@@ -26,7 +26,7 @@ bool graph_allocations_exist(void)
 	return atomic_load_explicit(&exist, memory_order_relaxed);
 }
 
-/* --- the nodes of a graph -------------------------------------------------------------------------------------- */
+/* --- the nodes of a graph ----------------------------------------------------------------------------------------- */
 
 #define DEPTH 8 /* of graphs in graphs */
 
@@ -71,9 +71,9 @@ static bool can_ask(void)
 	       driver.graph_allocation_get_parameters;
 }
 
-/* --- instances ------------------------------------------------------------------------------------------------- */
+/* --- instances ---------------------------------------------------------------------------------------------------- */
 
-/* An instance may have the handle of one before. */
+/* An instance may have the handle of an earlier instance. */
 void graph_allocations_instantiated(const struct call *call)
 {
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;

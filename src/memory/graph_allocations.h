@@ -1,6 +1,6 @@
 /*
- * How many bytes the nodes of a graph's instance allocate. Graphs are looked at only once the program has made such a
- * node.
+ * How many bytes the nodes of a graph's instance allocate. Graphs are looked at only once the program has made a node
+ * that allocates.
  *
  * Any thread.
  */
@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The program has made a node that allocates. */
+/* The program has made a node with an allocation. */
 void graph_allocations_expect(void);
 bool graph_allocations_exist(void);
 
 /* A call that instantiates has succeeded. */
 void graph_allocations_instantiated(const struct call *call);
 
-/* 0 if there are none. */
+/* 0: none */
 uint64_t graph_allocations_of(CUgraphExec exec);
 
 void graph_allocations_after_fork(void);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pointer_map holdings; /* those of 0 bytes are over */
+static struct pointer_map holdings; /* of 0 bytes: over */
 
 void holdings_add(const struct holding *holding)
 {
@@ -14,7 +14,7 @@ void holdings_add(const struct holding *holding)
 
 	if (!there && holding->key)
 		there = pointer_map_add(&holdings, sizeof *there, holding->key);
-	struct holding lost = there ? *there : *holding; /* one that ended unseen, or this one */
+	struct holding lost = there ? *there : *holding; /* ended unseen, or is being replaced */
 
 	if (there)
 		*there = *holding;

@@ -1,9 +1,9 @@
 /*
- * What this process holds by an address or a handle: of which GPU, and how many bytes. What cannot be remembered, for
- * want of memory, is not counted.
+ * The addresses and handles by which this process holds memory: of which GPU, and how many bytes. Without room in the
+ * table, a holding is not counted.
  *
- * A driver gives a freed address to the next who asks. So a holding is taken out before its call frees it, and put back
- * if the call fails.
+ * A driver gives a freed address to the next caller. Therefore a holding is taken out before the call that frees the
+ * memory, and put back if the call fails.
  *
  * Any thread.
  */
@@ -13,19 +13,19 @@
 #include "account.h"
 
 struct holding {
-	const void *key; /* an address or a handle; NULL: none */
+	const void *key; /* an address or a handle; NULL: nothing */
 	struct account *account;
-	CUcontext context; /* with which the holding ends */
+	CUcontext context; /* the holding ends with the context */
 	uint64_t bytes;
 };
 
-/* The bytes are reserved already; they are given back if they cannot be remembered. */
+/* The bytes are reserved already, and given back if there is no room in the table. */
 void holdings_add(const struct holding *holding);
 
-/* Bytes of 0: there is none. They stay counted. */
+/* The bytes stay counted. 0 bytes: there is no holding. */
 struct holding holdings_take(const void *key);
 
-/* Gives back what ended with a context. */
+/* Gives back all that ended with a context. */
 void holdings_forget(CUcontext context);
 
 /* In the child of a fork: nothing is held. */

@@ -11,16 +11,16 @@ struct piece {
 	unsigned int handles, mappings;
 };
 
-/* A handle's, until that is given back. */
+/* Of a handle, until the handle is given back. */
 struct named {
 	const void *handle;
-	struct piece *piece; /* NULL: none any more */
+	struct piece *piece; /* NULL: no longer there */
 };
 
 struct mapping {
 	const void *address;
 	size_t bytes;
-	struct piece *piece; /* NULL: none any more */
+	struct piece *piece; /* NULL: no longer there */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,8 +95,8 @@ void mapped_map(const void *handle, const void *address, size_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Adds what ends when nothing leads to the piece any more. All of one call is of one GPU, nearly always: the rest is
- * given back at once. */
+/* Adds the bytes that end with the last handle or mapping of the piece. Nearly always, all bytes of a call are of
+ * one GPU: the rest is given back at once. */
 static void end_piece(struct piece *piece, struct mapped_end *end)
 {
 	if (piece->handles + piece->mappings > 0)
@@ -127,7 +127,7 @@ struct mapped_end mapped_release(const void *handle)
 	return end;
 }
 
-/* One call can unmap several mappings that lie one behind the other. */
+/* One call can unmap several mappings side by side. */
 struct mapped_end mapped_unmap(const void *address, size_t bytes)
 {
 	struct mapped_end end = {.account = NULL};

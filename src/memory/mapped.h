@@ -1,10 +1,10 @@
 /*
- * Memory that a program makes and maps by itself (cuMemCreate, cuMemMap). It lives as long as a handle or a mapping of
- * it. What was imported from another process is that one's, and is not counted.
+ * Memory made and mapped by the program itself (cuMemCreate, cuMemMap). The memory lives as long as a handle or a
+ * mapping. Imports count for the process that allocated.
  *
- * Any thread. Each function is called when the driver's of that name has succeeded, but for mapped_release and
- * mapped_unmap: these come before, since another thread may get the same handle or address at once, and return what
- * ends with them, to be given back when the driver has done it.
+ * Any thread. Each function is called when the driver's of the same name has succeeded. mapped_release and
+ * mapped_unmap come before the call, since another thread may get the same handle or address at once; they return the
+ * bytes to give back when the call has succeeded.
  */
 #ifndef NVTASKSET_MEMORY_MAPPED_H
 #define NVTASKSET_MEMORY_MAPPED_H

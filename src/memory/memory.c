@@ -52,7 +52,7 @@ bool memory_alone_wants_call(int id)
 	return calls_are_about_memory(id) && !calls_are(id, ~(unsigned int)(CALLS_MEMORY | CALLS_PER_THREAD));
 }
 
-/* --- reserving ------------------------------------------------------------------------------------------------- */
+/* --- reserving ---------------------------------------------------------------------------------------------------- */
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define UNIT_BYTES UINT64_C(512)
@@ -64,7 +64,7 @@ static uint64_t counted(uint64_t bytes)
 	return bytes <= UINT64_MAX - unit ? (bytes + unit - 1) / unit * unit : bytes;
 }
 
-/* Dead members' memory, and what pools do not use. Whatever is being captured stays unharmed. */
+/* The memory of the dead, and the unused memory of pools. A capture stays unharmed. */
 static void make_room(struct account *account)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -103,7 +103,7 @@ static struct account *account_of_call(const struct call *call)
 	return account_of_context(context);
 }
 
-/* --- calls that allocate --------------------------------------------------------------------------------------- */
+/* --- allocations -------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_asked(const struct call *call)
 {
@@ -156,9 +156,9 @@ static void alloc_ended(const struct call *call)
 		holdings_add(&(struct holding){made, memory->account, call->context, memory->bytes});
 }
 
-/* --- pools and graphs ------------------------------------------------------------------------------------------ */
+/* --- pools and graphs --------------------------------------------------------------------------------------------- */
 
-/* What is captured becomes a node that allocates. */
+/* A captured call becomes a node that allocates. */
 static void pool_call_begins(const struct call *call)
 {
 	struct call_alloc_from_pool asked = calls_pool_allocation(call);
@@ -192,7 +192,7 @@ static void graph_call_ended(const struct call *call)
 		pools_settle_graphs(memory->account, memory->bytes);
 }
 
-/* --- calls that free ------------------------------------------------------------------------------------------- */
+/* --- frees -------------------------------------------------------------------------------------------------------- */
 
 static void free_begins(const struct call *call)
 {
@@ -225,7 +225,7 @@ static void give_back(const struct call *call)
 		account_change(memory->account, -(int64_t)memory->bytes);
 }
 
-/* --- what the driver takes for itself -------------------------------------------------------------------------- */
+/* --- the driver's own memory -------------------------------------------------------------------------------------- */
 
 static void context_begins(const struct call *call)
 {
@@ -242,7 +242,7 @@ static void look(struct account *account)
 		overhead_look(account, false);
 }
 
-/* --- what the program sees ------------------------------------------------------------------------------------- */
+/* --- sizes for the program ---------------------------------------------------------------------------------------- */
 
 static void lower(size_t *number, uint64_t most)
 {
@@ -274,7 +274,7 @@ static void say_free(const struct call *call)
 	lower(asked->free, room.free);
 }
 
-/* --- which call is what ---------------------------------------------------------------------------------------- */
+/* --- dispatch ----------------------------------------------------------------------------------------------------- */
 
 static void begin(const struct call *call)
 {
@@ -404,7 +404,7 @@ static void fail(const struct call *call)
 		*call->result = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* --- around calls ---------------------------------------------------------------------------------------------- */
+/* --- around calls ------------------------------------------------------------------------------------------------- */
 
 void memory_call_begins(const struct call *call)
 {

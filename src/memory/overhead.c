@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #define BETWEEN_LOOKS_NS UINT64_C(500000000)
-#define CONTEXT_MOST (UINT64_C(2) << 30) /* more than that is another program's */
+#define CONTEXT_MOST (UINT64_C(2) << 30) /* a larger change is another program's */
 
 /* Of a GPU. */
 struct overhead {
 	struct account *account; /* NULL: free */
-	uint64_t bytes;          /* counted for the driver itself */
+	uint64_t bytes;          /* the driver's own */
 	uint64_t looked_ns;      /* 0: never */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct overhead overheads[LEDGER_GPUS];
 
-/* Before this thread makes a context. */
+/* Before the thread makes a context. */
 static __thread struct {
 	bool is_first; /* nothing is counted yet */
-	uint64_t free; /* 0: that is not known */
+	uint64_t free; /* 0: not known */
 } before __attribute__((tls_model("initial-exec")));
 
 /* NULL if there are too many. */
@@ -42,7 +42,7 @@ static struct overhead *find(struct account *account)
 	return found;
 }
 
-/* Of this process. */
+/* Of the process. */
 static void count(struct overhead *overhead, uint64_t bytes)
 {
 	account_change(overhead->account, (int64_t)(bytes - overhead->bytes));
@@ -63,7 +63,7 @@ static void count_by_kernel(struct account *account, uint64_t of_process)
 	pthread_mutex_unlock(&lock);
 }
 
-/* When the GPU was looked at last; UINT64_MAX if it cannot be. */
+/* When the GPU was looked at last; UINT64_MAX: never again. */
 static uint64_t last_look(struct account *account)
 {
 	pthread_mutex_lock(&lock);
@@ -126,8 +126,7 @@ bool overhead_look(struct account *account, bool now)
 	bool asks = (now || is_due(account)) && memory_is_quiet(&number);
 	bool is_told = asks && ask(account, &memory) && memory.of_process > 0;
 
-	/* The kernel driver's count is of all that the process has: it says nothing while another thread is changing
-	 * that. */
+	/* The kernel driver counts all memory of the process: of no use while another thread changes the books. */
 	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, memory.of_process);
 	return is_told || !asks;

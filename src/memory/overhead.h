@@ -1,8 +1,8 @@
 /*
- * What the driver has of a GPU for itself in this process: contexts, modules, local memory, and what it aligns. By the
- * kernel driver's count of the process, less what is counted otherwise. Where the kernel driver does not tell, as of
- * clients of MPS: by how much less memory was free after the process's first context on the GPU was made than before.
- * What other processes allocate at that moment is taken for the context's.
+ * The driver's own part of a process's memory on a GPU: contexts, modules, local memory, alignment. By the kernel
+ * driver's count of the process, less all memory counted otherwise. Where the kernel driver does not tell, as of
+ * clients of MPS: by how much less memory was free after the process's first context on the GPU than before. An
+ * allocation by another process at the same moment is taken for the context's.
  *
  * Any thread.
  */
@@ -11,7 +11,7 @@
 
 #include "account.h"
 
-/* A call that may make a context on this GPU begins, and has succeeded, on the same thread. */
+/* A call that may make a context on the GPU begins, and has succeeded, on the same thread. */
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
 

@@ -5,9 +5,9 @@
 #include <pthread.h>
 
 #define POOLS_MAX 64
-#define PIECE (UINT64_C(2) << 20) /* pages of the GPU are so large */
+#define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
 
-/* A pool; or the driver's one for graphs of a GPU, whose key is the account. */
+/* A pool; or a GPU's pool for graphs, whose key is the account. */
 struct pool {
 	const void *key; /* NULL: free */
 	struct account *account;
@@ -22,7 +22,7 @@ static uint64_t in_pieces(uint64_t bytes)
 	return (bytes + PIECE - 1) / PIECE * PIECE;
 }
 
-/* --- the driver's word ----------------------------------------------------------------------------------------- */
+/* --- the driver's word -------------------------------------------------------------------------------------------- */
 
 static uint64_t ask_pool(void *pool, int attribute)
 {
@@ -49,9 +49,9 @@ static uint64_t held_by_graphs(const struct account *account)
 	return bytes;
 }
 
-/* --- counting -------------------------------------------------------------------------------------------------- */
+/* --- counting ----------------------------------------------------------------------------------------------------- */
 
-/* NULL if there are too many: what such a pool holds is not counted. */
+/* NULL if there are too many: what the pool holds is not counted. */
 static struct pool *find(const void *key)
 {
 	struct pool *found = NULL;
@@ -61,7 +61,7 @@ static struct pool *find(const void *key)
 	return found;
 }
 
-/* What is asked first may be told last: a number that is out of date is set right by the next question. */
+/* The first question may have the last answer: the next question sets an outdated number right. */
 static void settle(struct account *account, const void *key, uint64_t bytes, uint64_t reserved)
 {
 	pthread_mutex_lock(&lock);

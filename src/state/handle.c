@@ -53,7 +53,7 @@ static int move_up(int file, int flags, int above)
 	return moved < 0 ? fcntl(file, flags, 3) : moved;
 }
 
-/* --- finding handles ------------------------------------------------------------------------------------------- */
+/* --- finding handles ------------------------------------------------------------------------------------------------ */
 
 /* Uses statx without synchronization, so that a file system of the program's cannot make us wait (memfd_find.c); fstat
  * only if statx is missing or not permitted. */

@@ -6,11 +6,10 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* --- words -----------------------------------------------------------------------------------------------------------
- * */
+/* --- words -------------------------------------------------------------------------------------------------------- */
 
-/* A word has an amount in its upper half, and in its lower half a slot (8 bits) and the number of one of its changes
- * (24 bits). */
+/* A word has an amount in its upper half; in the lower half, a slot (8 bits) and a number raised by each change (24
+ * bits). */
 #define NUMBER_BITS 24
 #define NUMBER_MASK ((UINT32_C(1) << NUMBER_BITS) - 1)
 
@@ -41,7 +40,7 @@ static uint32_t next_number(uint64_t word)
 	return (number_in(word) + 1) & NUMBER_MASK;
 }
 
-/* Within what 32 bits hold, whoever wrote the words. */
+/* Within 32 bits, whatever the words are. */
 static uint32_t add(uint32_t amount, int64_t change)
 {
 	int64_t sum = amount + change;
@@ -49,9 +48,9 @@ static uint32_t add(uint32_t amount, int64_t change)
 	return sum < 0 ? 0 : sum >= LEDGER_UNLIMITED ? LEDGER_UNLIMITED - 1 : (uint32_t)sum;
 }
 
-/* --- changing -------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* Lets the share of the slot follow that has made this total, unless the share has done so. */
+/* Lets a slot's share follow the total made by the slot, unless the share has done so. */
 static void complete(struct ledger_gpu *gpu, uint64_t total)
 {
 	int slot = slot_in(total);
@@ -92,9 +91,9 @@ bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
 	return carry_out(gpu, slot, (int32_t)kib, number, most);
 }
 
-/* --- the dead -------------------------------------------------------------------------------------------------- */
+/* --- the dead ----------------------------------------------------------------------------------------------------- */
 
-/* Far behind the file's end, where no other lock is. */
+/* Far behind the file's end, away from all other locks. */
 #define FIRST_LOCK (INT64_C(1) << 40)
 
 static int lock_of(int file, int slot, int command, short type)
@@ -105,7 +104,7 @@ static int lock_of(int file, int slot, int command, short type)
 	return command == F_OFD_GETLK && result == 0 ? lock.l_type != F_UNLCK : result;
 }
 
-/* Whether a process that has lost its lock, by closing the file, is still there: false if nobody can tell. */
+/* Whether a process with its lock lost, by closing the file, is still there: false if unknown. */
 static bool is_running(const struct ledger_member *member)
 {
 	struct identity own = identity_own();
@@ -124,7 +123,8 @@ static bool is_dead(const struct ledger_member *member, int file, int slot)
 	return atomic_load(&member->pid) != 0 && lock_of(file, slot, F_OFD_GETLK, F_WRLCK) == 0 && !is_running(member);
 }
 
-/* In the name of a slot whose owner does nothing any more. Others may do the same: each step happens once. */
+/* In the name of a slot whose owner does nothing any more. Several processes may do the same: each step happens
+ * once. */
 static bool empty_once(struct ledger_gpu *gpu, int slot)
 {
 	struct ledger_account *account = &gpu->accounts[slot];
@@ -168,7 +168,7 @@ void ledger_reclaim(struct ledger *ledger, int file)
 	}
 }
 
-/* --- members --------------------------------------------------------------------------------------------------- */
+/* --- members ------------------------------------------------------------------------------------------------------ */
 
 static void occupy(struct ledger *ledger, int slot)
 {
@@ -181,7 +181,7 @@ static void occupy(struct ledger *ledger, int slot)
 	atomic_store(&member->pid, own.pid);
 }
 
-/* The lock keeps others from taking the same slot. */
+/* The lock keeps the slot from being taken twice. */
 static bool try_to_join(struct ledger *ledger, int file, int slot)
 {
 	struct ledger_member *member = &ledger->members[slot];
@@ -223,7 +223,7 @@ int ledger_slot_of(const struct ledger *ledger, struct identity who)
 	return found;
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t number_of(struct pci_address pci)
 {

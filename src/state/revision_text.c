@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- policies -------------------------------------------------------------------------------------------------- */
+/* --- policies --------------------------------------------------------------------------------------------------------- */
 
 static const struct word {
 	const char *name;
@@ -88,7 +88,8 @@ int memory_parse(uint64_t *bytes, const char *text, struct error *error)
 		*bytes = SEGMENT_MEMORY_OFF;
 	else if (number == 0 || !unit || text[digits + 1] != '\0')
 		result = error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                        "must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, or 'max'");
+		                        "must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, "
+		                        "or 'max'");
 	else
 		*bytes = number << 10 * (unit - units + 1);
 	return result;
@@ -105,7 +106,7 @@ const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT])
 	return bytes > 0 ? text : "0";
 }
 
-/* --- revisions ------------------------------------------------------------------------------------------------- */
+/* --- revisions -------------------------------------------------------------------------------------------------------- */
 
 #define QUOTA "quota="
 #define PRIORITY "priority="
@@ -289,7 +290,8 @@ const char *segment_revision_format(const struct segment_revision *revision,
 	if (revision->lending.lend_us > 0)
 		length = add(text, length, LEND "%u", segment_lends_us(&revision->lending));
 	if (revision->lending.borrows > 0)
-		length = add(text, length, BORROW "%s", segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
+		length = add(text, length, BORROW "%s",
+		             segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
 	if (revision->memory > 0)
 		add(text, length, MEMORY "%" PRIu64, revision->memory == SEGMENT_MEMORY_OFF ? 0 : revision->memory);
 	return text;

@@ -1,6 +1,6 @@
 /*
- * A whole partition, the sets of all GPUs and what is given of the time and of memory, and the ring in which its revisions stand in shared
- * memory.
+ * A whole partition, the sets of all GPUs and what is given of the time and of memory, and the ring in which its
+ * revisions stand in shared memory.
  *
  * Readers and editors do not trust each other: state/segment/segment.h and state/group/group.h say who they are.
  */
@@ -152,7 +152,7 @@ struct segment_revision {
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_lending lending;
-	uint64_t memory; /* so many bytes of each GPU at most; SEGMENT_MEMORY_OFF: no limit any more; 0: it was never given one */
+	uint64_t memory; /* bytes of each GPU at most; SEGMENT_MEMORY_OFF: no limit any more; 0: never given */
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
@@ -207,11 +207,12 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * is no room for one more GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts what `wanted` was given of the time and of memory into the revision; what it was not given stays. The same of its policy alone. */
+/* Puts the given part of `wanted` of the time and of memory into the revision; the rest stays. The same of its
+ * policy alone. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
-/* Puts into the revision what it lacks and `other` has: partitions of other GPUs, and what was given of the time and of memory. */
+/* Puts into the revision all that only the second has: partitions of more GPUs, and the time and memory given. */
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
 
 /* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */

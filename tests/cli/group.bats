@@ -161,7 +161,7 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(list_of "$b")" = 20-21 ]
 	# Nobody is left in it.
 	refuses "--group h$$: no program that you may look at is in it" nvtaskset -tp --group "h$$"
-	[ "$(for file in /proc/"$c"/fd/*; do [[ "$(readlink "$file")" != *nvtaskset-group* ]] || stat -Lc %i "$file"; done | sort -u | wc -l)" -eq 1 ]
+	[ "$(find /proc/"$c"/fd -lname '*nvtaskset-group*' -exec stat -Lc %i {} + | sort -u | wc -l)" -eq 1 ]
 }
 
 @test "names that are none, groups that are not there" {

@@ -18,9 +18,9 @@ play() { # options and SET -- steps
 	[ "$(play --memory 2G all -- room)" = 2048/2048 ]
 	[ "$(play --memory 1T all -- room)" = 16384/16384 ]
 	[ "$(play --memory max all -- room)" = 16384/16384 ]
+	rule="must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, or 'max'"
 	for size in 0G 2 2g 2GB 2GiB 1.5G -1G G '' 1K 9999999999G ' 2G' 0x2G; do
-		refuses "--memory $size: must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, or 'max'" \
-			nv --memory "$size" all true
+		refuses "--memory $size: $rule" nv --memory "$size" all true
 	done
 	refuses "--memory: needs a value; try 'nvtaskset --help'" nvtaskset --memory
 }
@@ -29,8 +29,8 @@ play() { # options and SET -- steps
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt SIM_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	fake nvidia-cuda-mps-control -d 3>&-
 	for mode in on off; do
-		run -0 fake nvtaskset --mps $mode --memory 64M -G all all "$BUILD/tests/programs/play" room allocate 40 allocate 30 room \
-			free allocate 20
+		run -0 fake nvtaskset --mps $mode --memory 64M -G all all "$BUILD/tests/programs/play" \
+			room allocate 40 allocate 30 room free allocate 20
 		[ "$output" = "64/64
 0 0
 2 2
@@ -55,8 +55,10 @@ play() { # options and SET -- steps
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 2 ]
 	[[ "$(nvtaskset -l)" =~ \ 600M/100M\ .*play ]]
 	[[ "$(nvtaskset top --once -d 0.1)" =~ \ 600M/100M\ .*play ]]
-	[ "$(listed memory_limit_bytes) $(listed 'kernels[0] | [.memory_bytes, .memory_limit_bytes]')" = "104857600 [629145600,104857600]" ]
-	[ "$(nvtaskset top --once -d 0.1 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | .gpus[0] | [.memory_bytes, .memory_limit_bytes]")" = \
+	[ "$(listed memory_limit_bytes)" = 104857600 ]
+	[ "$(listed 'kernels[0] | [.memory_bytes, .memory_limit_bytes]')" = "[629145600,104857600]" ]
+	numbers=".gpus[0] | [.memory_bytes, .memory_limit_bytes]"
+	[ "$(nvtaskset top --once -d 0.1 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | $numbers")" = \
 		"[629145600,104857600]" ]
 	nvtaskset metrics | grep -q "^nvtaskset_memory_bytes{.*pid=\"$PROGRAM\".*} 629145600$"
 	nvtaskset metrics | grep -q "^nvtaskset_memory_limit_bytes{.*pid=\"$PROGRAM\".*} 104857600$"
@@ -77,7 +79,7 @@ play() { # options and SET -- steps
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 2 ]
 }
 
-# --- together ------------------------------------------------------------------------------------------------------------------
+# --- together -----------------------------------------------------------------------------------------------------------
 
 has_come() { # NAME
 	grep -qx waiting "$WORK/$1"
@@ -96,10 +98,10 @@ start_in() { # NAME, options and SET -- steps
 	mkdir -m 755 "$WORK/groups"
 	NVTASKSET_GROUP_FILE=$WORK/groups/job nv -t 0-7 true
 	nvtaskset -p --group "$WORK/groups/job" --memory 512M
-	start_as a "${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all "$BUILD/tests/programs/play" \
-		allocate 300 wait
+	another=("${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all
+		"$BUILD/tests/programs/play")
+	start_as a "${another[@]}" allocate 300 wait
 	wait_until has_come a
-	another=("${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all "$BUILD/tests/programs/play")
 	[ "$("${another[@]}" room allocate 300 allocate 200 | xargs)" = "212/512 2 0" ]
 	[[ "$(nvtaskset -l)" =~ \ 300M/512M\ .*play ]]
 	kill -KILL "$a"
@@ -137,10 +139,14 @@ next_of() { # NAME
 }
 
 @test "a command's children share it, also those of a fork; and one that executes another program starts with nothing" {
-	script='"$0" allocate 300 wait >"$1/first" & until grep -q waiting "$1/first"; do sleep 0.01; done; "$0" allocate 300; "$0" allocate 100
+	# shellcheck disable=SC2016 # of the shell inside
+	script='"$0" allocate 300 wait >"$1/first" & until grep -q waiting "$1/first"; do sleep 0.01; done
+		"$0" allocate 300; "$0" allocate 100
 		kill -USR1 $!; wait; "$0" allocate 300; "$0" fork allocate 500; "$0" allocate 500 exec allocate 500'
 	[ "$(nv --memory 512M -t 0-7 bash -c "$script" "$BUILD/tests/programs/play" "$WORK" | xargs)" = "2 0 0 0 0 0" ]
 	[ "$(head -n 1 "$WORK/first")" = 0 ]
+	start_in child --memory 512M -t 0-7 -- fork allocate 300 wait
+	[[ "$(nvtaskset -l)" =~ \ 300M/512M\ .*play ]]
 }
 
 @test "one process of a group can have another limit, for itself; in a group's file, the group's holds beside it" {
@@ -150,13 +156,19 @@ next_of() { # NAME
 	[ "$(next_of a) $(next_of a)" = "0 2" ]
 	nvtaskset -p --group "g$$" --memory 1G
 	[ "$(current memory "$a")" = "1G: 600M in use" ]
+	mkdir "$WORK/groups"
+	NVTASKSET_GROUP_FILE=$WORK/groups/job start_in b -t 0-7 -- "${steps[@]}"
+	nvtaskset -p --group "$WORK/groups/job" --memory 512M
+	nvtaskset -p --memory 700M "$b"
+	[ "$(next_of b)" = 2 ]
 }
 
 # The simulator's kernel driver does not tell what a process has.
 @test "attached to: it holds from then on, and what was there before is said" {
 	needs_attach
 	! is_sanitized || skip "not with a sanitizer"
-	start env LD_LIBRARY_PATH="$BUILD/sim" "$BUILD/tests/programs/play" allocate 300 wait allocate 300 wait allocate 300 wait
+	start env LD_LIBRARY_PATH="$BUILD/sim" "$BUILD/tests/programs/play" \
+		allocate 300 wait allocate 300 wait allocate 300 wait
 	waits 1
 	run -0 nvtaskset --attach -p --memory 512M "$PROGRAM"
 	gap="what it had allocated before it was attached to is not counted: the kernel driver does not tell"
@@ -176,7 +188,8 @@ next_of() { # NAME
 		import nvtaskset
 		pid = int(sys.argv[1])
 		with nvtaskset.Partition(pid) as partition, nvtaskset.Group.of(pid) as group:
-		    print(*partition.memory(), partition.memory_limit >> 20, group.memory().together >> 20, group.memory().used)
+		    print(*partition.memory(), partition.memory_limit >> 20, end=" ")
+		    print(group.memory().together >> 20, group.memory().used)
 		    for wanted in (0, -1, 1 << 63, "1G", 1.5):
 		        try:
 		            partition.memory_limit = wanted
@@ -208,7 +221,8 @@ None 1024" ]
 	[ "$status" = 0 ]
 	[ "$(cdi list)" = "nvtaskset/group=infer: TPCs 0-15 of GPU 0; memory 512M" ]
 	chmod 755 "$HOST_DRIVER"
-	[ "$(NVTASKSET_GROUP_FILE=$WORK/cdi/nvtaskset/infer nv all "$BUILD/tests/programs/play" room allocate 500 allocate 20 | xargs)" = "512/512 0 2" ]
+	export NVTASKSET_GROUP_FILE=$WORK/cdi/nvtaskset/infer
+	[ "$(nv all "$BUILD/tests/programs/play" room allocate 500 allocate 20 | xargs)" = "512/512 0 2" ]
 	cdi add -t 0-15 --mps off --memory 1G infer
 	[ "$(cdi list)" = "nvtaskset/group=infer: TPCs 0-15 of GPU 0; memory 1G" ]
 	rm -rf "$HOST_DRIVER"

@@ -1,5 +1,6 @@
 /*
- * A limit of memory: what each function that allocates may still have, what is given back, and what the program sees.
+ * A limit of memory: how much each function may still allocate, how much is given back, and which sizes the program
+ * sees.
  *
  * gpus: h200 turing
  */
@@ -12,7 +13,7 @@ static struct gpu_under_test gpu;
 #define MIB ((size_t)1 << 20)
 #define CHUNK (8 * MIB)
 
-/* What there was when the case began: on hardware, the driver's own. */
+/* In use when the case began: on hardware, the driver's own memory. */
 static size_t at_begin;
 
 static void limit_to_bytes(uint64_t bytes)
@@ -33,7 +34,7 @@ static size_t get_free(void)
 	return free_bytes;
 }
 
-/* From here on there is room for so many chunks. */
+/* From here on there is room for n chunks. */
 static void leave_room(unsigned int chunks)
 {
 	limit_to_bytes(UINT64_C(1) << 30);
@@ -42,7 +43,7 @@ static void leave_room(unsigned int chunks)
 	assert_in_range(get_free(), chunks * CHUNK, chunks * CHUNK + 1023);
 }
 
-/* What the case before has left with the driver. */
+/* Gives back the driver's rest of the case before. */
 static void trim(void)
 {
 	void *current;
@@ -66,7 +67,7 @@ FIXTURE(tear_down)
 	gpu_close(&gpu);
 }
 
-/* --- functions that allocate ----------------------------------------------------------------------------------- */
+/* --- functions that allocate -------------------------------------------------------------------------------------- */
 
 typedef CUresult maker(uint64_t *made);
 typedef CUresult ender(uint64_t made);
@@ -209,7 +210,7 @@ static void make_pool(void)
 	gpu_check(cuMemPoolCreate(&pool, &what));
 }
 
-/* The fifth is refused; after one has ended, there is room for one more. */
+/* The fifth is refused; after a free, there is room for one more. */
 TEST_WITH(set_up, tear_down, each_way_is_refused)
 {
 	uint64_t made[5];
@@ -233,7 +234,7 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 	gpu_check(end_address(made[0]));
 }
 
-/* What a pool holds and does not use goes to others. */
+/* Unused memory of a pool goes to other allocations. */
 TEST_WITH(set_up, tear_down, a_pool_gives_way)
 {
 	uint64_t made[4], other;
@@ -291,7 +292,7 @@ TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-/* A mapping keeps the memory when the handle has been released, and a handle that was retained does. */
+/* A mapping keeps the memory when the handle has been released; so does cuMemRetainAllocationHandle. */
 TEST_WITH(set_up, tear_down, mapped_memory)
 {
 	uint64_t handle, again;
@@ -302,15 +303,18 @@ TEST_WITH(set_up, tear_down, mapped_memory)
 	gpu_check(cuMemMap(address, CHUNK, 0, handle, 0));
 	gpu_check(cuMemRelease(handle));
 	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
-	gpu_check(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(address + MIB)));
+	for (int i = 0; i < 2; i++)
+		gpu_check(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(address + MIB)));
 	gpu_check(cuMemUnmap(address, CHUNK));
+	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
+	gpu_check(cuMemRelease(again));
 	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
 	gpu_check(cuMemRelease(again));
 	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
 	gpu_check(cuMemAddressFree(address, CHUNK));
 }
 
-/* --- other cases ----------------------------------------------------------------------------------------------- */
+/* --- other cases -------------------------------------------------------------------------------------------------- */
 
 TEST_WITH(set_up, tear_down, what_the_program_sees)
 {
@@ -328,7 +332,7 @@ TEST_WITH(set_up, tear_down, what_the_program_sees)
 	assert_int_equal(total, whole);
 }
 
-/* Below what is in use, nothing is taken away. */
+/* Nothing in use is taken away. */
 TEST_WITH(set_up, tear_down, live)
 {
 	uint64_t made[3], more;
@@ -346,7 +350,7 @@ TEST_WITH(set_up, tear_down, live)
 		gpu_check(end_address(made[i]));
 }
 
-/* The driver refuses for reasons of its own: what was reserved is there again. */
+/* The driver refuses for reasons of its own: the reserved bytes are there again. */
 TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
 {
 	CUdeviceptr address;
@@ -362,12 +366,13 @@ TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
 	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
 }
 
-/* A context takes its memory with it. */
+/* A context's memory ends with the context. */
 TEST_WITH(set_up, tear_down, a_context_ends)
 {
-	uint64_t made;
+	uint64_t kept, made;
 	CUcontext other;
 
+	gpu_check(make_plain(&kept));
 	gpu_check(cuCtxCreate_v2(&other, 0, gpu.device));
 	size_t before = get_free();
 
@@ -375,20 +380,19 @@ TEST_WITH(set_up, tear_down, a_context_ends)
 	assert_in_range(get_free(), before - CHUNK - 1023, before - CHUNK + 1023);
 	gpu_check(cuCtxDestroy_v2(other));
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	assert_true(get_free() >= before);
+	assert_in_range(get_free(), before, 3 * CHUNK + 1023);
+	gpu_check(end_address(kept));
 }
 
-/* --- threads
- * --------------------------------------------------------------------------------------------------------------------
- * */
+/* --- threads ------------------------------------------------------------------------------------------------------ */
 
 #define THREADS 8
 #define ROUNDS 300
 
 static atomic_uint chunks_there;
 
-/* Never more than four chunks at once, and one that had room is not refused: each thread takes one, and there is room
- * for four. */
+/* Never more than four chunks at once, and no allocation with room is refused: each thread takes one, and there is
+ * room for four. */
 static void *take_and_give(void *data)
 {
 	gpu_check(cuCtxSetCurrent(gpu.context));

@@ -5,7 +5,7 @@
 #                  after make all build/tests/gpu/memory build/tests/programs/play build/tests/programs/memory
 #
 # Each way to allocate; totals; live changes; six programs at random; the kernel driver's numbers; PyTorch and JAX in
-# halves; and the cost of an allocation. Uses a control daemon of its own. A framework that is not installed is left out.
+# halves; and the cost of an allocation. Uses its own control daemon. A framework that is not there is left out.
 # shellcheck disable=SC2317 # finish is called by a trap
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -35,7 +35,8 @@ is() { # what, expected, got
 within() { # got, expected, how far off in MiB, how far off in %
 	echo "#   got $1 MiB, expected $2 MiB, $3 MiB or $4 % more or less"
 	awk -v got="$1" -v expected="$2" -v off="$3" -v percent="$4" \
-		'BEGIN {d = got > expected ? got - expected : expected - got; exit !(d <= off || d <= expected * percent / 100)}'
+		'BEGIN {d = got > expected ? got - expected : expected - got
+			exit !(d <= off || d <= expected * percent / 100)}'
 }
 
 # nvtaskset; what it says of itself is a comment.
@@ -62,7 +63,8 @@ wait_for() { # the line, and files
 }
 
 in_use() { # PID: MiB, as nvtaskset counts
-	nvtaskset -l --json | jq "[.processes[] | select(.pid == $1) | .kernels[].memory_bytes] | (add // 0) / 1048576 | floor"
+	nvtaskset -l --json |
+		jq "[.processes[] | select(.pid == $1) | .kernels[].memory_bytes] | (add // 0) / 1048576 | floor"
 }
 
 exec 2>&1
@@ -70,7 +72,7 @@ trap finish EXIT
 nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used --format=csv,noheader 2>&1 | sed 's/^/# /'
 nvtaskset --version | sed 's/^/# /'
 
-# --- each way to allocate, by the driver itself -------------------------------------------------------------------------
+# --- each way to allocate, by the driver itself -----------------------------------------------------------------------
 
 each_way() {
 	CUDA_MPS_PIPE_DIRECTORY=/dev/null nvtaskset --mps off all "$BUILD/tests/gpu/memory" >"$work/ways" 2>&1
@@ -80,7 +82,7 @@ each_way() {
 }
 ok "tests/gpu/memory: each way is refused, and given back" each_way
 
-# --- what programs see, and live ----------------------------------------------------------------------------------------
+# --- what programs see, and live --------------------------------------------------------------------------------------
 
 for mode in off auto; do
 	got=$(inside --mps $mode --memory 8G all "$memory" total | cut -d ' ' -f 1-2)
@@ -96,7 +98,8 @@ for mode in off auto; do
 	is "$mode: after a change they are" 0 "$(sed -n '/^[0-9]/p' "$work/live" | tail -n 1 | cut -c 1)"
 	# --- the numbers
 	nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader 2>&1 | sed 's/^/#   nvidia-smi: /'
-	seen=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits 2>/dev/null | sed -n "s/^$pid, //p")
+	seen=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits 2>/dev/null |
+		sed -n "s/^$pid, //p")
 	if [[ "$seen" =~ ^[0-9]+$ ]]; then
 		ok "$mode: our number is the kernel driver's" within "$(in_use $pid)" "$seen" 64 2
 	else
@@ -124,10 +127,11 @@ fi
 kill $(jobs -p)
 wait
 
-# --- six at random, limits changed live -----------------------------------------------------------------------------------
+# --- six at random, limits changed live -------------------------------------------------------------------------------
 
 for i in 1 2 3 4 5 6; do
-	nvtaskset --mps auto --group memory --memory 6G all "$memory" random "$SECONDS_AT_RANDOM" >"$work/random$i" 2>&1 &
+	nvtaskset --mps auto --group memory --memory 6G all "$memory" random "$SECONDS_AT_RANDOM" \
+		>"$work/random$i" 2>&1 &
 done
 sleep 3
 most=6 above=0 looks=0 end=$((SECONDS + SECONDS_AT_RANDOM - 4)) lowered=0
@@ -136,7 +140,8 @@ while [ "$SECONDS" -lt "$end" ]; do
 	together=$(nvtaskset -p --group memory 2>/dev/null | sed -n 's/.*: \([0-9.]*\)\([MG]\) in use$/\1 \2/p' |
 		awk '{print $2 == "G" ? $1 * 1024 : $1}')
 	looks=$((looks + 1))
-	if [ "$SECONDS" -gt "$lowered" ] && awk -v got="${together:-0}" -v most=$((most * 1024)) 'BEGIN {exit !(got > most + 1)}'; then
+	if [ "$SECONDS" -gt "$lowered" ] &&
+		awk -v got="${together:-0}" -v most=$((most * 1024)) 'BEGIN {exit !(got > most + 1)}'; then
 		above=$((above + 1))
 		echo "#   $together MiB of $most GiB"
 	fi
@@ -152,7 +157,7 @@ sed 's/^/#   /' "$work"/random?
 is "never above, in $looks looks" 0 $above
 is "none was refused that had room" 6 "$(cat "$work"/random? | grep -c ' failed 0$')"
 
-# --- PyTorch and JAX in halves ----------------------------------------------------------------------------------------------
+# --- PyTorch and JAX in halves ----------------------------------------------------------------------------------------
 
 total=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits -i 0)
 [[ "$total" =~ ^[0-9]+$ ]] || total=16384
@@ -161,7 +166,8 @@ frameworks=()
 for framework in torch jax; do
 	if python3 -c "import $framework" 2>/dev/null; then
 		frameworks+=("$framework")
-		timeout -k 5 100 nvtaskset --mps auto --memory $((half - 1))G all python3 tests/hardware/memory_fill.py $framework \
+		timeout -k 5 100 nvtaskset --mps auto --memory $((half - 1))G all \
+			python3 tests/hardware/memory_fill.py $framework \
 			>"$work/$framework" 2>"$work/$framework.errors" &
 	else
 		echo "# $framework is not installed"
@@ -174,11 +180,11 @@ for framework in "${frameworks[@]}"; do
 	is "$framework gets its error and goes on" "goes on" "$(tail -n 1 "$work/$framework")"
 	read -r total used <"$work/$framework"
 	least=$([ "$framework" = jax ] && echo 65 || echo 90)
-	ok "$framework fills its half, by its size" awk -v t="${total:-0}" -v u="${used:-0}" -v h=$(((half - 1) * 1024)) -v l="$least" \
-		'BEGIN {exit !(t <= h && u <= h && u * 100 >= h * l)}'
+	ok "$framework fills its half, by its size" awk -v t="${total:-0}" -v u="${used:-0}" \
+		-v h=$(((half - 1) * 1024)) -v l="$least" 'BEGIN {exit !(t <= h && u <= h && u * 100 >= h * l)}'
 done
 
-# --- what it costs ----------------------------------------------------------------------------------------------------------
+# --- what it costs ----------------------------------------------------------------------------------------------------
 
 bare=$(CUDA_MPS_PIPE_DIRECTORY=/dev/null "$memory" cost 5000)
 without=$(inside --mps off all "$memory" cost 5000)

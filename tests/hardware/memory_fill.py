@@ -3,8 +3,8 @@
 
 usage: memory_fill.py torch|jax
 
-Prints what the framework takes for the GPU's memory, what there was of it in use when it failed, both in MiB, and "goes on" when
-it has freed some and has computed with what there is then.
+Prints the GPU's memory as the framework sees it, how much was in use when an allocation failed, both in MiB, and
+"goes on" when the framework has freed some and has computed with the rest.
 """
 import sys
 

@@ -17,7 +17,7 @@
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
  *   allocate MIB    allocates so many mebibytes on each GPU in turn, and prints CUDA's results
- *   free            frees what was allocated last on the last GPU
+ *   free            frees the last allocation
  *   room            prints how many mebibytes are free, and the total, on the first GPU
  *   launch          launches all the time, in a thread of its own
  *   busy            has kernels of 1 to 2 ms in flight all the time, in a thread of its own
@@ -342,7 +342,8 @@ static const struct {
 	{"launcher", launch_through, 2},
 	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"closefrom", close_descriptors, 2},
 	{"again", start_again, 2}, {"data", open_as_descriptor_2, 2}, {"output", open_as_descriptor_2, 2}, {"fork", go_on_in_child, 1},
-	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2}, {"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
+	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2},
+	{"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
 	{"jobs", do_jobs, 2}, {"managed", use_managed_memory, 1}, {"conditional", launch_conditional, 1},
 	{"watched", wait_until_unwatched, 1}, {"wait", wait_for_signal, 1}, {"proc", hide_proc, 1},
 };

@@ -1,5 +1,5 @@
-/* Memory of a device that is no piece of the host's: arrays, memory that is mapped, pools, and what graphs allocate.
- * Nothing can be read or written there but what pools give. */
+/* Memory of a device without any of the host's behind it: arrays, mapped memory, and graphs' allocations. Only
+ * memory from pools can be read and written. */
 #include "context.h"
 #include "faults.h"
 #include "graph.h"
@@ -19,7 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t held[DEVICES];
 
-/* Of all that has a handle. */
+/* The head of everything with a handle. */
 static pthread_mutex_t handles = PTHREAD_MUTEX_INITIALIZER;
 
 bool device_memory_take(CUdevice device, uint64_t bytes)
@@ -48,7 +48,7 @@ uint64_t device_memory_held(CUdevice device)
 	return bytes;
 }
 
-/* --- things with a handle -------------------------------------------------------------------------------------- */
+/* --- things with a handle ----------------------------------------------------------------------------------------- */
 
 struct thing {
 	CUdevice device;
@@ -77,7 +77,7 @@ static void leave(struct thing *thing)
 	}
 }
 
-/* --- arrays ---------------------------------------------------------------------------------------------------- */
+/* --- arrays ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t or_one(size_t length)
 {
@@ -95,8 +95,8 @@ static CUresult make_array(void **array, const CUDA_ARRAY3D_DESCRIPTOR *what, un
 	    (what->NumChannels != 1 && what->NumChannels != 2 && what->NumChannels != 4))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int level = 0; level < levels; level++)
-		bytes += or_one(what->Width >> level) * or_one(what->Height >> level) * or_one(what->Depth >> level) * 4 *
-		         what->NumChannels;
+		bytes += 4 * what->NumChannels * or_one(what->Width >> level) * or_one(what->Height >> level) *
+		         or_one(what->Depth >> level);
 	return make(array, context->device, bytes);
 }
 
@@ -129,7 +129,7 @@ HOOKED_1(cuMipmappedArrayDestroy, void *, array)
 	return CUDA_SUCCESS;
 }
 
-/* --- memory that is mapped ------------------------------------------------------------------------------------- */
+/* --- memory that is mapped ---------------------------------------------------------------------------------------- */
 
 #define MAPPINGS 256
 
@@ -158,7 +158,7 @@ HOOKED_1(cuMemRelease, uint64_t, handle)
 	return CUDA_SUCCESS;
 }
 
-/* Addresses that are never used twice. */
+/* Addresses, each used once. */
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted,
                              unsigned long long flags)
 {
@@ -214,9 +214,7 @@ HOOKED_2(cuMemRetainAllocationHandle, uint64_t *, handle, void *, address)
 	return result;
 }
 
-/* --- pools
- * ------------------------------------------------------------------------------------------------------------------------
- * */
+/* --- pools -------------------------------------------------------------------------------------------------------- */
 
 struct pool {
 	CUdevice device;
@@ -225,7 +223,7 @@ struct pool {
 
 static struct pool defaults[DEVICES];
 
-/* What a pool has given, at the begin of each allocation. */
+/* The head of each allocation from a pool. */
 struct given {
 	struct pool *pool;
 	uint64_t bytes;
@@ -317,8 +315,7 @@ static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-/* Memory for graphs of a device: it is in use until their instances are destroyed, and then stays with the driver until
- * it is trimmed. */
+/* A device's memory for graphs: in use until their instances are destroyed, then kept by the driver until trimmed. */
 static uint64_t graphs[DEVICES], in_use[DEVICES];
 
 static CUresult capture(CUgraph graph, CUdeviceptr *address, size_t bytes)
@@ -358,9 +355,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-/* --- graphs
- * -------------------------------------------------------------------------------------------------------------------------
- * */
+/* --- graphs ---------------------------------------------------------------------------------------------------- */
 
 HOOKED_5(cuGraphAddMemAllocNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,
          struct graph_allocation *, what)

@@ -12,7 +12,7 @@ struct CUgraphNode_st {
 	unsigned int inside_count;
 	unsigned int chosen;       /* the one that runs; none if there are fewer */
 	bool is_device_updatable;
-	uint64_t allocated; /* bytes, by a node that allocates memory */
+	uint64_t allocated; /* bytes, of an allocating node */
 	CUgraphNode next;
 };
 
@@ -41,7 +41,7 @@ void graph_visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *
 
 bool graph_has_conditional(CUgraph graph);
 
-/* The bytes that its nodes allocate, also those of graphs inside. */
+/* The bytes allocated by a graph's nodes, and by graphs inside. */
 uint64_t graph_allocated(CUgraph graph);
 
 /* The serial of a node of a graph that still exists; 0 for any other pointer. */

@@ -38,7 +38,7 @@ struct CUgraphExec_st {
 	uint64_t serial;  /* of the graph */
 	size_t count;
 	struct exec_node *nodes;
-	uint64_t allocated; /* bytes, by nodes that allocate memory */
+	uint64_t allocated; /* bytes, of allocating nodes */
 	bool is_refreshed; /* a callback has changed nodes, which are not yet uploaded */
 };
 

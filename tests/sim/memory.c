@@ -157,7 +157,8 @@ HOOKED_3(cuMemAllocManaged, CUdeviceptr *, address, size_t, bytes, unsigned int,
 }
 
 /* Rows begin at multiples of 512 bytes. */
-HOOKED_5(cuMemAllocPitch_v2, CUdeviceptr *, address, size_t *, pitch, size_t, width, size_t, height, unsigned int, element)
+HOOKED_5(cuMemAllocPitch_v2, CUdeviceptr *, address, size_t *, pitch, size_t, width, size_t, height, unsigned int,
+         element)
 {
 	if (element != 4 && element != 8 && element != 16)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -1,6 +1,6 @@
 /*
- * The ledger of memory: totals and shares agree, whoever is killed at which step; a limit is never exceeded; and a dead
- * member's share is given back.
+ * The ledger of memory: totals and shares agree, whichever process is killed at whichever step; a limit is never
+ * exceeded; and a dead member's share is given back.
  */
 #include "../cases.h"
 #include "base/shared_file.h"
@@ -27,7 +27,7 @@ FIXTURE(drop_ledger)
 	close(file);
 }
 
-/* A file of its own, which only this process has open: its lock ends with the process. */
+/* A file of the member's own, open in this process only: the lock ends with the process. */
 static int open_again(void)
 {
 	char path[64];
@@ -90,9 +90,9 @@ TEST_WITH(make_ledger, drop_ledger, numbers_that_do_not_fit)
 	assert_int_equal(ledger_total(gpu), 0);
 }
 
-/* --- those who die --------------------------------------------------------------------------------------------- */
+/* --- those who die ------------------------------------------------------------------------------------------------ */
 
-/* In a child that ends at once. */
+/* In a child, which ends at once. */
 static void as_child(void (*body)(struct ledger_gpu *gpu, int slot))
 {
 	pid_t child = fork();
@@ -152,8 +152,8 @@ TEST_WITH(make_ledger, drop_ledger, death_at_each_step)
 	}
 }
 
-/* The lock is gone with the file, and the process is there: it keeps what it has. So does one whose lock alone can be
- * seen. */
+/* The lock is gone with the file, but the process is there: the share stays. A share whose lock alone can be seen
+ * stays too. */
 TEST_WITH(make_ledger, drop_ledger, the_living)
 {
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);
@@ -167,12 +167,12 @@ TEST_WITH(make_ledger, drop_ledger, the_living)
 	close(own);
 	ledger_reclaim(ledger, other);
 	assert_int_equal(ledger_total(gpu), 50);
-	ledger->members[slot].execution ^= 2; /* what ran there before an exec */
+	ledger->members[slot].execution ^= 2; /* from before an exec */
 	ledger_reclaim(ledger, other);
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 0);
 }
 
-/* After an exec, the process gets its own slot, emptied. */
+/* After an exec, the process gets its own slot, empty. */
 TEST_WITH(make_ledger, drop_ledger, joining_again)
 {
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);
@@ -184,7 +184,7 @@ TEST_WITH(make_ledger, drop_ledger, joining_again)
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 1);
 }
 
-/* --- many at once ---------------------------------------------------------------------------------------------- */
+/* --- many at once ------------------------------------------------------------------------------------------------- */
 
 #define MOST 1000
 #define WORKERS 6
@@ -238,7 +238,7 @@ TEST_WITH(make_ledger, drop_ledger, killed_at_any_instruction)
 	}
 }
 
-/* One that had room is not refused: each of two wants half of what there is, again and again. */
+/* No request with room is refused: each of two wants half of the limit, again and again. */
 static void *take_half(void *data)
 {
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);

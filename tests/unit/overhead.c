@@ -1,6 +1,6 @@
 /*
- * What the driver has of a GPU for itself: by the kernel driver's count of the process, or else by the difference that
- * the first context makes.
+ * The driver's own memory of a GPU: by the kernel driver's count of the process, or else by the difference made by
+ * the first context.
  */
 #include "../cases.h"
 
@@ -45,7 +45,7 @@ uint64_t account_bytes(struct account *account)
 }
 
 static struct account account;
-static uint64_t calls; /* so many have ended */
+static uint64_t calls; /* that have ended */
 static bool is_quiet, one_ends_meanwhile;
 
 bool memory_is_quiet(uint64_t *number)
@@ -76,7 +76,7 @@ TEST_WITH(set_up, NULL, the_kernel_driver_tells)
 {
 	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
 	assert_int_equal(account.bytes, 500 * MIB);
-	/* What is counted otherwise is no overhead. */
+	/* Memory counted otherwise is no overhead. */
 	account_change(&account, 100 * MIB);
 	told.of_process = 650 * MIB;
 	assert_true(overhead_look(&account, true));
@@ -85,7 +85,7 @@ TEST_WITH(set_up, NULL, the_kernel_driver_tells)
 	told.of_process = 540 * MIB;
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 540 * MIB);
-	/* More is counted than the kernel driver sees: nothing is taken away from that. */
+	/* More is counted than the kernel driver sees: the count stays. */
 	account_change(&account, 1000 * MIB);
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 1000 * MIB);
@@ -97,7 +97,7 @@ TEST_WITH(set_up, NULL, the_kernel_driver_does_not_tell)
 	assert_int_equal(account.bytes, 400 * MIB);
 	assert_false(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 400 * MIB);
-	/* Only the first one counts. */
+	/* Only the first context counts. */
 	make_context(8600 * MIB, 8000 * MIB, 0);
 	assert_int_equal(account.bytes, 400 * MIB);
 }
@@ -115,7 +115,7 @@ TEST_WITH(set_up, NULL, differences_that_are_others)
 	assert_int_equal(account.bytes, 0);
 }
 
-/* What another thread has reserved, the kernel driver may see or not. */
+/* Bytes reserved by another thread may be in the kernel driver's count or not. */
 TEST_WITH(set_up, NULL, not_while_others_allocate)
 {
 	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);

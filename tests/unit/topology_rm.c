@@ -64,7 +64,7 @@ static struct fake {
 	bool all_have_id_0;
 	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
 	bool is_in_use[TOPOLOGY_GPUS_MAX + 1]; /* by this process, already */
-	uint32_t pid, pid_status; /* whose memory is known; the answer for it */
+	uint32_t pid, pid_status; /* of the process with known memory, and the answer */
 } fake;
 
 /* What it has been asked for. */
@@ -259,7 +259,7 @@ static void write_text(unsigned char *answer, const char *text, size_t size)
 #define OWN_BYTES 0x212345678ull
 #define SHARED_BYTES 0x1000ull
 
-/* Memory that others have shared with the process is theirs. */
+/* Imported memory is not the process's. */
 static void write_memory(unsigned char *answer)
 {
 	const uint64_t bytes[3] = {OWN_BYTES, SHARED_BYTES, 1 << 30};
@@ -306,7 +306,8 @@ static uint32_t size_of(uint32_t command)
 {
 	const uint32_t sizes[][2] = {
 		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16}, {NAME, fake.name_size}, {GID, 268},
-		{GR_INFO, 32}, {FB_INFO, 16}, {PID_INFO, 14408}, {SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
+		{GR_INFO, 32}, {FB_INFO, 16}, {PID_INFO, 14408},
+		{SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
 	};
 	size_t i = 0;
 
@@ -443,7 +444,7 @@ TEST(memory_of_a_process)
 	prepare("h200-x2");
 	fake.pid = 4711;
 	fake.is_in_use[1] = true;
-	assert_false(read_memory(0, &memory)); /* nobody uses the GPU */
+	assert_false(read_memory(0, &memory)); /* no user of the GPU */
 	assert_true(read_memory(1, &memory));
 	assert_each(memory.free, (uint64_t)FREE_KIB << 10, memory.of_process, OWN_BYTES + SHARED_BYTES);
 	assert_int_equal(devices_opened, 0);

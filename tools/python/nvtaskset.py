@@ -37,8 +37,8 @@ import reprlib
 import threading
 import time
 
-__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Memory", "Partition", "Quota", "Rank", "Set",
-           "Times", "Watcher", "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Memory", "Partition", "Quota",
+           "Rank", "Set", "Times", "Watcher", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
@@ -411,8 +411,8 @@ in which those of the same priority share the time; None: never given, which cou
 
 
 Memory = collections.namedtuple("Memory", "limit used together")
-Memory.__doc__ = """Bytes of one GPU. limit: so many may be had at most; None: there is no limit. used: what the process has; 0 of a
-group. together: what all have that share the limit."""
+Memory.__doc__ = """Bytes of one GPU. limit: at most so many; None: no limit. used: by the process; 0 of a group.
+together: by all with the same limit."""
 
 
 def _use_of(given):

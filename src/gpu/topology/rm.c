@@ -253,7 +253,7 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 
 /* --- reading a GPU --------------------------------------------------------------------------------------- */
 
-/* Makes the objects of a GPU that it is asked through. -1 with the reason. */
+/* Makes the objects of a GPU, for controls. -1 with the reason. */
 static int make_objects(struct rm *rm, const struct id_info *numbers, struct error *error)
 {
 	struct device_parameters device = {.device_instance = numbers->device_instance};
@@ -414,7 +414,7 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 
 /* --- memory ------------------------------------------------------------------------------------------- */
 
-/* The GPU's numbers, if the driver lists it: a GPU that a program uses is awake. */
+/* The GPU's numbers, if the driver lists the GPU: a GPU used by a program is awake. */
 static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_info *numbers)
 {
 	struct attached_ids attached;
@@ -427,7 +427,8 @@ static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_i
 		struct pci_info pci = {.id = attached.ids[i]};
 
 		*numbers = (struct id_info){.id = attached.ids[i]};
-		found = attached.ids[i] != INVALID_ID && rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) == STATUS_OK &&
+		found = attached.ids[i] != INVALID_ID &&
+		        rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) == STATUS_OK &&
 		        pci_address_equal((struct pci_address){pci.domain, pci.bus, pci.slot}, wanted) &&
 		        rm_control(rm, rm->client, ID_INFO, numbers, sizeof *numbers) == STATUS_OK;
 	}
@@ -442,7 +443,8 @@ static uint64_t memory_of_process(const struct rm *rm, pid_t pid)
 	if (info) {
 		info->count = 1;
 		info->list[0].pid = (uint32_t)pid;
-		if (rm_control(rm, HANDLE_SUBDEVICE, PROCESS_INFO, info, sizeof *info) == STATUS_OK && info->list[0].status == STATUS_OK)
+		if (rm_control(rm, HANDLE_SUBDEVICE, PROCESS_INFO, info, sizeof *info) == STATUS_OK &&
+		    info->list[0].status == STATUS_OK)
 			bytes = info->list[0].own + info->list[0].shared;
 	}
 	free(info);

@@ -27,7 +27,7 @@ struct apart {
 	_Alignas(64) struct ledger ledger;
 };
 
-/* --- the file -------------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static struct apart *map(int file)
 {
@@ -66,9 +66,9 @@ static bool is_wanted(int file, int number, void *context)
 	       header.magic == MAGIC && header.version == VERSION && group_is_same(header.group, group->identity);
 }
 
-/* --- finding it ------------------------------------------------------------------------------------------------ */
+/* --- finding a ledger --------------------------------------------------------------------------------------------- */
 
-#define LOOKS_OF_PROCESS 8 /* to list what it has open costs as much */
+#define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
 
 static int look_at_process(const struct group *group, pid_t pid)
 {
@@ -105,9 +105,7 @@ static int find(const struct group *group)
 	return file;
 }
 
-/*
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---------------------------------------------------------------------------------------------------------------- */
 
 static bool lock(int file)
 {
@@ -121,7 +119,7 @@ static bool lock(int file)
 	return locked == 0;
 }
 
-/* Whoever waits for the lock finds it when the lock is given back. */
+/* A waiter for the lock finds the ledger when the lock is given back. */
 int apart_open(const struct group *group, int group_file, struct ledger **ledger)
 {
 	int file = -1;

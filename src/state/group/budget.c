@@ -7,21 +7,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* --- finding it ------------------------------------------------------------------------------------------------ */
+/* --- finding it ------------------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
 #define GROUP_HEADER 448
 
 _Static_assert(GROUP_LEDGER_AT % PAGE == 0, "the page before the ledger is mapped");
-_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget), "behind the group's own");
+_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
+               "behind the group's own");
 
 struct budget *budget_open(const struct group *of, int descriptor)
 {
 	int file = group_open_to_write(of, descriptor);
-	char *page = file >= 0 ? mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT - PAGE) : MAP_FAILED;
+	char *page = MAP_FAILED;
 
-	if (file >= 0)
+	if (file >= 0) {
+		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT - PAGE);
 		close(file);
+	}
 	return page == MAP_FAILED ? NULL : (struct budget *)(page + PAGE - sizeof(struct budget));
 }
 
@@ -31,7 +34,7 @@ void budget_close(struct budget *budget)
 		munmap((char *)(budget + 1) - PAGE, PAGE);
 }
 
-/* --- words ----------------------------------------------------------------------------------------------------- */
+/* --- words ----------------------------------------------------------------------------------------------------------- */
 
 static uint64_t word_of(uint32_t period, uint32_t value)
 {
@@ -48,7 +51,7 @@ static uint32_t number_of(int64_t period_ns, uint64_t time)
 	return (uint32_t)(time / (uint64_t)period_ns);
 }
 
-/* --- periods --------------------------------------------------------------------------------------------------- */
+/* --- periods ----------------------------------------------------------------------------------------------------------- */
 
 /* For so many periods a debt is kept. */
 static int64_t periods_of_debt(int64_t period_ns)
@@ -65,7 +68,7 @@ static bool is_later(int64_t period_ns, uint32_t of_word, uint32_t period)
 	return ahead > 0 && ahead <= periods_of_debt(period_ns) + 1;
 }
 
-/* --- what was used --------------------------------------------------------------------------------------------- */
+/* --- what was used --------------------------------------------------------------------------------------------------- */
 
 /* Of the period in which they are, up to this moment: how many slots have had their middle. */
 static uint32_t slots_until(int64_t period_ns, uint64_t begin, uint64_t time)
@@ -116,7 +119,7 @@ static int64_t used_in(struct budget *budget, int64_t period_ns, uint32_t period
 	return slots * period_ns / BUDGET_SLOTS;
 }
 
-/* --- what is left ---------------------------------------------------------------------------------------------- */
+/* --- what is left ---------------------------------------------------------------------------------------------------- */
 
 /* The allowance stands in units of so many ns, so that 10 s fit. */
 #define UNIT_NS 64

@@ -21,7 +21,7 @@
 /* For others' choices, one after the other: each looks at all processes and groups, which takes long on a busy machine. */
 #define CHOICES_MS 30000
 
-/* --- which one ------------------------------------------------------------------------------------------------- */
+/* --- which one ----------------------------------------------------------------------------------------------------- */
 
 /* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
 static bool are_on_one_mount(int file, int directory)
@@ -85,7 +85,7 @@ const char *group_file_named(void)
 	return path && *path ? path : NULL;
 }
 
-/* --- opening --------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------- */
 
 /* Files with other names are not looked at where TPCs are claimed, nor are they removed. */
 static int check_name(const char *path, struct error *error)
@@ -163,7 +163,7 @@ int group_file_open(struct group *group, const char *path, struct error *error)
 	return trust_check(path, geteuid(), TRUST_NOW, error) < 0 ? -1 : open_group(group, path, true, error);
 }
 
-/* --- its directory --------------------------------------------------------------------------------------------- */
+/* --- its directory ------------------------------------------------------------------------------------------------- */
 
 /* Opens the directory; `name` is the file's there. -1 with the reason. */
 static int open_directory(const char *path, const char **name, struct error *error)
@@ -325,7 +325,7 @@ int group_file_add_taken(struct segment_revision *taken, const char *path, struc
 	return result;
 }
 
-/* --- making and removing --------------------------------------------------------------------------------------- */
+/* --- making and removing -------------------------------------------------------------------------------------------- */
 
 /* Whoever was killed here left a file under the other name, which the next one removes. */
 static int make_file(int directory, const char *name, const char *cgroup, struct error *error)

@@ -208,7 +208,7 @@ int group_open_named(struct group *group, const char *name, uid_t owner)
 	return search.count < 2 ? search.count : 2;
 }
 
-/* --- this process's own ---------------------------------------------------------------------------------------- */
+/* --- this process's own -------------------------------------------------------------------------------------------- */
 
 static bool names(int number, struct group_identity identity)
 {
@@ -229,7 +229,10 @@ int group_keep(const struct group *group, struct group_identity former, int desc
 
 int group_open_to_write(const struct group *of, int descriptor)
 {
-	const struct group_lead own = {.pid = getpid(), .number = descriptor, .identity = of->identity, .user = geteuid()};
+	const struct group_lead own = {.pid = getpid(),
+	                               .number = descriptor,
+	                               .identity = of->identity,
+	                               .user = geteuid()};
 	struct group group = group_closed;
 	int file = -1;
 

@@ -126,7 +126,8 @@ int group_fill(int file, const char *name, const char *cgroup, const struct segm
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < GROUP_FILE_SIZE)
-		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %d bytes", GROUP_FILE_SIZE);
+		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %d bytes",
+		                 GROUP_FILE_SIZE);
 	memset(&memory, 0, sizeof memory);
 	prepare(&memory, name, cgroup, revision);
 	int failure = posix_fallocate(file, 0, GROUP_FILE_SIZE);

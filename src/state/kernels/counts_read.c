@@ -184,7 +184,7 @@ static void add_area(struct counts *counts, const struct counts_memory *memory)
 	}
 }
 
-/* --- this process's own ---------------------------------------------------------------------------------------- */
+/* --- this process's own -------------------------------------------------------------------------------------------- */
 
 static const struct counts_memory *memory_of(const struct counts_area *area)
 {

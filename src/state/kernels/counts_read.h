@@ -39,7 +39,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 /* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);
 
-/* --- one place, at any moment ---------------------------------------------------------------------------------- */
+/* --- one place, at any moment --------------------------------------------------------------------------------------- */
 
 /* A number that changes with each launch: of a kernel before it is uploaded, of a graph before its call begins. Also with what
  * counts_place_is_exact says. */

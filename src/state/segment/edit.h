@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* --- of one process, or several: the way for the command and for programs -------------------------------------- */
+/* --- of one process, or several: the way for the command and for programs ------------------------------------------- */
 
 /* Holds the partition of one process, wherever its segment moves to. */
 struct editor {
@@ -46,7 +46,7 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 #define EDITOR_SOME (-2)
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error);
 
-/* --- one segment ----------------------------------------------------------------------------------------------- */
+/* --- one segment ----------------------------------------------------------------------------------------------------- */
 
 /* Replaces what `wanted` gives, partitions and of the time, by one new revision; the rest stays. The next launch obeys. Waits a bounded
  * time while another editor writes. -1 with the reason, and nothing changed, if there is no room for one more GPU, the

@@ -25,7 +25,7 @@
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
- *        memory gap              not 0 if the process has memory that is not counted (memory.h)
+ *        memory gap              not 0 if the process has memory outside the ledger (memory.h)
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   256  the counter slots       in which the owner's threads count launches
@@ -37,7 +37,7 @@
  *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; and a neighbour's mark
  *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
  *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
- *        the ledger              of GPU memory (state/ledger.h), where no group has one
+ *        the ledger              of GPU memory (state/ledger.h), for a process without a group's
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -116,7 +116,7 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
 
-/* --- whose segment a found file is: its content is not trusted ------------------------------------------------- */
+/* --- whose segment a found file is: its content is not trusted ------------------------------------------------------- */
 
 enum segment_kind {
 	KIND_OWN,

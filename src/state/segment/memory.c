@@ -4,10 +4,9 @@
 #include "layout.h"
 #include "state/ledger.h"
 
-/* --- limits ---------------------------------------------------------------------------------------------------------
- * */
+/* --- limits ------------------------------------------------------------------------------------------------------- */
 
-/* SEGMENT_MEMORY_OFF if the group has none, or the process obeys another one. */
+/* SEGMENT_MEMORY_OFF if the group has no limit for the process. */
 static uint64_t limit_of_group(const struct group *group, uint64_t own)
 {
 	struct segment_revision revision = {.memory = 0};
@@ -30,8 +29,7 @@ bool segment_read_memory_limits(const struct segment *segment, struct segment_me
 	return is_known;
 }
 
-/* --- use ------------------------------------------------------------------------------------------------------------
- * */
+/* --- use ---------------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of_slot(const struct ledger_gpu *gpu, int slot)
 {

@@ -72,7 +72,7 @@ struct identity segment_owner(const struct segment *segment)
 	return segment->memory->owner;
 }
 
-/* --- whose it is ----------------------------------------------------------------------------------------------- */
+/* --- whose it is --------------------------------------------------------------------------------------------------- */
 
 /* The process that has the file open may be hostile: it must not be able to make the file shorter than the header says. */
 struct segment_header segment_read_header(int file)
@@ -126,7 +126,7 @@ enum segment_state segment_map_found(struct segment *segment, int file, struct e
 	return state;
 }
 
-/* --- its group ------------------------------------------------------------------------------------------------- */
+/* --- its group ------------------------------------------------------------------------------------------------------ */
 
 void segment_use_group(struct segment *segment, const struct group *group)
 {
@@ -152,7 +152,7 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 		segment_use_group(segment, &group);
 }
 
-/* --- what is in force ------------------------------------------------------------------------------------------ */
+/* --- what is in force ------------------------------------------------------------------------------------------------ */
 
 uint64_t segment_raised(const struct segment *segment)
 {
@@ -191,7 +191,7 @@ bool segment_read(const struct segment *segment, struct segment_revision *revisi
 	return whole;
 }
 
-/* --- counting launches ----------------------------------------------------------------------------------------- */
+/* --- counting launches ------------------------------------------------------------------------------------------------ */
 
 /* The counter slots that threads of this process have taken: bit n stands for slot n. Slot 0 is shared, and is never
  * taken. This is not in the shared memory: whatever is written there, two threads have two slots. */

@@ -184,7 +184,7 @@ void segment_ring(const struct segment *segment);
 bool segment_has_company(const struct segment *segment);
 void segment_set_company(const struct segment *segment, bool has_company);
 
-/* The process's own ledger of GPU memory (state/ledger.h), for when it is in no group whose ledger it may write. */
+/* The process's own ledger of GPU memory (state/ledger.h), for a process without a group's ledger. */
 struct ledger *segment_ledger(const struct segment *segment);
 
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy

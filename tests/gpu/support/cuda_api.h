@@ -200,8 +200,8 @@ typedef struct {
 	X(cuMemPoolDestroy, 608, (void *pool)) \
 	X(cuDeviceGetMemPool, 610, (void **pool, CUdevice device)) \
 	X(cuMemAllocFromPoolAsync, 611, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
-	X(cuGraphAddMemAllocNode, 638, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
-	  struct graph_allocation *parameters)) \
+	X(cuGraphAddMemAllocNode, 638, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, \
+	  size_t count, struct graph_allocation *parameters)) \
 	X(cuGraphMemAllocNodeGetParams, 648, (CUgraphNode node, struct graph_allocation *parameters)) \
 	X(cuDeviceGraphMemTrim, 640, (CUdevice device)) \
 	X(cuDeviceGetGraphMemAttribute, 641, (CUdevice device, int attribute, void *value)) \

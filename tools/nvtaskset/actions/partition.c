@@ -67,7 +67,8 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 /* ": 300M in use", ": 300M of GPU 0 and 2G of GPU 1 in use". */
 #define MEMORY_USE 1024
-static const char *describe_memory(const struct gpu_choices *chosen, const struct topology_list *list, const struct segment *segment,
+static const char *describe_memory(const struct gpu_choices *chosen, const struct topology_list *list,
+                                   const struct segment *segment,
                                    const struct group *group, char text[MEMORY_USE])
 {
 	bool has_gap = false;
@@ -75,23 +76,26 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		struct pci_address pci = chosen->choices[i].gpu->pci;
-		struct segment_memory_use use = segment ? segment_read_memory_use(segment, pci) : group_read_memory_use(group, pci);
+		struct segment_memory_use use =
+			segment ? segment_read_memory_use(segment, pci) : group_read_memory_use(group, pci);
 		char amount[MEMORY_TEXT], label[PCI_ADDRESS_TEXT];
 
 		has_gap = use.has_gap;
 		length += snprintf(text + length, MEMORY_USE - (size_t)length, "%s%s", i == 0 ? ": " : " and ",
 		                   memory_format(segment ? use.used : use.together, amount));
 		if (chosen->count > 1)
-			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s", gpus_label(pci, list, label));
+			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s",
+			                   gpus_label(pci, list, label));
 	}
 	snprintf(text + length, MEMORY_USE - (size_t)length, " in use%s", has_gap ? "; " SEGMENT_MEMORY_GAP : "");
 	return text;
 }
 
-/* The sets before and after a change, and a line for each that was given of the time and of memory; the first one of the time says what
- * became of it. */
+/* The sets before and after a change, and a line for each that was given of the time and of memory; the first
+ * of the time says what became of the gift. */
 static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
-                 const struct segment_revision *before, const struct segment_revision *now, const char *use, const char *memory)
+                 const struct segment_revision *before, const struct segment_revision *now, const char *use,
+                 const char *memory)
 {
 	char text[TIME_TEXT], other[TIME_TEXT];
 

@@ -13,7 +13,8 @@
 
 const char *time_name(enum time_kind kind)
 {
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy", "lend", "borrow", "memory"};
+	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy",
+	                                              "lend",  "borrow",   "memory"};
 
 	return names[kind];
 }
@@ -88,7 +89,8 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 		break;
 	case TIME_MEMORY:
 		is_given = revision->memory > 0;
-		snprintf(text, TIME_TEXT, "%s", revision->memory == SEGMENT_MEMORY_OFF ? "max" : memory_format(revision->memory, amount));
+		snprintf(text, TIME_TEXT, "%s",
+		         revision->memory == SEGMENT_MEMORY_OFF ? "max" : memory_format(revision->memory, amount));
 		break;
 	case TIME_KINDS:
 		break;

@@ -1,5 +1,5 @@
-/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow, and of memory, by --memory:
- * as it is shown, and whether the program can have it. */
+/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow, and of memory,
+ * by --memory: as it is shown, and whether the program can have it. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 

@@ -358,8 +358,9 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 	policy_format(revision->rank, policy);
 	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
 	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL, "lend_us",
-	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow", borrow_or_null(revision),
-	                 "memory_limit_bytes", json_reading(reading_if(segment_memory_is_limited(revision), (double)revision->memory), true));
+	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow",
+	                 borrow_or_null(revision), "memory_limit_bytes",
+	                 json_reading(reading_if(segment_memory_is_limited(revision), (double)revision->memory), true));
 }
 
 static json_t *list_process(const struct process *process, const struct activities *activities)

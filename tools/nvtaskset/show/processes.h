@@ -26,7 +26,7 @@ struct process {
 	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
 	struct counts counts; /* of kernels; see rows.h */
 	struct process_memory {
-		struct pci_address pci; /* its partition's GPUs, and others that it uses */
+		struct pci_address pci; /* the partition's GPUs, and all in use */
 		struct segment_memory_use use;
 	} memory[SEGMENT_GPUS];
 	unsigned int memory_count;

@@ -22,7 +22,7 @@ static void read_kernels(struct row *row)
 	row->numbers[NUMBER_UNANNOUNCED] = reading_if(knows_ended, (double)counts.unheard);
 }
 
-/* A program that is not in force may have any amount. */
+/* A program not in force may have any amount. */
 static void read_memory(struct row *row)
 {
 	const struct process *process = row->process;
@@ -31,7 +31,8 @@ static void read_memory(struct row *row)
 	bool is_known = row->has_gpu && memory && !process->not_in_force;
 
 	row->numbers[NUMBER_MEMORY] = reading_if(is_known, memory ? (double)memory->use.used : 0);
-	row->numbers[NUMBER_MEMORY_LIMIT] = reading_if(is_known && memory->use.limit > 0, memory ? (double)memory->use.limit : 0);
+	row->numbers[NUMBER_MEMORY_LIMIT] =
+		reading_if(is_known && memory->use.limit > 0, memory ? (double)memory->use.limit : 0);
 }
 
 /* How often a launch ran outside the partition, in whole or in part. */

@@ -31,7 +31,8 @@ static inline int reading_compare(struct reading a, struct reading b)
 }
 
 /* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since
- * the look before; since the first look, in seconds; memory. Then what is the program's as a whole, which only its first row has. */
+ * the look before; since the first look, in seconds; memory. Then what is the program's as a whole, which only its first
+ * row has. */
 #define NUMBERS(X)                                          \
 	X(LAUNCHES, "launches", true)                       \
 	X(ENDED, "ended", true)                             \
