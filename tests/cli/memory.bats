@@ -138,6 +138,17 @@ next_of() { # NAME
 	[ "$(next_of other)" = 0 ]
 }
 
+@test "a child does not keep what its killed parent had" {
+	start_in parent --group "g$$" --memory 512M -t 0-7 -- allocate 300 fork wait
+	find_child "$parent"
+	ALL+=("$child")
+	kill -KILL "$parent"
+	wait "$parent" || true
+	start_in after --group "g$$" --memory 512M -t 0-7 -- allocate 300 wait
+	[ "$(head -n 1 "$WORK/after")" = 0 ]
+	kill -0 "$child"
+}
+
 @test "a command's children share it, also those of a fork; and one that executes another program starts with nothing" {
 	# shellcheck disable=SC2016 # of the shell inside
 	script='"$0" allocate 300 wait >"$1/first" & until grep -q waiting "$1/first"; do sleep 0.01; done

@@ -165,6 +165,7 @@ TEST_WITH(make_ledger, drop_ledger, the_living)
 	assert_int_equal(ledger_total(gpu), 50);
 	ledger->members[slot].namespace ^= 1;
 	close(own);
+	as_child(take_50);
 	ledger_reclaim(ledger, other);
 	assert_int_equal(ledger_total(gpu), 50);
 	ledger->members[slot].execution ^= 2; /* from before an exec */
