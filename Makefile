@@ -38,7 +38,7 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # The rooms (HACKING.md), from the top down: for every program of ours; and for other people's processes only.
 rooms         = base gpu mps state monitor
-process_rooms = driver launch time shim
+process_rooms = driver launch time memory shim
 # The sources of rooms, and of the rooms in them.
 sources_of = $(wildcard $(foreach room,$(1),src/$(room)/*.c src/$(room)/*/*.c))
 objects_of = $(patsubst %.c,$(BUILD)/%.o,$(call sources_of,$(1)))

@@ -26,6 +26,7 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
+#include "memory/memory.h"
 #include "state/kernels/timestamps.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
@@ -69,6 +70,7 @@ static void use_segment(void)
 	account_use(&segment);
 	streams_made_use(&segment);
 	control_use(&segment);
+	memory_use(&segment);
 	graphs_use(&segment);
 	timestamps_use(&segment);
 }
@@ -89,6 +91,7 @@ static void in_child(void)
 	graph_timestamps_after_fork();
 	releases_after_fork();
 	control_after_fork();
+	memory_after_fork();
 	if (segment_create(&segment, &forked[own_fork], &parents.group, segment_group_descriptor(&parents),
 	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);

@@ -41,6 +41,7 @@ value() { # NAME [LABEL=VALUE]…
 		nvtaskset_launched_kernels counter kernels
 		nvtaskset_ended_kernels counter kernels
 		nvtaskset_in_flight_kernels gauge kernels
+		nvtaskset_memory_bytes gauge bytes
 		nvtaskset_uploads counter -
 		nvtaskset_restricted_uploads counter -
 		nvtaskset_outside_launches counter -

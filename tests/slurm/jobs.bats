@@ -91,6 +91,18 @@ start_stubborn_job() {
 	[[ "$(count_tpcs "$WORK/output")" =~ ^[789]$ ]]
 }
 
+@test "--gpu-memory" {
+	play=$BUILD/tests/programs/play
+	srun --tpcs=8 --gpu-memory=512M "$play" room allocate 500 allocate 20 >"$WORK/output"
+	[ "$(xargs <"$WORK/output")" = "512/512 0 0 2 2" ]
+	srun --gres=shard:8 --gpu-memory=2G bash -c '"$0" room; nvtaskset -p --group "$NVTASKSET_GROUP_FILE"' "$play" \
+		>"$WORK/output"
+	grep -qx 2048/2048 "$WORK/output"
+	grep -q 'current memory: 2G: ' "$WORK/output"
+	not srun --gpu-memory=2G true 2>"$WORK/errors"
+	grep -qF "nvtaskset: --gpu-memory was given, and the job has no shards" "$WORK/errors"
+}
+
 refuses_job() { # REASON, and options of srun
 	local reason=$1
 	shift
@@ -105,6 +117,7 @@ refuses_job() { # REASON, and options of srun
 	refuses_job "--tpcs=0: wants a number of TPCs" --tpcs=0
 	refuses_job "--tpcs=8x: wants a number of TPCs" --tpcs=8x
 	refuses_job "--gpcs=0: wants a number of GPCs" --gpcs=0
+	refuses_job "--gpu-memory=2: wants a whole number and M, G or T" --tpcs=1 --gpu-memory=2
 	refuses_job "--tpcs and --gpcs: give one of them" --tpcs=1 --gpcs=1
 	refuses_job "--tpcs=67: a GPU has 66 TPCs" --tpcs=67
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gres=shard:8

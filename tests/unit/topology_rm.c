@@ -26,6 +26,8 @@
 #define GID 0x2080014au
 #define GR_INFO 0x20801201u
 #define SM_ORDER 0x2080121bu
+#define FB_INFO 0x20801301u
+#define PID_INFO 0x2080018eu
 
 #define CLASS_CLIENT 0x41u
 #define CLASS_DEVICE 0x80u
@@ -63,6 +65,7 @@ static struct fake {
 	bool all_have_id_0;
 	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
 	bool is_in_use[TOPOLOGY_GPUS_MAX + 1]; /* by this process, already */
+	uint32_t pid, pid_status; /* of the process with known memory, and the answer */
 } fake;
 
 /* What it has been asked for. */
@@ -256,6 +259,22 @@ static void write_text(unsigned char *answer, const char *text, size_t size)
 	memcpy(answer, text, strnlen(text, size));
 }
 
+#define FREE_KIB 0xf0000000u /* does not fit into 32 bits as bytes */
+#define OWN_BYTES 0x212345678ull
+#define SHARED_BYTES 0x1000ull
+
+/* Imported memory is not the process's. */
+static void write_memory(unsigned char *answer)
+{
+	const uint64_t bytes[3] = {OWN_BYTES, SHARED_BYTES, 1 << 30};
+	bool is_known = get32(answer + 8) == fake.pid;
+
+	assert_each(get32(answer), 1, get32(answer + 12), 0);
+	put32(answer + 16, is_known ? fake.pid_status : 0);
+	if (is_known)
+		memcpy(answer + 24, bytes, sizeof bytes);
+}
+
 static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsigned char *answer)
 {
 	switch (command) {
@@ -272,6 +291,14 @@ static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsi
 		break;
 	case GR_INFO:
 		return write_limits(gpu, answer);
+	case FB_INFO:
+		assert_int_equal(get32(answer), 1);
+		assert_int_equal(get32(get_pointer(answer + 8)), 0x16);
+		put32(get_pointer(answer + 8) + 4, FREE_KIB);
+		break;
+	case PID_INFO:
+		write_memory(answer);
+		break;
 	default:
 		return write_sm_order(gpu, answer);
 	}
@@ -283,7 +310,8 @@ static uint32_t size_of(uint32_t command)
 {
 	const uint32_t sizes[][2] = {
 		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16}, {NAME, fake.name_size}, {GID, 268},
-		{GR_INFO, 32}, {SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
+		{GR_INFO, 32}, {FB_INFO, 16}, {PID_INFO, 14408},
+		{SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
 	};
 	size_t i = 0;
 
@@ -400,6 +428,58 @@ static void assert_loads_second_alone(void)
 #define GPU "GPU 0000:00:06.0: "
 #define DRIVER "the NVIDIA kernel driver "
 #define VERSIONS "nvtaskset knows versions 515 to 595"
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static bool read_memory(unsigned int gpu, struct topology_memory *memory)
+{
+	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};
+	bool is_known = rm_read_memory(&system, gpu_at(gpu)->pci, 4711, memory);
+
+	for (int file = 0; file < FILES_MAX; file++)
+		assert_int_equal(files[file], CLOSED);
+	return is_known;
+}
+
+TEST(memory_of_a_process)
+{
+	struct topology_memory memory;
+
+	prepare("h200-x2");
+	fake.pid = 4711;
+	fake.is_in_use[1] = true;
+	assert_false(read_memory(0, &memory)); /* no user of the GPU */
+	assert_true(read_memory(1, &memory));
+	assert_each(memory.free, (uint64_t)FREE_KIB << 10, memory.of_process, OWN_BYTES + SHARED_BYTES);
+	assert_int_equal(devices_opened, 0);
+	fake.pid_status = NOT_SUPPORTED;
+	assert_true(read_memory(1, &memory));
+	assert_int_equal(memory.of_process, 0);
+	fake.pid = 12;
+	assert_true(read_memory(1, &memory));
+	assert_int_equal(memory.of_process, 0);
+}
+
+TEST(memory_that_is_not_told)
+{
+	static const unsigned int refused[] = {FB_INFO, CLASS_SUBDEVICE, PCI_INFO, ATTACHED_IDS, CLASS_CLIENT};
+	struct topology_memory memory;
+
+	for (size_t i = 0; i < COUNT_OF(refused); i++) {
+		ROW("%#x", refused[i]);
+		prepare(H200);
+		fake.is_in_use[0] = true;
+		fake.refused = refused[i];
+		assert_false(read_memory(0, &memory));
+		fake.status = NOT_PERMITTED;
+		assert_false(read_memory(0, &memory));
+	}
+	prepare(H200);
+	fake.is_in_use[0] = true;
+	fake.refused = PID_INFO;
+	assert_true(read_memory(0, &memory));
+	assert_int_equal(memory.of_process, 0);
+}
 
 TEST(each_size_of_record)
 {

@@ -1,4 +1,5 @@
 #include "driver/gpus.h"
+#include "driver/releases.h"
 #include "driver/streams.h"
 #include "notes.h"
 #include "swap.h"

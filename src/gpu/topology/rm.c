@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -249,20 +250,27 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 
 /* --- reading a GPU --------------------------------------------------------------------------------------- */
 
-/* Reads all but the PCI address of an attached GPU; unknown fields stay unchanged. Its objects go with the client: to free
- * them takes time. -1 with the reason, or TOPOLOGY_REFUSED like topology_load_rm. */
-static int read_gpu(struct rm *rm, const struct id_info *numbers, struct topology *gpu, struct error *error)
+/* Makes the objects of a GPU, for controls. They go with the client: to free them takes time. -1 with the reason. */
+static int make_objects(struct rm *rm, const struct id_info *numbers, struct error *error)
 {
 	struct device_parameters device = {.device_instance = numbers->device_instance};
 	struct subdevice_parameters subdevice = {.subdevice_instance = numbers->subdevice_instance};
 	uint32_t handle = rm->subdevice + 1;
-	int result;
 
 	rm->subdevice += 2;
 	if (rm_alloc(rm, rm->client, handle, CLASS_DEVICE, &device, sizeof device) < 0 ||
 	    rm_alloc(rm, handle, rm->subdevice, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
-		result = error_set(error, "the NVIDIA kernel driver does not let this process use it");
-	else
+		return error_set(error, "the NVIDIA kernel driver does not let this process use it");
+	return 0;
+}
+
+/* Reads all but the PCI address of an attached GPU; unknown fields stay unchanged. -1 with the reason, or TOPOLOGY_REFUSED like
+ * topology_load_rm. */
+static int read_gpu(struct rm *rm, const struct id_info *numbers, struct topology *gpu, struct error *error)
+{
+	int result = make_objects(rm, numbers, error);
+
+	if (result == 0)
 		result = read_limits(rm, gpu, error);
 	if (result == 0)
 		result = read_tpcs(rm, gpu, error);
@@ -398,6 +406,63 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 	return result;
 }
 
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+/* The GPU's numbers, if the driver lists the GPU: a GPU used by a program is awake. */
+static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_info *numbers)
+{
+	struct attached_ids attached;
+	bool found = false;
+
+	memset(&attached, 0xff, sizeof attached);
+	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) != STATUS_OK)
+		return false;
+	for (unsigned int i = 0; i < ATTACHED_MAX && !found; i++) {
+		struct pci_info pci = {.id = attached.ids[i]};
+
+		*numbers = (struct id_info){.id = attached.ids[i]};
+		found = attached.ids[i] != INVALID_ID &&
+		        rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) == STATUS_OK &&
+		        pci_address_equal((struct pci_address){pci.domain, pci.bus, pci.slot}, wanted) &&
+		        rm_control(rm, rm->client, ID_INFO, numbers, sizeof *numbers) == STATUS_OK;
+	}
+	return found;
+}
+
+static uint64_t memory_of_process(const struct rm *rm, pid_t pid)
+{
+	struct process_info *info = calloc(1, sizeof *info); /* too large for small stacks */
+	uint64_t bytes = 0;
+
+	if (info) {
+		info->count = 1;
+		info->list[0].pid = (uint32_t)pid;
+		if (rm_control(rm, rm->subdevice, PROCESS_INFO, info, sizeof *info) == STATUS_OK &&
+		    info->list[0].status == STATUS_OK)
+			bytes = info->list[0].own + info->list[0].shared;
+	}
+	free(info);
+	return bytes;
+}
+
+bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory)
+{
+	struct info_entry entry = {.index = MEMORY_NUMBERS_FREE};
+	struct memory_numbers info = {.count = 1, .list = (uintptr_t)&entry};
+	struct id_info numbers;
+	struct rm rm;
+
+	if (rm_connect(&rm, system, NULL) < 0)
+		return false;
+	bool is_known = find_gpu(&rm, pci, &numbers) && make_objects(&rm, &numbers, NULL) == 0 &&
+	                rm_control(&rm, rm.subdevice, MEMORY_NUMBERS, &info, sizeof info) == STATUS_OK;
+
+	memory->free = (uint64_t)entry.value << 10;
+	memory->of_process = is_known ? memory_of_process(&rm, pid) : 0;
+	rm_disconnect(&rm);
+	return is_known;
+}
+
 /* --- this system -------------------------------------------------------------------------------------- */
 
 /* The driver's waits can be interrupted, and the program of this process may use signals. */
@@ -411,9 +476,14 @@ static int call_device(int file, unsigned long request, void *argument)
 	return (int)TEMP_FAILURE_RETRY(ioctl(file, request, argument));
 }
 
+static const struct rm_system here = {open_device, call_device, close};
+
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
-	static const struct rm_system here = {open_device, call_device, close};
-
 	return rm_load(&here, wanted, list, error);
+}
+
+bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
+{
+	return rm_read_memory(&here, pci, pid, memory);
 }

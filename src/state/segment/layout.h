@@ -6,6 +6,7 @@
 #include "base/memfd_find.h"
 #include "segment.h"
 #include "state/group/find.h"
+#include "state/ledger.h"
 
 #include <stddef.h>
 
@@ -24,6 +25,7 @@
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
+ *        memory gap              not 0 if the process has memory outside the ledger (memory.h)
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   320  the counter slots       in which the owner's threads count launches
@@ -35,6 +37,7 @@
  *   4800 time                    what the owner says of its quota; the word that its thread sleeps on; a neighbour's mark; and the streams
  *   4864 lending                 what the owner has borrowed: now, for how long, and of whom
  *   5056 the ring of revisions   revision n is at n % REVISIONS_RING
+ *        the ledger              of GPU memory (state/ledger.h), for a process without a group's
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -45,6 +48,7 @@ struct segment_memory {
 	struct identity owner;
 	_Atomic uint64_t execution;
 	_Atomic uint64_t out_of_force;
+	_Atomic uint64_t memory_gap;
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t refreshed;
 	_Atomic uint64_t reasons[23];
@@ -77,11 +81,12 @@ struct segment_memory {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];
 	_Alignas(64) revisions_ring ring;
+	_Alignas(64) struct ledger ledger;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 64 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 72 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");

@@ -62,6 +62,11 @@ void segment_close(struct segment *segment)
 	*segment = segment_closed;
 }
 
+struct ledger *segment_ledger(const struct segment *segment)
+{
+	return &segment->memory->ledger;
+}
+
 struct identity segment_owner(const struct segment *segment)
 {
 	return segment->memory->owner;

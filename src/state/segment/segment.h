@@ -131,6 +131,7 @@ struct counter_slot {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 };
 
+struct ledger;
 struct segment_memory; /* the mapped memory: layout.h */
 
 /* A mapped segment, of the owner or an editor. */
@@ -191,6 +192,9 @@ void segment_ring(const struct segment *segment);
 /* A mark of other processes on a neighbour without a priority or a weight (time/demand/company.h). For those that may write. */
 bool segment_has_company(const struct segment *segment);
 void segment_set_company(const struct segment *segment, bool has_company);
+
+/* The process's own ledger of GPU memory (state/ledger.h), for a process without a group's ledger. */
+struct ledger *segment_ledger(const struct segment *segment);
 
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */

@@ -27,6 +27,7 @@ static const struct column list_columns[] = {
 	{.heading = "UPLOADS", .what = CELL_NUMBER + NUMBER_UPLOADS, .is_number = true},
 	{.heading = "RESTRICTED", .what = CELL_NUMBER + NUMBER_RESTRICTED, .is_number = true},
 	{.heading = "OUTSIDE", .what = CELL_NUMBER + NUMBER_OUTSIDE, .is_number = true},
+	{.heading = "MEMORY", .what = CELL_MEMORY, .is_number = true, .may_be_missing = true},
 	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
 
@@ -114,11 +115,18 @@ static void print_workload(const struct process *process, FILE *page)
 		fprintf(page, "        in %s\n", text);
 }
 
+static void print_memory(const struct process *process, FILE *page)
+{
+	if (process->memory_count > 0 && process->memory[0].use.has_gap)
+		fprintf(page, "        memory: " SEGMENT_MEMORY_GAP "\n");
+}
+
 static void print_notes(const struct process *process, FILE *page)
 {
 	print_workload(process, page);
 	print_time(process, page);
 	print_lending(process, page);
+	print_memory(process, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);
