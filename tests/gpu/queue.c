@@ -255,6 +255,25 @@ TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 		assert_false(was_narrow(i));
 }
 
+/* Where the driver lays segments out in another way, no word of one is written. */
+TEST_WITH(NULL, close_gpu, unknown_segments_are_left_alone)
+{
+	open_gpu();
+	if (!gpu_is_simulated())
+		gpu_skip("only a simulated driver lays segments out otherwise on request");
+	setenv("SIM_FAULTS", "odd-segments", 1);
+	CUstream stream = gpu_stream_of_case();
+
+	launch(stream, LONG);
+	launch(stream, SHORT);
+	unsetenv("SIM_FAULTS");
+	assert_each(outcomes[QUEUE_ALONE], 1, outcomes[QUEUE_NOTED], 0, queue_change(make_narrow, NULL), 0);
+	assert_true(outcomes[QUEUE_NOT_FOUND] > 0);
+	gpu_check(cuCtxSynchronize());
+	for (unsigned int i = 0; i < launches; i++)
+		assert_false(was_narrow(i));
+}
+
 /* --- under load
  * ------------------------------------------------------------------------------------------------------ */
 
