@@ -277,8 +277,8 @@ HTTP/1.1 200 OK" ]
 	[ "$(grep -c '^# TYPE nvtaskset_build' <<<"$output")" -eq 1 ]
 }
 
-@test "clients that say nothing, or leave, keep nobody waiting for long" {
-	hand_over listening leave silent leave get /metrics signal TERM -- nvtaskset metrics
+@test "clients that say nothing, leave or reset, keep nobody waiting for long" {
+	hand_over listening leave silent reset leave reset get /metrics signal TERM -- nvtaskset metrics
 	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
 	[ "${lines[-1]}" = "signal 15" ]
 	# More than are served at once: waited for one after the other, they would take longer than the client waits.
