@@ -287,6 +287,15 @@ HTTP/1.1 200 OK" ]
 	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
 }
 
+# Its memory grows in steps of 132 kB, and the last connections may not be closed yet.
+@test "a service has as much after 500 responses as after 100" {
+	start_program -t 0-7
+	hand_over listening scrapes 100 scrapes 400 -- nvtaskset metrics --busy
+	read -r _ before files _ after files_after < <(xargs <<<"$output")
+	[ "$after" -le $((before + 264)) ]
+	[ "$files_after" -le $((files + 4)) ]
+}
+
 @test "more programs than the service may have files open" {
 	needs_parser
 	start "$BUILD/tests/programs/hostile" many 80 0
