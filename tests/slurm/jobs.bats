@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Jobs of all kinds, on a real cluster with simulated GPUs.
+# needs: slurm/nvtaskset.so
 # limit: 600
 
 load helpers
@@ -23,6 +24,26 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	grep -q 'on TPCs 0-65 (' "$WORK/output"
 	srun env >"$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
+}
+
+# Without Slurm's own words.
+environment_of() { # options of srun
+	srun "$@" env | grep -vE '^(SLURM|SRUN|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ROCR_VISIBLE_DEVICES|ZE_AFFINITY_MASK|TMPDIR|_=)' | sort
+}
+
+@test "a task has its user's environment, the group's file and the library's directory, and nothing else" {
+	environment_of >"$WORK/without"
+	# Of an nvtaskset that has started srun.
+	export NVTASKSET_PARTITION=0-7 NVTASKSET_PID=$$
+	for path in unset '' /first:/second; do
+		[ "$path" = unset ] || export LD_LIBRARY_PATH=$path
+		diff "$WORK/without" <(environment_of -w n1 --gres=shard:8) | grep '^[<>]' | sed 's/job-[0-9]*$/job-N/' >"$WORK/added"
+		[ "$path" != unset ] || path=
+		diff "$WORK/added" - <<-END
+			> LD_LIBRARY_PATH=$CLUSTER/lib${path:+:$path}
+			> NVTASKSET_GROUP_FILE=$CLUSTER/spool/n1/nvtaskset/job-N
+		END
+	done
 }
 
 @test "all tasks, and steps side by side, are in the job's TPCs" {
@@ -89,6 +110,16 @@ start_stubborn_job() {
 	done
 	srun --gpcs=1 where 1 >"$WORK/output"
 	[[ "$(count_tpcs "$WORK/output")" =~ ^[789]$ ]]
+}
+
+# A GPC has 9 TPCs, or 8: what a job has tried is not kept from the next one.
+@test "whole GPCs for three jobs at once" {
+	for i in 1 2 3; do
+		srun -w n1 --gpcs=1 bash -c "where 1; touch '$WORK/ran$i'; until [ -e '$WORK/ran1' -a -e '$WORK/ran2' -a -e '$WORK/ran3' ]; do sleep 0.1; done" \
+			>"$WORK/output$i" || touch "$WORK/ran$i" &
+	done
+	wait
+	[ "$(for i in 1 2 3; do count_tpcs "$WORK/output$i"; done | sort | xargs)" = "8 9 9" ]
 }
 
 refuses_job() { # REASON, and options of srun
