@@ -487,12 +487,13 @@ class Groups(Case):
 class Leaks(Case):
     """What was made and closed, or was refused, leaves neither memory nor files."""
 
-    def use_all(self, times, directory):
+    def use_all(self, times, directory, member):
         for number in range(times):
             nvtaskset.partitions()
             with Partition(PID) as partition, Group.of(PID), nvtaskset.Watcher(PID) as watcher:
                 partition[0] = {number % 66}
                 watcher.look()
+            Group.of(member).close()
             path = os.path.join(directory, "group")
             Group.make(path).close()
             Group(path).close()
@@ -515,11 +516,13 @@ class Leaks(Case):
         return data, len(os.listdir("/proc/self/fd"))
 
     def test_500_times(self):
-        with tempfile.TemporaryDirectory() as directory:
-            self.use_all(100, directory)
-            data, files = self.has()
-            self.use_all(400, directory)
-            data_after, files_after = self.has()
+        with tempfile.TemporaryDirectory() as directory, Group.make(os.path.join(directory, "of-member")) as group:
+            group[0] = "1"
+            with program(NVTASKSET_GROUP_FILE=os.path.join(directory, "of-member")) as member:
+                self.use_all(100, directory, member.pid)
+                data, files = self.has()
+                self.use_all(400, directory, member.pid)
+                data_after, files_after = self.has()
         self.assertEqual(files_after, files)
         self.assertLess(data_after, data + 1024)
 
