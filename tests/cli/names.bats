@@ -71,6 +71,7 @@ with_driver_alone() { # COMMAND…
 			int code = 0, may_write = 0;
 			while (fgets(line, sizeof line, maps))
 				if (strstr(line, "/libcuda.so.1\n")) {
+					code &= !strstr(line, " 00000000 ");
 					code |= strstr(line, "r-xp") != NULL;
 					may_write |= !code && strstr(line, " rw") != NULL;
 				}

@@ -274,6 +274,103 @@ TEST_WITH(NULL, close_gpu, unknown_segments_are_left_alone)
 		assert_false(was_narrow(i));
 }
 
+/* Two streams may have one place: that of the first one whose launches wait. */
+TEST_WITH(NULL, close_gpu, a_stream_whose_place_another_one_has)
+{
+	open_gpu();
+	CUstream stream = gpu_stream_of_case();
+
+	launch(stream, LONG);
+	launch(stream, SHORT);
+	for (unsigned int i = 0; i < 1000 && outcomes[QUEUE_STREAMS] == 0; i++)
+		launch(gpu_new_stream(), SHORT); /* they end with the context */
+	assert_int_equal(outcomes[QUEUE_STREAMS], 1);
+	assert_int_equal(queue_change(make_narrow, NULL), 1);
+}
+
+/* The driver has put other commands there. */
+TEST_WITH(NULL, close_gpu, memory_that_is_used_again_is_not_written)
+{
+	open_gpu();
+	CUstream stream = gpu_stream_of_case();
+
+	launch(stream, LONG);
+	launch(stream, SHORT);
+	void *commands = (void *)submitted.commands, *before = malloc(submitted.bytes), *other = malloc(submitted.bytes);
+
+	memcpy(before, commands, submitted.bytes);
+	memset(other, 0x5a, submitted.bytes);
+	memcpy(commands, other, submitted.bytes);
+	assert_int_equal(queue_change(make_narrow, NULL), 0);
+	assert_memory_equal(commands, other, submitted.bytes);
+	memcpy(commands, before, submitted.bytes);
+	free(before);
+	free(other);
+}
+
+/* --- while a change is under way ------------------------------------------------------------------------------------ */
+
+static atomic_bool is_changing, has_forgotten, was_early;
+
+/* Long enough for who does not wait. */
+static bool change_slowly(void *data, const struct queued *queued, struct qmd_mask *disable)
+{
+	atomic_store(&is_changing, true);
+	for (int ms = 0; ms < 100 && !atomic_load(&has_forgotten); ms++)
+		usleep(1000);
+	atomic_store(&was_early, atomic_load(&has_forgotten));
+	return false;
+}
+
+static void *change_once(void *data)
+{
+	queue_change(change_slowly, data);
+	return NULL;
+}
+
+TEST_WITH(NULL, close_gpu, who_forgets_a_stream_waits_for_a_change)
+{
+	open_gpu();
+	CUstream stream = gpu_stream_of_case();
+
+	launch(stream, LONG);
+	launch(stream, SHORT);
+	atomic_store(&is_changing, false);
+	atomic_store(&has_forgotten, false);
+	pthread_t thread = thread_start(change_once, NULL);
+
+	while (!atomic_load(&is_changing))
+		sched_yield();
+	queue_forget_stream(stream, gpu.context);
+	atomic_store(&has_forgotten, true);
+	pthread_join(thread, NULL);
+	assert_false(atomic_load(&was_early));
+}
+
+/* In the child, nobody changes. */
+static bool fork_and_forget(void *data, const struct queued *queued, struct qmd_mask *disable)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		queue_after_fork();
+		queue_forget_context(gpu.context);
+		_exit(queue_change(make_narrow, NULL) == 0 ? 0 : 1); /* no library of ours is there */
+	}
+	assert_ends_well(child);
+	return false;
+}
+
+TEST_WITH(NULL, close_gpu, fork_while_a_change_is_under_way)
+{
+	open_gpu();
+	CUstream stream = gpu_stream_of_case();
+
+	launch(stream, LONG);
+	launch(stream, SHORT);
+	queue_change(fork_and_forget, NULL);
+}
+
 /* --- under load
  * ------------------------------------------------------------------------------------------------------ */
 
