@@ -4,9 +4,7 @@
  *
  * sanitizers: no
  */
-#include "../cases.h"
-
-#include <sys/ptrace.h>
+#include "steps.h"
 
 #include "../../src/driver/pushbuffer/swap.c"
 
@@ -58,30 +56,9 @@ TEST(nothing_of_ours_stays_with_the_thread)
 }
 #endif
 
-static pid_t start_child(void)
+static void swap_in_child(void)
 {
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		raise(SIGSTOP);
-		shared->outcome = swap();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return child;
-}
-
-static void step(pid_t child, int count)
-{
-	int status;
-
-	for (int i = 0; i < count; i++) {
-		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_true(WIFSTOPPED(status));
-	}
+	shared->outcome = swap();
 }
 
 /* The memory is used again, with the same word. */
@@ -89,17 +66,16 @@ TEST(the_guard_changes_at_any_instruction)
 {
 	if (!swap_prepare())
 		skip_because("this machine has no restartable sequences");
-	for (int place = 0; place < STEPS; place++) {
-		ROW("place %d", place);
+	for (unsigned int place = 0; place < STEPS; place++) {
+		ROW("place %u", place);
 		shared->guard = 1;
 		shared->word = OLD;
-		pid_t child = start_child();
+		pid_t child = steps_start(swap_in_child);
 
-		step(child, place);
+		assert_true(steps_take(child, place));
 		assert_int_equal(shared->word, OLD);
 		shared->guard = 2;
-		assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
-		assert_ends_well(child);
+		steps_finish(child);
 		assert_each(shared->outcome, SWAP_GUARD_CHANGED, shared->word, OLD);
 	}
 }

@@ -1,0 +1,89 @@
+/*
+ * A note of a launch is read while its place goes to a later launch: a reader gets a whole one, or learns that it is gone. A child
+ * reads, or writes, one instruction at a time; between them a thousand launches pass, or a whole read.
+ *
+ * sanitizers: no
+ */
+#include "steps.h"
+
+#include "../../src/driver/pushbuffer/queue.c"
+
+static struct shared {
+	struct queue queue;
+	struct note seen;
+	bool was_read;
+	uint64_t guard;
+} *shared;
+
+static uint32_t qmd[QMD_SIZE / sizeof(uint32_t)];
+static struct gpu gpu;
+
+static void note_turn(uint64_t turn)
+{
+	const struct launch launch = {.gpu = &gpu, .function = (void *)turn, .qmd = qmd};
+	const struct submission submission = {.commands = qmd, .bytes = sizeof qmd};
+
+	shared->queue.turns = turn - 1;
+	assert_int_equal(note_in(&shared->queue, &launch, &submission, (struct launch_end){&shared->guard, turn}), QUEUE_NOTED);
+}
+
+FIXTURE(begin)
+{
+	static const struct qmd_mask none;
+
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	gpu.family = qmd_family_for(9, 0);
+	((uint8_t *)qmd)[72] = 0x40; /* version 4 */
+	assert_int_not_equal(qmd_write(gpu.family, qmd, &(struct qmd_change){.disable = &none, .is_exact = true}, NULL).mask,
+	                     QMD_UNKNOWN_VERSION);
+}
+
+static void read_first(void)
+{
+	shared->was_read = read_note(&shared->queue, 1, &shared->seen);
+}
+
+static void note_last(void)
+{
+	note_turn(1 + LAUNCHES);
+}
+
+#define STRIDE 3
+
+/* At each place of the one, all of the other. */
+static void try_places(void (*one)(void), void (*other)(void))
+{
+	unsigned int whole = 0, gone = 0;
+	bool is_there = true;
+
+	for (unsigned int place = 0; is_there; place += STRIDE) {
+		ROW("place %u", place);
+		note_turn(1);
+		shared->was_read = false;
+		pid_t child = steps_start(one);
+
+		is_there = steps_take(child, place);
+		if (is_there) {
+			other();
+			steps_finish(child);
+		}
+		if (shared->was_read)
+			assert_each((uintptr_t)shared->seen.function, 1, shared->seen.end.number, 1, shared->seen.tag.word[2], 1);
+		whole += shared->was_read;
+		gone += !shared->was_read;
+	}
+	assert_true(whole > 0 && gone > 0);
+}
+
+TEST(written_while_it_is_read)
+{
+	try_places(read_first, note_last);
+}
+
+TEST(read_while_it_is_written)
+{
+	try_places(note_last, read_first);
+}
+
+RUN_TESTS(begin, NULL)
