@@ -1,11 +1,16 @@
 /*
  * A note of a launch is read while its place goes to a later launch: a reader gets a whole one, or learns that it is gone. A child
- * reads, or writes, one instruction at a time; between them a thousand launches pass, or a whole read.
+ * reads, or writes, one instruction at a time; between them a thousand launches pass, or a whole read. And
+ * each order of both is tried.
  *
  * sanitizers: no
  */
+#include "orders.h"
 #include "steps.h"
 
+/* What is plain is written at once, also behind a release fence: so stores in front of one are written as well. */
+#undef atomic_thread_fence
+#define atomic_thread_fence(order) orders_write_all()
 #include "../../src/driver/pushbuffer/queue.c"
 
 static struct shared {
@@ -49,6 +54,29 @@ static void note_last(void)
 	note_turn(1 + LAUNCHES);
 }
 
+static void note_first(void)
+{
+	note_turn(1);
+	shared->was_read = false;
+}
+
+static void begin_order(void)
+{
+	note_first();
+	orders_watch(&shared->queue.notes[1].turn);
+}
+
+static void expect_whole(void)
+{
+	if (shared->was_read)
+		assert_each((uintptr_t)shared->seen.function, 1, shared->seen.end.number, 1, shared->seen.tag.word[2], 1);
+}
+
+TEST(in_each_order)
+{
+	orders_try(begin_order, note_last, read_first, expect_whole);
+}
+
 #define STRIDE 3
 
 /* At each place of the one, all of the other. */
@@ -59,8 +87,7 @@ static void try_places(void (*one)(void), void (*other)(void))
 
 	for (unsigned int place = 0; is_there; place += STRIDE) {
 		ROW("place %u", place);
-		note_turn(1);
-		shared->was_read = false;
+		note_first();
 		pid_t child = steps_start(one);
 
 		is_there = steps_take(child, place);
@@ -68,8 +95,7 @@ static void try_places(void (*one)(void), void (*other)(void))
 			other();
 			steps_finish(child);
 		}
-		if (shared->was_read)
-			assert_each((uintptr_t)shared->seen.function, 1, shared->seen.end.number, 1, shared->seen.tag.word[2], 1);
+		expect_whole();
 		whole += shared->was_read;
 		gone += !shared->was_read;
 	}
