@@ -117,8 +117,8 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 		cdi remove "old$i" 3>&- &
 	done
 	wait
-	[ "$(jq -r '.devices[].name' "$WORK/cdi/nvtaskset.json" | sort | xargs)" = "new0 new1 new2 new3 new4 new5 new6 new7" ]
-	[ "$(ls "$WORK/cdi/nvtaskset" | xargs)" = "new0 new1 new2 new3 new4 new5 new6 new7" ]
+	jq -r '.devices[].name' "$WORK/cdi/nvtaskset.json" | sort | diff - <(printf '%s\n' new{0..7})
+	ls "$WORK/cdi/nvtaskset" | diff - <(printf '%s\n' new{0..7})
 }
 
 @test "MPS: a device has the pipes of its daemon, at another place, and no others" {

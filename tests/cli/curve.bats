@@ -83,7 +83,7 @@ is_text_of_these_jobs() {
 		nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" &
 		curve=$!
 		wait_until changes
-		# What ends all commands does not end the child that gives back.
+		# A signal to all commands does not end the child.
 		[ "$signal" != KILL ] || pkill -TERM -P "$curve" keeps-partition
 		kill "-$signal" "$curve"
 		wait "$curve" || true

@@ -197,8 +197,9 @@ group g$$'s new TPC list: 8-15" ]
 	rights=+setuid,+setgid
 	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60
 	come_to 0-7 theirs
-	start_as other setpriv --inh-caps="$rights" --ambient-caps="$rights" "${ANOTHER_USER[@]:1}" nvtaskset --mps off --group "g$$" -t 0-7 \
-		setpriv --reuid 65533 --regid 65533 --clear-groups "$BUILD/tests/programs/play" where wait where
+	start_as other setpriv --inh-caps="$rights" --ambient-caps="$rights" "${ANOTHER_USER[@]:1}" \
+		nvtaskset --mps off --group "g$$" -t 0-7 setpriv --reuid 65533 --regid 65533 --clear-groups \
+		"$BUILD/tests/programs/play" where wait where
 	wait_until grep -q waiting "$WORK/other"
 	"${ANOTHER_USER[@]}" nvtaskset -tp --group "g$$" 9
 	come_to 9 theirs

@@ -342,7 +342,8 @@ hook_by() { # LINE…, of a script
 		'def find():' \
 		'    shown = os.readlink("/proc/self")' \
 		'    for name in ("nvtaskset", "nvtaskset", "ldconfig"):' \
-		'        parent, shown = shown, subprocess.run(["pgrep", "-xP", shown, name], stdout=subprocess.PIPE, text=True).stdout.strip()' \
+		'        found = subprocess.run(["pgrep", "-xP", shown, name], stdout=subprocess.PIPE, text=True)' \
+		'        parent, shown = shown, found.stdout.strip()' \
 		'    return shown and parent' \
 		"hook = os.spawnv(os.P_NOWAIT, '$BUILD/nvtaskset', ['nvtaskset-cdi-hook'] + sys.argv[1:])" \
 		'while not find(): time.sleep(0.01)' \
@@ -352,12 +353,13 @@ hook_by() { # LINE…, of a script
 		'os.kill(inside, signal.SIGALRM)' 'os.waitpid(hook, 0)'
 	LAYER=$WORK/layer contain a nvtaskset/group=infer true
 	[ "$(trouble a)" = "in its image, the hook was ended by signal 14" ]
-	[ "$(sed -n 's/^\(CapPrm\|CapEff\|NoNewPrivs\):\t//p' "$WORK/status" | xargs)" = "0000000000000002 0000000000000002 1" ]
+	sed -n 's/^\(CapPrm\|CapEff\|NoNewPrivs\):\t//p' "$WORK/status" | diff - <(printf '%s\n' 000000000000000{2,2} 1)
 }
 
 @test "the hook's mounts are seen by nobody else" {
 	make_script "$WORK/shared" '#!/bin/bash' "cat /proc/self/mounts >'$WORK/before'" \
-		"(exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\")" "cat /proc/self/mounts >'$WORK/after'"
+		"(exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\")" \
+		"cat /proc/self/mounts >'$WORK/after'"
 	hook_by '#!/bin/bash' "exec unshare --mount --propagation shared '$WORK/shared' \"\$@\""
 	[ "$(PLAY where)" = 0-15 ]
 	diff "$WORK/before" "$WORK/after"

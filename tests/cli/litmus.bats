@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The models of orders of memory (tests/litmus) stand for the lines of the code that they name.
+# The models of orders of memory (tests/litmus), and the lines of the code.
 # sanitizers: no
 # processes: no
 
@@ -29,7 +29,8 @@ lines() {
 }
 
 @test "spaces and comments may change; a model names lines for each thread" {
-	sed -i 's|= atomic_load_explicit(in_force,|=\n  /* now */ atomic_load_explicit( in_force,|' "$WORK/src/state/revisions.c"
+	sed -i 's|= atomic_load_explicit(in_force,|=\n /* now */ atomic_load_explicit( in_force,|' \
+		"$WORK/src/state/revisions.c"
 	lines -0
 	sed -i 's/^(\* P1, /(* P2, /' "$WORK/tests/litmus/ring.litmus"
 	lines -1

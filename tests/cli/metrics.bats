@@ -287,7 +287,7 @@ HTTP/1.1 200 OK" ]
 	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
 }
 
-# Its memory grows in steps of 132 kB, and the last connections may not be closed yet.
+# Memory grows in steps of 132 kB, and the last connections may still be open.
 @test "a service has as much after 500 responses as after 100" {
 	start_program -t 0-7
 	hand_over listening scrapes 100 scrapes 400 -- nvtaskset metrics --busy

@@ -60,7 +60,8 @@ start_jobs() { # PERIOD
 		tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "curve": "@"}'
 		[ "$most" = 17 ] || nvtaskset plan "$WORK/tasks.json"
 	done
-	refuses "curve: point 16: needs tpcs, more than the one before, and job_ms; there are at most 16" nvtaskset plan "$WORK/tasks.json"
+	refuses "curve: point 16: needs tpcs, more than the one before, and job_ms; there are at most 16" \
+		nvtaskset plan "$WORK/tasks.json"
 }
 
 @test "beside a neighbour: the longest time counts, and a job is expected in the middle" {

@@ -36,7 +36,8 @@ is_refused() { # QUOTA REASON
 }
 
 @test "a sandbox that lets no scheduling be chosen: it is in force" {
-	start_waiting nvtaskset --mps off --quota 30% -t 0-7 "$BUILD/tests/programs/refuse" sched_setscheduler "$BUILD/tests/programs/play" busy wait
+	start_waiting nvtaskset --mps off --quota 30% -t 0-7 "$BUILD/tests/programs/refuse" sched_setscheduler \
+		"$BUILD/tests/programs/play" busy wait
 	wait_until is_used
 	[ ! -s "$WORK/errors" ]
 }

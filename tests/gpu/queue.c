@@ -255,7 +255,7 @@ TEST_WITH(NULL, close_gpu, a_forgotten_stream_is_not_changed)
 		assert_false(was_narrow(i));
 }
 
-/* Where the driver lays segments out in another way, no word of one is written. */
+/* Where the driver lays segments out otherwise, no word is written. */
 TEST_WITH(NULL, close_gpu, unknown_segments_are_left_alone)
 {
 	open_gpu();
@@ -274,8 +274,8 @@ TEST_WITH(NULL, close_gpu, unknown_segments_are_left_alone)
 		assert_false(was_narrow(i));
 }
 
-/* Two streams may have one place: that of the first one whose launches wait. */
-TEST_WITH(NULL, close_gpu, a_stream_whose_place_another_one_has)
+/* Two streams may have the same place. The first stream keeps the place while launches of the stream wait. */
+TEST_WITH(NULL, close_gpu, another_stream_has_the_place)
 {
 	open_gpu();
 	CUstream stream = gpu_stream_of_case();
@@ -283,7 +283,7 @@ TEST_WITH(NULL, close_gpu, a_stream_whose_place_another_one_has)
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	for (unsigned int i = 0; i < 1000 && outcomes[QUEUE_STREAMS] == 0; i++)
-		launch(gpu_new_stream(), SHORT); /* they end with the context */
+		launch(gpu_new_stream(), SHORT); /* until the context ends */
 	assert_int_equal(outcomes[QUEUE_STREAMS], 1);
 	assert_int_equal(queue_change(make_narrow, NULL), 1);
 }
@@ -296,7 +296,8 @@ TEST_WITH(NULL, close_gpu, memory_that_is_used_again_is_not_written)
 
 	launch(stream, LONG);
 	launch(stream, SHORT);
-	void *commands = (void *)submitted.commands, *before = malloc(submitted.bytes), *other = malloc(submitted.bytes);
+	void *commands = (void *)submitted.commands;
+	void *before = malloc(submitted.bytes), *other = malloc(submitted.bytes);
 
 	memcpy(before, commands, submitted.bytes);
 	memset(other, 0x5a, submitted.bytes);
@@ -308,11 +309,11 @@ TEST_WITH(NULL, close_gpu, memory_that_is_used_again_is_not_written)
 	free(other);
 }
 
-/* --- while a change is under way ------------------------------------------------------------------------------------ */
+/* --- while a change is under way -------------------------------------------------------------------------------- */
 
 static atomic_bool is_changing, has_forgotten, was_early;
 
-/* Long enough for who does not wait. */
+/* Long enough for a thread without patience. */
 static bool change_slowly(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	atomic_store(&is_changing, true);
@@ -328,7 +329,7 @@ static void *change_once(void *data)
 	return NULL;
 }
 
-TEST_WITH(NULL, close_gpu, who_forgets_a_stream_waits_for_a_change)
+TEST_WITH(NULL, close_gpu, a_stream_is_forgotten_after_a_change)
 {
 	open_gpu();
 	CUstream stream = gpu_stream_of_case();
@@ -347,7 +348,7 @@ TEST_WITH(NULL, close_gpu, who_forgets_a_stream_waits_for_a_change)
 	assert_false(atomic_load(&was_early));
 }
 
-/* In the child, nobody changes. */
+/* In the child, no thread changes masks. */
 static bool fork_and_forget(void *data, const struct queued *queued, struct qmd_mask *disable)
 {
 	pid_t child = fork();
@@ -355,7 +356,7 @@ static bool fork_and_forget(void *data, const struct queued *queued, struct qmd_
 	if (child == 0) {
 		queue_after_fork();
 		queue_forget_context(gpu.context);
-		_exit(queue_change(make_narrow, NULL) == 0 ? 0 : 1); /* no library of ours is there */
+		_exit(queue_change(make_narrow, NULL) == 0 ? 0 : 1); /* without our library */
 	}
 	assert_ends_well(child);
 	return false;

@@ -237,7 +237,7 @@ TEST(streams_end)
 	}
 }
 
-/* So may one of a new context, whose former streams ended with theirs, unannounced. */
+/* A context takes all streams along, unannounced. */
 TEST(streams_end_with_their_context)
 {
 	for (int round = 0; round < 8; round++) {

@@ -16,7 +16,9 @@
 
 static unsigned int number_of(const char *call)
 {
-	return strcmp(call, "statx") == 0 ? SYS_statx : strcmp(call, "memfd_create") == 0 ? SYS_memfd_create : SYS_sched_setscheduler;
+	return strcmp(call, "statx") == 0          ? SYS_statx
+	       : strcmp(call, "memfd_create") == 0 ? SYS_memfd_create
+	                                           : SYS_sched_setscheduler;
 }
 
 int main(int count, char **arguments)

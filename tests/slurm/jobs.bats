@@ -26,18 +26,19 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
 }
 
-# Without Slurm's own words.
+# Without the words of Slurm.
 environment_of() { # options of srun
-	srun "$@" env | grep -vE '^(SLURM|SRUN|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ROCR_VISIBLE_DEVICES|ZE_AFFINITY_MASK|TMPDIR|_=)' | sort
+	srun "$@" env | sort | grep -vE '^(SLURM|SRUN|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ROCR_|ZE_|TMPDIR|_=)'
 }
 
 @test "a task has its user's environment, the group's file and the library's directory, and nothing else" {
 	environment_of >"$WORK/without"
-	# Of an nvtaskset that has started srun.
+	# As nvtaskset leaves words to srun.
 	export NVTASKSET_PARTITION=0-7 NVTASKSET_PID=$$
 	for path in unset '' /first:/second; do
 		[ "$path" = unset ] || export LD_LIBRARY_PATH=$path
-		diff "$WORK/without" <(environment_of -w n1 --gres=shard:8) | grep '^[<>]' | sed 's/job-[0-9]*$/job-N/' >"$WORK/added"
+		diff "$WORK/without" <(environment_of -w n1 --gres=shard:8) | grep '^[<>]' |
+			sed 's/job-[0-9]*$/job-N/' >"$WORK/added"
 		[ "$path" != unset ] || path=
 		diff "$WORK/added" - <<-END
 			> LD_LIBRARY_PATH=$CLUSTER/lib${path:+:$path}
@@ -112,10 +113,11 @@ start_stubborn_job() {
 	[[ "$(count_tpcs "$WORK/output")" =~ ^[789]$ ]]
 }
 
-# A GPC has 9 TPCs, or 8: what a job has tried is not kept from the next one.
+# A GPC has 9 TPCs, or 8. A job tries 9 first.
 @test "whole GPCs for three jobs at once" {
 	for i in 1 2 3; do
-		srun -w n1 --gpcs=1 bash -c "where 1; touch '$WORK/ran$i'; until [ -e '$WORK/ran1' -a -e '$WORK/ran2' -a -e '$WORK/ran3' ]; do sleep 0.1; done" \
+		srun -w n1 --gpcs=1 bash -c "where 1; cd '$WORK'; touch ran$i
+			until [ -e ran1 -a -e ran2 -a -e ran3 ]; do sleep 0.1; done" \
 			>"$WORK/output$i" || touch "$WORK/ran$i" &
 	done
 	wait

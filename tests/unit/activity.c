@@ -258,7 +258,7 @@ static void look_often(struct activities *activities, int looks)
 		assert_done(activities_look(activities, &none, &error));
 }
 
-/* Each page of top is one. */
+/* As for each page of top. */
 TEST_WITH(make_owner, close_owner, looks_leave_nothing)
 {
 	struct activities activities = {.measures_times = true};

@@ -1,6 +1,6 @@
 /*
- * Masks of the program's own are read without a lock while they are written; and a child of a fork can set one, whatever other
- * threads did at that moment.
+ * Launches read the program's masks without a lock while a thread writes the masks; and the child of a
+ * fork can set a mask, even where a thread of the parent has the lock.
  *
  * link: -Wl,--wrap=epoch_raise_masks
  * sanitizers: no
@@ -61,7 +61,7 @@ TEST(a_mask_is_seen_whole)
 	orders_try(begin, set_new, look, expect_old_or_new);
 }
 
-/* Its entry may belong to another stream next. */
+/* The entry may belong to a new stream next. */
 static void look_into_vacant_entry(void)
 {
 	is_vacant = !find(STREAM);
@@ -78,12 +78,12 @@ TEST(who_finds_an_entry_vacant_finds_no_mask_in_it)
 	orders_try(begin, set_none, look_into_vacant_entry, expect_no_mask);
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------- */
+/* --- fork --------------------------------------------------------------------------------------------------------- */
 
 static int is_inside[2], may_go_on[2];
 static atomic_bool stays_inside;
 
-/* The linker has this called while the lock is held. */
+/* The linker leads the call here, with the lock held. */
 void __wrap_epoch_raise_masks(void);
 void __wrap_epoch_raise_masks(void)
 {

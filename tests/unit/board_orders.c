@@ -1,6 +1,6 @@
 /*
- * A place on the board is given up, or taken from the dead by two at once, while another process takes it: in every order, a
- * place that somebody has is marked as one to look at.
+ * A place on the board is given up, or two processes take the place from a dead owner, while a process takes
+ * the place. In every order, a place with an owner has its mark.
  *
  * sanitizers: no
  */

@@ -18,7 +18,7 @@ static pid_t neighbour;
 static int ends[2];
 static uint64_t now = SECOND;
 
-/* The linker calls this one. A neighbour that sees the new revision sees its mark, too. */
+/* The linker leads the call here. With the new revision, a neighbour also sees the mark. */
 int __real_segment_raise(struct segment *segment, struct error *error);
 int __wrap_segment_raise(struct segment *segment, struct error *error);
 int __wrap_segment_raise(struct segment *segment, struct error *error)

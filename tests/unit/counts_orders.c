@@ -1,5 +1,6 @@
 /*
- * What is in flight, read while another kernel is launched and ends: in every order, a kernel that runs all the time is seen.
+ * The number of kernels in flight, read while a second kernel is launched and ends. In every order, the reader
+ * sees the kernel that runs all the time.
  *
  * sanitizers: no
  */

@@ -1,6 +1,6 @@
 /*
- * A program is about to be suspended while another of its threads finds that it must not be: in every order, either it is not
- * suspended, or that thread waits until it runs again.
+ * A program is about to be suspended while a thread of the program finds a reason against it. In every order,
+ * the thread goes on only while the program runs.
  *
  * sanitizers: no
  */

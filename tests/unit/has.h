@@ -1,4 +1,4 @@
-/* For unit tests: what this process has. */
+/* For unit tests: the process's files and mappings. */
 #ifndef NVTASKSET_TESTS_HAS_H
 #define NVTASKSET_TESTS_HAS_H
 
@@ -18,7 +18,7 @@ static inline int count_descriptors(void)
 	return count;
 }
 
-/* Of memory that is named so. */
+/* Of memory with the name. */
 static inline unsigned int count_mappings(const char *name)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

@@ -1,6 +1,6 @@
 /*
- * A segment is edited while its owner moves to a new file: in every order, the edit is in the copy, or the editor learns that it
- * must try again.
+ * A segment is edited while the owner moves to a new file. In every order, the copy has the edit, or the
+ * editor learns of the move.
  *
  * sanitizers: no
  */

@@ -1,17 +1,17 @@
-/* Which TPCs are in use: a program that begins between the two looks at all processes is not missed. */
+/* TPCs in use: a program that begins between the two looks at all processes counts. */
 #include "../cases.h"
 #include "../alone.h"
 #include "base/pids.h"
 #include "process.h"
 #include "own_segment.h"
-#define process shown_process /* process.h has another one */
+#define process shown_process /* process.h has a `process`, too */
 #include "show/processes.h"
 #undef process
 
 static struct process newcomer;
 static unsigned int looks;
 
-/* The program begins its work once the first of both looks is over. */
+/* The program begins to work once the first look is over. */
 static void look_begins(void)
 {
 	if (++looks == 2)
@@ -24,7 +24,7 @@ static void look_begins(void)
 #include "../../tools/nvtaskset/select/occupied.c"
 #undef process
 
-/* 0: it was started with TPCs 0-7, as its environment says; 'b': it works in those that it was given meanwhile. */
+/* 0: the environment says TPCs 0-7, as at the start; 'b': the program works in TPCs of a later edit. */
 static void obey(char order)
 {
 	static struct segment own;

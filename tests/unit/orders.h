@@ -1,14 +1,13 @@
 /*
- * For unit tests: all orders in which two threads can run the real functions of a file, and in which what they write
- * becomes visible to each other.
+ * For unit tests: two threads run the real functions of a file in all orders, and stores become visible in all orders.
  *
- * Include this first, and then the file: its atomic operations are places from now on. At each place the other thread may go
- * on. A store that is not sequentially consistent lies in a buffer of its thread, and is written at any later time: in any
- * order, but a release store after all that were before it, and what is behind a release fence after what was in front of it.
- * Sequentially consistent stores and fences, and operations that read and write, wait until the buffer is empty. Loads are
- * not moved: tests/litmus is about these.
+ * Include this header first, and then the file. The file's atomic operations are places from now on: at each place the
+ * second thread may go on. A store waits in a buffer of the thread, and leaves the buffer at any later time, in any
+ * order. But a release store leaves after all earlier stores, and a store behind a release fence leaves after all
+ * stores in front of the fence. Sequentially consistent stores and fences, and operations that read and write, wait
+ * until the buffer is empty. Loads are in order: tests/litmus has the orders of loads.
  *
- * Assertions belong into `end`: both threads are coroutines.
+ * Assertions belong into `end`, since both threads are coroutines.
  */
 #ifndef NVTASKSET_TESTS_ORDERS_H
 #define NVTASKSET_TESTS_ORDERS_H
@@ -19,14 +18,14 @@
 #include <ucontext.h>
 
 #define ORDERS_STORES 64
-#define ORDERS_STEPS 1000 /* of one order; no test has so many */
+#define ORDERS_STEPS 1000 /* of an order; more than any test has */
 
 struct orders_store {
 	void *at;
 	size_t size;
 	uint64_t value;
 	bool is_release;
-	unsigned int fences; /* in front of it */
+	unsigned int fences; /* in front of the store */
 };
 
 static struct orders_thread {
@@ -42,7 +41,7 @@ static ucontext_t orders_scheduler;
 static const volatile void *orders_watched[8];
 static size_t orders_watched_count;
 
-/* What was chosen at each step, and of how many. */
+/* The choice at each step, and the number of options. */
 static struct {
 	unsigned char choice, options;
 } orders_path[ORDERS_STEPS];
@@ -70,7 +69,7 @@ static inline void orders_wait(void)
 	orders_give_way();
 }
 
-/* Whether the variable has buffers; if so, another thread has had its chance. */
+/* Whether the variable is watched. If so, the second thread had the chance to go on. */
 static inline bool orders_place(const volatile void *at)
 {
 	bool is_watched = orders_self && orders_watched_count == 0;
@@ -115,8 +114,9 @@ static inline void orders_store(volatile void *at, const void *value, size_t siz
 	}
 	if (self->count == ORDERS_STORES)
 		abort();
-	self->stores[self->count] = (struct orders_store){.at = (void *)at, .size = size, .is_release = order == memory_order_release,
-	                                                  .fences = self->fences};
+	self->stores[self->count] = (struct orders_store){
+		.at = (void *)at, .size = size, .is_release = order == memory_order_release, .fences = self->fences,
+	};
 	memcpy(&self->stores[self->count++].value, value, size);
 	if (order == memory_order_seq_cst)
 		orders_write_all();
@@ -137,7 +137,7 @@ static inline void orders_fence(memory_order order)
 		orders_write_all();
 }
 
-/* --- the orders ------------------------------------------------------------------------------------------------------ */
+/* --- the orders --------------------------------------------------------------------------------------------------- */
 
 static inline void orders_run(void)
 {
@@ -162,11 +162,13 @@ static inline bool orders_may_be_written(const struct orders_thread *thread, uns
 	bool may = true;
 
 	for (unsigned int i = 0; i < which; i++)
-		may &= thread->stores[i].at != store->at && !store->is_release && thread->stores[i].fences == store->fences;
+		may &= thread->stores[i].at != store->at && !store->is_release &&
+		       thread->stores[i].fences == store->fences;
 	return may;
 }
 
-/* The next step of this number, of both threads and their buffers, is taken; returns how many there are. */
+/* Takes the step with the number `wanted`, of a thread or of a buffer. Returns the number of options, or more than
+ * `wanted`. */
 static inline unsigned int orders_step(unsigned int wanted)
 {
 	unsigned int options = 0;
@@ -208,7 +210,7 @@ static inline void orders_follow(void)
 		fail_msg("both threads wait for each other");
 }
 
-/* Whether there is another order after this one. */
+/* Whether there is one more order. */
 static inline bool orders_next(void)
 {
 	while (orders_length > 0 && orders_path[orders_length - 1].choice + 1 == orders_path[orders_length - 1].options)
@@ -238,12 +240,12 @@ static inline void orders_try(void (*begin)(void), void (*one)(void), void (*oth
 	assert_true(orders > 1);
 }
 
-/* --- the operations ------------------------------------------------------------------------------------------------ */
+/* --- the operations ----------------------------------------------------------------------------------------------- */
 
 #define ORDERS_TYPE(at) __typeof__((void)0, *(at))
 #define ORDERS_PLAIN(at) (*(ORDERS_TYPE(at) *)(uintptr_t)(at))
 
-/* What it was; `new` is computed from `was`. */
+/* The value before; `new` is computed from `was`. */
 #define ORDERS_CHANGE(at, new)                                                                    \
 	({                                                                                        \
 		orders_both(at);                                                                  \

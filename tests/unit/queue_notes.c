@@ -1,14 +1,14 @@
 /*
- * A note of a launch is read while its place goes to a later launch: a reader gets a whole one, or learns that it is gone. A child
- * reads, or writes, one instruction at a time; between them a thousand launches pass, or a whole read. And
- * each order of both is tried.
+ * The note of a launch is read while the place goes to a later launch. A reader gets a whole note, or learns
+ * of the later launch. A child reads, or writes, one instruction at a time; in between, a thousand launches pass,
+ * or a whole read. Each order of both is tried, too.
  *
  * sanitizers: no
  */
 #include "orders.h"
 #include "steps.h"
 
-/* What is plain is written at once, also behind a release fence: so stores in front of one are written as well. */
+/* Plain stores behind a release fence act at once here. So the fence writes all stores in front of the fence. */
 #undef atomic_thread_fence
 #define atomic_thread_fence(order) orders_write_all()
 #include "../../src/driver/pushbuffer/queue.c"
@@ -29,7 +29,8 @@ static void note_turn(uint64_t turn)
 	const struct submission submission = {.commands = qmd, .bytes = sizeof qmd};
 
 	shared->queue.turns = turn - 1;
-	assert_int_equal(note_in(&shared->queue, &launch, &submission, (struct launch_end){&shared->guard, turn}), QUEUE_NOTED);
+	assert_int_equal(note_in(&shared->queue, &launch, &submission, (struct launch_end){&shared->guard, turn}),
+	                 QUEUE_NOTED);
 }
 
 FIXTURE(begin)
@@ -40,8 +41,9 @@ FIXTURE(begin)
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	gpu.family = qmd_family_for(9, 0);
 	((uint8_t *)qmd)[72] = 0x40; /* version 4 */
-	assert_int_not_equal(qmd_write(gpu.family, qmd, &(struct qmd_change){.disable = &none, .is_exact = true}, NULL).mask,
-	                     QMD_UNKNOWN_VERSION);
+	const struct qmd_change change = {.disable = &none, .is_exact = true};
+
+	assert_int_not_equal(qmd_write(gpu.family, qmd, &change, NULL).mask, QMD_UNKNOWN_VERSION);
 }
 
 static void read_first(void)
@@ -69,7 +71,8 @@ static void begin_order(void)
 static void expect_whole(void)
 {
 	if (shared->was_read)
-		assert_each((uintptr_t)shared->seen.function, 1, shared->seen.end.number, 1, shared->seen.tag.word[2], 1);
+		assert_each((uintptr_t)shared->seen.function, 1, shared->seen.end.number, 1,
+		            shared->seen.tag.word[2], 1);
 }
 
 TEST(in_each_order)
@@ -79,7 +82,7 @@ TEST(in_each_order)
 
 #define STRIDE 3
 
-/* At each place of the one, all of the other. */
+/* At each place of `one`, all of `other`. */
 static void try_places(void (*one)(void), void (*other)(void))
 {
 	unsigned int whole = 0, gone = 0;

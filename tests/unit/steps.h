@@ -1,4 +1,4 @@
-/* For unit tests: a child that does its work one machine instruction at a time (ptrace), with anything else in between. */
+/* For unit tests: a child that works one machine instruction at a time (ptrace). */
 #ifndef NVTASKSET_TESTS_STEPS_H
 #define NVTASKSET_TESTS_STEPS_H
 
@@ -6,7 +6,7 @@
 
 #include <sys/ptrace.h>
 
-/* Waits until it has stopped itself. */
+/* Waits until the child has stopped. */
 static inline pid_t steps_stopped(pid_t child)
 {
 	int status;
@@ -22,7 +22,7 @@ static inline void steps_begin(void)
 	raise(SIGSTOP);
 }
 
-/* A child that has stopped in front of this. */
+/* A child, stopped in front of the work. */
 static inline pid_t steps_start(void (*work)(void))
 {
 	pid_t child = fork();
@@ -35,7 +35,7 @@ static inline pid_t steps_start(void (*work)(void))
 	return steps_stopped(child);
 }
 
-/* Goes on by so many instructions; false if the child ended before. */
+/* Goes on by `count` instructions; false if the child ended before. */
 static inline bool steps_take(pid_t child, unsigned long count)
 {
 	int status = 0;
@@ -50,7 +50,7 @@ static inline bool steps_take(pid_t child, unsigned long count)
 	return true;
 }
 
-/* Up to its end. */
+/* Up to the end. */
 static inline void steps_finish(pid_t child)
 {
 	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);

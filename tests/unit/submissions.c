@@ -1,4 +1,4 @@
-/* What the hook makes of the driver's announcements of submissions: each is told once, with its own ring. */
+/* The driver announces submissions: the hook tells each submission once, with the right ring. */
 #include "../cases.h"
 
 #include "../../src/driver/hook.c"

@@ -1,6 +1,5 @@
 /*
- * A word is replaced only as long as the guard is unchanged, wherever the thread is interrupted between the look and the store:
- * a child does it one instruction at a time.
+ * A word is replaced only as long as the guard is unchanged, at whatever instruction the thread is interrupted.
  *
  * sanitizers: no
  */
