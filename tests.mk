@@ -9,7 +9,8 @@ test_programs = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed
 smctrl_programs = smctrl smctrl-static smctrl-original smctrl-opens
 
 # How a test is built and run stands in the test's head: KEY_FILE, for each key of tests/head.awk.
-$(foreach word,$(shell awk -f tests/head.awk $(wildcard tests/unit/*.c tests/gpu/*.c tests/cli/*.bats)),$(eval $(word)))
+headed = $(wildcard tests/unit/*.c tests/gpu/*.c tests/cli/*.bats tests/slurm/*.bats)
+$(foreach word,$(shell awk -f tests/head.awk $(headed)),$(eval $(word)))
 $(if $(unknown),$(error no such key in tests/head.awk: $(unknown)))
 # The program of a test, its source, and the words of a key in its head.
 program_of = $(patsubst $(CURDIR)/%,%,$(firstword $(subst @, ,$(1))))

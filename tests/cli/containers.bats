@@ -108,6 +108,19 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	cdi add -n 11 --mps off more
 }
 
+@test "devices that are added and removed at once are all in the specification, or all gone" {
+	for i in 0 1 2 3 4 5 6 7; do
+		cdi add -t "$i" --mps off "old$i"
+	done
+	for i in 0 1 2 3 4 5 6 7; do
+		cdi add -t "$i" --mps off "new$i" 3>&- &
+		cdi remove "old$i" 3>&- &
+	done
+	wait
+	jq -r '.devices[].name' "$WORK/cdi/nvtaskset.json" | sort | diff - <(printf '%s\n' new{0..7})
+	ls "$WORK/cdi/nvtaskset" | diff - <(printf '%s\n' new{0..7})
+}
+
 @test "MPS: a device has the pipes of its daemon, at another place, and no others" {
 	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 	for name in a b; do

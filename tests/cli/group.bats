@@ -192,6 +192,22 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(list_of "$mine")" = 21 ]
 }
 
+@test "a program that has become another user obeys its former user's group no more" {
+	needs_another_user
+	rights=+setuid,+setgid
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60
+	come_to 0-7 theirs
+	start_as other setpriv --inh-caps="$rights" --ambient-caps="$rights" "${ANOTHER_USER[@]:1}" \
+		nvtaskset --mps off --group "g$$" -t 0-7 setpriv --reuid 65533 --regid 65533 --clear-groups \
+		"$BUILD/tests/programs/play" where wait where
+	wait_until grep -q waiting "$WORK/other"
+	"${ANOTHER_USER[@]}" nvtaskset -tp --group "g$$" 9
+	come_to 9 theirs
+	kill -USR1 "$other"
+	wait "$other"
+	[ "$(xargs <"$WORK/other")" = "0-7 waiting 0-7" ]
+}
+
 @test "a program that has closed its descriptors still obeys; nothing is left when all have ended" {
 	start_in a --group "g$$" -t 0-7
 	start_closing b --group "g$$" -t 0-7
