@@ -16,6 +16,7 @@
 #include "memory/memory.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
+#include "time/thread.h"
 
 #include <stdatomic.h>
 
@@ -169,6 +170,8 @@ void events_context_created(CUcontext context)
 	gpus_prepare();
 	releases_context_created(context);
 	queue_context_created();
+	if (time_thread_exists())
+		gate_context_created(context);
 	if (finds_first_before_hopper())
 		hook_want_more();
 }

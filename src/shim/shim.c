@@ -131,7 +131,7 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	events_context_created(context);
-	control_context_created(context);
+	control_context_created();
 	errno = saved;
 }
 

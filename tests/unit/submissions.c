@@ -19,20 +19,34 @@ FIXTURE(begin)
 	submitted = (struct submission){.commands = NULL};
 }
 
+#define ENTRY 5
+
 static char commands[64], contexts[2];
+static volatile unsigned char entries[RING_ENTRIES][ENTRY_BYTES];
 
 static void write_commands(CUcontext context)
 {
-	const struct submission_words words = {sizeof words, context, commands, sizeof commands, 3};
+	const struct submission_words words = {sizeof words, context, commands, sizeof commands, 3, 0, ENTRY};
 
 	on_submission(SUBMISSION_WRITTEN, &words);
 }
 
-static void ring(CUcontext context)
+/* The ring has gone round. */
+static void ring_at(CUcontext context, uint32_t entry)
 {
-	const struct ring_words words = {sizeof words, context, NULL};
+	const struct {
+		uint64_t unused;
+		uint32_t entry, number;
+		volatile unsigned char (*ring)[ENTRY_BYTES];
+	} place = {0, entry + RING_ENTRIES, 1, entries};
+	const struct ring_words words = {sizeof words, context, (const void *)&place};
 
 	on_submission(SUBMISSION_RING, &words);
+}
+
+static void ring(CUcontext context)
+{
+	ring_at(context, ENTRY);
 }
 
 static CUcontext context_of(int number)
@@ -48,8 +62,17 @@ TEST(once)
 	assert_each(told, 1, last.bytes, sizeof commands);
 	assert_ptr_equal(last.commands, commands);
 	assert_ptr_equal(last.context, context_of(0));
+	assert_ptr_equal(last.sync, &entries[ENTRY][7]);
 	ring(context_of(0));
 	assert_int_equal(told, 1);
+}
+
+/* The driver says twice which entry the commands have. */
+TEST(another_entry)
+{
+	write_commands(context_of(0));
+	ring_at(context_of(0), ENTRY + 1);
+	assert_int_equal(told, 0);
 }
 
 TEST(a_ring_of_another_context)
@@ -62,7 +85,7 @@ TEST(a_ring_of_another_context)
 /* Of a driver that knows less. */
 TEST(fewer_words)
 {
-	const struct submission_words few = {sizeof few - 1, context_of(0), commands, sizeof commands, 3};
+	const struct submission_words few = {sizeof few - 1, context_of(0), commands, sizeof commands, 3, 0, ENTRY};
 	const struct ring_words small = {sizeof small - 1, context_of(0), NULL};
 
 	on_submission(SUBMISSION_WRITTEN, &few);
