@@ -22,7 +22,7 @@ FIXTURE(begin)
 #define ENTRY 5
 
 static char commands[64], contexts[2];
-static volatile unsigned char entries[RING_ENTRIES][ENTRY_BYTES];
+static volatile unsigned char ring_entries[RING_ENTRIES][ENTRY_BYTES];
 
 static void write_commands(CUcontext context)
 {
@@ -38,7 +38,7 @@ static void ring_at(CUcontext context, uint32_t entry)
 		uint64_t unused;
 		uint32_t entry, number;
 		volatile unsigned char (*ring)[ENTRY_BYTES];
-	} place = {0, entry + RING_ENTRIES, 1, entries};
+	} place = {0, entry + RING_ENTRIES, 1, ring_entries};
 	const struct ring_words words = {sizeof words, context, (const void *)&place};
 
 	on_submission(SUBMISSION_RING, &words);
@@ -62,7 +62,7 @@ TEST(once)
 	assert_each(told, 1, last.bytes, sizeof commands);
 	assert_ptr_equal(last.commands, commands);
 	assert_ptr_equal(last.context, context_of(0));
-	assert_ptr_equal(last.sync, &entries[ENTRY][7]);
+	assert_ptr_equal(last.sync, &ring_entries[ENTRY][7]);
 	ring(context_of(0));
 	assert_int_equal(told, 1);
 }
