@@ -16,7 +16,6 @@
 #include "memory/memory.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
-#include "time/thread.h"
 
 #include <stdatomic.h>
 
@@ -170,8 +169,6 @@ void events_context_created(CUcontext context)
 	gpus_prepare();
 	releases_context_created(context);
 	queue_context_created();
-	if (time_thread_exists())
-		gate_context_created(context);
 	if (finds_first_before_hopper())
 		hook_want_more();
 }

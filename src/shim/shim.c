@@ -30,6 +30,8 @@
 #include "state/kernels/timestamps.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
+#include "time/gate/gate.h"
+#include "time/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -132,6 +134,8 @@ static void on_context_created(CUcontext context)
 	}
 	events_context_created(context);
 	control_context_created();
+	if (time_thread_exists())
+		gate_context_created(context);
 	errno = saved;
 }
 

@@ -168,7 +168,7 @@ look_how_busy() {
 	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n "memfd:nvtaskset " | cut -d: -f1)
 	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
 	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
-		dd of="$file" bs=1 seek=256 conv=notrunc status=none
+		dd of="$file" bs=1 seek=320 conv=notrunc status=none
 	nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .uploads")" = 9007199254740991 ]
 	nvtaskset -l | grep "^ *$PROGRAM .* [0-9]\{19,20\} "
