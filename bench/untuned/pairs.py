@@ -41,6 +41,16 @@ class Program:
         with open(self.log.name) as log:
             return [tuple(map(float, line.split())) for line in log.read().splitlines() if line.strip()][:]
 
+    def own_thread(self):
+        """Seconds that the thread of the library has run."""
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/stat") as stat:
+                name, _, rest = stat.read().partition("(")[2].rpartition(")")
+            if name == "nvtaskset":
+                fields = rest.split()
+                return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
     def stop(self):
         self.process.kill()
         self.process.wait()
@@ -83,15 +93,17 @@ def run(options, pair):
     lender.wait(1)
     borrower = Program(options, ["-t", options.half, "--borrow"], borrower_name)
     borrower.wait(options.warm)
-    windows = []
+    windows, threads = [], {}
     modes = options.modes.split(",")
     for round_number in range(options.rounds):
         shift = round_number % len(modes)
         for mode in modes[shift:] + modes[:shift]:
             switch(options, mode, borrower)
-            begin = time.monotonic() + SETTLE
-            time.sleep(SETTLE + options.seconds)
+            time.sleep(SETTLE)
+            begin, ran = time.monotonic(), borrower.own_thread()
+            time.sleep(options.seconds)
             windows.append((round_number, mode, begin, time.monotonic()))
+            threads[mode] = threads.get(mode, 0) + borrower.own_thread() - ran
     looked = subprocess.run([options.nvtaskset, "-l"], capture_output=True, text=True).stdout
     time.sleep(0.3)
     borrowed, lent = borrower.read(), lender.read()
@@ -101,6 +113,8 @@ def run(options, pair):
     rates = {(n, mode): rate(borrowed, b, e) for n, mode, b, e in windows}
     print("  a second:", ", ".join(f"{mode} {statistics.median(rates[n, mode] for n in range(options.rounds)):.2f}"
                                    for mode in modes))
+    spent = options.rounds * options.seconds
+    print("  our thread in the borrower, of a core:", ", ".join(f"{mode} {100 * threads[mode] / spent:.1f} %" for mode in modes))
     for mode in modes[1:]:
         show(f"{mode} / fixed", [rates[n, mode] / rates[n, "fixed"] for n in range(options.rounds)])
     if "all" in modes and "borrow" in modes:

@@ -50,13 +50,15 @@ struct frame {
 	 * stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
 	struct launch_end end;
 	uint64_t cookie, turn;
-	bool is_noted;
+	bool is_noted, is_answered;
+	struct launch_end front; /* of the launch right in front */
 
 	/* time/gate/gate.c: calls inside of each other; where the launch of the outermost one may run, if not in the program's own part;
 	 * what the gate keeps of it until the call ends */
 	unsigned int nested;
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
+	uint32_t open; /* whose TPCs these are */
 	uint64_t ticket, launched_ns, moves_since;
 	struct gate *gate; /* of this context, while the epoch is this */
 	CUcontext gate_context;

@@ -138,11 +138,14 @@ static void prepare_masks(void)
 		own_gpu.present.words[i] = ~own_gpu.present.words[i];
 }
 
+/* The memory stays; each context registers it. */
 static void prepare_times(void)
 {
-	struct timestamps *times = mmap(TIMES_AT, TIMES_BYTES, PROT_READ | PROT_WRITE,
-	                                MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	struct timestamps *times = releases.timestamps;
 
+	if (!times)
+		times = mmap(TIMES_AT, TIMES_BYTES, PROT_READ | PROT_WRITE,
+		             MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	assert_ptr_equal(times, TIMES_AT);
 	gpu_check(cuMemHostRegister_v2(times, TIMES_BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
 	releases = (struct releases){.timestamps = times, .timestamps_at = (uintptr_t)timestamps_cells(times)};
@@ -378,6 +381,38 @@ TIMED(what_starts_at_once_is_not_noted)
 	assert_int_equal(noted, 0);
 }
 
+/* --- a full ring -------------------------------------------------------------------------------------------------- */
+
+#define OVERFILLING 1100 /* a ring has 1024 entries */
+
+static atomic_bool has_filled;
+
+static void *overfill(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	for (unsigned int i = 0; i < OVERFILLING; i++)
+		launch(stream, 0);
+	atomic_store(&has_filled, true);
+	return NULL;
+}
+
+/* A call that waits for room holds up no change. */
+TIMED(a_full_ring)
+{
+	open_gpu();
+	launch(stream, LONG);
+	pthread_t thread = thread_start(overfill, NULL);
+
+	while (queue_walk(true, make_narrow, NULL) < 900)
+		;
+	assert_false(has_ended(0));
+	assert_false(atomic_load(&has_filled));
+	pthread_join(thread, NULL);
+	gpu_check(cuCtxSynchronize());
+	for (unsigned int i = COMMITTED_AT_MOST; i < 900; i++)
+		assert_true(was_narrow(i));
+}
+
 /* --- what is not known ------------------------------------------------------------------------------------------ */
 
 TIMED(behind_an_unknown_end_nothing_is_noted)
@@ -590,6 +625,29 @@ TIMED(a_destroyed_context_is_not_changed)
 	assert_int_equal(queue_front(stream, gpu.context), QUEUE_FRONT_UNKNOWN);
 	launch(stream, SHORT);
 	assert_true(launch_is_noted());
+}
+
+/* Without waiting for the launches. Nothing of a context is written once the memory of its commands is gone. */
+TIMED(contexts_come_and_go_beside_changes)
+{
+	begin();
+	atomic_store(&is_over, false);
+	pthread_t thread = thread_start(change_all_the_time, NULL);
+
+	for (unsigned int i = 0; i < 10; i++) {
+		uint64_t before = atomic_load(&changes);
+
+		open_context();
+		launch(stream, LONG / 100);
+		for (unsigned int j = 0; j < QUEUE; j++)
+			launch(stream, SHORT);
+		while (!has_ended(QUEUE) && atomic_load(&changes) == before)
+			;
+		gpu_check(cuCtxDestroy_v2(gpu.context));
+	}
+	atomic_store(&is_over, true);
+	pthread_join(thread, NULL);
+	assert_true(changes > 0);
 }
 
 /* The child of a fork has no context, and launches of the parent are none of the child. */

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Programs whose launches change their masks all the time while the launches wait (churn.c) have the same results, bit by
-# bit, as the same programs without changes. Both run side by side, as clients of MPS, in half of the GPU. `kills`: the
-# results of a program are the same while programs that change masks are killed beside it. A line for each case.
+# The masks of waiting launches change all the time (churn.c), and the results of the programs are the same, bit by bit,
+# as without changes. Both run side by side, as clients of MPS, in half of the GPU. `kills`: the results of a program are
+# the same while programs with changes are killed in the second half. A line for each case.
 #
 #   BUILD=build CHURN_SECONDS=40 tests/hardware/churn.sh [CASE...]
 #                                     after make all build/tests/hardware/churn/libcuda.so.1 build/tests/programs/play
@@ -23,7 +23,7 @@ run() { # DIRECTORY of nvtaskset, NAME of the output
 		>"$with/$2" 2>"$with/$2.errors"
 }
 
-# Until two programs have ended: starts programs that change masks in the other half, and kills each after a while.
+# Until two programs have ended: starts programs with changes in the second half, and kills each after a while.
 kill_beside() { # PIDs
 	local kills=0 victim
 
@@ -37,7 +37,7 @@ kill_beside() { # PIDs
 	echo "$kills killed" >"$with/changes"
 }
 
-# The same digest after each number of steps that both have reached; at least one.
+# The same digest after each number of steps in both; there must be some.
 compare() { # CASE, WHAT
 	local both different
 

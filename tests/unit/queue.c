@@ -202,12 +202,11 @@ static void forget(unsigned int stream)
 static enum queue_outcome expected(const struct stream *stream)
 {
 	enum queue_outcome outcome = QUEUE_ALONE;
+	bool is_known = stream->is_known && stream->last != 0;
 
-	if (!stream->is_known || stream->last == 0)
-		outcome = QUEUE_UNKNOWN;
-	else if (!has_ended(stream->last))
+	if (is_known && !has_ended(stream->last))
 		outcome = QUEUE_NOTED;
-	else if (stream->waits)
+	else if (!is_known || stream->waits)
 		outcome = QUEUE_UNKNOWN;
 	return outcome;
 }

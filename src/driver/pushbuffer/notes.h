@@ -56,9 +56,10 @@ struct queue {
 	uint32_t offset;            /* of the last descriptor, in its commands */
 	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
 
-	/* Only walk.c looks at these. */
-	uint64_t oldest;   /* earlier launches have ended */
-	uint64_t answered; /* launches up to here were visited and not answered by QUEUE_STOP */
+	_Atomic uint64_t answered; /* launches up to here were visited and not answered by QUEUE_STOP, or came with their answer */
+
+	/* Only walk.c looks at this. */
+	uint64_t oldest; /* earlier launches have ended */
 
 	struct changed changes[LAUNCHES];
 };

@@ -41,6 +41,14 @@ static inline enum queue_front front_of(const struct queue *queue)
 	return front;
 }
 
+bool queue_is_answered(CUstream stream, CUcontext context)
+{
+	const struct queue *queue = notes_find(streams_number(stream, context));
+
+	return queue && atomic_load_explicit(&queue->answered, memory_order_relaxed) >=
+	                        atomic_load_explicit(&queue->turns, memory_order_relaxed);
+}
+
 static __attribute__((noinline)) enum queue_front search_front(CUstream stream, CUcontext context)
 {
 	const struct queue *queue = notes_find(streams_number(stream, context));
@@ -132,6 +140,10 @@ static inline struct note *begin_note(struct queue *queue, uint64_t turn)
 
 static inline void end_note(struct queue *queue, uint64_t turn, struct note *note, struct launch *launch)
 {
+	uint64_t before = turn - 1;
+
+	if (launch->frame.is_answered)
+		atomic_compare_exchange_strong_explicit(&queue->answered, &before, turn, memory_order_relaxed, memory_order_relaxed);
 	note->cookie = launch->frame.cookie;
 	note->end = launch->frame.end;
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
@@ -207,6 +219,9 @@ static inline enum queue_outcome note_in(struct queue *queue, struct launch *lau
 	enum queue_front front = front_of(queue);
 	enum queue_outcome outcome = (enum queue_outcome)front;
 
+	launch->frame.front = queue->notes[(next_turn(queue) - 1) % LAUNCHES].end;
+	if (front != QUEUE_FRONT_RUNS)
+		launch->frame.front.number = 0;
 	if (front == QUEUE_FRONT_RUNS)
 		outcome = note_behind(queue, launch, submission);
 	else

@@ -171,14 +171,14 @@ static void walk_queue(struct walk *walk, struct queue *queue)
 	struct waiting waiting = {.queue = queue, .life = atomic_load(&queue->life)};
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_acquire);
 	uint64_t oldest = oldest_in_flight(queue, last);
-	uint64_t before = walk->again ? oldest : greater(oldest, queue->answered);
+	uint64_t before = walk->again ? oldest : greater(oldest, atomic_load(&queue->answered));
 	bool goes_on = waiting.life % 2 == 1 && read_note(queue, before, &waiting.note);
 
 	for (uint64_t turn = before + 1; goes_on && turn <= last; turn++) {
 		goes_on = pass(walk, &waiting, turn, oldest);
 		before += goes_on;
 	}
-	queue->answered = walk->again ? oldest : before;
+	atomic_store(&queue->answered, walk->again ? oldest : before);
 }
 
 unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)

@@ -83,21 +83,26 @@ void timestamps_write(const struct launch *launch, struct timestamps_cell cell, 
 	change->timestamp = cell.number;
 }
 
+/* Where only this process itself looks, there is nothing to tell but the end. */
+static struct timestamps_cell add_launch(const struct launch *launch, unsigned int tpcs)
+{
+	struct timestamps *timestamps = launch->releases->timestamps;
+
+	if (!segment.memory || !lease_is_on(&segment))
+		return timestamps_add_end(timestamps);
+	const struct timestamps_launch record = {
+		.launched_ns = process_clock_ns(), .function = launch->function, .stream = stream_of(launch), .tpcs = tpcs,
+	};
+
+	timestamps_write_name(timestamps, launch->function);
+	return timestamps_add_launch(timestamps, &record);
+}
+
 bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
 {
 	bool is_on = timestamps_are_on();
 
-	if (is_on && timestamps_can_write(launch)) {
-		struct timestamps *timestamps = launch->releases->timestamps;
-		const struct timestamps_launch record = {
-			.launched_ns = process_clock_ns(),
-			.function = launch->function,
-			.stream = stream_of(launch),
-			.tpcs = tpcs,
-		};
-
-		timestamps_write_name(timestamps, launch->function);
-		timestamps_write(launch, timestamps_add_launch(timestamps, &record), change);
-	}
+	if (is_on && timestamps_can_write(launch))
+		timestamps_write(launch, add_launch(launch, tpcs), change);
 	return is_on;
 }

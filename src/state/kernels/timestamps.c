@@ -60,6 +60,13 @@ struct timestamps_cell timestamps_add_launch(struct timestamps *timestamps, cons
 	return cell;
 }
 
+struct timestamps_cell timestamps_add_end(struct timestamps *timestamps)
+{
+	uint64_t number = atomic_fetch_add_explicit(&timestamps->launches, 1, memory_order_relaxed) + 1;
+
+	return cell_of(timestamps, number % TIMESTAMPS_CELLS, number);
+}
+
 static void write_node(struct timestamps_node_record *record, uint64_t number, const struct timestamps_node *node)
 {
 	store(&record->number, 0);

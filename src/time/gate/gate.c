@@ -87,6 +87,12 @@ static void graph_has_moved(const struct call *call)
 
 /* --- a call begins ------------------------------------------------------------------------------------------------ */
 
+/* Nothing is ahead in its stream that still waits to be decided about. */
+static bool is_next(CUstream stream, CUcontext context)
+{
+	return queue_front(stream, context) != QUEUE_FRONT_RUNS || queue_is_answered(stream, context);
+}
+
 /* Whether the launch may start as soon as it is told: neither a graph behind something, nor behind a wait. */
 static bool may_start(const struct arrival *arrival)
 {
@@ -95,7 +101,7 @@ static bool may_start(const struct arrival *arrival)
 	bool is_idle = (some_wait || arrival->work.is_graph) && window_is_idle(arrival->gate);
 	bool waits = some_wait && streams_may_wait(arrival->work.stream, context, is_idle);
 
-	return !waits && (arrival->work.is_graph ? is_idle : queue_front(arrival->work.stream, context) != QUEUE_FRONT_RUNS);
+	return !waits && (arrival->work.is_graph ? is_idle : is_next(arrival->work.stream, context));
 }
 
 /* As if it were the next one to start. */
@@ -107,7 +113,7 @@ static void decide(struct arrival *arrival)
 
 	window_sweep(gate);
 	if (may_be && may_start(arrival)) {
-		claims_look(&gate->claims, &idle);
+		window_look(gate, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
 		if (arrival->open == 0 && arrival->ns != 0)
@@ -134,7 +140,11 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	frame->cookie = window_cookie(arrival->gate, arrival->length, (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0));
+	unsigned int kinds = (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
+
+	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
+	frame->is_answered = frame->has_more;
+	frame->open = frame->has_more ? arrival->open : 0;
 	if (is_due(arrival, frame->has_more ? LENGTH_MORE : LENGTH_PART))
 		frame->launched_ns = process_clock_ns();
 }
@@ -206,9 +216,8 @@ static void follow(struct gate *gate, const struct launch *launch, struct launch
 	struct length *length = lengths_at((unsigned int)frame->cookie);
 	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
 
-	if (frame->launched_ns != 0)
-		samples_add(&gate->samples,
-		            &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0}, frame->launched_ns});
+	samples_add(&gate->samples,
+	            &(struct sample){length, atomic_load(&length->key), place, end, frame->front, frame->launched_ns});
 }
 
 void gate_submits(struct launch *launch, struct launch_end end)
@@ -222,10 +231,13 @@ void gate_submits(struct launch *launch, struct launch_end end)
 		in_flight_tell(&gate->in_flight, frame->ticket, end);
 		frame->ticket = 0;
 	}
-	if (end.number != 0 && gate_lock(gate)) {
-		if (frame->is_noted)
+	bool waits = frame->is_noted && !frame->is_answered, is_followed = !waits && frame->launched_ns != 0;
+
+	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
+		gate->open |= frame->is_noted ? frame->open : 0;
+		if (waits)
 			window_move(gate, frame->cookie);
-		else
+		else if (is_followed)
 			follow(gate, launch, end);
 		gate_unlock(gate);
 	}
@@ -273,7 +285,7 @@ static void end(const struct call *call)
 		graph_has_moved(call);
 	if (frame->is_entering)
 		atomic_fetch_sub(&gate->entering, 1);
-	frame->has_more = frame->is_entering = false;
+	frame->has_more = frame->is_entering = frame->is_answered = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
 	if (frame->is_cancellable)
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);

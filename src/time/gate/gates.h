@@ -53,6 +53,8 @@ struct gate {
 		unsigned int count;     /* of these TPCs */
 		struct qmd_mask disable;
 	} wide;
+	struct qmd_mask part;     /* the same for the own part, of this generation, */
+	uint32_t part_generation; /* and 1 more: 0 is none */
 	uint64_t lent_ns[CLAIMS_MAX]; /* launches took so long in the TPCs of each, since our thread looked */
 };
 

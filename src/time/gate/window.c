@@ -121,11 +121,11 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 /* From below: the length's number, the GPU, enum window_kind, the edits when it was launched, and a number of its own. */
 #define LENGTH_BITS 13
 #define GPU_BITS 8
-#define EDITS_BITS 18
+#define EDITS_BITS 17
 #define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
 #define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
 #define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
-#define EDITS_SHIFT (KINDS_SHIFT + 2)
+#define EDITS_SHIFT (KINDS_SHIFT + 3)
 #define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
 #define NUMBER_SHIFT (EDITS_SHIFT + EDITS_BITS)
 
@@ -158,19 +158,45 @@ static bool can_be_changed(const struct move *move, const struct queued *launch)
 	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
 }
 
-/* Also after it was made so by an earlier walk. */
-static bool is_wide(const struct queued *launch)
+static const struct qmd_mask *part_of(struct gate *gate)
 {
-	return memcmp(&launch->disable, &launch->noted, sizeof launch->noted) != 0;
+	if (gate->part_generation != gate->claims.generation + 1)
+		topology_disable_mask(gate->gpu->topology, &gate->claims.part, gate->part.words, QMD_MASK_BITS);
+	gate->part_generation = gate->claims.generation + 1;
+	return &gate->part;
 }
 
-/* The TPCs that it has, and those of these claims. */
+/* The own part of what the launch was noted with. False if there is none. */
+static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
+{
+	const struct qmd_mask *part = part_of(gate);
+	bool has_some = false;
+
+	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
+		disable->words[i] = launch->noted.words[i];
+		if (COOKIE_IS(launch->cookie, WINDOW_WIDE))
+			disable->words[i] |= part->words[i] & gate->gpu->present.words[i];
+		has_some |= (~disable->words[i] & gate->gpu->present.words[i]) != 0;
+	}
+	return has_some;
+}
+
+/* From the begin on, or since an earlier walk. */
+static bool is_wide(struct gate *gate, const struct queued *launch)
+{
+	struct qmd_mask disable;
+
+	return narrow(gate, launch, &disable) && memcmp(&launch->disable, &disable, sizeof disable) != 0;
+}
+
+/* Its own part, and the TPCs of these claims. */
 static void widen(struct gate *gate, const struct queued *launch, uint32_t open, struct qmd_mask *disable)
 {
 	const struct gate_wide *wide = window_tpcs(gate, open);
 
+	narrow(gate, launch, disable);
 	for (unsigned int i = 0; i < sizeof disable->words / sizeof disable->words[0]; i++)
-		disable->words[i] = launch->noted.words[i] & wide->disable.words[i];
+		disable->words[i] &= wide->disable.words[i];
 }
 
 /* Now and then, and what is not known always. */
@@ -219,9 +245,9 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
-		if (!is_wide(launch))
+		if (!is_wide(move->gate, launch))
 			follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
-	} else if (launch->cookie != 0 && can_be_wide) {
+	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
 	}
@@ -236,8 +262,8 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
-	if (is_of_gpu && launch->cookie != 0 && is_wide(launch) && can_be_changed(move, launch)) {
-		*disable = launch->noted;
+	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
+	    narrow(move->gate, launch, disable)) {
 		move->recalled_ns += window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
@@ -245,26 +271,31 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 }
 
 /* Some claims came back: the launches that wait leave their TPCs. What has been fetched keeps them waiting. */
-static void call_back(struct move *move, uint32_t back)
+static void call_back(struct gate *gate, uint32_t back)
 {
-	struct gate *gate = move->gate;
+	struct move move = {.gate = gate};
 	uint64_t left_ns = 0;
 
 	for (unsigned int i = 0; back >> i != 0; i++)
 		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
-	queue_walk(true, make_narrow, move);
-	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move->recalled_ns));
+	queue_walk(true, make_narrow, &move);
+	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move.recalled_ns));
 	samples_drop_more(&gate->samples);
 	gate->open = 0;
+}
+
+void window_look(struct gate *gate, struct claims_idle *idle)
+{
+	claims_look(&gate->claims, idle);
+	if (gate->open & ~idle->open)
+		call_back(gate, gate->open & ~idle->open);
 }
 
 bool window_move(struct gate *gate, uint64_t newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
 
-	claims_look(&gate->claims, &move.idle);
-	if (gate->open & ~move.idle.open)
-		call_back(&move, gate->open & ~move.idle.open);
+	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
 	return move.waits;
 }

@@ -14,6 +14,9 @@
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
 
+/* Which claims are idle. Where one came back, launches that wait leave its TPCs. */
+void window_look(struct gate *gate, struct claims_idle *idle);
+
 /* Launches that have ended are no more; and say how long they took. */
 void window_sweep(struct gate *gate);
 void window_learn(struct gate *gate);
@@ -37,6 +40,7 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 enum window_kind {
 	WINDOW_STAYS = 1, /* it is never wide, */
 	WINDOW_WAITS = 2, /* and what is behind it is not until it has ended */
+	WINDOW_WIDE = 4,  /* it was wide from the begin on */
 };
 uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
 
