@@ -496,7 +496,7 @@ static struct tpcset run_graph(CUgraphExec exec)
 	return graph_ran(0);
 }
 
-/* The fills ahead may still be in flight, and then the graph is in its own part: so no single launch has to be there. */
+/* The fills ahead may still be in flight, and then the graph runs in the own part: so a single launch may be elsewhere. */
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
 	timed_until (gpu_ran_in(run_graph(exec), set))

@@ -1,4 +1,4 @@
-/* Launch descriptors with a mask and a timestamp, as the driver puts them among its commands. */
+/* Launch descriptors with a mask and a timestamp, for commands of a driver. */
 #ifndef TESTS_DESCRIPTOR_H
 #define TESTS_DESCRIPTOR_H
 
@@ -13,15 +13,16 @@
 /* Memory for timestamps. */
 static inline volatile uint64_t *descriptor_cells(size_t bytes)
 {
-	void *cells = mmap((void *)DESCRIPTOR_CELLS, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	void *cells = mmap((void *)DESCRIPTOR_CELLS, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 
 	assert_ptr_equal(cells, DESCRIPTOR_CELLS);
 	return cells;
 }
 
-/* Its timestamp goes to `cell`, with the number. The bits of TPCs that the GPU does not have are set. */
-static inline void descriptor_make(uint32_t *qmd, const struct gpu *gpu, struct releases *releases, const volatile uint64_t *cell,
-                                   uint64_t number, const struct qmd_mask *disable)
+/* The timestamp goes to `cell`, with the number. The bits of absent TPCs are set. */
+static inline void descriptor_make(uint32_t *qmd, const struct gpu *gpu, struct releases *releases,
+                                   const volatile uint64_t *cell, uint64_t number, const struct qmd_mask *disable)
 {
 	struct qmd_mask all_bits = *disable;
 
@@ -29,7 +30,8 @@ static inline void descriptor_make(uint32_t *qmd, const struct gpu *gpu, struct 
 	((unsigned char *)qmd)[72] = 0x40;
 	memset((unsigned char *)qmd + DESCRIPTOR_MASK - 48, 0, 48); /* the release slots are free */
 	memset((unsigned char *)qmd + 40, 0, 8);
-	assert_true(qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, (uintptr_t)cell, number));
+	assert_true(qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS,
+	                                (uintptr_t)cell, number));
 	for (unsigned int i = 0; i < COUNT_OF(all_bits.words); i++)
 		all_bits.words[i] |= ~gpu->present.words[i];
 	qmd_write(gpu->family, qmd, &(struct qmd_change){.disable = &all_bits, .is_exact = true}, NULL);

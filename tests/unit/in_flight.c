@@ -1,10 +1,10 @@
-/* What is in flight (src/time/gate/in_flight.h): sums that are those of a plain model, whatever ends first. */
+/* Launches in flight (src/time/gate/in_flight.h): the sums equal the sums of a plain model, in any order of ends. */
 #include "../cases.h"
 
 #include "time/gate/in_flight.h"
 
 #define MS UINT64_C(1000000)
-#define LOOKS 40 /* after so many, all that has ended is seen, also behind one that has not */
+#define LOOKS 40 /* by then, all ends are seen, also behind a launch that has not ended */
 
 static struct in_flight flying;
 static uint64_t cells[IN_FLIGHT_MAX];
@@ -39,7 +39,8 @@ TEST(in_each_claim_with_its_whole_length)
 	in_flight_add(&flying, 5, MS, end_at(0, 1));
 	in_flight_add(&flying, 4, 2 * MS, end_at(1, 1));
 	in_flight_add(&flying, 0, 0, end_at(2, 1));
-	assert_each(flying.sums[0], MS, flying.sums[1], 0, flying.sums[2], 3 * MS, flying.sum, 3 * MS, flying.unknown, 1);
+	assert_each(flying.sums[0], MS, flying.sums[1], 0, flying.sums[2], 3 * MS);
+	assert_each(flying.sum, 3 * MS, flying.unknown, 1);
 	cells[0] = 1;
 	in_flight_sweep(&flying, false);
 	assert_each(flying.sums[0], 0, flying.sums[2], 2 * MS, flying.sum, 2 * MS);
@@ -48,7 +49,7 @@ TEST(in_each_claim_with_its_whole_length)
 	assert_nothing();
 }
 
-/* An old one of another stream does not hide for ever that newer ones have ended. */
+/* An old launch of another stream does not hide the ends of newer launches for ever. */
 TEST(out_of_order)
 {
 	for (unsigned int i = 0; i < 4; i++)
@@ -76,7 +77,7 @@ TEST(full)
 	assert_int_equal(in_flight_add(&flying, 1, 1, end_at(0, 3)), 0);
 }
 
-/* Nothing ends a launch whose call goes on. Then it has an end, or none, or ends with all. */
+/* Nothing ends a launch whose call goes on. Then the launch has an end, or no end, or ends with all work. */
 TEST(ends_that_are_told_later)
 {
 	const struct launch_end called = {.number = IN_FLIGHT_CALLED}, none = {.number = 0};
@@ -98,10 +99,10 @@ TEST(ends_that_are_told_later)
 
 TEST(until_nothing_is_in_flight)
 {
-	const struct launch_end until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+	const struct launch_end called = {.number = IN_FLIGHT_CALLED}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 	in_flight_add(&flying, 1, MS, until_idle);
-	in_flight_tell(&flying, in_flight_add(&flying, 1, MS, (struct launch_end){.number = IN_FLIGHT_CALLED}), until_idle);
+	in_flight_tell(&flying, in_flight_add(&flying, 1, MS, called), until_idle);
 	assert_int_equal(atomic_load(&flying.until_idle), 2);
 	sweep(false);
 	assert_int_equal(flying.sum, 2 * MS);
@@ -109,7 +110,7 @@ TEST(until_nothing_is_in_flight)
 	assert_nothing();
 }
 
-/* Nobody knows which claim has which number afterwards: so each wide one counts in all, and others in none. */
+/* The numbers of claims have new meanings: each wide launch counts in all claims, and a narrow launch in no claim. */
 TEST(other_claims)
 {
 	in_flight_add(&flying, 2, MS, end_at(0, 1));
@@ -157,7 +158,7 @@ static void launch_or_end(unsigned int i)
 	}
 }
 
-/* Some stay for long, and others come and go. There is no room for more while the oldest one stays. */
+/* Some launches stay for long, and others come and go. The room is full while the oldest launch stays. */
 TEST(any_order)
 {
 	for (unsigned int step = 0; step < 3000; step++) {

@@ -351,7 +351,7 @@ unsigned int releases_places(struct pci_address pci, const struct counts_place *
 static struct claims claims;
 static struct claims_rules rules;
 
-/* As our thread does: what is the same stays. */
+/* As our thread does: equal claims stay. */
 static struct claims *see(uint64_t now)
 {
 	static struct claims made;
@@ -378,7 +378,7 @@ static void assert_may_use(struct tpcset expected)
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
 
-/* A claim is idle from the second look on that finds it so. */
+/* The second look finds a claim idle. */
 static void assert_soon_may_use(struct tpcset expected)
 {
 	open_now();
@@ -394,7 +394,7 @@ static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 	have(from, to);
 }
 
-/* Its TPCs may be used while it has nothing in flight. */
+/* Its TPCs may be used while the higher program has nothing in flight. */
 TEST(higher_clients)
 {
 	struct process one = start_busy((struct board_claim){.priority = 60, .is_client = true, .tpcs = range(4, 9)});
@@ -453,7 +453,7 @@ TEST(lenders)
 	assert_int_equal(see(NOW + 5 * MS)->count, 0);
 }
 
-/* A window that is whole after twice LIMIT, also where several share it. */
+/* The window is whole after twice LIMIT, also where two borrowers share the window. */
 TEST(idle_for_long_enough)
 {
 	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
@@ -469,7 +469,7 @@ TEST(idle_for_long_enough)
 	clock_pause_us(700);
 	claims_look(&claims, &idle);
 	assert_true(idle.ns[0] >= LENDING_IDLE_PART * 300000);
-	/* From here on it is at rest: nobody reads the clock. */
+	/* From here on the claim is at rest: no look reads the clock. */
 	claims_look(&claims, &idle);
 	assert_each(idle.ns[0], LENDING_IDLE_PART * 300000, idle.now, 0, idle.open, 1);
 	launch(&one);
@@ -478,7 +478,7 @@ TEST(idle_for_long_enough)
 	assert_each(idle.ns[0], 0, idle.open, 0);
 }
 
-/* Of whom nobody knows when it is idle: a lender is not, and a higher one where nothing moves. */
+/* Nobody knows when the other program is idle: a lender is never idle, and a higher program is where nothing moves. */
 TEST(unknown_ends)
 {
 	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
@@ -514,7 +514,7 @@ TEST(higher_one_that_lends)
 	assert_true(tpcset_equal(&claims.list[0].gives, &(struct tpcset){{0xf0}}));
 }
 
-/* Of more than there is room for, the last ones keep what they have, also what others lend. */
+/* Claims that find no room keep their TPCs, also TPCs that others lend. */
 TEST(many_lenders)
 {
 	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300};

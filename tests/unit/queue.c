@@ -216,14 +216,12 @@ static void make_descriptor(uint32_t *qmd, uint64_t cookie, const struct qmd_mas
 	descriptor_make(qmd, &gpu, &releases, &cells[cookie % LAUNCHES * 2], cookie, disable);
 }
 
-/* Of a launch: the commands in front, or all. The GPU fetches what is noted late. */
+/* Of a launch: the commands in front, or all. The GPU fetches the commands of a noted launch late. */
 static enum queue_outcome note(struct launch *launch, void *commands, uint32_t bytes)
 {
-	static volatile unsigned char sync;
-
-	sync = 0;
-	enum queue_outcome outcome =
-		queue_note(launch, &(const struct submission){.context = context, .commands = commands, .bytes = bytes, .sync = &sync});
+	volatile unsigned char sync = 0;
+	const struct submission submission = {.context = context, .commands = commands, .bytes = bytes, .sync = &sync};
+	enum queue_outcome outcome = queue_note(launch, &submission);
 
 	assert_int_equal(sync, outcome == QUEUE_NOTED ? 0x80 : 0);
 	return outcome;

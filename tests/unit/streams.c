@@ -67,7 +67,7 @@ TEST(legacy_stream)
 	assert_true(waits(CU_STREAM_LEGACY, FIRST));
 }
 
-/* The first launch behind a wait, and no later one. */
+/* The first launch behind a wait, and no later launch. */
 TEST(the_next_one)
 {
 	assert_false(streams_next_waits(STREAM, FIRST));

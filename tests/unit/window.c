@@ -1,9 +1,10 @@
 /*
- * The law of lending (src/time/rules/lending.h) on a virtual clock: the gate and the queue are the real ones, and the GPU, the
- * lenders, and when the program's host and our thread run, are a model. A launch takes its time alone, whatever runs beside it. The
- * GPU has fetched what has fewer than two launches ahead.
+ * The law of lending (src/time/rules/lending.h) on a virtual clock. The gate and the queue are real. The GPU and the
+ * lenders are a model, and the model says when the program's host and our thread run. A launch takes its time alone,
+ * whatever runs beside the launch. The GPU has fetched a launch with fewer than two launches ahead.
  *
- * A lender waits for what is left of wide launches in its TPCs when it comes back. So that is looked at all the time.
+ * A lender that comes back waits for the rest of wide launches in the lender's TPCs. So each test looks at the rest all
+ * the time.
  *
  * link: -Wl,--wrap=process_clock_ns
  */
@@ -22,12 +23,12 @@
 #define MS (1000 * US)
 #define TICK (5 * US)
 #define BEGIN (1000 * MS)
-#define GAP US             /* from one launch of a stream to the next */
+#define GAP US             /* between two launches of a stream */
 #define LATENCY (5 * US)   /* from a launch until it runs */
 #define AHEAD (77 * MS)    /* the GPU's clock is */
-#define KEEPER (150 * US)  /* from one move of our thread to the next */
-#define HOST (20 * US)     /* from one launch of a stream to the next */
-#define KNOWN (200 * MS)   /* after so long, each kind has run in all places */
+#define KEEPER (150 * US)  /* between two moves of our thread */
+#define HOST (20 * US)     /* between two calls for a stream */
+#define KNOWN (200 * MS)   /* by then, each kind has run in all places */
 #define LIMIT (2 * MS)
 
 #define OWN UINT64_C(0x00f) /* TPCs */
@@ -48,19 +49,19 @@ uint64_t __wrap_process_clock_ns(void)
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
 
-/* Kernels of the program, which are in the same order again and again. */
+/* Kernels of the program, in the same order again and again. */
 struct kind {
 	uint64_t part_ns, more_ns;
 };
 
 static struct scenario {
-	unsigned int streams, depth; /* launches of a stream that its host has in flight at most */
+	unsigned int streams, depth; /* launches of a stream in flight, at most */
 	uint64_t borrowers;          /* 0: one */
-	uint64_t busy_ns, idle_ns;   /* of a lender, in the mean; 0: it never works */
+	uint64_t busy_ns, idle_ns;   /* of a lender, in the mean; 0: the lender never works */
 	uint64_t least_ns, most_ns;  /* of kernels that are wide */
 	uint64_t lent[LENDERS];      /* TPCs */
 	unsigned int kinds;
-	uint64_t frozen_ns;          /* each 20 ms, the program is stopped for so long */
+	uint64_t frozen_ns;          /* each 20 ms, the program is stopped for this time */
 	bool waits;                  /* now and then a stream waits for the host */
 } scenario;
 
@@ -68,25 +69,25 @@ static struct lender {
 	struct counts_place *place;
 	bool works;
 	uint64_t since, until;
-	uint64_t left;   /* of wide launches in its TPCs, at the last look */
-	uint64_t waited; /* for these, at most */
+	uint64_t left;   /* of wide launches in the lender's TPCs, at the last look */
+	uint64_t waited; /* for wide launches, at most */
 	_Atomic uint64_t number;
 } lenders[LENDERS];
 
 static struct launched {
-	uint64_t number, came, begin, end; /* begin 0: it waits */
+	uint64_t number, came, begin, end; /* begin 0: not yet */
 	const struct kind *kind;
-	struct tpcset ran;                 /* once it is fetched */
-	uint64_t host_returns;             /* a function of the host is ahead until then; 0: none */
+	struct tpcset ran;                 /* once the launch is fetched */
+	uint64_t host_returns;             /* a function of the host is ahead until then; 0: no function */
 	bool is_fetched;
 	unsigned char commands[512];
 } launches[STREAMS][DEPTH];
 
 static struct stream {
-	uint64_t first, end;      /* of its launches, in `launches` */
-	uint64_t free_at;         /* when its last launch has ended, or its host has returned */
+	uint64_t first, end;      /* of the stream's launches, in `launches` */
+	uint64_t free_at;         /* the end of the last launch */
 	uint64_t next;            /* launch of the host */
-	uint64_t host_returns; /* a function that is in the stream */
+	uint64_t host_returns; /* the last function of the host in the stream */
 } streams[STREAMS];
 
 static struct kind kinds[KINDS];
@@ -98,7 +99,7 @@ static struct launch driver_record; /* the thread's */
 static struct counts_place *own_place;
 static volatile uint64_t *cells;
 static uint64_t number, wide_ns, all_ns, wide_count, ended_count, behind_host;
-static uint64_t last_edited; /* launches up to this one are of before the last edit */
+static uint64_t last_edited; /* the last launch before the last edit */
 static CUcontext context = (CUcontext)&gpu;
 
 static CUstream handle(unsigned int stream)
@@ -116,7 +117,7 @@ static struct tpcset set_of(uint64_t tpcs)
 	return (struct tpcset){{tpcs}};
 }
 
-/* Where it runs, or would if it was fetched now. */
+/* Where the launch runs, or would run if the GPU fetched the commands now. */
 static struct tpcset where(const struct launched *launch)
 {
 	struct qmd_mask mask;
@@ -136,7 +137,9 @@ static bool is_wide(const struct launched *launch)
 
 static void fetch(unsigned int stream)
 {
-	for (uint64_t at = streams[stream].first; at < streams[stream].end && at < streams[stream].first + QUEUE_FETCHED; at++) {
+	const struct stream *of = &streams[stream];
+
+	for (uint64_t at = of->first; at < of->end && at < of->first + QUEUE_FETCHED; at++) {
 		struct launched *launch = launched(stream, at);
 
 		launch->ran = where(launch);
@@ -222,38 +225,51 @@ static void run_lender(struct lender *lender)
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-/* As the driver announces a launch: it is decided about, its commands are written, and the GPU is told of them. */
-static void announce(struct launched *launch, unsigned int stream, unsigned int kind)
+/* The commands of the announced launch are in the pushbuffer, and the GPU has not been told of the commands. */
+static void submit(struct launched *launch)
 {
-	struct {
-		CUfunction function;
-		unsigned int grid[3], block[3], dynamic_bytes;
-		CUstream stream;
-	} arguments = {.function = (CUfunction)&kinds[kind], .grid = {1, 1, 1}, .stream = handle(stream)};
-	CUresult result = CUDA_SUCCESS;
 	struct frame *frame = &driver_record.frame;
-	const struct call call = {CALL_LAUNCH, context, (void **)&arguments, &result, frame};
 	volatile uint64_t *cell = &cells[launch->number % (STREAMS * DEPTH) * 2];
+	volatile unsigned char sync;
+	const struct submission submission = {context, launch->commands, sizeof launch->commands, &sync};
 	struct tpcset own = set_of(OWN);
-	unsigned char sync;
 	uint32_t qmd[QMD_SIZE / 4];
 	struct qmd_mask disable;
 
-	frame->gate = &gate;
-	frame->gate_context = context;
-	frame->gate_epoch = epoch_now();
-	frame->stream = handle(stream);
-	gate_call_begins(&call);
 	topology_disable_mask(&topology, frame->has_more ? &frame->more : &own, disable.words, QMD_MASK_BITS);
 	descriptor_make(qmd, &gpu, &releases, cell, launch->number, &disable);
 	memcpy(launch->commands + 64, qmd, sizeof qmd);
 	counts_launch_shared(own_place);
 	driver_record.qmd = qmd;
 	frame->end = (struct launch_end){cell, launch->number};
-	frame->is_noted = queue_note(&driver_record, &(struct submission){context, launch->commands, sizeof launch->commands, &sync}) == QUEUE_NOTED;
+	frame->is_noted = queue_note(&driver_record, &submission) == QUEUE_NOTED;
 	gate_submits(&driver_record, frame->end);
 	frame->end.number = 0;
+}
+
+/* As the driver announces a launch; NULL: the driver refuses the launch. Returns whether the call may be wide. */
+static bool announce(struct launched *launch, unsigned int stream, unsigned int kind)
+{
+	struct {
+		CUfunction function;
+		unsigned int grid[3], block[3], dynamic_bytes;
+		CUstream stream;
+	} arguments = {.function = (CUfunction)&kinds[kind], .grid = {1, 1, 1}, .stream = handle(stream)};
+	CUresult result = launch ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	struct frame *frame = &driver_record.frame;
+	const struct call call = {CALL_LAUNCH, context, (void **)&arguments, &result, frame};
+
+	frame->gate = &gate;
+	frame->gate_context = context;
+	frame->gate_epoch = epoch_now();
+	frame->stream = handle(stream);
+	gate_call_begins(&call);
+	bool is_to_be_wide = frame->has_more;
+
+	if (launch)
+		submit(launch);
 	gate_call_ended(&call);
+	return is_to_be_wide;
 }
 
 static void launch(unsigned int stream)
@@ -262,7 +278,8 @@ static void launch(unsigned int stream)
 	struct launched *launch = launched(stream, in->end++);
 	unsigned int kind = (unsigned int)(number++ % scenario.kinds);
 
-	*launch = (struct launched){.number = number, .came = now, .kind = &kinds[kind], .host_returns = now < in->host_returns ? in->host_returns : 0};
+	*launch = (struct launched){.number = number, .came = now, .kind = &kinds[kind]};
+	launch->host_returns = now < in->host_returns ? in->host_returns : 0;
 	announce(launch, stream, kind);
 	fetch(stream);
 }
@@ -295,7 +312,7 @@ static void run_program(unsigned int stream)
 	in->next = now + HOST / 2 + some_below(HOST);
 }
 
-/* As our thread does (keeper.c). */
+/* As in keeper.c. */
 static bool run_keeper(void)
 {
 	window_sweep(&gate);
@@ -304,6 +321,11 @@ static bool run_keeper(void)
 }
 
 /* --- what must be so ---------------------------------------------------------------------------------------------- */
+
+static unsigned int in_us(uint64_t ns)
+{
+	return (unsigned int)(ns / US);
+}
 
 static uint64_t left_of(const struct launched *launch)
 {
@@ -332,15 +354,14 @@ static uint64_t window_of(const struct lender *lender)
 	return min_u64(idle / 2, LIMIT) / scenario.borrowers;
 }
 
-/* Nothing becomes wide beyond the window. */
+/* No launch becomes wide beyond the window. */
 static void check_lender(unsigned int i)
 {
 	struct lender *lender = &lenders[i];
 	uint64_t left = left_in(scenario.lent[i]);
 
 	if (now >= BEGIN + KNOWN && left > lender->left && left > window_of(lender))
-		fail_msg("%u us are left in the TPCs of lender %u, where its window is %u us", (unsigned int)(left / US), i,
-		         (unsigned int)(window_of(lender) / US));
+		fail_msg("%u us are left in lender %u, not %u us", in_us(left), i, in_us(window_of(lender)));
 	lender->left = left;
 }
 
@@ -361,8 +382,8 @@ static void check_waiting(unsigned int stream, uint64_t at, const struct tpcset 
 	assert_true(!is_wide(launch) || (is_known(launch->kind) && launch->host_returns <= now));
 }
 
-/* While a lender works, no launch is there that could be called back; and never one that nobody knows the length of, or that is behind
- * the host. Our thread has just moved the window, or a launch of the program has. */
+/* While a lender works, no wide launch could be called back. No launch of unknown length is wide, and no launch behind
+ * the host. Our thread or a launch of the program has just moved the window. */
 static void check_called_back(void)
 {
 	struct tpcset wanted = {{0}};
@@ -375,14 +396,14 @@ static void check_called_back(void)
 	}
 }
 
-/* Nobody takes a kernel for shorter than it is. */
+/* No kernel is taken to be shorter than the kernel is. */
 static void check_lengths(void)
 {
 	for (unsigned int i = 0; i < scenario.kinds; i++) {
 		struct length *length = lengths_find(&(struct launched_work){.what = &kinds[i], .grid = {1, 1, 1}});
 		uint64_t part = lengths_ns(length, LENGTH_PART), more = lengths_ns(length, LENGTH_MORE);
 
-		ROW("a kernel of %u and %u us", (unsigned int)(kinds[i].part_ns / US), (unsigned int)(kinds[i].more_ns / US));
+		ROW("a kernel of %u and %u us", in_us(kinds[i].part_ns), in_us(kinds[i].more_ns));
 		assert_true((part == 0 || part >= kinds[i].part_ns) && (more == 0 || more >= kinds[i].more_ns));
 	}
 }
@@ -426,7 +447,8 @@ static void make_gpu(void)
 	topology = (struct topology){.tpc_count = 12, .sms_per_tpc = 2};
 	for (uint16_t i = 0; i < topology.tpc_count; i++)
 		topology.tpcs[i].mask_bit = i;
-	gpu = (struct gpu){.topology = &topology, .family = qmd_family_for(9, 0), .has_masks = true, .present = {{PRESENT, 0}}};
+	gpu = (struct gpu){.topology = &topology, .has_masks = true, .present = {{PRESENT, 0}}};
+	gpu.family = qmd_family_for(9, 0);
 	if (!cells)
 		cells = descriptor_cells(STREAMS * DEPTH * 2 * sizeof *cells);
 }
@@ -497,7 +519,7 @@ static void run(uint64_t ns)
 		tick();
 }
 
-/* Until all that was launched has ended. */
+/* Until all launches have ended. */
 static void drain(void)
 {
 	for (unsigned int i = 0; i < LENDERS; i++)
@@ -510,7 +532,7 @@ static void drain(void)
 	}
 }
 
-/* Returns how much of the work was wide, in percent. */
+/* Returns the wide part of the work, in percent. */
 static unsigned int run_for(struct scenario of, uint64_t ns)
 {
 	begin(of);
@@ -522,30 +544,38 @@ static unsigned int run_for(struct scenario of, uint64_t ns)
 
 /* --- the law ------------------------------------------------------------------------------------------------------ */
 
-#define ONE {0xff0, 0}
-#define TWO {0x0f0, 0xf00}
-#define OVERLAPPING {0x0f0, 0xfc0}
+#define ONE .lent = {0xff0, 0}
+#define TWO .lent = {0x0f0, 0xf00}
+#define OVERLAPPING .lent = {0x0f0, 0xfc0}
+#define PAUSES(busy, idle) .busy_ns = (busy), .idle_ns = (idle)
+#define BURSTS PAUSES(MS, 5 * MS)
+#define KERNELS(least, most) .least_ns = (least), .most_ns = (most)
+#define SHORT KERNELS(10 * US, 100 * US)
+#define LONG KERNELS(10 * US, 300 * US)
 
 static const struct row {
 	const char *name;
 	unsigned int least; /* of the work is wide, in percent */
 	struct scenario is;
 } rows[] = {
-	{"a lender at rest", 95, {.streams = 1, .depth = 32, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
-	{"bursts", 30, {.streams = 1, .depth = 32, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
-	{"short pauses", 1, {.streams = 1, .depth = 32, .busy_ns = MS, .idle_ns = MS, .least_ns = 5 * US, .most_ns = 50 * US, .lent = ONE, .kinds = 8}},
-	{"kernels of 0.9 W", 5, {.streams = 1, .depth = 8, .busy_ns = 2 * MS, .idle_ns = 20 * MS, .least_ns = 1800 * US, .most_ns = 1800 * US, .lent = ONE, .kinds = 1}},
-	{"short queues", 30, {.streams = 1, .depth = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
-	{"a host that waits for each", 30, {.streams = 1, .depth = 1, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
-	{"several streams", 10, {.streams = 4, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 13}},
-	{"many streams with short queues", 10, {.streams = 8, .depth = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 13}},
-	{"two borrowers", 10, {.streams = 2, .depth = 16, .borrowers = 2, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8}},
-	{"five borrowers", 5, {.streams = 2, .depth = 16, .borrowers = 5, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 8}},
-	{"two lenders", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = TWO, .kinds = 8}},
-	{"two lenders of the same TPCs", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = OVERLAPPING, .kinds = 8}},
-	{"a program that is stopped", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8, .frozen_ns = 7 * MS}},
-	{"streams that wait for the host", 5, {.streams = 3, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = ONE, .kinds = 8, .waits = true}},
-	{"many kinds", 10, {.streams = 2, .depth = 16, .busy_ns = MS, .idle_ns = 5 * MS, .least_ns = 10 * US, .most_ns = 300 * US, .lent = TWO, .kinds = KINDS}},
+	{"a lender at rest", 95, {.streams = 1, .depth = 32, SHORT, ONE, .kinds = 8}},
+	{"bursts", 30, {.streams = 1, .depth = 32, BURSTS, SHORT, ONE, .kinds = 8}},
+	{"short pauses", 1, {.streams = 1, .depth = 32, PAUSES(MS, MS), KERNELS(5 * US, 50 * US), ONE, .kinds = 8}},
+	{"kernels of 0.9 W", 5,
+	 {.streams = 1, .depth = 8, PAUSES(2 * MS, 20 * MS), KERNELS(LIMIT / 10 * 9, LIMIT / 10 * 9), ONE, .kinds = 1}},
+	{"short queues", 30, {.streams = 1, .depth = 2, BURSTS, LONG, ONE, .kinds = 8}},
+	{"a host that waits for each launch", 30, {.streams = 1, .depth = 1, BURSTS, LONG, ONE, .kinds = 8}},
+	{"several streams", 10, {.streams = 4, .depth = 16, BURSTS, LONG, ONE, .kinds = 13}},
+	{"many streams with short queues", 10, {.streams = 8, .depth = 2, BURSTS, LONG, ONE, .kinds = 13}},
+	{"two borrowers", 10, {.streams = 2, .depth = 16, .borrowers = 2, BURSTS, LONG, ONE, .kinds = 8}},
+	{"five borrowers", 5, {.streams = 2, .depth = 16, .borrowers = 5, BURSTS, SHORT, ONE, .kinds = 8}},
+	{"two lenders", 10, {.streams = 2, .depth = 16, BURSTS, LONG, TWO, .kinds = 8}},
+	{"two lenders with the same TPCs", 10, {.streams = 2, .depth = 16, BURSTS, LONG, OVERLAPPING, .kinds = 8}},
+	{"a program that is stopped", 10,
+	 {.streams = 2, .depth = 16, BURSTS, LONG, ONE, .kinds = 8, .frozen_ns = 7 * MS}},
+	{"streams that wait for the host", 5,
+	 {.streams = 3, .depth = 16, BURSTS, LONG, ONE, .kinds = 8, .waits = true}},
+	{"many kinds", 10, {.streams = 2, .depth = 16, BURSTS, LONG, TWO, .kinds = KINDS}},
 };
 
 TEST(left_in_time)
@@ -554,8 +584,8 @@ TEST(left_in_time)
 		unsigned int wide = run_for(rows[i].is, 1000 * MS);
 
 		ROW("%s", rows[i].name);
-		print_message("# %-32s %3u %% wide, %u launches; lenders waited for %4u us\n", rows[i].name, wide, (unsigned int)ended_count,
-		              (unsigned int)(max_u64(lenders[0].waited, lenders[1].waited) / US));
+		print_message("# %-34s %3u %% wide, %5u launches; lenders waited for %4u us\n", rows[i].name, wide,
+		              (unsigned int)ended_count, in_us(max_u64(lenders[0].waited, lenders[1].waited)));
 		assert_true(wide >= rows[i].least);
 		assert_true(!rows[i].is.waits || behind_host > 100);
 	}
@@ -563,8 +593,9 @@ TEST(left_in_time)
 
 /* --- single steps ------------------------------------------------------------------------------------------------- */
 
-/* Of 100 us, behind each other in one stream. */
-static const struct scenario deep = {.streams = 1, .depth = 32, .least_ns = 100 * US, .most_ns = 100 * US, .lent = ONE, .kinds = 1};
+/* Kernels of 100 us, behind each other in one stream. */
+static const struct scenario deep = {.streams = 1, .depth = 32, KERNELS(100 * US, 100 * US), ONE, .kinds = 1};
+static const struct scenario slow = {.streams = 1, .depth = 8, KERNELS(2200 * US, 2200 * US), ONE, .kinds = 1};
 
 static unsigned int wide_ones(void)
 {
@@ -582,7 +613,7 @@ static void begin_deep(void)
 	assert_true(wide_ones() > 5);
 }
 
-/* Our thread sleeps: the next launch of the program calls back. */
+/* While our thread sleeps, the next launch of the program calls back. */
 TEST(its_own_launch_calls_back)
 {
 	begin_deep();
@@ -590,14 +621,14 @@ TEST(its_own_launch_calls_back)
 	launch(0);
 	check_called_back();
 	assert_in_range(wide_ones(), 1, QUEUE_FETCHED);
-	/* They count until they have ended. */
+	/* All count until their ends. */
 	assert_true(gate.in_flight.sums[0] >= 5 * 100 * US);
 	drain();
 	window_sweep(&gate);
 	assert_int_equal(gate.in_flight.sums[0], 0);
 }
 
-/* A launch is wide, or is not for good: nothing of before an edit is made wide after it. */
+/* No launch from before an edit is made wide after the edit. */
 TEST(nothing_is_widened_after_an_edit)
 {
 	begin_deep();
@@ -612,7 +643,7 @@ TEST(nothing_is_widened_after_an_edit)
 	drain();
 }
 
-/* Nobody knows any more to whom a wide launch counts: so it counts for all, and those that wait are narrow. */
+/* The numbers of claims have new meanings. So a wide launch counts for all claims, and waiting launches are narrow. */
 TEST(other_claims)
 {
 	begin_deep();
@@ -623,15 +654,32 @@ TEST(other_claims)
 	drain();
 }
 
-/* A kernel that lasts longer than any window is wide once: when it is learnt how long it is. */
+/* A kernel that lasts longer than any window is wide once, and the gate learns the length. */
 TEST(too_long)
 {
-	run_for((struct scenario){.streams = 1, .depth = 8, .least_ns = 2200 * US, .most_ns = 2200 * US, .lent = ONE, .kinds = 1}, 1000 * MS);
+	run_for(slow, 1000 * MS);
 	assert_in_range(wide_count, 1, 2);
 	assert_true(atomic_load(&gate_state.is_too_long));
 }
 
-/* After a debt, also where all claims are at rest and nobody reads the clock. */
+/* A refused launch leaves the sum at once, also while other work is in flight. */
+TEST(a_refused_launch_does_not_count)
+{
+	begin(deep);
+	struct length *length = lengths_find(&(struct launched_work){.what = &kinds[0], .grid = {1, 1, 1}});
+
+	lengths_note(length, atomic_load(&length->key), LENGTH_PART, MS);
+	counts_launch_shared(own_place);
+	run_keeper();
+	now += 20 * MS;
+	assert_true(announce(NULL, 0, 0));
+	assert_true(gate.in_flight.sums[0] > 0);
+	window_sweep(&gate);
+	assert_int_equal(gate.in_flight.sums[0], 0);
+	atomic_fetch_add(counts_ended(own_place, COUNTS_PLAIN), 1);
+}
+
+/* After a debt, also while all claims are at rest and the gate does not read the clock. */
 TEST(halved_for_a_while)
 {
 	struct claims_idle idle;
@@ -646,7 +694,7 @@ TEST(halved_for_a_while)
 	assert_int_equal(window_allows(&gate, &idle, LIMIT), 1);
 }
 
-/* Without a window, a launch goes where a claim is idle, however long it is and whatever is in flight. */
+/* Without a window, a launch of any length is wide while a claim is idle, whatever is in flight. */
 TEST(without_a_window)
 {
 	struct claims_idle idle = {.open = 1, .ns = {1}};
