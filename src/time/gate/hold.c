@@ -167,6 +167,7 @@ static bool look(struct arrival *arrival)
 	see_end(in_flight == 0 && !gate->claims.own_is_unknown, together);
 	bool does = !is_open || goes(arrival, in_flight, passed_ns);
 
+	arrival->is_held |= !does;
 	if (does && !arrival->is_captured) {
 		go(arrival, in_flight);
 		atomic_fetch_add(&gate->entering, 1);
@@ -174,12 +175,25 @@ static bool look(struct arrival *arrival)
 	return does;
 }
 
+#define LOCK_TRIES 1000
+
+/* Another thread has it for a moment. */
+static bool lock(struct gate *gate)
+{
+	unsigned int tries = 0;
+	bool has = gate_lock(gate);
+
+	while (!has && tries++ < LOCK_TRIES)
+		has = gate_lock(gate);
+	return has;
+}
+
 /* While another thread has the lock for longer than an episode, as one that a debugger has stopped, this one goes. */
 static bool try(struct arrival *arrival)
 {
-	bool has_lock = gate_lock(arrival->gate), does = false;
+	bool does = false;
 
-	if (has_lock) {
+	if (lock(arrival->gate)) {
 		does = look(arrival);
 		gate_unlock(arrival->gate);
 	} else if (arrival->must_go || (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
@@ -204,8 +218,10 @@ static void wait(struct arrival *arrival)
 	atomic_fetch_sub(&gate_state.waiting, 1);
 	if (slack > 0)
 		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
-	atomic_fetch_add(&gate_state.held, 1);
-	atomic_fetch_add(&gate_state.held_ns, process_clock_ns() - arrival->since);
+	if (arrival->is_held) {
+		atomic_fetch_add(&gate_state.held, 1);
+		atomic_fetch_add(&gate_state.held_ns, process_clock_ns() - arrival->since);
+	}
 }
 
 /* Nobody says in which graph such a node is: from here on, each graph may have it. */

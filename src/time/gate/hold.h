@@ -19,6 +19,7 @@ struct arrival {
 	struct length *length;
 	uint64_t now, since;  /* its last look; it waits, since then; 0: it does not */
 	uint64_t waited_ns;   /* not for the quota */
+	bool is_held;         /* and not for the lock alone */
 	bool must_go;         /* it must not wait, */
 	bool is_captured;     /* as it will not run now */
 	bool is_together;     /* it may wait for others */
