@@ -10,6 +10,7 @@
 struct instance {
 	CUgraphExec exec;
 	uint64_t bytes;
+	bool was_launched;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -84,19 +85,32 @@ void graph_allocations_instantiated(const struct call *call)
 
 	if (!instance && bytes > 0)
 		instance = pointer_map_add(&instances, sizeof *instance, *made->exec);
-	if (instance)
+	if (instance) {
 		instance->bytes = bytes;
+		instance->was_launched = false;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
-uint64_t graph_allocations_of(CUgraphExec exec)
+uint64_t graph_allocations_of(CUgraphExec exec, bool *was_launched)
 {
 	pthread_mutex_lock(&lock);
 	const struct instance *instance = pointer_map_find(&instances, sizeof *instance, exec);
 	uint64_t bytes = instance ? instance->bytes : 0;
 
+	*was_launched = instance && instance->was_launched;
 	pthread_mutex_unlock(&lock);
 	return bytes;
+}
+
+void graph_allocations_launched(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	struct instance *instance = pointer_map_find(&instances, sizeof *instance, exec);
+
+	if (instance)
+		instance->was_launched = true;
+	pthread_mutex_unlock(&lock);
 }
 
 void graph_allocations_after_fork(void)

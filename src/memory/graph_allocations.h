@@ -20,7 +20,10 @@ bool graph_allocations_exist(void);
 void graph_allocations_instantiated(const struct call *call);
 
 /* 0: none */
-uint64_t graph_allocations_of(CUgraphExec exec);
+uint64_t graph_allocations_of(CUgraphExec exec, bool *was_launched);
+
+/* The driver has launched the instance. */
+void graph_allocations_launched(CUgraphExec exec);
 
 void graph_allocations_after_fork(void);
 

@@ -175,11 +175,21 @@ static void pool_call_begins(const struct call *call)
 static void graph_call_begins(const struct call *call)
 {
 	const struct call_exec *launched = (const struct call_exec *)call->arguments;
-	uint64_t bytes = calls_launch_graph(call->id) ? graph_allocations_of(launched->exec) : 0;
+	bool was_launched = false;
+	uint64_t bytes = calls_launch_graph(call->id) ? graph_allocations_of(launched->exec, &was_launched) : 0;
 	struct account *account = bytes > 0 ? account_of_call(call) : NULL;
 
 	if (account)
-		reserve(call, account, pools_growth_of_graph(account, bytes));
+		reserve(call, account, pools_growth_of_graph(account, bytes, was_launched));
+}
+
+static void settle_graph(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (*call->result == CUDA_SUCCESS)
+		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
+	pools_settle_graphs(memory->account, memory->bytes);
 }
 
 static void graph_call_ended(const struct call *call)
@@ -189,7 +199,7 @@ static void graph_call_ended(const struct call *call)
 	if (calls_instantiate_graph(call->id))
 		graph_allocations_instantiated(call);
 	else if (memory->account)
-		pools_settle_graphs(memory->account, memory->bytes);
+		settle_graph(call);
 }
 
 /* --- frees -------------------------------------------------------------------------------------------------------- */

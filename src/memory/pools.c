@@ -38,15 +38,19 @@ static uint64_t held_by_pool(void *pool)
 	return ask_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
 }
 
-static uint64_t held_by_graphs(const struct account *account)
+static uint64_t ask_graphs(const struct account *account, int attribute)
 {
-	const int attribute = CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
 	uint64_t bytes = 0;
 
 	if (!driver.graph_memory_get_attribute ||
 	    driver.graph_memory_get_attribute(account_device(account), attribute, &bytes) != CUDA_SUCCESS)
 		bytes = 0;
 	return bytes;
+}
+
+static uint64_t held_by_graphs(const struct account *account)
+{
+	return ask_graphs(account, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
 }
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
@@ -109,12 +113,14 @@ void pools_forget(void *pool)
 		account_change(gone.account, -(int64_t)gone.bytes);
 }
 
-uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes)
+/* An instance has the same memory in each launch; in the first launch it gets memory that no other instance has in use. */
+uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes, bool was_launched)
 {
 	uint64_t held = held_by_graphs(account);
+	uint64_t needed = in_pieces(bytes) + (was_launched ? 0 : ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT));
 
 	settle(account, account, held, 0);
-	return in_pieces(bytes) > held ? in_pieces(bytes) - held : 0;
+	return needed > held ? needed - held : 0;
 }
 
 void pools_settle_graphs(struct account *account, uint64_t reserved)

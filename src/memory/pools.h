@@ -24,7 +24,7 @@ void pools_settle(struct account *account, void *pool, uint64_t reserved);
 void pools_forget(void *pool);
 
 /* The same for graphs: an instance with allocations of these bytes is about to run, or has begun to. */
-uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes);
+uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes, bool was_launched);
 void pools_settle_graphs(struct account *account, uint64_t reserved);
 
 /* Counts anew all memory of the GPU's pools and graphs. With `trims`, unused memory is given back before. */

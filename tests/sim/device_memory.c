@@ -375,7 +375,7 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct graph_allocation 
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value)
 {
 	pthread_mutex_lock(&handles);
-	*(uint64_t *)value = graphs[device];
+	*(uint64_t *)value = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT ? in_use[device] : graphs[device];
 	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
