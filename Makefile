@@ -38,7 +38,7 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # The rooms (HACKING.md), from the top down: for every program of ours; and for other people's processes only.
 rooms         = base gpu mps state monitor
-process_rooms = driver launch time shim
+process_rooms = driver launch time memory shim
 # The sources of rooms, and of the rooms in them.
 sources_of = $(wildcard $(foreach room,$(1),src/$(room)/*.c src/$(room)/*/*.c))
 objects_of = $(patsubst %.c,$(BUILD)/%.o,$(call sources_of,$(1)))
@@ -118,7 +118,8 @@ $(BUILD)/%.o: %.S src/names/list.h
 
 link_shim = $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,-z,separate-code -Wl,--enable-new-dtags -Wl,-rpath,'$(run_path)' \
+		-Wl,-z,separate-code -Wl,--hash-style=gnu \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$(run_path)' \
 		$(filter %.o %.a,$^) -Wl,--no-as-needed $(filter $(BUILD)/stub/%,$^)
 run_path = $$ORIGIN:$$ORIGIN/driver
 $(shim): $(BUILD)/stub/libnvtaskset-driver.so.1
@@ -131,7 +132,8 @@ $(shim) $(front): $(names_objects) $(shim_objects) $(library) src/shim/libcuda.m
 
 $(alias): $(names_objects) $(BUILD)/src/listed/alias.o $(shim)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,-z,separate-code $(filter %.o,$^) -Wl,--no-as-needed -L$(@D) -l:libcuda.so.1 -o $@
+		-Wl,-z,separate-code -Wl,--hash-style=gnu \
+		$(filter %.o,$^) -Wl,--no-as-needed -L$(@D) -l:libcuda.so.1 -o $@
 
 $(BUILD)/stub/beside: soname = $$ORIGIN/libcuda.so.1
 $(way): $(BUILD)/stub/beside

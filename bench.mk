@@ -2,7 +2,7 @@
 
 bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 # By topic; the programs lie side by side.
-bench_sources   = $(filter-out bench/support/%,$(wildcard bench/*/*.c))
+bench_sources   = $(filter-out bench/support/% bench/preload/%,$(wildcard bench/*/*.c))
 bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
@@ -16,6 +16,11 @@ $(BUILD)/bench/plans: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/pla
 $(BUILD)/bench/space/plans.o: override CPPFLAGS += -Itools/nvtaskset
 $(bench_programs): $(bench_support) $(library)
 	$(link_bench_program)
+# For LD_PRELOAD.
+$(BUILD)/bench/%.so: bench/preload/%.c
+	$(Q)mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -ldl -o $@
+
 # As any program with the API.
 $(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
 	$(link_bench_program)
@@ -23,7 +28,7 @@ $(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
 
-bench: $(command) $(shim) $(sim) $(bench_programs)
+bench: $(command) $(shim) $(sim) $(bench_programs) $(BUILD)/bench/calls.so
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
 figures:

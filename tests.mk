@@ -9,7 +9,8 @@ test_programs = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed
 smctrl_programs = smctrl smctrl-static smctrl-original smctrl-opens
 
 # How a test is built and run stands in the test's head: KEY_FILE, for each key of tests/head.awk.
-$(foreach word,$(shell awk -f tests/head.awk $(wildcard tests/unit/*.c tests/gpu/*.c tests/cli/*.bats)),$(eval $(word)))
+headed = $(wildcard tests/unit/*.c tests/gpu/*.c tests/cli/*.bats tests/slurm/*.bats)
+$(foreach word,$(shell awk -f tests/head.awk $(headed)),$(eval $(word)))
 $(if $(unknown),$(error no such key in tests/head.awk: $(unknown)))
 # The program of a test, its source, and the words of a key in its head.
 program_of = $(patsubst $(CURDIR)/%,%,$(firstword $(subst @, ,$(1))))
@@ -151,7 +152,8 @@ TESTS = $(foreach test,$(all_tests),$(if $(SANITIZE),$(if $(call suits,$(test)),
 endif
 
 # With sanitizers, only benchmarks that tests of the command run.
-tested_benchmarks = $(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs))
+tested_benchmarks = \
+	$(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs) $(BUILD)/bench/calls.so)
 $(BUILD)/bench/all: $(tested_benchmarks)
 # The files of BUILD that a test needs, by its kind and by its head.
 needed_by = $(if $(filter %.bats,$(1)),run-all $(sim) $(BUILD)/demo/where $(test_programs),$(program_of) \
@@ -178,6 +180,10 @@ $(BUILD)/tests/hardware/%.o: override CPPFLAGS += -Itests/gpu/support
 $(tool): override CPPFLAGS = -D_GNU_SOURCE -isystem $(CUDA)/include -isystem $(CUDA)/extras/CUPTI/include
 $(BUILD)/tests/hardware/%: $(BUILD)/tests/hardware/%.o $(tool) $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(cupti_link) -o $@
+# With a part of the library, without CUDA.
+$(BUILD)/tests/hardware/controls.o: override CPPFLAGS += -Ibench/support
+$(BUILD)/tests/hardware/controls: $(BUILD)/tests/hardware/controls.o $(bench_support) $(attach_objects) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
 # The library, with a part that changes launches that wait.
 $(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(names_objects) $(shim_objects) \
 	$(library) $(BUILD)/stub/libnvtaskset-driver.so.1

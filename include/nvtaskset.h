@@ -397,6 +397,28 @@ int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtas
 /* What became of what a process was given of the time, by its `state`; NULL if this version has no such state. */
 const char *nvtaskset_quota_text(uint32_t state);
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* How much memory of each GPU a process, or the processes of a group together, may have, and the use of a GPU. */
+struct nvtaskset_memory {
+	size_t size;       /* set by the caller: sizeof(struct nvtaskset_memory) */
+	uint64_t limit;    /* bytes of each GPU; 0: there is no limit */
+	uint64_t used;     /* of the GPU, by the process; 0 of a group */
+	uint64_t together; /* of the GPU, by all with the same limit */
+};
+
+/* Read the limit and the use. Hostile processes can write the numbers. */
+int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_memory *memory,
+                               struct nvtaskset_error *error);
+int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_memory *memory,
+                           struct nvtaskset_error *error);
+
+/* Give a limit, in bytes; 0 lifts the limit. Holds from the next allocation on; nothing in use is taken away. A
+ * process's own limit holds beside the limit of a group in a file, and replaces the limit of any group without. */
+int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64_t limit,
+                                   struct nvtaskset_error *error);
+int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, struct nvtaskset_error *error);
+
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* Watches what a process does with the GPUs: how long they were busy for it, and with which kernels.

@@ -1,6 +1,7 @@
 """The CSV files of an experiment's results, also compressed. The standard library is enough."""
 
 import csv
+import functools
 import gzip
 import hashlib
 import math
@@ -121,6 +122,14 @@ def number_in(text):
         return math.inf
 
 
+def numbers_of(column):
+    """The values as numbers, where all are some that were said."""
+    try:
+        return [value if value == NOT_SAID else float(value) for value in column]
+    except ValueError:
+        return column
+
+
 class Table:
     """One file: `about`, from its comments; `rows`, as dicts, with numbers where all of a column are; and `value`, the
     name of the last column, which was measured. `digest` names exactly this data."""
@@ -139,23 +148,14 @@ class Table:
                 else:
                     lines.append(line)
         self.digest = digest.hexdigest()
-        reader = csv.DictReader(lines)
-        self.rows = list(reader)
-        for number, row in enumerate(self.rows, start=len(self.about) + 2):
-            if None in row or None in row.values():
+        names, *rows = csv.reader(lines) if lines else [[]]
+        for number, values in enumerate(rows, start=len(self.about) + 2):
+            if len(values) != len(names):
                 raise ValueError(f"{path}:{number}: not as many values as columns")
-        for name in reader.fieldnames or []:
-            self.make_numbers(name)
-        self.value = (reader.fieldnames or [""])[-1]
+        columns = map(numbers_of, zip(*rows))
+        self.rows = [dict(zip(names, values)) for values in zip(*columns)]
+        self.value = (names or [""])[-1]
         self.rows.sort(key=place)
-
-    def make_numbers(self, column):
-        try:
-            numbers = [row[column] if row[column] == NOT_SAID else float(row[column]) for row in self.rows]
-        except ValueError:
-            return
-        for row, number in zip(self.rows, numbers):
-            row[column] = number
 
     def groups(self, *columns):
         return groups(self.rows, *columns)
@@ -165,29 +165,26 @@ class Table:
 
     def select(self, conditions):
         """The rows that have these values in these columns, {column: value as text, with _ for a space}."""
-        found = self.rows
-        for column, value in conditions.items():
-            if self.rows and column not in self.rows[0]:
-                raise KeyError(f"there is no column {column}")
-            if found is self.rows:
-                found = self.index(column).get(value, [])
-            else:
-                found = [row for row in found if word_of(row[column]) == value]
-        return found
+        unknown = [column for column in conditions if self.rows and column not in self.rows[0]]
+        if unknown:
+            raise KeyError(f"there is no column {unknown[0]}")
+        return self.index(*conditions).get(tuple(conditions.values()), []) if conditions else self.rows
 
-    def index(self, column):
-        """The rows by what they have in a column; made once, since tables ask for each combination."""
-        if column not in self.indexes:
-            self.indexes[column] = {}
-            for row in self.rows:
-                self.indexes[column].setdefault(word_of(row[column]), []).append(row)
-        return self.indexes[column]
+    def index(self, *columns):
+        """The rows by what they have in these columns; made once, since tables ask for each combination."""
+        if columns not in self.indexes:
+            self.indexes[columns] = found = {}
+            words = ([word_of(row[column]) for row in self.rows] for column in columns)
+            for values, row in zip(zip(*words), self.rows):
+                found.setdefault(values, []).append(row)
+        return self.indexes[columns]
 
 
 def label(value):
     return f"{value:g}" if isinstance(value, float) else value
 
 
+@functools.cache
 def word_of(value):
     return label(value).replace(" ", "_")
 

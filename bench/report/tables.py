@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Usage: tables.py [RESULTS]
+"""Usage: tables.py [RESULTS [TABLE…]]
 
 What the experiments measured, as Markdown tables. In a text (texts.py), a table stands between
 
@@ -114,12 +114,14 @@ def asked(data, query):
 
 
 def main():
-    """All tables of a directory, by all their columns, but for those that a reader would rather see drawn."""
+    """Those asked for; or all of a directory, by all their columns, but for those that would rather be drawn."""
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     above, name = os.path.split(os.path.abspath(directory))
     MACHINES[:] = [name]
     data = queries.Data(above)
-    for name, found in results.read(directory).items():
+    for text in sys.argv[2:]:
+        print(table(data, text))
+    for name, found in results.read(directory).items() if not sys.argv[2:] else ():
         columns = [column for column in found.rows[0] if column not in ("round", found.value)]
         unit = f" {found.value}" if found.value in queries.NANOSECONDS else ""
         if len(results.groups(found.rows, *columns)) > ROWS_MAX:

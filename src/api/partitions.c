@@ -272,6 +272,29 @@ int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const 
 	return api_want_policy(&wanted, policy, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
 }
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_memory *memory,
+                               struct nvtaskset_error *error)
+{
+	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
+
+	if (!model || editor_follow(&partition->editor, inside_error(error)) < 0)
+		return -1;
+	struct segment_memory_use use = segment_read_memory_use(&partition->editor.segment, model->pci);
+
+	return api_fill_memory(memory, &use, inside_error(error));
+}
+
+int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64_t limit, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	if (api_want_memory(&wanted, limit, inside_error(error)) < 0)
+		return -1;
+	return change(partition, &wanted, inside_error(error));
+}
+
 /* --- processes ---------------------------------------------------------------------------------------------------------- */
 
 static bool has_partition(pid_t pid)

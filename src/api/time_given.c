@@ -3,6 +3,8 @@
 #include "mps/reach.h"
 #include "state/revision_text.h"
 
+#include <inttypes.h>
+
 _Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
@@ -57,6 +59,22 @@ int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set 
 	if (set && tpcset_is_empty(&wanted->lending.borrow))
 		return error_set_code(error, NVTASKSET_ERROR_INVALID, "nothing can be borrowed of no TPC");
 	return 0;
+}
+
+int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error)
+{
+	if (limit > INT64_MAX)
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "a limit of %" PRIu64 " bytes of memory: no GPU has so many", limit);
+	*wanted = (struct segment_revision){.memory = limit > 0 ? limit : SEGMENT_MEMORY_OFF};
+	return 0;
+}
+
+int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory_use *use, struct error *error)
+{
+	const struct nvtaskset_memory filled = {.limit = use->limit, .used = use->used, .together = use->together};
+
+	return api_fill(public, &filled, sizeof filled, error);
 }
 
 /* --- what a process can have ------------------------------------------------------------------------------------------ */

@@ -1,9 +1,10 @@
-/* What partitions and groups alike are given of the time: quotas, priorities, weights and policies, checked and converted: by the command as by
- * programs. */
+/* What partitions and groups alike are given of the time and of memory: quotas, priorities, weights, policies and limits, checked
+ * and converted: by the command as by  * programs. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
 #include "api/internal.h"
+#include "state/segment/memory.h"
 #include "state/segment/segment.h"
 
 /* Make `wanted` a change that gives this, and nothing else. -1 with the reason if it is out of range. */
@@ -13,6 +14,7 @@ int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct
 int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error);
 int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error);
 int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error);
+int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error);
 
 /* -1 with the reason if a policy is wanted for one that would have nothing that holds launches back: neither what it `has` nor
  * what is `wanted`. */
@@ -33,6 +35,7 @@ struct api_given {
 int api_fill_quota(struct nvtaskset_quota *quota, const struct api_given *given, struct error *error);
 int api_fill_rank(struct nvtaskset_rank *public, const struct api_given *given, struct error *error);
 int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *given, struct error *error);
+int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory_use *use, struct error *error);
 int api_fill_policy(char policy[NVTASKSET_POLICY], const struct api_given *given);
 
 #endif

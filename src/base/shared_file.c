@@ -82,11 +82,12 @@ void *low_memory_map(int file, size_t size, uint64_t reach)
  * stopped. */
 #define LOCK_WAIT_MS 2000
 
-/* Editors take a write lock, which needs a file that is open for writing. A process that inherited the segment and may
- * only read it could keep editors out by a read lock: so read locks do not count. */
+/* Editors take a write lock on the first byte (elsewhere: state/ledger.h), which needs a file open for writing. A
+ * process that inherited the segment and may only read it could keep editors out by a read lock: read locks do not
+ * count. */
 static int try_lock(int file)
 {
-	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, held = wanted;
+	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1}, held = wanted;
 	int locked = fcntl(file, F_OFD_SETLK, &wanted);
 
 	if (locked < 0 && errno == EAGAIN && fcntl(file, F_OFD_GETLK, &held) == 0) {
@@ -98,7 +99,7 @@ static int try_lock(int file)
 
 void lock_give_back(int file)
 {
-	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET});
+	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1});
 }
 
 int lock_take_within(int file, unsigned int patience_ms, struct error *error)

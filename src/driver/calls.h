@@ -20,10 +20,18 @@ struct launch_end {
 	uint64_t number;
 };
 
+struct account;
 struct gate;
 
-/* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
- * the file that it names. Calls nest: each clears only what it has set itself. */
+/* CUDA_ARRAY3D_DESCRIPTOR. */
+struct call_array {
+	size_t width, height, depth;
+	int format;
+	unsigned int channels, flags;
+};
+
+/* What a thread's calls, and the callbacks, keep from the begin of a call to the end. The frame belongs to the hook, each
+ * part to the file named there. Calls nest: each clears only what the same call has set. */
 struct frame {
 	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
 	struct recent {
@@ -77,6 +85,16 @@ struct frame {
 	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */
 	CUlaunchConfig refused;
 	CUresult refusal; /* CUDA_SUCCESS: it gets the driver's */
+
+	/* memory/memory.c: of a call about memory */
+	struct call_memory {
+		unsigned int depth;       /* calls within calls, as in a tool's callback; below: the outermost's */
+		struct account *account;  /* of the GPU; NULL: nothing to do */
+		uint64_t bytes;           /* reserved, or to give back */
+		void *holding;            /* the pool, or the address or handle to give up */
+		bool is_refused;
+		struct call_array array;  /* in place of the program's */
+	} memory;
 };
 
 /* A call, at its begin or its end. */
@@ -125,30 +143,48 @@ enum calls_kind {
 	CALLS_WAITS = 1 << 14,      /* its stream does, for something that is no kernel of it */
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
 	CALLS_EVENT = 1 << 16,      /* it waits for an event */
+	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
 #define CALLS(X)                                                                                     \
 	X(DEVICE_GET_ATTRIBUTE, 9, 0)                                                                \
 	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES)                                                       \
+	X(MODULE_LOAD, 18, CALLS_MEMORY)                                                             \
+	X(MODULE_LOAD_DATA, 19, CALLS_MEMORY)                                                        \
+	X(MODULE_LOAD_DATA_EX, 20, CALLS_MEMORY)                                                     \
+	X(MODULE_LOAD_FAT_BINARY, 21, CALLS_MEMORY)                                                  \
+	X(ARRAY_DESTROY, 89, CALLS_MEMORY)                                                           \
 	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES)                                                        \
 	X(LAUNCH_GRID, 116, CALLS_LAUNCHES)                                                          \
 	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES)                                                    \
 	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
 	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES)                                               \
 	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \
+	X(CONTEXT_SET_LIMIT, 136, CALLS_MEMORY)                                                      \
+	X(CONTEXT_CREATE_2, 235, CALLS_MEMORY)                                                       \
+	X(MEMORY_GET_INFO, 242, CALLS_MEMORY)                                                        \
+	X(ALLOC, 243, CALLS_MEMORY)                                                                  \
+	X(ALLOC_PITCH, 244, CALLS_MEMORY)                                                            \
+	X(FREE, 245, CALLS_MEMORY)                                                                   \
+	X(TOTAL_MEMORY, 259, CALLS_MEMORY)                                                           \
+	X(ARRAY_CREATE, 272, CALLS_MEMORY)                                                           \
+	X(ARRAY_CREATE_3D, 274, CALLS_MEMORY)                                                        \
 	X(WAIT_EVENT, 295, CALLS_WAITS | CALLS_EVENT)                                                \
 	X(LAUNCH, 307, CALLS_LAUNCHES)                                                               \
+	X(STREAM_DESTROY, 326, CALLS_DESTROYS_STREAM)                                                \
 	X(IPC_GET_MEMORY, 328, CALLS_SHARES)                                                         \
 	X(IPC_OPEN_MEMORY, 329, CALLS_SHARES)                                                        \
 	X(IPC_GET_EVENT, 334, CALLS_SHARES)                                                          \
 	X(IPC_OPEN_EVENT, 335, CALLS_SHARES)                                                         \
-	X(STREAM_DESTROY, 326, CALLS_DESTROYS_STREAM)                                                \
 	X(ADD_CALLBACK, 346, CALLS_WAITS)                                                            \
+	X(MIPMAPS_CREATE, 347, CALLS_MEMORY)                                                         \
+	X(MIPMAPS_DESTROY, 349, CALLS_MEMORY)                                                        \
 	X(STREAM_CREATE_WITH_PRIORITY, 367, CALLS_CREATES_STREAM)                                    \
-	X(ALLOC_MANAGED, 371, CALLS_MANAGED)                                                         \
+	X(ALLOC_MANAGED, 371, CALLS_MANAGED | CALLS_MEMORY)                                          \
 	X(ATTACH_MEMORY, 377, CALLS_MANAGED)                                                         \
 	X(MAX_POTENTIAL_BLOCK_SIZE, 384, 0)                                                          \
+	X(PRIMARY_RETAIN, 386, CALLS_MEMORY)                                                         \
 	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_EVENT | CALLS_PER_THREAD)                  \
 	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
 	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \
@@ -175,16 +211,30 @@ enum calls_kind {
 	X(GRAPH_NODE_DESTROY, 522, CALLS_DESTROYS_GRAPH)                                             \
 	X(HOST_FUNCTION, 527, CALLS_WAITS)                                                           \
 	X(HOST_FUNCTION_PER_THREAD, 528, CALLS_WAITS | CALLS_PER_THREAD)                             \
+	X(MEMORY_CREATE, 549, CALLS_MEMORY)                                                          \
+	X(MEMORY_RELEASE, 550, CALLS_MEMORY)                                                         \
+	X(MEMORY_MAP, 551, CALLS_MEMORY)                                                             \
+	X(MEMORY_UNMAP, 552, CALLS_MEMORY)                                                           \
 	X(EXPORT_MEMORY, 554, CALLS_SHARES)                                                          \
 	X(IMPORT_MEMORY, 555, CALLS_SHARES)                                                          \
+	X(MEMORY_RETAIN, 565, CALLS_MEMORY)                                                          \
 	X(IPC_OPEN_MEMORY_2, 567, CALLS_SHARES)                                                      \
 	X(GRAPH_INSTANTIATE_2, 578, CALLS_INSTANTIATES)                                              \
 	X(GRAPH_UPLOAD, 580, CALLS_UPLOADS_GRAPH)                                                    \
 	X(GRAPH_UPLOAD_PER_THREAD, 581, CALLS_UPLOADS_GRAPH | CALLS_PER_THREAD)                      \
-	X(POOL_CREATE, 607, CALLS_POOLS)                                                             \
+	X(ALLOC_ASYNC, 598, CALLS_MEMORY)                                                            \
+	X(ALLOC_ASYNC_PER_THREAD, 599, CALLS_MEMORY | CALLS_PER_THREAD)                              \
+	X(POOL_TRIM, 602, CALLS_MEMORY)                                                              \
+	X(POOL_CREATE, 607, CALLS_POOLS | CALLS_MEMORY)                                              \
+	X(POOL_DESTROY, 608, CALLS_MEMORY)                                                           \
+	X(ALLOC_FROM_POOL, 611, CALLS_MEMORY)                                                        \
+	X(ALLOC_FROM_POOL_PER_THREAD, 612, CALLS_MEMORY | CALLS_PER_THREAD)                          \
 	X(EXPORT_POOL, 613, CALLS_SHARES)                                                            \
 	X(IMPORT_POOL, 614, CALLS_SHARES)                                                            \
+	X(GRAPH_ADD_ALLOCATION, 638, CALLS_MEMORY)                                                   \
+	X(GRAPH_MEMORY_TRIM, 640, CALLS_MEMORY)                                                      \
 	X(GRAPH_INSTANTIATE_WITH_FLAGS, 643, CALLS_INSTANTIATES)                                     \
+	X(CONTEXT_CREATE_3, 645, CALLS_MEMORY)                                                       \
 	X(LAUNCH_EX, 652, CALLS_LAUNCHES | CALLS_BY_CONFIG)                                          \
 	X(LAUNCH_EX_PER_THREAD, 653, CALLS_LAUNCHES | CALLS_BY_CONFIG | CALLS_PER_THREAD)            \
 	X(GRAPH_INSTANTIATE_WITH_PARAMS, 656, CALLS_INSTANTIATES)                                    \
@@ -197,11 +247,14 @@ enum calls_kind {
 	X(BATCH_2_PER_THREAD, 668, CALLS_WAITS | CALLS_PER_THREAD)                                   \
 	X(MAX_POTENTIAL_CLUSTER_SIZE, 675, 0)                                                        \
 	X(MAX_ACTIVE_CLUSTERS, 676, 0)                                                               \
+	X(LIBRARY_LOAD_DATA, 678, CALLS_MEMORY)                                                      \
+	X(LIBRARY_LOAD, 679, CALLS_MEMORY)                                                           \
 	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE)                                                      \
 	X(ADVISE_2, 715, CALLS_MANAGED)                                                              \
 	X(PREFETCH_2, 716, CALLS_MANAGED)                                                            \
 	X(PREFETCH_2_PER_THREAD, 717, CALLS_MANAGED | CALLS_PER_THREAD)                              \
 	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE)                                                    \
+	X(CONTEXT_CREATE_4, 757, CALLS_MEMORY)                                                       \
 	X(STREAM_CREATE_GREEN, 758, CALLS_CREATES_STREAM)                                            \
 	X(PREFETCH_BATCH, 784, CALLS_MANAGED)                                                        \
 	X(PREFETCH_BATCH_PER_THREAD, 785, CALLS_MANAGED | CALLS_PER_THREAD)                          \
@@ -256,6 +309,7 @@ CALLS_ARE(calls_upload_nodes, CALLS_INSTANTIATES | CALLS_RUNS_GRAPH | CALLS_UPLO
 CALLS_ARE(calls_add_node, CALLS_ADDS_NODE)
 CALLS_ARE(calls_are_of_graphs,
           CALLS_INSTANTIATES | CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH | CALLS_ADDS_NODE | CALLS_DESTROYS_GRAPH)
+CALLS_ARE(calls_are_about_memory, CALLS_MEMORY)
 CALLS_ARE(calls_may_use_managed_memory, CALLS_MANAGED | CALLS_POOLS)
 
 /* Whether a call, at its begin, is for such memory: of those that may, some are for other pools. */
@@ -275,6 +329,77 @@ struct call_occupancy {
 	CUfunction function;
 	const CUlaunchConfig *config; /* only in CALL_MAX_ACTIVE_CLUSTERS */
 };
+
+/* Memory of the GPU. An address or a handle is given back where the first argument points. */
+struct call_alloc { /* cuMemAlloc, cuMemAllocManaged, cuMemCreate */
+	void **made;
+	size_t bytes;
+	const struct call_place {
+		int type, handles;
+		int where, number; /* the location */
+	} *place; /* of cuMemCreate; second in cuMemPoolCreate */
+};
+
+#define CALL_PLACE_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE: `number` is a device */
+
+struct call_alloc_pitch {
+	void **made;
+	size_t *pitch;
+	size_t width, height;
+};
+
+struct call_alloc_from_pool { /* cuMemAllocAsync lacks the pool */
+	void **made;
+	size_t bytes;
+	void *pool;
+	CUstream stream;
+};
+
+struct call_create_array {
+	void **made;
+	const struct call_array *array; /* cuArrayCreate has two dimensions */
+	unsigned int levels;            /* of cuMipmappedArrayCreate */
+};
+
+struct call_create_pool {
+	void **made;
+	const struct call_place *place;
+};
+
+struct call_map {
+	void *address;
+	size_t bytes, offset;
+	void *handle;
+};
+
+struct call_retain {
+	void **handle;
+	void *address;
+};
+
+struct call_total_memory {
+	size_t *bytes;
+	CUdevice device;
+};
+
+struct call_memory_info {
+	size_t *free, *total;
+};
+
+/* The device of a call for a context. */
+CUdevice calls_device_of_context(const struct call *call);
+
+/* For which GPU a call creates memory at a place; -1: none. */
+CUdevice calls_device_of_place(const struct call_place *place);
+
+/* The bytes of an array or of all its levels, before alignment; 0 if the array has no memory of its own. */
+uint64_t calls_bytes_of_array(const struct call *call);
+
+/* The pool and the stream of an allocation from a pool; NULL: the device's current pool. */
+struct call_alloc_from_pool calls_pool_allocation(const struct call *call);
+
+/* Makes a call for memory or of a graph ask for more than the driver can give: the call fails, without effect. */
+void calls_refuse_memory(const struct call *call);
 
 struct call_create_stream {
 	CUstream *stream;

@@ -127,6 +127,7 @@ enum {
 	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
 	CU_GRAPH_NODE_TYPE_MEMSET = 2,
 	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
 	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 };
 
@@ -149,6 +150,19 @@ typedef struct {
 	};
 	long long reserved2;
 } CUgraphNodeParams;
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS. */
+struct graph_allocation {
+	char pool[88];
+	const void *access;
+	size_t access_count;
+	size_t bytes;
+	CUdeviceptr address;
+};
+
+#define CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT 5
+#define CU_MEMPOOL_ATTR_USED_MEM_CURRENT 7
+#define CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT 2
 
 enum {
 	CU_MEMORYTYPE_HOST = 1,

@@ -54,6 +54,14 @@
 	X(memory_get_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))      \
 	X(pointer_get_attribute, cuPointerGetAttribute,                                                                \
 	  (void *value, int attribute, CUdeviceptr address), (value, attribute, address))                              \
+	X(memory_get_pool, cuDeviceGetMemPool, (void **pool, CUdevice device), (pool, device))                         \
+	X(pool_get_attribute, cuMemPoolGetAttribute, (void *pool, int attribute, void *to), (pool, attribute, to)) \
+	X(pool_trim, cuMemPoolTrimTo, (void *pool, size_t kept), (pool, kept))                                         \
+	X(graph_memory_get_attribute, cuDeviceGetGraphMemAttribute,                                                    \
+	  (CUdevice device, int attribute, void *value), (device, attribute, value))                                   \
+	X(graph_memory_trim, cuDeviceGraphMemTrim, (CUdevice device), (device))                                        \
+	X(graph_allocation_get_parameters, cuGraphMemAllocNodeGetParams,                                               \
+	  (CUgraphNode node, struct graph_allocation *parameters), (node, parameters))                                 \
 	X(graph_create, cuGraphCreate, (CUgraph *graph, unsigned int flags), (graph, flags))                           \
 	X(graph_destroy, cuGraphDestroy, (CUgraph graph), (graph))                                                     \
 	X(graph_get_nodes, cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count), (graph, nodes, count)) \

@@ -12,16 +12,18 @@ struct qmd_layout {
 	uint8_t last_version;
 	uint8_t mask_word;
 	uint8_t mask_words; /* 2 or 4 */
+	uint8_t upper_word; /* four more words of the mask, from bit QMD_MASK_BITS on; or 0 */
 	uint8_t valid_word; /* its bit 31 says that the mask is valid; NONE if the mask always is */
 	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
 	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE before clusters */
-	uint8_t grid_word;        /* CTA_RASTER_WIDTH */
+	uint8_t grid_word;        /* CTA_RASTER_WIDTH, GRID_WIDTH */
 	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
 	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE, */
 	uint8_t shared_low;       /* from this bit on, */
 	uint8_t shared_bits;      /* of so many bits, */
 	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
-	uint8_t banks_word;       /* CONSTANT_BUFFER_VALID(0) and the next ones, of four bits each; 0 where that was not measured */
+	uint8_t banks_word;       /* CONSTANT_BUFFER_VALID(0) and the next ones, of four bits each; 0 before Hopper */
+	const struct qmd_release_layout *releases; /* NULL without slots that we can use */
 };
 
 /*
@@ -30,7 +32,6 @@ struct qmd_layout {
  * named here are 0 in our releases: RED_ADD, UNSIGNED, no trap and no membar.
  */
 struct qmd_release_layout {
-	uint8_t first_version, last_version;
 	uint8_t address_bits;
 	uint16_t address[QMD_SLOTS]; /* ADDRESS_LOWER, of each slot */
 	uint16_t control[QMD_SLOTS]; /* its first bit; from there on: */
@@ -63,40 +64,67 @@ static inline void store(uint32_t *words, uint64_t value)
 #define CLUSTER_BITS UINT32_C(0x003f3f3f)
 #define VALID_BIT (UINT32_C(1) << 31)
 
-/* Kepler to Ada: versions 1.6 to 3.0, SM_DISABLE_MASK_LOWER and _UPPER. */
-static const struct qmd_layout kepler_to_ada = {
-	.version_byte = 72,
-	.first_version = 0x16,
-	.last_version = 0x30,
-	.mask_word = 84 / 4,
-	.mask_words = 2,
-	.grid_word = 384 / 32,
-	.valid_word = NONE,
-	.cluster_word = NONE,
-	.cooperative_word = NONE,
+/* Version 3.0: the control is in the upper word of the address. Versions up to 2.4 have two slots, for 32-bit numbers.
+ * So has, by its header, 3.0 of compute capability 8.0: it has a bit for 64-bit payloads, but its formats for a
+ * reduction are called UNSIGNED_32 and SIGNED_32. From 8.6 on they are UNSIGNED and SIGNED. */
+static const struct qmd_release_layout ampere_and_ada_releases = {
+	.address_bits = 32 + 8,
+	.address = {768, 896, 1664},
+	.control = {819, 947, 1715},
+	.enable = 823 - 819,
+	.structure_size = 830 - 819,
+	.reduction_enable = 826 - 819,
+	.payload_64 = 829 - 819,
 };
 
-/* Hopper: version 4.0, TPC_DISABLE_MASK; measured on an H200. Version 4.1 keeps these four words, and has more
- * elsewhere, for TPCs beyond bit 127. */
-static const struct qmd_layout hopper = {
-	.version_byte = 72,
-	.first_version = 0x40,
-	.last_version = 0x41,
-	.mask_word = 304 / 4,
-	.mask_words = 4,
-	.valid_word = 0,
-	.cluster_word = 268 / 4,
-	.cooperative_word = 276 / 4,
-	.grid_word = 1024 / 32,
-	.threads_word = 144 / 4,
-	.shared_word = 72 / 4,
-	.shared_low = 8,
-	.shared_bits = 18,
-	.shared_shift = 0,
-	.banks_word = 416 / 32,
+/* Versions 4.0, measured on an H100 and an H200, and 4.1. */
+static const struct qmd_release_layout hopper_releases = {
+	.address_bits = 32 + 25,
+	.address = {640, 768, 896},
+	.control = {320, 336, 352},
+	.enable = 320 - 320,
+	.structure_size = 321 - 320,
+	.reduction_enable = 324 - 320,
+	.payload_64 = 332 - 320,
 };
 
-/* Blackwell: version 5.0. For version 5.1 the position of the mask is not published. */
+/* Version 5.0. */
+static const struct qmd_release_layout blackwell_releases = {
+	.address_bits = 32 + 25,
+	.address = {480, 768, 896},
+	.control = {288, 304, 320},
+	.enable = 288 - 288,
+	.structure_size = 289 - 288,
+	.reduction_enable = 292 - 288,
+	.payload_64 = 300 - 288,
+};
+
+#define KEPLER_TO_ADA												\
+	.version_byte = 72, .mask_word = 84 / 4, .mask_words = 2, .grid_word = 384 / 32, .valid_word = NONE,	\
+	.cluster_word = NONE, .cooperative_word = NONE
+
+/* SM_DISABLE_MASK_LOWER and _UPPER. Version 3.0 of compute capability 8.9 has eight more bits in _EXT_LOWER and
+ * _EXT_UPPER. The TPCs of these bits are not published. */
+static const struct qmd_layout kepler_to_ada = {KEPLER_TO_ADA, .first_version = 0x16, .last_version = 0x30};
+static const struct qmd_layout ampere_and_ada = {
+	KEPLER_TO_ADA, .first_version = 0x30, .last_version = 0x30, .releases = &ampere_and_ada_releases,
+};
+
+#define FROM_HOPPER_ON												\
+	.version_byte = 72, .mask_word = 304 / 4, .mask_words = 4, .valid_word = 0, .cluster_word = 268 / 4,	\
+	.cooperative_word = 276 / 4, .grid_word = 1024 / 32, .threads_word = 144 / 4, .shared_word = 72 / 4,	\
+	.shared_low = 8, .shared_bits = 18, .shared_shift = 0, .banks_word = 416 / 32, .releases = &hopper_releases
+
+/* TPC_DISABLE_MASK; measured on an H200. */
+static const struct qmd_layout hopper = {FROM_HOPPER_ON, .first_version = 0x40, .last_version = 0x40};
+
+/* Blackwell's headers have this version beside 5.0. The length of TPC_DISABLE_MASK_UPPER is not published. Version 5.0
+ * has room for eight words of mask in one piece, so four words are here. */
+static const struct qmd_layout blackwell_4_1 = {
+	FROM_HOPPER_ON, .first_version = 0x41, .last_version = 0x41, .upper_word = 2688 / 32,
+};
+
+/* For version 5.1 the position of the mask is not published. */
 static const struct qmd_layout blackwell = {
 	.version_byte = 58,
 	.first_version = 0x50,
@@ -112,46 +140,8 @@ static const struct qmd_layout blackwell = {
 	.shared_low = 0,
 	.shared_bits = 11,
 	.shared_shift = 7,
-};
-
-/* Version 3.0: the control is in the upper word of the address. Versions up to 2.4 have two slots, for 32-bit numbers.
- * So has, by its header, 3.0 of compute capability 8.0: it has a bit for 64-bit payloads, but its formats for a
- * reduction are called UNSIGNED_32 and SIGNED_32. From 8.6 on they are UNSIGNED and SIGNED. */
-static const struct qmd_release_layout ampere_and_ada_releases = {
-	.first_version = 0x30,
-	.last_version = 0x30,
-	.address_bits = 32 + 8,
-	.address = {768, 896, 1664},
-	.control = {819, 947, 1715},
-	.enable = 823 - 819,
-	.structure_size = 830 - 819,
-	.reduction_enable = 826 - 819,
-	.payload_64 = 829 - 819,
-};
-
-/* Measured on an H100 and an H200. */
-static const struct qmd_release_layout hopper_releases = {
-	.first_version = 0x40,
-	.last_version = 0x41,
-	.address_bits = 32 + 25,
-	.address = {640, 768, 896},
-	.control = {320, 336, 352},
-	.enable = 320 - 320,
-	.structure_size = 321 - 320,
-	.reduction_enable = 324 - 320,
-	.payload_64 = 332 - 320,
-};
-
-static const struct qmd_release_layout blackwell_releases = {
-	.first_version = 0x50,
-	.last_version = 0x50,
-	.address_bits = 32 + 25,
-	.address = {480, 768, 896},
-	.control = {288, 304, 320},
-	.enable = 288 - 288,
-	.structure_size = 289 - 288,
-	.reduction_enable = 292 - 288,
-	.payload_64 = 300 - 288,
+	.banks_word = 1856 / 32,
+	.releases = &blackwell_releases,
 };
 
 /* --- restricting ---------------------------------------------------------------------------------- */
@@ -175,14 +165,13 @@ static bool must_fit(const struct qmd_layout *layout, const uint32_t *words)
 	       ((words[layout->cluster_word] & CLUSTER_BITS) | words[layout->cooperative_word]) != 0;
 }
 
-bool qmd_shows_must_fit(const struct qmd_family *family)
-{
-	return family->layout->cluster_word != NONE;
-}
+/* No GPU has a mask bit there. */
+static const struct qmd_mask no_tpcs = {{UINT64_MAX, UINT64_MAX}};
 
-bool qmd_must_fit(const struct qmd_family *family, const void *qmd)
+static inline void store_upper(const struct qmd_layout *layout, uint32_t *words, struct qmd_mask upper)
 {
-	return must_fit(family->layout, qmd);
+	store(words + layout->upper_word, upper.words[0]);
+	store(words + layout->upper_word + 2, upper.words[1]);
 }
 
 static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words, uint64_t low,
@@ -191,6 +180,8 @@ static inline __attribute__((always_inline)) void store_mask(const struct qmd_la
 	store(words + layout->mask_word, low);
 	if (layout->mask_words == 4)
 		store(words + layout->mask_word + 2, high);
+	if (layout->upper_word != 0)
+		store_upper(layout, words, no_tpcs);
 	if (layout->valid_word != NONE)
 		words[layout->valid_word] |= VALID_BIT;
 }
@@ -204,33 +195,30 @@ static inline __attribute__((always_inline)) void store_slot(uint32_t *control, 
 	store(address + 2, slot.payload);
 }
 
-static inline struct qmd_saved_slot written_by(const struct qmd_release *release)
+static inline struct qmd_saved_slot written_by(const struct qmd_release *release, const struct qmd_place *place)
 {
-	return (struct qmd_saved_slot){release->control.value, release->address.value, release->payload};
+	return (struct qmd_saved_slot){place->control, release->address, release->payload};
 }
 
-/* What qmd_release does. False if it cannot. */
-static inline __attribute__((always_inline)) bool write_release(const struct qmd_layout *layout,
-                                                                const struct qmd_release_layout *slots, uint32_t *words,
-                                                                const struct qmd_release *release)
+/* As qmd_release, for the family's layout `number`. */
+static inline __attribute__((always_inline)) bool write_release(const struct qmd_layout *layout, unsigned int number,
+                                                                uint32_t *words, const struct qmd_release *release)
 {
+	const struct qmd_release_layout *slots = layout->releases;
 	uint32_t *control = words + slots->control[QMD_COUNTING_SLOT] / 32;
 	uint32_t *address = words + slots->address[QMD_COUNTING_SLOT] / 32;
 	uint64_t enable = UINT64_C(1) << (slots->control[QMD_COUNTING_SLOT] % 32 + slots->enable);
-	uint8_t version = ((const uint8_t *)words)[layout->version_byte];
-	bool has_slot = layout->first_version >= slots->first_version || version >= slots->first_version;
-	bool done = has_slot && !(load(control) & enable);
+	bool done = !(load(control) & enable);
 
 	if (done)
 		store_slot(control, KEEP(slots->control[QMD_COUNTING_SLOT] % 32, CONTROL_BITS), address, KEEP(0, slots->address_bits),
-		           written_by(release));
+		           written_by(release, &release->places[number]));
 	return done;
 }
 
-/* Runs in every launch. It is compiled once for each layout, so that the compiler knows the layout's constants. `slots` is
- * NULL if there are none. */
+/* Runs in every launch. Compiled once for each layout, so that the compiler knows the layout's constants. */
 static inline __attribute__((always_inline)) enum qmd_outcome
-disable_in(const struct qmd_layout *layout, const struct qmd_release_layout *slots, void *qmd, const struct qmd_mask *disable,
+disable_in(const struct qmd_layout *layout, unsigned int number, void *qmd, const struct qmd_mask *disable,
            const struct qmd_release *release)
 {
 	uint32_t *words = qmd, *mask = words + layout->mask_word;
@@ -253,22 +241,34 @@ disable_in(const struct qmd_layout *layout, const struct qmd_release_layout *slo
 		}
 	}
 	store_mask(layout, words, low, high);
-	if (release && outcome == QMD_NARROWED && !(slots && write_release(layout, slots, words, release)))
+	if (release && outcome == QMD_NARROWED && !(layout->releases && write_release(layout, number, words, release)))
 		outcome = QMD_SLOT_LEFT;
 	return outcome;
 }
 
-#define DISABLE_IN(name, layout, slots)                                                                                  \
-	static __attribute__((hot)) enum qmd_outcome disable_in_##name(void *qmd, const struct qmd_mask *disable,       \
-	                                                               const struct qmd_release *release)              \
-	{                                                                                                               \
-		return disable_in(layout, slots, qmd, disable, release);                                                \
+/* `second` is NULL if the family has one layout. */
+static inline __attribute__((always_inline)) enum qmd_outcome
+disable_in_either(const struct qmd_layout *first, const struct qmd_layout *second, void *qmd, const struct qmd_mask *disable,
+                  const struct qmd_release *release)
+{
+	enum qmd_outcome outcome = disable_in(first, 0, qmd, disable, release);
+
+	if (second && outcome == QMD_UNKNOWN_VERSION)
+		outcome = disable_in(second, 1, qmd, disable, release);
+	return outcome;
+}
+
+#define DISABLE_IN(name, first, second)										\
+	static __attribute__((hot)) enum qmd_outcome disable_in_##name(void *qmd, const struct qmd_mask *disable,\
+	                                                               const struct qmd_release *release)	\
+	{													\
+		return disable_in_either(first, second, qmd, disable, release);					\
 	}
 
 DISABLE_IN(kepler_to_ampere, &kepler_to_ada, NULL)
-DISABLE_IN(ampere_and_ada, &kepler_to_ada, &ampere_and_ada_releases)
-DISABLE_IN(hopper, &hopper, &hopper_releases)
-DISABLE_IN(blackwell, &blackwell, &blackwell_releases)
+DISABLE_IN(ampere_and_ada, &ampere_and_ada, &kepler_to_ada)
+DISABLE_IN(hopper, &hopper, NULL)
+DISABLE_IN(blackwell, &blackwell, &blackwell_4_1)
 
 /* --- families ------------------------------------------------------------------------------------- */
 
@@ -277,10 +277,10 @@ DISABLE_IN(blackwell, &blackwell, &blackwell_releases)
 
 /* Compute capability 3.0 has version 0.6, which has no mask. */
 static const struct qmd_family families[] = {
-	{COMPUTE(3, 5), COMPUTE(8, 5), &kepler_to_ada, disable_in_kepler_to_ampere, NULL},
-	{COMPUTE(8, 6), LAST_OF(8), &kepler_to_ada, disable_in_ampere_and_ada, &ampere_and_ada_releases},
-	{COMPUTE(9, 0), LAST_OF(9), &hopper, disable_in_hopper, &hopper_releases},
-	{COMPUTE(10, 0), LAST_OF(12), &blackwell, disable_in_blackwell, &blackwell_releases},
+	{COMPUTE(3, 5), COMPUTE(8, 5), {&kepler_to_ada}, NULL, disable_in_kepler_to_ampere},
+	{COMPUTE(8, 6), LAST_OF(8), {&ampere_and_ada, &kepler_to_ada}, NULL, disable_in_ampere_and_ada},
+	{COMPUTE(9, 0), LAST_OF(9), {&hopper}, &ampere_and_ada, disable_in_hopper},
+	{COMPUTE(10, 0), LAST_OF(12), {&blackwell, &blackwell_4_1}, NULL, disable_in_blackwell},
 };
 
 const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int compute_minor)
@@ -295,49 +295,82 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 	return found;
 }
 
-unsigned int qmd_mask_bits(const struct qmd_family *family)
+/* The first of the family's layouts with the descriptor's version; or NULL. */
+static inline const struct qmd_layout *layout_of(const struct qmd_family *family, const void *qmd)
 {
-	return family->layout->mask_words * 32u;
+	const struct qmd_layout *found = NULL;
+
+	for (unsigned int i = 0; i < QMD_LAYOUTS && family->layouts[i] && !found; i++)
+		found = has_known_version(family->layouts[i], qmd) ? family->layouts[i] : NULL;
+	return found;
 }
 
-static void save_mask(const struct qmd_family *family, const void *qmd, struct qmd_saved *saved)
+unsigned int qmd_mask_bits(const struct qmd_family *family)
 {
-	const struct qmd_layout *layout = family->layout;
-	const uint32_t *words = qmd;
+	return family->layouts[0]->mask_words * 32u;
+}
 
-	saved->family = family;
+bool qmd_is_known(const struct qmd_family *family, const void *qmd)
+{
+	return layout_of(family, qmd);
+}
+
+bool qmd_is_narrow(const struct qmd_family *family, const void *qmd)
+{
+	return family->narrow && has_known_version(family->narrow, qmd);
+}
+
+bool qmd_shows_must_fit(const struct qmd_family *family)
+{
+	return family->layouts[0]->cluster_word != NONE;
+}
+
+bool qmd_must_fit(const struct qmd_family *family, const void *qmd)
+{
+	return must_fit(layout_of(family, qmd), qmd);
+}
+
+static struct qmd_mask mask_at(const uint32_t *words, unsigned int count)
+{
+	return (struct qmd_mask){{load(words), count == 4 ? load(words + 2) : 0}};
+}
+
+static void save_mask(const struct qmd_layout *layout, const uint32_t *words, struct qmd_saved *saved)
+{
+	saved->layout = layout;
 	saved->is_valid = mask_counts(layout, words);
-	saved->mask.words[0] = load(words + layout->mask_word);
-	saved->mask.words[1] = layout->mask_words == 4 ? load(words + layout->mask_word + 2) : 0;
+	saved->mask = mask_at(words + layout->mask_word, layout->mask_words);
+	if (layout->upper_word != 0)
+		saved->upper = mask_at(words + layout->upper_word, 4);
 }
 
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
 {
 	struct qmd_saved saved;
 
-	save_mask(family, qmd, &saved);
+	save_mask(layout_of(family, qmd), qmd, &saved);
 	return saved.is_valid ? saved.mask : (struct qmd_mask){{0}};
 }
 
-bool qmd_is_known(const struct qmd_family *family, const void *qmd)
+struct qmd_mask_place qmd_mask_place(const struct qmd_family *family, const void *qmd)
 {
-	return has_known_version(family->layout, qmd);
-}
+	const struct qmd_layout *layout = layout_of(family, qmd);
+	struct qmd_mask_place place = {.words = 0};
 
-struct qmd_mask_place qmd_mask_place(const struct qmd_family *family)
-{
-	const struct qmd_layout *layout = family->layout;
-	bool is_always_valid = layout->valid_word == NONE;
+	if (layout) {
+		bool is_always_valid = layout->valid_word == NONE;
 
-	return (struct qmd_mask_place){
-		.first = layout->mask_word, .words = layout->mask_words,
-		.control = is_always_valid ? 0 : layout->valid_word, .valid = is_always_valid ? 0 : VALID_BIT,
-	};
+		place.first = layout->mask_word;
+		place.words = layout->mask_words;
+		place.control = is_always_valid ? 0 : layout->valid_word;
+		place.valid = is_always_valid ? 0 : VALID_BIT;
+	}
+	return place;
 }
 
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
 {
-	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;
+	return ((const uint32_t *)qmd)[layout_of(family, qmd)->grid_word] == 0;
 }
 
 /* --- shapes ------------------------------------------------------------------------------------------ */
@@ -358,7 +391,7 @@ static unsigned int product_at(const uint32_t *words)
 
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 {
-	const struct qmd_layout *layout = family->layout;
+	const struct qmd_layout *layout = layout_of(family, qmd);
 	const uint32_t *words = qmd;
 	struct qmd_shape shape = {.cluster = cluster_of(layout, words)};
 
@@ -381,14 +414,6 @@ enum structure_size {
 	TWO_WORDS = 2
 };
 
-/* From this bit on, so many bits, which lie in two words. */
-static struct qmd_bits bits_at(unsigned int position, unsigned int count, uint64_t value)
-{
-	unsigned int shift = position % 32;
-
-	return (struct qmd_bits){.keep = KEEP(shift, count), .value = value << shift, .word = position / 32};
-}
-
 static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_release_kind kind)
 {
 	uint64_t size = kind == QMD_ADDS ? TWO_WORDS : FOUR_WORDS, reduction = kind == QMD_ADDS;
@@ -397,99 +422,145 @@ static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_rel
 	       size << layout->structure_size;
 }
 
+static const struct qmd_place no_place = {.first_version = UINT8_MAX};
+
+static struct qmd_place place_of(const struct qmd_layout *layout, unsigned int slot, enum qmd_release_kind kind)
+{
+	const struct qmd_release_layout *slots = layout->releases;
+	unsigned int shift = slots->control[slot] % 32;
+
+	return (struct qmd_place){
+		.version_byte = layout->version_byte,
+		.first_version = layout->first_version,
+		.last_version = layout->last_version,
+		.control_word = (uint8_t)(slots->control[slot] / 32),
+		.address_word = (uint8_t)(slots->address[slot] / 32),
+		.enable = UINT64_C(1) << (shift + slots->enable),
+		.control = control_of(slots, kind) << shift,
+		.keep_control = KEEP(shift, CONTROL_BITS),
+		.keep_address = KEEP(0, slots->address_bits),
+	};
+}
+
+/* No other layout of a family has more than the first. */
 uint64_t qmd_release_reach(const struct qmd_family *family)
 {
-	return family->releases ? UINT64_C(1) << family->releases->address_bits : 0;
+	const struct qmd_release_layout *slots = family->layouts[0]->releases;
+
+	return slots ? UINT64_C(1) << slots->address_bits : 0;
 }
 
 bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
                          enum qmd_release_kind kind, uint64_t address, uint64_t value)
 {
-	const struct qmd_release_layout *layout = family->releases;
-
 	if (address >= qmd_release_reach(family))
 		return false;
-	*release = (struct qmd_release){
-		.version_byte = family->layout->version_byte,
-		.first_version = layout->first_version,
-		.last_version = layout->last_version,
-		.enable = UINT64_C(1) << (layout->control[slot] % 32 + layout->enable),
-		.control = bits_at(layout->control[slot], CONTROL_BITS, control_of(layout, kind)),
-		.address = bits_at(layout->address[slot], layout->address_bits, address),
-		.payload = value,
-	};
+	*release = (struct qmd_release){.address = address, .payload = value};
+	for (unsigned int i = 0; i < QMD_LAYOUTS; i++) {
+		const struct qmd_layout *layout = family->layouts[i];
+
+		release->places[i] = layout && layout->releases ? place_of(layout, slot, kind) : no_place;
+	}
 	return true;
 }
 
-static inline enum qmd_release_outcome look(const struct qmd_release *release, const void *qmd)
+/* NULL if the descriptor's version has no slots. */
+static inline const struct qmd_place *place_in(const struct qmd_release *release, const void *qmd)
 {
-	uint8_t version = ((const uint8_t *)qmd)[release->version_byte];
+	const struct qmd_place *found = NULL;
+
+	for (unsigned int i = 0; i < QMD_LAYOUTS && !found; i++) {
+		const struct qmd_place *place = &release->places[i];
+		uint8_t version = ((const uint8_t *)qmd)[place->version_byte];
+
+		found = version >= place->first_version && version <= place->last_version ? place : NULL;
+	}
+	return found;
+}
+
+static inline enum qmd_release_outcome look(const struct qmd_place *place, const void *qmd)
+{
 	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
 
-	if (version >= release->first_version && version <= release->last_version)
-		outcome = load((const uint32_t *)qmd + release->control.word) & release->enable ? QMD_SLOT_USED : QMD_RELEASES;
+	if (place)
+		outcome = load((const uint32_t *)qmd + place->control_word) & place->enable ? QMD_SLOT_USED : QMD_RELEASES;
 	return outcome;
 }
 
 enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
 {
-	return look(release, qmd);
+	return look(place_in(release, qmd), qmd);
 }
 
-/* A slot of a descriptor, as the release says where. */
-static inline void store_at(const struct qmd_release *release, void *qmd, struct qmd_saved_slot slot)
+static inline void store_at(const struct qmd_place *place, void *qmd, struct qmd_saved_slot slot)
 {
 	uint32_t *words = qmd;
 
-	store_slot(words + release->control.word, release->control.keep, words + release->address.word, release->address.keep, slot);
+	store_slot(words + place->control_word, place->keep_control, words + place->address_word, place->keep_address, slot);
 }
 
 __attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
 {
-	enum qmd_release_outcome outcome = look(release, qmd);
+	const struct qmd_place *place = place_in(release, qmd);
+	enum qmd_release_outcome outcome = look(place, qmd);
 
 	if (outcome == QMD_RELEASES)
-		store_at(release, qmd, written_by(release));
+		store_at(place, qmd, written_by(release, place));
 	return outcome;
 }
 
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
 {
-	const struct qmd_release_layout *layout = family->releases;
-	uint8_t version = ((const uint8_t *)qmd)[family->layout->version_byte];
+	const struct qmd_layout *layout = layout_of(family, qmd);
 	const uint32_t *words = qmd;
 
-	if (!layout || version < layout->first_version || version > layout->last_version)
+	if (!layout || !layout->releases)
 		return false;
-	unsigned int enable = layout->control[slot] + (unsigned int)layout->enable;
+	unsigned int enable = layout->releases->control[slot] + (unsigned int)layout->releases->enable;
 
 	return words[enable / 32] >> (enable % 32) & 1;
 }
 
 uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot)
 {
-	const struct qmd_release_layout *layout = family->releases;
 	uint64_t address = 0;
 
-	if (qmd_slot_is_used(family, qmd, slot))
-		address = load((const uint32_t *)qmd + layout->address[slot] / 32) & ~KEEP(0, layout->address_bits);
+	if (qmd_slot_is_used(family, qmd, slot)) {
+		const struct qmd_release_layout *slots = layout_of(family, qmd)->releases;
+
+		address = load((const uint32_t *)qmd + slots->address[slot] / 32) & ~KEEP(0, slots->address_bits);
+	}
 	return address;
 }
 
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd)
 {
+	const struct qmd_place *place = place_in(release, qmd);
 	const uint32_t *words = qmd;
+	struct qmd_saved_slot saved = {0};
 
-	return (struct qmd_saved_slot){
-		.control = load(words + release->control.word) & ~release->control.keep,
-		.address = load(words + release->address.word) & ~release->address.keep,
-		.payload = load(words + release->address.word + 2),
-	};
+	if (place)
+		saved = (struct qmd_saved_slot){
+			.control = load(words + place->control_word) & ~place->keep_control,
+			.address = load(words + place->address_word) & ~place->keep_address,
+			.payload = load(words + place->address_word + 2),
+		};
+	return saved;
 }
 
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved)
 {
-	store_at(release, qmd, *saved);
+	const struct qmd_place *place = place_in(release, qmd);
+
+	if (place)
+		store_at(place, qmd, *saved);
+}
+
+unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd)
+{
+	const struct qmd_place *place = place_in(release, qmd);
+
+	return place ? place->address_word : 0;
 }
 
 /* --- fetching ahead ------------------------------------------------------------------------------------ */
@@ -501,13 +572,12 @@ void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct
 #define BANK_VALID 1
 #define PREFETCH_POST 4
 
-/* Makes it valid again. Descriptors of other kinds stay unchanged, and so do versions for which that was not measured. */
-static void fetch_ahead(const struct qmd_family *family, void *qmd)
+/* Makes the bank valid again. Descriptors of other kinds stay unchanged. Measured before Blackwell only. */
+static void fetch_ahead(const struct qmd_layout *layout, uint32_t *words)
 {
-	const struct qmd_layout *layout = family->layout;
-	uint32_t *banks = (uint32_t *)qmd + layout->banks_word;
+	uint32_t *banks = words + layout->banks_word;
 
-	if (layout->banks_word != 0 && has_known_version(layout, qmd) && (*banks & NEXT_BANK(15)) == NEXT_BANK(PREFETCH_POST))
+	if (layout->banks_word != 0 && (*banks & NEXT_BANK(15)) == NEXT_BANK(PREFETCH_POST))
 		*banks |= NEXT_BANK(BANK_VALID);
 }
 
@@ -515,18 +585,19 @@ enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd,
 {
 	struct qmd_release stamping = *release;
 
-	stamping.address.value = at;
+	stamping.address = at;
 	stamping.payload = number;
 	return qmd_release(&stamping, qmd);
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------- */
 
-static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
+static enum qmd_outcome write_mask(const struct qmd_family *family, const struct qmd_layout *layout, void *qmd,
+                                   const struct qmd_change *change)
 {
 	if (!change->is_exact)
 		return qmd_disable(family, qmd, change->disable, NULL);
-	store_mask(family->layout, qmd, change->disable->words[0], change->disable->words[1]);
+	store_mask(layout, qmd, change->disable->words[0], change->disable->words[1]);
 	return QMD_NARROWED;
 }
 
@@ -534,16 +605,19 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
                               struct qmd_saved *saved)
 {
 	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
+	const struct qmd_layout *layout = change->disable || change->fetches_ahead ? layout_of(family, qmd) : NULL;
 	struct qmd_saved unused;
 
 	saved = saved ? saved : &unused; // cppcheck-suppress uninitvar
-	*saved = (struct qmd_saved){.family = NULL};
-	if (change->disable) {
-		save_mask(family, qmd, saved);
-		outcomes.mask = write_mask(family, qmd, change);
+	*saved = (struct qmd_saved){.layout = NULL};
+	if (change->disable && layout) {
+		save_mask(layout, qmd, saved);
+		outcomes.mask = write_mask(family, layout, qmd, change);
+	} else if (change->disable) {
+		outcomes.mask = QMD_UNKNOWN_VERSION;
 	}
-	if (change->fetches_ahead)
-		fetch_ahead(family, qmd);
+	if (change->fetches_ahead && layout)
+		fetch_ahead(layout, qmd);
 	if (change->counting) {
 		saved->counting_slot = qmd_save_slot(change->counting, qmd);
 		outcomes.counting = qmd_release(change->counting, qmd);
@@ -559,11 +633,13 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 
 void qmd_restore(void *qmd, const struct qmd_saved *saved)
 {
-	const struct qmd_layout *layout = saved->family ? saved->family->layout : NULL;
+	const struct qmd_layout *layout = saved->layout;
 	uint32_t *words = qmd;
 
 	if (layout)
 		store_mask(layout, words, saved->mask.words[0], saved->mask.words[1]);
+	if (layout && layout->upper_word != 0)
+		store_upper(layout, words, saved->upper);
 	if (layout && layout->valid_word != NONE && !saved->is_valid)
 		words[layout->valid_word] &= ~VALID_BIT;
 	if (saved->counting)

@@ -40,12 +40,13 @@ struct qmd_shape {
 };
 
 /* The descriptor versions of one generation of GPUs. */
+#define QMD_LAYOUTS 2
 struct qmd_family {
 	unsigned int first_compute; /* 256 * major + minor */
 	unsigned int last_compute;
-	const struct qmd_layout *layout;
-	qmd_disabler *disable;                     /* qmd_disable for this family */
-	const struct qmd_release_layout *releases; /* NULL without slots that we can use */
+	const struct qmd_layout *layouts[QMD_LAYOUTS]; /* a descriptor has the first that knows its version; or NULL */
+	const struct qmd_layout *narrow; /* published too, but with fewer mask bits than the GPUs need; or NULL */
+	qmd_disabler *disable;           /* qmd_disable for this family */
 };
 
 /* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */
@@ -69,26 +70,27 @@ static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void
 bool qmd_shows_must_fit(const struct qmd_family *family);
 bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
-/* Whether the descriptor has a version of this family. */
+/* Whether the descriptor has a version of this family; or a published version with too few mask bits. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
+bool qmd_is_narrow(const struct qmd_family *family, const void *qmd);
 
 /* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (hardware.md, "Graphs").
  * The version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
-/* Where the masks of the family's descriptors are, in words of 32 bits. */
+/* Where the masks of descriptors of this version are, in words of 32 bits. */
 #define QMD_SIZE 384
 struct qmd_mask_place {
-	uint8_t first, words; /* 2 or 4 */
+	uint8_t first, words; /* 2 or 4; 0: the version is not known */
 	uint8_t control;      /* the word with the bits of a valid mask */
 	uint32_t valid;       /* the bits; 0: a mask is always valid */
 };
-struct qmd_mask_place qmd_mask_place(const struct qmd_family *family);
+struct qmd_mask_place qmd_mask_place(const struct qmd_family *family, const void *qmd);
 
-/* The descriptor's version must be known. */
+/* The descriptor's version must be that of the place. */
 static inline bool qmd_mask_is_valid(const struct qmd_mask_place *place, const void *qmd)
 {
-	return (((const uint32_t *)qmd)[place->control] & place->valid) == place->valid;
+	return place->words > 0 && (((const uint32_t *)qmd)[place->control] & place->valid) == place->valid;
 }
 
 /* For these, the descriptor's version must be known. */
@@ -108,20 +110,19 @@ enum qmd_release_kind {
 	QMD_STAMPS, /* writes the value there, and the time, in ns on the GPU's clock, into the next 8 bytes */
 };
 
-/* 64 bits of a descriptor: those of `keep` stay as they are, the others are as in `value`. */
-struct qmd_bits {
-	uint64_t keep;
-	uint64_t value;
-	uint32_t word; /* the first of the two 32-bit words */
+/* Where versions of a descriptor have a slot. Each word is the first of two of 32 bits. */
+struct qmd_place {
+	uint8_t version_byte, first_version, last_version;
+	uint8_t control_word, address_word; /* the payload is in the two words after the address */
+	uint64_t enable;                    /* the control's bit for a slot in use */
+	uint64_t control;                   /* what is written there */
+	uint64_t keep_control, keep_address; /* the words' other bits */
 };
 
 /* A release that is ready to be written into any number of descriptors. */
 struct qmd_release {
-	uint8_t version_byte;
-	uint8_t first_version, last_version; /* the versions that have the slot there */
-	uint64_t enable;                     /* the bit of `control` that says whether the slot is used */
-	struct qmd_bits control, address;
-	uint64_t payload; /* in the two words after the address */
+	struct qmd_place places[QMD_LAYOUTS]; /* in the order of the family's layouts */
+	uint64_t address, payload;
 };
 
 enum qmd_release_outcome {
@@ -147,6 +148,9 @@ enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd,
 
 /* Runs in every launch. */
 enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
+
+/* The word of the descriptor that has its address; 0 for versions without the slot. */
+unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd);
 
 /* Whether the driver or somebody else has a release in the slot. False for versions without it. */
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
@@ -176,8 +180,8 @@ struct qmd_change {
 /* What was there before, but for what is fetched ahead; what was not written is not restored. Graphs use descriptors again: the masks of
  * all partitions would add up in them, and our own release would be found in its slot. */
 struct qmd_saved {
-	const struct qmd_family *family; /* NULL: the mask was not written */
-	struct qmd_mask mask;
+	const struct qmd_layout *layout; /* NULL: the mask was not written */
+	struct qmd_mask mask, upper;
 	bool is_valid;
 	const struct qmd_release *counting, *stamping; /* these last for as long */
 	struct qmd_saved_slot counting_slot, stamping_slot;
@@ -188,7 +192,7 @@ struct qmd_outcomes {
 	enum qmd_release_outcome counting, stamping; /* QMD_NO_RELEASE_SLOTS where none was to be written */
 };
 
-/* The descriptor's version must be known if its mask is to be written. `saved` may be NULL. */
+/* `saved` may be NULL. */
 struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
                               struct qmd_saved *saved);
 void qmd_restore(void *qmd, const struct qmd_saved *saved);

@@ -43,12 +43,16 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 
 static void check_version(const struct launch *launch, struct decision *decision)
 {
-	if (decision->state != DECISION_RESTRICTED || qmd_is_known(launch->gpu->family, launch->qmd))
+	const struct qmd_family *family = launch->gpu->family;
+
+	if (decision->state != DECISION_RESTRICTED || qmd_is_known(family, launch->qmd))
 		return;
+	bool is_narrow = qmd_is_narrow(family, launch->qmd);
+
 	if (decision->is_yielding)
 		decision_stay(decision, launch->gpu->topology);
 	if (decision->state == DECISION_RESTRICTED)
-		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
+		decision_leave_unrestricted(decision, is_narrow ? SEGMENT_NARROW_QMD : SEGMENT_UNKNOWN_QMD);
 }
 
 /* --- carrying it out ------------------------------------------------------------------------------------------------ */

@@ -21,11 +21,4 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 /* The variable by which somebody has MPS limit the SMs of clients of this environment; NULL: there is none. */
 const char *mps_limit_given(void);
 
-#define MPS_MEMORY_ENVIRONMENT "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
-
-/* Limits the GPU memory that a client of MPS allocates on each of these GPUs, by their numbers in CUDA. The client reads it when it
- * starts CUDA, and MPS sees to it: allocations beyond it fail with CUDA_ERROR_OUT_OF_MEMORY. Sets it in this process's environment;
- * limits of other GPUs that are there stay. -1 with the reason. */
-int mps_limit_memory(const int *gpus, unsigned int count, uint64_t mebibytes, struct error *error);
-
 #endif

@@ -41,6 +41,7 @@ enum mps_priority {
 };
 
 #define MPS_CONNECTIONS_DEFAULT 8 /* a program's number without MPS */
+#define MPS_CONNECTIONS_USUAL 2   /* MPS's own default */
 #define MPS_CONNECTIONS_MAX 32    /* CUDA's own limit */
 
 struct mps_request {

@@ -27,7 +27,7 @@ bool mps_is_in_reach(void)
 
 #define ENVIRONMENT_MAX (128 << 10)
 
-/* For a moment of its exec, a process has no environment, or seems to be none. Few have none for ever: their users wait a second. */
+/* For a moment of its exec, a process has no environment, or seems to be none. Where that lasts, users wait a second. */
 #define LOOKS 1000
 #define BETWEEN_LOOKS_US 1000
 
@@ -44,14 +44,45 @@ static ssize_t read_environment(pid_t pid, char *text)
 	return length;
 }
 
+struct environment {
+	char text[ENVIRONMENT_MAX + 1];
+	ssize_t length; /* negative if it cannot be read */
+};
+
+static const struct environment *environment_of(pid_t pid)
+{
+	static struct environment environment; /* large */
+
+	environment.length = read_environment(pid, environment.text);
+	return &environment;
+}
+
+static const char *value_of(const struct environment *environment, const char *name)
+{
+	const char *end = environment->text + (environment->length > 0 ? environment->length : 0), *value = NULL;
+	size_t length = strlen(name);
+
+	for (const char *entry = environment->text; entry < end && !value; entry += strlen(entry) + 1)
+		value = strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+	return value;
+}
+
+static bool is_reached(const struct environment *environment)
+{
+	return environment->length >= 0 && has_daemon(value_of(environment, MPS_DIRECTORY_ENVIRONMENT));
+}
+
 bool mps_reaches(pid_t pid)
 {
-	static const char name[] = MPS_DIRECTORY_ENVIRONMENT "=";
-	static char text[ENVIRONMENT_MAX + 1];
-	ssize_t length = read_environment(pid, text);
-	const char *end = text + (length > 0 ? length : 0), *directory = NULL;
+	return is_reached(environment_of(pid));
+}
 
-	for (const char *entry = text; entry < end && !directory; entry += strlen(entry) + 1)
-		directory = strncmp(entry, name, sizeof name - 1) == 0 ? entry + sizeof name - 1 : NULL;
-	return length >= 0 && has_daemon(directory);
+unsigned int mps_connections(pid_t pid)
+{
+	const struct environment *environment = environment_of(pid);
+	const char *text = value_of(environment, MPS_CONNECTIONS_ENVIRONMENT);
+	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+	bool is_given = number >= 1 && number <= MPS_CONNECTIONS_MAX;
+
+	return !is_reached(environment) ? 0 : is_given ? (unsigned int)number : MPS_CONNECTIONS_USUAL;
 }

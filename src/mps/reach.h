@@ -12,4 +12,7 @@ bool mps_is_in_reach(void);
 /* The same for another process, by the environment that it was started with. False if that cannot be read. */
 bool mps_reaches(pid_t pid);
 
+/* How many connections a process has as a client of MPS; 0 if unknown, or without MPS. */
+unsigned int mps_connections(pid_t pid);
+
 #endif

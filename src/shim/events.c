@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
+#include "launch/account/streams_made.h"
 #include "launch/graphs/graphs.h"
 #include "launch/launch.h"
 #include "launch/queued.h"
@@ -12,6 +13,7 @@
 #include "launch/space/epoch.h"
 #include "launch/space/hide.h"
 #include "launch/space/residency.h"
+#include "memory/memory.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
 
@@ -31,7 +33,8 @@ static bool some_want_call(int id)
 {
 	return calls_are_of_graphs(id) ? driver_has_graphs()
 	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
-	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id) ||
+	                                         streams_made_wants_call(id) || memory_wants_call(id);
 }
 
 /* Kernels without further wishes are most calls, where anybody listens. */
@@ -71,6 +74,8 @@ static void begins_for_all(const struct call *call)
 	if (gate_wants_call(call->id))
 		gate_call_begins(call);
 	launch_enter_call(call->frame);
+	if (memory_wants_call(call->id))
+		memory_call_begins(call);
 	others_begin(call);
 }
 
@@ -79,6 +84,8 @@ void events_call_begins(const struct call *call)
 	if (is_for_gate_alone(call->id)) {
 		gate_call_begins(call);
 		launch_enter_call(call->frame);
+	} else if (memory_alone_wants_call(call->id)) {
+		memory_call_begins(call);
 	} else {
 		begins_for_all(call);
 	}
@@ -93,14 +100,22 @@ static bool is_fault(CUresult result)
 
 static void others_ended(const struct call *call)
 {
+	if (memory_alone_wants_call(call->id)) {
+		memory_call_ended(call);
+		return;
+	}
 	if (residency_wants_call(call->id))
 		residency_call_ended(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_ended(call);
+	if (streams_made_wants_call(call->id))
+		streams_made_call_ended(call);
 	if (hide_wants_call(call->id))
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
+	if (memory_wants_call(call->id))
+		memory_call_ended(call);
 }
 
 /* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
@@ -142,6 +157,7 @@ void events_subscribed(bool is_late)
 	if (is_late) {
 		finds_first_before_hopper();
 		releases_find_older();
+		memory_find_older();
 	}
 }
 
@@ -160,6 +176,8 @@ void events_context_created(CUcontext context)
 void events_context_destroyed(CUcontext context)
 {
 	queue_forget_context(context);
+	streams_made_context_destroyed();
+	memory_context_destroyed(context);
 	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();

@@ -16,6 +16,7 @@
 #include "inherit.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
+#include "launch/account/streams_made.h"
 #include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
 #include "launch/graphs/graphs.h"
@@ -25,9 +26,12 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
+#include "memory/memory.h"
 #include "state/kernels/timestamps.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
+#include "time/gate/gate.h"
+#include "time/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +70,9 @@ static void use_segment(void)
 	epoch_use(&segment);
 	partition_use(&segment);
 	account_use(&segment);
+	streams_made_use(&segment);
 	control_use(&segment);
+	memory_use(&segment);
 	graphs_use(&segment);
 	timestamps_use(&segment);
 }
@@ -87,6 +93,7 @@ static void in_child(void)
 	graph_timestamps_after_fork();
 	releases_after_fork();
 	control_after_fork();
+	memory_after_fork();
 	if (segment_create(&segment, &forked[own_fork], &parents.group, segment_group_descriptor(&parents),
 	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
@@ -126,7 +133,9 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	events_context_created(context);
-	control_context_created(context);
+	control_context_created();
+	if (time_thread_exists())
+		gate_context_created(context);
 	errno = saved;
 }
 

@@ -1,7 +1,9 @@
 #include "revision_text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- policies --------------------------------------------------------------------------------------------------------- */
@@ -71,6 +73,39 @@ const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT])
 	return text;
 }
 
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+static const char units[] = "KMGT";
+
+int memory_parse(uint64_t *bytes, const char *text, struct error *error)
+{
+	const size_t digits = strspn(text, "0123456789");
+	const uint64_t number = digits > 0 && digits <= 9 ? strtoull(text, NULL, 10) : 0;
+	const char *unit = text[digits] ? strchr(units + 1, text[digits]) : NULL;
+	int result = 0;
+
+	if (strcmp(text, "max") == 0 || strcmp(text, "off") == 0)
+		*bytes = SEGMENT_MEMORY_OFF;
+	else if (number == 0 || !unit || text[digits + 1] != '\0')
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                        "must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, "
+		                        "or 'max'");
+	else
+		*bytes = number << 10 * (unit - units + 1);
+	return result;
+}
+
+const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT])
+{
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	for (; value >= 1024 && unit < 3; unit++)
+		value /= 1024;
+	snprintf(text, MEMORY_TEXT, "%.*f%c", value < 100 && value != (double)(uint64_t)value, value, units[unit]);
+	return bytes > 0 ? text : "0";
+}
+
 /* --- revisions -------------------------------------------------------------------------------------------------------- */
 
 #define QUOTA "quota="
@@ -79,6 +114,7 @@ const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT])
 #define POLICY "policy="
 #define LEND "lend="     /* in us; 0: off */
 #define BORROW "borrow=" /* nothing: off */
+#define MEMORY "memory=" /* in bytes; 0: off */
 
 static int parse_quota(struct segment_revision *revision, const char *text, struct error *error)
 {
@@ -147,12 +183,23 @@ static int parse_borrow(struct segment_revision *revision, const char *text, str
 	return text[0] != '\0' ? tpcset_parse_list(&lending->borrow, text, TPCSET_MAX, "TPC", error) : 0;
 }
 
-/* What of the time an entry can say. */
+static int parse_memory(struct segment_revision *revision, const char *text, struct error *error)
+{
+	uint64_t bytes;
+	int length = 0;
+
+	if (sscanf(text, "%19" SCNu64 "%n", &bytes, &length) != 1 || text[length] != '\0')
+		return error_set(error, "%s: '%.40s' is not a number of bytes", SEGMENT_ENVIRONMENT, text);
+	revision->memory = bytes > 0 ? bytes : SEGMENT_MEMORY_OFF;
+	return 0;
+}
+
+/* What else an entry can say. */
 static const struct {
 	const char *name;
 	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
 } times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {POLICY, parse_policy},
-	{LEND, parse_lend}, {BORROW, parse_borrow}};
+	{LEND, parse_lend}, {BORROW, parse_borrow}, {MEMORY, parse_memory}};
 
 #define TIMES (sizeof times / sizeof times[0])
 
@@ -243,6 +290,9 @@ const char *segment_revision_format(const struct segment_revision *revision,
 	if (revision->lending.lend_us > 0)
 		length = add(text, length, LEND "%u", segment_lends_us(&revision->lending));
 	if (revision->lending.borrows > 0)
-		add(text, length, BORROW "%s", segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
+		length = add(text, length, BORROW "%s",
+		             segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
+	if (revision->memory > 0)
+		add(text, length, MEMORY "%" PRIu64, revision->memory == SEGMENT_MEMORY_OFF ? 0 : revision->memory);
 	return text;
 }

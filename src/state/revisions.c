@@ -89,7 +89,8 @@ static const struct part {
 	PART(rank.scheduling, rank.reservation),
 	PART(rank.reservation, lending),
 	PART(lending.lend_us, lending.borrows),
-	PART(lending.borrows, partitions), /* with the TPCs */
+	PART(lending.borrows, memory), /* with the TPCs */
+	PART(memory, partitions),
 };
 
 #define PARTS_OF_TIME (sizeof parts_of_time / sizeof parts_of_time[0])

@@ -1,6 +1,6 @@
 /*
- * A whole partition, the sets of all GPUs and what is given of the time, and the ring in which its revisions stand in shared
- * memory.
+ * A whole partition, the sets of all GPUs and what is given of the time and of memory, and the ring in which its
+ * revisions stand in shared memory.
  *
  * Readers and editors do not trust each other: state/segment/segment.h and state/group/group.h say who they are.
  */
@@ -152,14 +152,34 @@ struct segment_revision {
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_lending lending;
+	uint64_t memory; /* bytes of each GPU at most; SEGMENT_MEMORY_OFF: no limit any more; 0: never given */
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
+
+#define SEGMENT_MEMORY_OFF UINT64_MAX
+
+/* The limit, or SEGMENT_MEMORY_OFF. */
+static inline uint64_t segment_memory_limit(const struct segment_revision *revision)
+{
+	return revision->memory > 0 ? revision->memory : SEGMENT_MEMORY_OFF;
+}
+
+static inline bool segment_memory_is_limited(const struct segment_revision *revision)
+{
+	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
+}
 
 /* Whether this says anything of the time. */
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {
 	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) || segment_policy_is_given(revision->rank) ||
 	       revision->lending.lend_us > 0 || revision->lending.borrows > 0;
+}
+
+/* Whether this says anything but partitions. */
+static inline bool segment_more_is_given(const struct segment_revision *revision)
+{
+	return segment_time_is_given(revision) || revision->memory > 0;
 }
 
 /* Whether it lends, or borrows. */
@@ -187,11 +207,12 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * is no room for one more GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts what `wanted` was given of the time into the revision; what it was not given stays. The same of its policy alone. */
+/* Puts the given part of `wanted` of the time and of memory into the revision; the rest stays. The same of its
+ * policy alone. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
-/* Puts into the revision what it lacks and `other` has: partitions of other GPUs, and what was given of the time. */
+/* Puts into the revision all that only the second has: partitions of more GPUs, and the time and memory given. */
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
 
 /* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */

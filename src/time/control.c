@@ -73,10 +73,9 @@ void control_module_loaded(const void *cubin, size_t size)
 		never_again(why);
 }
 
-void control_context_created(CUcontext context)
+void control_context_created(void)
 {
 	channels_are_there();
-	gate_context_created(context);
 	control_check(segment_revision_number(&segment));
 	time_thread_ring();
 }

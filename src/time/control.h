@@ -43,7 +43,7 @@ static inline void control_check(uint64_t number)
 		control_look();
 }
 
-void control_context_created(CUcontext context);
+void control_context_created(void);
 void control_context_destroyed(void);
 
 /* Calls after which the program is not suspended any more: it is resumed when they begin. While our thread exists, calls that

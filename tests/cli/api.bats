@@ -70,9 +70,9 @@ compile() { # OUTPUT SOURCE FLAG...
 	! is_sanitized || skip "a sanitizer's run-time library must come with python"
 	install_api
 	start_program -t 0-7
-	export PYTHONPATH=$WORK/usr/share/nvtaskset/python:$ROOT/tests/python PYTHONDONTWRITEBYTECODE=1 PROGRAM
+	export PYTHONPATH=$WORK/usr/share/nvtaskset/python:$ROOT/tests/python PYTHONDONTWRITEBYTECODE=1 PROGRAM BUILD
 	run -0 python3 -m unittest api
-	[[ "$output" == *"Ran 30 tests"* ]]
+	[[ "$output" == *"Ran 33 tests"* ]]
 	runs_on "$(nvtaskset -tp "$PROGRAM" | sed -n "1s/.*: //p")"
 }
 

@@ -119,6 +119,9 @@ misses_set() { # WORD WITH_SET ARGUMENT…
 
 @test "GPUs that do not exist" {
 	refuses "GPU 7: CUDA sees one GPU here, number 0" nv -G 7 -t 0 true
+	for number in 4294967296 99999999999999999999; do
+		refuses "GPU $number: CUDA sees one GPU here, number 0" nv -G "$number" -t 0 true
+	done
 	refuses "0000:99:00.0: no GPU here has this bus id" nv -G 0000:99:00.0 -t 0 true
 	refuses "GPU-12345678: no GPU here has this UUID" nv -G GPU-12345678 -t 0 true
 	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" nv -G nonsense -t 0 true

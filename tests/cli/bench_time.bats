@@ -21,6 +21,7 @@ load experiments
 	are_well_formed
 	cat >"$WORK/columns" <<-'END'
 		startup 2 green mps mps-percent none nvtaskset nvtaskset-no-mps
+		stages 2 command library mps none nvtaskset nvtaskset-no-mps partition true uncounted
 		launch 3 finish start submit
 		account 3 off on
 		registration 3 again first
@@ -38,6 +39,13 @@ load experiments
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
 	are_drawn startup parts hook resize command slices priority bursts weights decode_priority resnet resnet_weights \
 		held_priority held_quota_spent
+}
+
+@test "calls of the kernel driver are counted" {
+	calls=(env -u NVTASKSET_TOPOLOGY "LD_PRELOAD=$BUILD/bench/calls.so" "BENCH_CALLS=$WORK/calls")
+	run "${calls[@]}" nvtaskset -T
+	grep -qE '^nvtaskset,open nvidiactl( fails)?,1,[0-9.]+$' "$WORK/calls"
+	[ "$(grep -c '^nvtaskset,open nvidiactl' "$WORK/calls")" -eq 1 ]
 }
 
 # A busy machine may leave top no time to compare the clocks: then once more.

@@ -108,6 +108,19 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	cdi add -n 11 --mps off more
 }
 
+@test "devices that are added and removed at once are all in the specification, or all gone" {
+	for i in 0 1 2 3 4 5 6 7; do
+		cdi add -t "$i" --mps off "old$i"
+	done
+	for i in 0 1 2 3 4 5 6 7; do
+		cdi add -t "$i" --mps off "new$i" 3>&- &
+		cdi remove "old$i" 3>&- &
+	done
+	wait
+	jq -r '.devices[].name' "$WORK/cdi/nvtaskset.json" | sort | diff - <(printf '%s\n' new{0..7})
+	ls "$WORK/cdi/nvtaskset" | diff - <(printf '%s\n' new{0..7})
+}
+
 @test "MPS: a device has the pipes of its daemon, at another place, and no others" {
 	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 	for name in a b; do
@@ -115,7 +128,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	done
 	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/a cdi add -t 0-15 --memory 2G --priority 20 --mps on a
 	CUDA_MPS_PIPE_DIRECTORY=$HOST_DRIVER/b cdi add -t 16-31 --lend --connections 2 b
-	[ "$(edits_of a .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=8","CUDA_MPS_CLIENT_PRIORITY=1","CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M"]' ]
+	[ "$(edits_of a .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/a","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=8","CUDA_MPS_CLIENT_PRIORITY=1"]' ]
 	[ "$(edits_of b .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/b","CUDA_MPS_PIPE_DIRECTORY=/opt/nvtaskset/mps","CUDA_DEVICE_MAX_CONNECTIONS=2"]' ]
 	[ "$(edits_of b '.mounts[3] | [.hostPath, .containerPath, .options[1]]')" = "[\"$HOST_DRIVER/b\",\"/opt/nvtaskset/mps\",\"rw\"]" ]
 	refuses "MPS: no control daemon runs in $WORK/mps" cdi add -t 32-40 --lend c

@@ -83,10 +83,21 @@ is_text_of_these_jobs() {
 		nvtaskset curve --kernels 3 "$PROGRAM" 3>&- >"$WORK/output" &
 		curve=$!
 		wait_until changes
+		# A signal to all commands does not end the child.
+		[ "$signal" != KILL ] || pkill -TERM -P "$curve" keeps-partition
 		kill "-$signal" "$curve"
 		wait "$curve" || true
 		wait_until has_partition 0-39
 	done
+}
+
+@test "a signal that is ignored stays ignored" {
+	start_jobs -t 0-39
+	(trap '' HUP && exec nvtaskset curve --kernels 3 "$PROGRAM") 3>&- >"$WORK/output" &
+	curve=$!
+	wait_until changes
+	kill -HUP "$curve"
+	wait "$curve"
 }
 
 has_neighbour() {

@@ -161,7 +161,7 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(list_of "$b")" = 20-21 ]
 	# Nobody is left in it.
 	refuses "--group h$$: no program that you may look at is in it" nvtaskset -tp --group "h$$"
-	[ "$(readlink /proc/"$c"/fd/* | grep -c nvtaskset-group)" -eq 1 ]
+	[ "$(find /proc/"$c"/fd -lname '*nvtaskset-group*' -exec stat -Lc %i {} + | sort -u | wc -l)" -eq 1 ]
 }
 
 @test "names that are none, groups that are not there" {
@@ -190,6 +190,22 @@ group g$$'s new TPC list: 8-15" ]
 	nvtaskset -tp --group "$theirs" 9
 	come_to 9 theirs
 	[ "$(list_of "$mine")" = 21 ]
+}
+
+@test "a program that has become another user obeys its former user's group no more" {
+	needs_another_user
+	rights=+setuid,+setgid
+	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60
+	come_to 0-7 theirs
+	start_as other setpriv --inh-caps="$rights" --ambient-caps="$rights" "${ANOTHER_USER[@]:1}" \
+		nvtaskset --mps off --group "g$$" -t 0-7 setpriv --reuid 65533 --regid 65533 --clear-groups \
+		"$BUILD/tests/programs/play" where wait where
+	wait_until grep -q waiting "$WORK/other"
+	"${ANOTHER_USER[@]}" nvtaskset -tp --group "g$$" 9
+	come_to 9 theirs
+	kill -USR1 "$other"
+	wait "$other"
+	[ "$(xargs <"$WORK/other")" = "0-7 waiting 0-7" ]
 }
 
 @test "a program that has closed its descriptors still obeys; nothing is left when all have ended" {
@@ -450,8 +466,8 @@ nvtaskset: its group has no partition yet, and gets one from a command that find
 
 @test "a file: a full disk leaves nothing, and no group is hurt that is there already" {
 	needs_namespaces -m
-	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=4k none . && cd . && cd "$0/groups" &&
-		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=8k "$0/groups"
+	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=8k none . && cd . && cd "$0/groups" &&
+		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=48k "$0/groups"
 		export NVTASKSET_GROUP_FILE=$0/groups/job; nvtaskset --mps off -t 0-7 true && df --output=avail . | tail -n 1
 		nvtaskset -tp --group "$0/groups/job" 8 | tail -n 1; NVTASKSET_GROUP_FILE=$0/groups/more nvtaskset --mps off -t 0 true; ls -A' "$WORK"
 	no_room="a group cannot be written: No space left on device"

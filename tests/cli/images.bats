@@ -109,6 +109,8 @@ runs_unrestricted() { # REASON PROGRAM…
 		EDIT=".process.env += [\"LD_LIBRARY_PATH=/$directory\"]" contain a "$BOTH" true
 		[[ "$(trouble a)" = "LD_LIBRARY_PATH leads to /€€€"* ]]
 	done
+	EDIT='.process.env += ["LD_LIBRARY_PATH=/empty;/compat"]' contain a "$BOTH" true
+	[[ "$(trouble a)" = "LD_LIBRARY_PATH leads to /compat/"* ]]
 	export EDIT='.process.env += ["LD_LIBRARY_PATH=/empty:/compat"]'
 	[ "$(contain a "$BOTH" printenv LD_LIBRARY_PATH)" = /empty:/compat ]
 	[ "$(PLAY where)" = 0-65 ]
@@ -204,6 +206,18 @@ make_static() {
 	nvtaskset -l --json | jq -e --argjson pid "$PROGRAM" '.processes[] | select(.pid == $pid) | .group.name == "infer"'
 }
 
+@test "an image that was made of such a container; a directory in the place of the cache" {
+	mkdir -p "$WORK/layer/etc/ld.so.conf.d" "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	ln -s /nowhere "$WORK/layer/etc/ld.so.conf.d/00-000-nvtaskset.driver"
+	export LAYER=$WORK/layer
+	[ "$(contain a nvtaskset/group=infer "$BUILD/tests/programs/play" where)" = 0-15 ]
+	mkdir -p "$WORK/layer/etc/ld.so.cache/directory"
+	run -0 contain a nvtaskset/group=infer ls /etc /etc/ld.so.conf.d
+	[ "$(trouble a)" = "ld.so.cache cannot be written in the image: Is a directory" ]
+	[[ "$output" != *nvtaskset* ]]
+}
+
 # --- the hook's own process ------------------------------------------------------------------------------------------------
 
 # From now on a script stands for the hook.
@@ -252,6 +266,8 @@ hook_by() { # LINE…, of a script
 		#include <errno.h>
 		#include <fcntl.h>
 		#include <linux/capability.h>
+		#include <signal.h>
+		#include <string.h>
 		#include <sys/prctl.h>
 		#include <sys/resource.h>
 		#include <sys/stat.h>
@@ -264,8 +280,9 @@ hook_by() { # LINE…, of a script
 			struct rlimit limit;
 			return getrlimit(resource, &limit) == 0 && limit.rlim_max < 1 << 30;
 		}
-		int main(int count, char **arguments)
+		int main(int count, char **arguments, char **environment)
 		{
+			int signal = 0;
 			struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 			struct __user_cap_data_struct has[2];
 			struct stat status;
@@ -278,6 +295,8 @@ hook_by() { # LINE…, of a script
 			CHECK(6, open("/new", O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS);
 			CHECK(7, open(arguments[count - 1], O_WRONLY | O_CREAT, 0600) == 3);
 			CHECK(8, is_bounded(MEMORY) && is_bounded(RLIMIT_CPU) && is_bounded(RLIMIT_FSIZE));
+			CHECK(9, !environment[0] && prctl(PR_GET_PDEATHSIG, &signal) == 0 && signal == SIGKILL);
+			CHECK(10, strcmp(arguments[1], "-iX") == 0);
 			return 0;
 		}
 	EOF
@@ -310,6 +329,40 @@ hook_by() { # LINE…, of a script
 	export LAYER=$WORK/layer
 	[ "$(contain a nvtaskset/group=infer echo ran)" = ran ]
 	[ "$(trouble a)" = "the host's ldconfig failed in the image" ]
+}
+
+@test "the hook's process in the image: one capability; a signal ends it whatever the runtime ignores" {
+	mkdir -p "$WORK/layer/etc" "$WORK/layer/usr/lib64"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/layer/usr/lib64/"
+	mkfifo "$WORK/layer/etc/ld.so.conf"
+	# While ldconfig waits. The hook has the container's PIDs, and /proc the host's.
+	hook_by '#!/usr/bin/python3' 'import os, re, signal, subprocess, sys, time' \
+		'signal.signal(signal.SIGALRM, signal.SIG_IGN)' \
+		'signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})' \
+		'def find():' \
+		'    shown = os.readlink("/proc/self")' \
+		'    for name in ("nvtaskset", "nvtaskset", "ldconfig"):' \
+		'        found = subprocess.run(["pgrep", "-xP", shown, name], stdout=subprocess.PIPE, text=True)' \
+		'        parent, shown = shown, found.stdout.strip()' \
+		'    return shown and parent' \
+		"hook = os.spawnv(os.P_NOWAIT, '$BUILD/nvtaskset', ['nvtaskset-cdi-hook'] + sys.argv[1:])" \
+		'while not find(): time.sleep(0.01)' \
+		'status = open("/proc/%s/status" % find()).read()' \
+		"open('$WORK/status', 'w').write(status)" \
+		'inside = int(re.search(r"NSpid:.*\s(\d+)\n", status)[1])' \
+		'os.kill(inside, signal.SIGALRM)' 'os.waitpid(hook, 0)'
+	LAYER=$WORK/layer contain a nvtaskset/group=infer true
+	[ "$(trouble a)" = "in its image, the hook was ended by signal 14" ]
+	sed -n 's/^\(CapPrm\|CapEff\|NoNewPrivs\):\t//p' "$WORK/status" | diff - <(printf '%s\n' 000000000000000{2,2} 1)
+}
+
+@test "the hook's mounts are seen by nobody else" {
+	make_script "$WORK/shared" '#!/bin/bash' "cat /proc/self/mounts >'$WORK/before'" \
+		"(exec -a nvtaskset-cdi-hook '$BUILD/nvtaskset' \"\$@\")" \
+		"cat /proc/self/mounts >'$WORK/after'"
+	hook_by '#!/bin/bash' "exec unshare --mount --propagation shared '$WORK/shared' \"\$@\""
+	[ "$(PLAY where)" = 0-15 ]
+	diff "$WORK/before" "$WORK/after"
 }
 
 # --- hostile containers ---------------------------------------------------------------------------------------------------

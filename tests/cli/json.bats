@@ -35,7 +35,7 @@ row_has_all_outside() {
 	[ "$(ask .schema)" = nvtaskset-list/3 ]
 	[ "$(ask ".time_ms / 1000 | floor | . >= $begin and . <= $(date +%s)")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
-	has_members "$mine" "$process_members partitions quota rank policy lend_us borrow"
+	has_members "$mine" "$process_members partitions quota rank policy lend_us borrow memory_limit_bytes"
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 600" ]
@@ -55,7 +55,7 @@ row_has_all_outside() {
 	start_playing -t 0-7 -- where wait
 	nvtaskset -l --json >"$WORK/json"
 	mine=".processes[] | select(.pid == $PROGRAM) | .kernels[0]"
-	has_members "$mine" "gpu bus_id launches ended in_flight unannounced gaps"
+	has_members "$mine" "gpu bus_id launches ended in_flight unannounced memory_bytes memory_limit_bytes gaps"
 	[ "$(ask "$mine | .launches > 0 and .ended == .launches")" = true ]
 	[ "$(ask -c "$mine | [.gpu, .bus_id, .in_flight, .unannounced, .gaps]")" = "[0,\"$GPU\",0,0,[]]" ]
 }
@@ -127,7 +127,7 @@ look_how_busy() {
 	nvtaskset --json -p "$PROGRAM" >"$WORK/json"
 	has_members . "schema time_ms processes"
 	[ "$(ask .schema)" = nvtaskset-partition/1 ]
-	has_members '.processes[0]' "pid partitions quota rank policy lend_us borrow"
+	has_members '.processes[0]' "pid partitions quota rank policy lend_us borrow memory_limit_bytes"
 	has_members '.processes[0].partitions[0]' "gpu bus_id $set_members before"
 	[ "$(ask -c '.processes[0] | [.pid, .partitions[0].bus_id, .partitions[0].tpc_list, .partitions[0].before]')" = \
 		"[$PROGRAM,\"$GPU\",\"0-7\",null]" ]
@@ -168,7 +168,7 @@ look_how_busy() {
 	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n "memfd:nvtaskset " | cut -d: -f1)
 	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
 	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
-		dd of="$file" bs=1 seek=256 conv=notrunc status=none
+		dd of="$file" bs=1 seek=320 conv=notrunc status=none
 	nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .uploads")" = 9007199254740991 ]
 	nvtaskset -l | grep "^ *$PROGRAM .* [0-9]\{19,20\} "

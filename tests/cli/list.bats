@@ -13,8 +13,8 @@ lines_of() {
 @test "a program with its partition, its launches and its command" {
 	start_program -t 0-7
 	run -0 nvtaskset -l
-	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
-	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 600$ ]]
+	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE MEMORY COMMAND" ]
+	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ [0-9]+K\ $BUILD/demo/where\ 600$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }

@@ -320,6 +320,9 @@ keeps() { # COMMAND…
 	[ "$output" = "nvtaskset: $reason" ]
 	run -0 nv --strict -t 8-9 tmux -L two -f /dev/null new-session -d "sleep 600 -L one"
 	[ -z "$output" ]
+	TMUX=$WORK/tmux-$(id -u)/one,1,0 run -0 nv --strict -t 8-9 tmux -L three -f /dev/null new-session -d "sleep 600"
+	[ -z "$output" ]
+	tmux -L three kill-server || true
 	tmux -L one kill-server || true
 	tmux -L two kill-server || true
 }

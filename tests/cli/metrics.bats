@@ -41,6 +41,7 @@ value() { # NAME [LABEL=VALUE]…
 		nvtaskset_launched_kernels counter kernels
 		nvtaskset_ended_kernels counter kernels
 		nvtaskset_in_flight_kernels gauge kernels
+		nvtaskset_memory_bytes gauge bytes
 		nvtaskset_uploads counter -
 		nvtaskset_restricted_uploads counter -
 		nvtaskset_outside_launches counter -
@@ -277,14 +278,23 @@ HTTP/1.1 200 OK" ]
 	[ "$(grep -c '^# TYPE nvtaskset_build' <<<"$output")" -eq 1 ]
 }
 
-@test "clients that say nothing, or leave, keep nobody waiting for long" {
-	hand_over listening leave silent leave get /metrics signal TERM -- nvtaskset metrics
+@test "clients that say nothing, leave or reset, keep nobody waiting for long" {
+	hand_over listening leave silent reset leave reset get /metrics signal TERM -- nvtaskset metrics
 	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
 	[ "${lines[-1]}" = "signal 15" ]
 	# More than are served at once: waited for one after the other, they would take longer than the client waits.
 	# shellcheck disable=SC2046 # many words
 	hand_over listening $(yes silent | head -n 70) get /metrics -- nvtaskset metrics
 	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
+}
+
+# Memory grows in steps of 132 kB, and the last connections may still be open.
+@test "a service has as much after 500 responses as after 100" {
+	start_program -t 0-7
+	hand_over listening scrapes 100 scrapes 400 -- nvtaskset metrics --busy
+	read -r _ before files _ after files_after < <(xargs <<<"$output")
+	[ "$after" -le $((before + 264)) ]
+	[ "$files_after" -le $((files + 4)) ]
 }
 
 @test "more programs than the service may have files open" {

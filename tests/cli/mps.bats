@@ -185,9 +185,6 @@ is_limited_by() { # VARIABLE VALUE
 	FAKE_MPS_CLIENTS=60 run -0 fake nvtaskset --mps on -t 0 echo ran
 	[ "$output" = "nvtaskset: MPS: the control daemon in $WORK/mps speaks interface 3: whether a limit of its servers and namespaces is in force for COMMAND cannot be seen
 ran" ]
-	run -0 fake nvtaskset --memory 2G -t 0 printenv CUDA_MPS_PINNED_DEVICE_MEM_LIMIT
-	[[ "${lines[0]}" == *"is in force for COMMAND, or --memory, cannot be seen" ]]
-	[ "${lines[1]}" = 0=2048M ]
 	refuses "MPS: the control daemon in $WORK/mps speaks interface 3, which has limits for servers and namespaces: whether one is in force for COMMAND cannot be seen, so --strict does not start it" \
 		fake nvtaskset --strict -t 0-3 true
 	mkdir "$WORK/cdi"
@@ -235,4 +232,25 @@ ran" ]
 		export CUDA_MPS_PIPE_DIRECTORY=
 		fake nvtaskset --mps on -t 0 printenv CUDA_MPS_PIPE_DIRECTORY' 3>&-
 	[ "${lines[-1]}" = /run/nvidia-mps ]
+}
+
+has_connections_line() { # 0 or 1
+	[ "$(nvtaskset -l | grep -c ' to MPS: ')" -eq "$1" ]
+}
+
+@test "-l names a client of MPS that has more streams than connections" {
+	load playing
+	start_side_by_side --connections 3 -t 0-7 -- streams 3 wait streams 1 wait stream-ends wait \
+		streams 9 context-ends streams 2 wait
+	has_connections_line 0
+	go_on && waits 2
+	line='4 streams and 3 connections to MPS: streams that wait for each other may hang (--connections)'
+	nvtaskset -l | grep -qx " *$line"
+	go_on && waits 3
+	has_connections_line 0
+	go_on && waits 4
+	has_connections_line 0
+	go_on_to_the_end
+	start_playing -t 0-7 -- streams 40 wait
+	has_connections_line 0
 }

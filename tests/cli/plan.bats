@@ -54,6 +54,16 @@ start_jobs() { # PERIOD
 	[ "$(nvtaskset plan --json "$WORK/tasks.json" | jq -r '.tasks[].tpc_list' | tr ',' '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}' | sort | uniq -d)" = "" ]
 }
 
+@test "a curve has 16 points at most" {
+	for most in 16 17; do
+		curve=$(jq -nc "{points: [range($most) | {tpcs: (. + 1), job_ms: (20 - .)}]}")
+		tasks '{"name": "camera", "command": ["./camera"], "period_ms": 20, "curve": "@"}'
+		[ "$most" = 17 ] || nvtaskset plan "$WORK/tasks.json"
+	done
+	refuses "curve: point 16: needs tpcs, more than the one before, and job_ms; there are at most 16" \
+		nvtaskset plan "$WORK/tasks.json"
+}
+
 @test "beside a neighbour: the longest time counts, and a job is expected in the middle" {
 	curve=${curve%\}}', "points_beside": [{"tpcs": 2, "job_ms": 80}, {"tpcs": 8, "job_ms": 18}, {"tpcs": 32, "job_ms": 10}, {"tpcs": 66, "job_ms": 9}]}'
 	task='{"name": "camera", "command": ["./camera"], "period_ms": 40, "deadline_ms": 19, "curve": "@"}'

@@ -35,6 +35,13 @@ is_refused() { # QUOTA REASON
 		"[30000,true]" ]
 }
 
+@test "a sandbox that lets no scheduling be chosen: it is in force" {
+	start_waiting nvtaskset --mps off --quota 30% -t 0-7 "$BUILD/tests/programs/refuse" sched_setscheduler \
+		"$BUILD/tests/programs/play" busy wait
+	wait_until is_used
+	[ ! -s "$WORK/errors" ]
+}
+
 @test "live, without a SET: given, changed and lifted" {
 	start_playing -t 0-7 -- busy wait
 	[ -z "$(current quota)" ]

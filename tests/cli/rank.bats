@@ -96,9 +96,6 @@ ranks() { # [PID]
 		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 			nvtaskset $options --weight 200 -t 0-7 true
 	done
-	for option in --quota=30% --priority=80 --weight=200; do
-		refuses "--memory: only MPS sees to it, and ${option%=*} runs without: choose one" nvtaskset --memory 2G "$option" -t 0-7 true
-	done
 }
 
 @test "with MPS, it has MPS's own priority from the start on" {

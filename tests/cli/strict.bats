@@ -79,6 +79,15 @@ install_in() { # PREFIX
 		"$WORK/a:b/bin/nvtaskset" --mps off --strict -t 8 true
 }
 
+@test "a GPU with more TPCs than its descriptors have bits" {
+	export NVTASKSET_TOPOLOGY=$WORK/large
+	sed "\$a\  tpc  64    9     -    64" "$ROOT/share/topologies/ada.txt" >"$NVTASKSET_TOPOLOGY"
+	text="its launch descriptors cannot name all of its TPCs: --strict starts nothing there"
+	refuses "GPU 0000:01:00.0: $text" strict "$BUILD/demo/where" 1
+	run -0 nv -t 0-3 "$BUILD/demo/where" 1
+	[[ "${lines[0]}" == "nvtaskset: the launch descriptor has no bit for some TPCs of this GPU; "* ]]
+}
+
 @test "GPUs before Hopper, and those that are too new" {
 	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
 	NVTASKSET_TOPOLOGY=$WORK/topology \
@@ -121,6 +130,7 @@ ends() { # the reason, and NAME=VALUE… for the program's environment
 
 @test "whatever goes wrong inside the program ends it" {
 	ends "the launch descriptor has an unknown version" SIM_FAULTS=bad-qmd
+	ends "the launch descriptor has no bit for some TPCs of this GPU" SIM_FAULTS=narrow-qmd
 	ends "another tool (a profiler or debugger) holds the driver's callback slot" SIM_FAULTS=slot-taken
 	ends "NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent
 	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION=0000:00:06.0=200

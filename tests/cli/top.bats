@@ -18,9 +18,9 @@ last_frame() {
 
 # Where this machine is too busy to compare the clocks, another look does; or to look for as long as it was told to.
 tells_how_much() {
-	local pid user gpu tpcs busy tpc rate in_flight time command
+	local pid user gpu tpcs busy tpc rate in_flight time memory command
 	nvtaskset top --once --delay 0.5 >"$WORK/page"
-	read -r pid user gpu tpcs busy tpc rate in_flight time command < <(grep "^ *$PROGRAM " "$WORK/page")
+	read -r pid user gpu tpcs busy tpc rate in_flight time memory command < <(grep "^ *$PROGRAM " "$WORK/page")
 	about="$pid $user $gpu $tpcs $command"
 	# Eight of 66 TPCs.
 	[ "$(head -n 1 "$WORK/page" | sed 's/[0-9]* program.*, over/N programs, over/')" = "nvtaskset top: N programs, over 0.5 s" ] &&
@@ -130,9 +130,9 @@ has_rates() {
 	[ "$(jq -r .schema "$WORK/json" | sort -u)" = nvtaskset-top/1 ]
 	[ "$(jq ".span_seconds > 0.1" "$WORK/json" | sort -u)" = true ]
 	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels" ]
-	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy lend_us borrow gpus" ]
+	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy lend_us borrow memory_limit_bytes gpus" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys | join(\" \")")" = \
-		"bus_id busy busy_error busy_seconds gpu in_flight kernels_per_second presence tpc_list tpc_share waited_seconds why_no_times" ]
+		"bus_id busy busy_error busy_seconds gpu in_flight kernels_per_second memory_bytes memory_limit_bytes presence tpc_list tpc_share waited_seconds why_no_times" ]
 	[ "$(head -n 1 "$WORK/json" | jq -c "$mine | .gpus[0] | [.gpu, .bus_id, .tpc_list, .presence]")" = "[0,\"$GPU\",\"0-7\",false]" ]
 }
 
@@ -148,7 +148,7 @@ has_rates() {
 
 @test "keys" {
 	start_program -t 0-7
-	on_terminal 300x24 see "$headings" type T see $'\e[1;4mTIME' type '>' see $'\e[1;4mCOMMAND' type $'\e[17~' see $'\e[1;4mPID' \
+	on_terminal 300x24 see "$headings" type T see $'\e[1;4mTIME' type '>' see $'\e[1;4mMEMORY' type '>' see $'\e[1;4mCOMMAND' type $'\e[17~' see $'\e[1;4mPID' \
 		type P see "$headings" type '?' see "Any key goes back" type x see "demo/where" \
 		type /WHERE see "Search: WHERE_" type $'\r' see $'\e[1m' see "q quit" \
 		type unobody see "nobody_" see-not "demo/where" type $'\e' see "demo/where" \

@@ -237,6 +237,23 @@ TEST(streams_end)
 	}
 }
 
+/* A context takes all streams along, unannounced. */
+TEST(streams_end_with_their_context)
+{
+	for (int round = 0; round < 8; round++) {
+		struct gpu_under_test other;
+		CUstream streams[16];
+
+		gpu_open(&other, 0);
+		for (size_t i = 0; i < COUNT_OF(streams); i++) {
+			streams[i] = gpu_new_stream();
+			gpu_assert_runs_in(&other, streams[i], all);
+			assert_int_equal(libsmctrl_set_stream_mask_ext(streams[i], only_range(1, 1)), 0);
+		}
+		gpu_close(&other);
+	}
+}
+
 /* --- with other masks ---------------------------------------------------------------------------------------- */
 
 TEST(inside_partition)

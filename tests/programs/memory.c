@@ -1,92 +1,145 @@
 /*
- * memory MIB: the results of allocating so much on each GPU, in the two ways that play.c does not have, each freed again. A line
- * for each GPU; "-" is a call that this driver does not have.
+ * What tests/hardware/memory.sh does with memory, on the first GPU. Each prints one line.
+ *
+ *   memory cost N             the median time of N allocations of 1 MiB, each freed again, in ns
+ *   memory random SECONDS     allocates and frees 1 to 256 MiB at random; "allocated N refused N freed N failed N". A
+ *                             refusal fails where the same allocation has room right before and right after, by the
+ *                             driver's word
+ *   memory total              what cuDeviceTotalMem and cuMemGetInfo say, in MiB: total, total, free
  */
+#include "base/clock.h"
 #include "gpu.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-/* Only what NVIDIA's driver has is asked, so the simulator has none of these. */
-struct allocation_properties { /* CUmemAllocationProp */
-	int type, handle_types;
-	int location_type, location;
-	void *unused;
-	unsigned char flags[8];
-};
+#define MIB ((size_t)1 << 20)
 
-#define PINNED 1
-#define ON_DEVICE 1
-#define GRANULARITY ((size_t)2 << 20) /* on all GPUs so far; sizes are whole mebibytes, made even */
-
-typedef CUresult (*allocate_in_order)(CUdeviceptr *address, size_t bytes, CUstream stream);
-typedef CUresult (*free_in_order)(CUdeviceptr address, CUstream stream);
-typedef CUresult (*create)(uint64_t *handle, size_t bytes, const struct allocation_properties *properties, uint64_t flags);
-typedef CUresult (*release)(uint64_t handle);
-
-static void *library;
-
-static void say(const char *what, bool is_there, CUresult result)
-{
-	if (is_there)
-		printf(" %s %d", what, (int)result);
-	else
-		printf(" %s -", what);
-}
-
-static void try_in_order(size_t bytes)
-{
-	allocate_in_order allocate = (allocate_in_order)dlsym(library, "cuMemAllocAsync");
-	free_in_order give_back = (free_in_order)dlsym(library, "cuMemFreeAsync");
-	CUdeviceptr address;
-	CUresult result = CUDA_SUCCESS;
-
-	if (allocate && give_back)
-		result = allocate(&address, bytes, NULL);
-	say("cuMemAllocAsync", allocate && give_back, result);
-	if (allocate && give_back && result == CUDA_SUCCESS) {
-		give_back(address, NULL);
-		cuCtxSynchronize();
-	}
-}
-
-static void try_create(size_t bytes, int device)
-{
-	create make = (create)dlsym(library, "cuMemCreate");
-	release give_back = (release)dlsym(library, "cuMemRelease");
-	const struct allocation_properties properties = {.type = PINNED, .location_type = ON_DEVICE, .location = device};
-	uint64_t handle;
-	CUresult result = CUDA_SUCCESS;
-
-	if (make && give_back)
-		result = make(&handle, (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY, &properties, 0);
-	say("cuMemCreate", make && give_back, result);
-	if (make && give_back && result == CUDA_SUCCESS)
-		give_back(handle);
-}
-
-static void look_at(int device, size_t bytes)
+static void open_gpu(void)
 {
 	CUcontext context;
-	CUresult result = cuDevicePrimaryCtxRetain(&context, device);
 
-	if (result == CUDA_SUCCESS)
-		result = cuCtxSetCurrent(context);
-	printf("GPU %d: context %d", device, (int)result);
-	if (result == CUDA_SUCCESS) {
-		try_in_order(bytes);
-		try_create(bytes, device);
+	gpu_initialise();
+	if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+		fputs("memory: no context\n", stderr);
+		exit(EXIT_FAILURE);
 	}
-	putchar('\n');
+}
+
+/* --- cost ----------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *first = a, *second = b;
+
+	return (*first > *second) - (*first < *second);
+}
+
+static uint64_t time_one(void)
+{
+	CUdeviceptr address;
+	uint64_t begin = process_clock_ns();
+	CUresult result = cuMemAlloc_v2(&address, MIB);
+	uint64_t end = process_clock_ns();
+
+	if (result != CUDA_SUCCESS || cuMemFree_v2(address) != CUDA_SUCCESS)
+		exit(EXIT_FAILURE);
+	return end - begin;
+}
+
+static void print_cost(size_t count)
+{
+	uint64_t *times = calloc(count, sizeof *times);
+	CUdeviceptr kept;
+
+	if (!times || count == 0 || cuMemAlloc_v2(&kept, MIB) != CUDA_SUCCESS)
+		exit(EXIT_FAILURE);
+	for (size_t i = 0; i < count; i++)
+		times[i] = time_one();
+	qsort(times, count, sizeof *times, compare);
+	printf("%llu\n", (unsigned long long)times[count / 2]);
+	free(times);
+}
+
+/* --- at random ------------------------------------------------------------------------------------------------ */
+
+#define HELD_MAX 64
+
+static struct held {
+	CUdeviceptr address;
+	size_t bytes;
+} held[HELD_MAX];
+
+static unsigned int allocated, refused, freed, failed;
+
+static size_t room(void)
+{
+	size_t free_bytes = 0, total;
+
+	cuMemGetInfo_v2(&free_bytes, &total);
+	return free_bytes;
+}
+
+/* Others free in between, and make room for a moment: so it must be much. */
+static void take(struct held *place, size_t bytes)
+{
+	size_t before = room();
+
+	if (cuMemAlloc_v2(&place->address, bytes) == CUDA_SUCCESS) {
+		place->bytes = bytes;
+		allocated++;
+	} else {
+		refused++;
+		failed += before >= 8 * bytes && room() >= 8 * bytes;
+	}
+}
+
+static void give(struct held *place)
+{
+	failed += cuMemFree_v2(place->address) != CUDA_SUCCESS;
+	place->bytes = 0;
+	freed++;
+}
+
+static void be_random(double seconds)
+{
+	double end = clock_ms() + seconds * 1000;
+	unsigned int seed = (unsigned int)getpid();
+
+	while (clock_ms() < end) {
+		struct held *place = &held[(unsigned int)rand_r(&seed) % HELD_MAX];
+
+		if (place->bytes > 0)
+			give(place);
+		else
+			take(place, (1 + (size_t)rand_r(&seed) % 256) * MIB);
+	}
+	printf("allocated %u refused %u freed %u failed %u\n", allocated, refused, freed, failed);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- */
+
+static void print_total(void)
+{
+	size_t device = 0, free_bytes = 0, total = 0;
+
+	cuDeviceTotalMem_v2(&device, 0);
+	cuMemGetInfo_v2(&free_bytes, &total);
+	printf("%zu %zu %zu\n", device / MIB, total / MIB, free_bytes / MIB);
 }
 
 int main(int count, char **arguments)
 {
-	int devices = gpu_initialise();
+	const char *what = count > 1 ? arguments[1] : "", *number = count > 2 ? arguments[2] : "0";
 
-	library = dlopen("libcuda.so.1", RTLD_NOW);
-	for (int device = 0; device < devices && count == 2; device++)
-		look_at(device, (size_t)atol(arguments[1]) << 20);
+	open_gpu();
+	if (strcmp(what, "cost") == 0)
+		print_cost((size_t)atol(number));
+	else if (strcmp(what, "random") == 0)
+		be_random(atof(number));
+	else
+		print_total();
 	return EXIT_SUCCESS;
 }

@@ -17,9 +17,12 @@
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
  *   allocate MIB    allocates so many mebibytes on each GPU in turn, and prints CUDA's results
+ *   free            frees the last allocation
+ *   room            prints how many mebibytes are free, and the total, on the first GPU
  *   launch          launches all the time, in a thread of its own
  *   busy            has kernels of 1 to 2 ms in flight all the time, in a thread of its own
  *   jobs P,A,B,N    does a job of N kernels every P µs, from now on, which takes A / TPCs + B µs in all
+ *   streams N       makes streams; stream-ends destroys the last, context-ends the context
  *   managed         allocates managed memory
  *   conditional     launches a graph whose one kernel is in the body of a conditional node
  *   watched         waits until somebody has looked at its times, and nobody does any more
@@ -48,6 +51,7 @@ extern char **environ;
 static struct gpu_under_test gpu;
 static bool is_open;
 static void *last_library;
+static CUstream last_stream;
 static char **all_arguments;
 
 /* The word behind a step, and its name. */
@@ -91,6 +95,24 @@ static void say_where(STEP)
 	struct tpcset ran = gpu_where(&gpu, NULL);
 
 	puts(tpcset_format_list(&ran, text));
+}
+
+static void make_streams(const char *count, const char *step)
+{
+	be_in_context(NULL, NULL);
+	for (long i = strtol(count, NULL, 10); i > 0; i--)
+		gpu_check(cuStreamCreate(&last_stream, CU_STREAM_NON_BLOCKING));
+}
+
+static void end_stream(STEP)
+{
+	gpu_check(cuStreamDestroy_v2(last_stream));
+}
+
+static void end_context(STEP)
+{
+	gpu_close(&gpu);
+	is_open = false;
 }
 
 /* From now on, a library that is linked with the driver launches the kernels. */
@@ -176,6 +198,8 @@ static void open_as_descriptor_2(const char *name, const char *how)
 		exit(EXIT_FAILURE);
 }
 
+static CUdeviceptr allocated;
+
 static void allocate(const char *mebibytes, const char *step)
 {
 	int count = 0;
@@ -184,16 +208,33 @@ static void allocate(const char *mebibytes, const char *step)
 	cuDeviceGetCount(&count);
 	for (int device = 0; device < count; device++) {
 		CUcontext context;
-		CUdeviceptr address;
 		CUresult result = cuDevicePrimaryCtxRetain(&context, device);
 
 		if (result == CUDA_SUCCESS)
 			result = cuCtxSetCurrent(context);
 		if (result == CUDA_SUCCESS)
-			result = cuMemAlloc_v2(&address, (size_t)atol(mebibytes) << 20);
+			result = cuMemAlloc_v2(&allocated, (size_t)atol(mebibytes) << 20);
 		printf("%s%d", device > 0 ? " " : "", (int)result);
 	}
 	putchar('\n');
+}
+
+static void give_back(STEP)
+{
+	if (cuMemFree_v2(allocated) != CUDA_SUCCESS)
+		stop("free", "it fails");
+}
+
+static void say_room(STEP)
+{
+	size_t free_bytes, total;
+	CUcontext context;
+
+	gpu_initialise();
+	if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS ||
+	    cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS)
+		stop("room", "the driver does not say");
+	printf("%zu/%zu\n", free_bytes >> 20, total >> 20);
 }
 
 static void *keep_launching(void *unused)
@@ -321,7 +362,9 @@ static const struct {
 	{"launcher", launch_through, 2},
 	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"closefrom", close_descriptors, 2},
 	{"again", start_again, 2}, {"data", open_as_descriptor_2, 2}, {"output", open_as_descriptor_2, 2}, {"fork", go_on_in_child, 1},
-	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2}, {"launch", launch, 1}, {"busy", launch, 1},
+	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2},
+	{"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
+	{"streams", make_streams, 2}, {"stream-ends", end_stream, 1}, {"context-ends", end_context, 1},
 	{"jobs", do_jobs, 2}, {"managed", use_managed_memory, 1}, {"conditional", launch_conditional, 1},
 	{"watched", wait_until_unwatched, 1}, {"wait", wait_for_signal, 1}, {"proc", hide_proc, 1},
 };

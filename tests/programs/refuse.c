@@ -1,7 +1,7 @@
 /*
  * Usage: refuse CALL COMMAND [ARGUMENT]...
  *
- * Runs COMMAND in a sandbox that answers EPERM to a system call: statx, or memfd_create.
+ * Runs COMMAND in a sandbox that answers EPERM to a system call: statx, memfd_create, or sched_setscheduler.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -14,11 +14,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static unsigned int number_of(const char *call)
+{
+	return strcmp(call, "statx") == 0          ? SYS_statx
+	       : strcmp(call, "memfd_create") == 0 ? SYS_memfd_create
+	                                           : SYS_sched_setscheduler;
+}
+
 int main(int count, char **arguments)
 {
 	if (count < 3)
 		return EXIT_FAILURE;
-	unsigned int call = strcmp(arguments[1], "statx") == 0 ? SYS_statx : SYS_memfd_create;
+	unsigned int call = number_of(arguments[1]);
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import nvtaskset
 from nvtaskset import Error, ErrorCode, Group, Partition, Set
@@ -323,6 +324,14 @@ class Partitions(Case):
         self.assertEqual(len(found), 1)
         self.assertEqual(found[0][0], self.partition[0])
 
+    def test_more_than_fit(self):
+        many = os.path.join(os.environ["BUILD"], "tests", "programs", "hostile")
+        with subprocess.Popen([many, "many", "200", "0"], stdout=subprocess.PIPE) as process:
+            for _ in range(200):
+                process.stdout.readline()
+            self.assertGreater(len(nvtaskset.partitions()), 200)
+            process.kill()
+
     def test_end_of_the_process(self):
         with program() as process, Partition(process.pid) as partition:
             self.assertEqual(select.select([partition], [], [], 0)[0], [])
@@ -350,6 +359,26 @@ class Partitions(Case):
             thread.join()
         self.assertEqual(failures, [])
         self.assertEqual(len(self.partition[0]), 1)
+
+    def test_one_thread_at_a_time(self):
+        """Handles of the library are for one thread, and a Partition is for several."""
+        inside, within, second = [], threading.Event(), threading.Thread(target=self.partition.check)
+
+        def call(function, *arguments):
+            inside.append(function)
+            if len(inside) == 1:
+                second.start()
+                within.wait(0.3)
+            else:
+                within.set()
+            return result(function, *arguments)
+
+        result = nvtaskset._try
+        with unittest.mock.patch.object(nvtaskset, "_try", call):
+            self.partition.check()
+            self.assertFalse(within.is_set())
+            second.join()
+        self.assertEqual(len(inside), 2)
 
 
 class Codes(Case):
@@ -453,6 +482,49 @@ class Groups(Case):
                       lambda: Group.of(os.getpid()), lambda: Group.make(self.path("x")).claim({0: 8}, "best")):
             with self.assertRaises(Error):
                 wrong()
+
+
+class Leaks(Case):
+    """What was made and closed, or was refused, leaves neither memory nor files."""
+
+    def use_all(self, times, directory, member):
+        for number in range(times):
+            nvtaskset.partitions()
+            with Partition(PID) as partition, Group.of(PID), nvtaskset.Watcher(PID) as watcher:
+                partition[0] = {number % 66}
+                watcher.look()
+            Group.of(member).close()
+            path = os.path.join(directory, "group")
+            Group.make(path).close()
+            Group(path).close()
+            Group.remove(path)
+            for wrong in (lambda: Partition(1 << 30), lambda: Group(path), lambda: Group.of(os.getpid())):
+                self.assertRaises(Error, wrong)
+            self.fails(ErrorCode.DAMAGED, Group, self.damaged(directory))
+
+    def damaged(self, directory):
+        path = os.path.join(directory, "damaged")
+        if not os.path.exists(path):
+            Group.make(path).close()
+            with open(path, "r+b") as group:
+                group.write(bytes(64))
+        return path
+
+    def has(self):
+        with open("/proc/self/status", encoding="utf-8") as status:
+            data = next(int(line.split()[1]) for line in status if line.startswith("VmData:"))
+        return data, len(os.listdir("/proc/self/fd"))
+
+    def test_500_times(self):
+        with tempfile.TemporaryDirectory() as directory, Group.make(os.path.join(directory, "of-member")) as group:
+            group[0] = "1"
+            with program(NVTASKSET_GROUP_FILE=os.path.join(directory, "of-member")) as member:
+                self.use_all(100, directory, member.pid)
+                data, files = self.has()
+                self.use_all(400, directory, member.pid)
+                data_after, files_after = self.has()
+        self.assertEqual(files_after, files)
+        self.assertLess(data_after, data + 1024)
 
 
 class Library(unittest.TestCase):

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "module.h"
 #include "rm.h"
+#include "stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -150,6 +151,7 @@ static void end(CUcontext context)
 	engine_forget(context); /* nobody can suspend it any more */
 	pushbuffer_forget(context);
 	memory_forget(context);
+	streams_end(context);
 	hook_context(CONTEXT_DESTROYED, context);
 }
 

@@ -99,11 +99,12 @@ static const struct format formats[] = {
 		.cluster = {FIELD(2053, 2048), FIELD(2061, 2056), FIELD(2069, 2064)},
 		.cooperative = {FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144)},
 		.shared = FIELD(1162, 1152), .shared_unit = 128, .mask_valid = BIT(159), .mask = FIELD(2367, 2240),
-		.slots = slots_of_blackwell,
+		.next = FIELD(1878, 1876), .slots = slots_of_blackwell,
 	},
 };
 
 #define BAD_VERSION 0x77
+#define NARROW_VERSION 0x30
 
 static const struct format *format_of(const struct topology *gpu)
 {
@@ -165,7 +166,7 @@ static void write_misleading_bytes(struct descriptor *descriptor, const struct f
 	if (format->version_value == 0x40)
 		set_field(descriptor, FIELD(471, 464), seen[turn++ % sizeof seen]);
 	else if (format->version_value == 0x50)
-		set_field(descriptor, FIELD(583, 576), 0x40);
+		set_field(descriptor, FIELD(583, 576), 0x41);
 }
 
 /* The bits of the mask's words up to the last word with a TPC's bit. After that a green context leaves 0
@@ -233,6 +234,17 @@ static void write_grid(struct descriptor *descriptor, const struct format *forma
 	set_dimensions(descriptor, format->cluster, launch->cluster);
 }
 
+static uint8_t version_of(const struct format *format)
+{
+	uint8_t version = format->version_value;
+
+	if (fault(FAULT_BAD_QMD))
+		version = BAD_VERSION;
+	else if (fault(FAULT_NARROW_QMD))
+		version = NARROW_VERSION;
+	return version;
+}
+
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch)
 {
 	const struct topology *gpu = launch->context->gpu;
@@ -240,7 +252,7 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 
 	memset(descriptor, 0, sizeof *descriptor);
 	write_misleading_bytes(descriptor, format);
-	set_field(descriptor, format->version, fault(FAULT_BAD_QMD) ? BAD_VERSION : format->version_value);
+	set_field(descriptor, format->version, version_of(format));
 	write_grid(descriptor, format, launch);
 	set_dimensions(descriptor, format->block, launch->block);
 	set_field(descriptor, format->registers, OCCUPANCY_REGISTERS_PER_THREAD);

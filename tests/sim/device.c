@@ -2,6 +2,7 @@
 
 #include "faults.h"
 #include "hook.h"
+#include "memory.h"
 #include "rm.h"
 
 #include <pthread.h>
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MEMORY_BYTES ((size_t)16 << 30)
 
 const char simulated_gpu[] = "tests/sim";
 
@@ -117,9 +116,9 @@ CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice device)
 	return gpu ? copy_text(text, length, pci_address_format(gpu->pci, pci)) : no_such_device();
 }
 
-CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+HOOKED_2(cuDeviceTotalMem_v2, size_t *, bytes, CUdevice, device)
 {
-	*bytes = MEMORY_BYTES;
+	*bytes = DEVICE_MEMORY_BYTES;
 	return device_topology(device) ? CUDA_SUCCESS : no_such_device();
 }
 

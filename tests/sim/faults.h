@@ -14,6 +14,7 @@
 #define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
 #define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
 #define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors have an unknown version */
+#define FAULT_NARROW_QMD "narrow-qmd"             /* launch descriptors have version 3.0 */
 #define FAULT_DEVICE_RUNTIME "device-runtime"     /* kernels of every module can launch kernels */
 #define FAULT_UNHEARD_NODES "unheard-nodes"       /* cuGraphAddNode_v2 is not announced */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */

@@ -76,6 +76,18 @@ void graph_visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *
 	}
 }
 
+uint64_t graph_allocated(CUgraph graph)
+{
+	uint64_t bytes = 0;
+
+	for (CUgraphNode node = graph->first; node; node = node->next) {
+		bytes += node->allocated;
+		for (unsigned int i = 0; i < node->inside_count; i++)
+			bytes += graph_allocated(node->inside[i]);
+	}
+	return bytes;
+}
+
 bool graph_has_conditional(CUgraph graph)
 {
 	bool found = false;

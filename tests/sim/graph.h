@@ -12,6 +12,7 @@ struct CUgraphNode_st {
 	unsigned int inside_count;
 	unsigned int chosen;       /* the one that runs; none if there are fewer */
 	bool is_device_updatable;
+	uint64_t allocated; /* bytes, of an allocating node */
 	CUgraphNode next;
 };
 
@@ -39,6 +40,9 @@ typedef void graph_visitor(CUgraphNode node, bool runs, void *data);
 void graph_visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *data);
 
 bool graph_has_conditional(CUgraph graph);
+
+/* The bytes allocated by a graph's nodes, and by graphs inside. */
+uint64_t graph_allocated(CUgraph graph);
 
 /* The serial of a node of a graph that still exists; 0 for any other pointer. */
 uint64_t graph_serial(CUgraphNode node);

@@ -9,6 +9,7 @@
 #include "gpu_time.h"
 #include "graph.h"
 #include "hook.h"
+#include "memory.h"
 #include "module.h"
 #include "stream.h"
 
@@ -37,6 +38,7 @@ struct CUgraphExec_st {
 	uint64_t serial;  /* of the graph */
 	size_t count;
 	struct exec_node *nodes;
+	uint64_t allocated; /* bytes, of allocating nodes */
 	bool is_refreshed; /* a callback has changed nodes, which are not yet uploaded */
 };
 
@@ -128,6 +130,7 @@ static CUgraphExec flatten(CUgraph graph)
 	if (!exec)
 		return NULL;
 	exec->serial = graph->serial;
+	exec->allocated = graph_allocated(graph);
 	graph_visit_launches(graph, true, count_node, &count);
 	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* and the driver's own */
 	if (exec->nodes) {
@@ -150,6 +153,8 @@ static CUgraphExec flatten(CUgraph graph)
 
 HOOKED_1(cuGraphExecDestroy, CUgraphExec, exec)
 {
+	if (exec->allocated > 0)
+		device_memory_graph_ends();
 	remove_only_instance(exec);
 	free(exec->nodes);
 	free(exec);
@@ -322,7 +327,9 @@ HOOKED_2(cuGraphLaunch, CUgraphExec, exec, CUstream, stream)
 {
 	CUgraph capturing = capture_of(stream);
 
-	if (fault(FAULT_NO_LAUNCHES))
+	if (!exec)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (fault(FAULT_NO_LAUNCHES) || device_memory_for_graph(exec->allocated) != CUDA_SUCCESS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return capturing ? capture(exec, capturing) : run(exec, stream);
 }

@@ -20,6 +20,7 @@
 struct piece {
 	struct piece *next;
 	CUcontext family; /* whose it is; NULL once that is destroyed */
+	CUdevice device;
 	bool is_registered;
 	char *start;
 	size_t bytes;
@@ -72,6 +73,7 @@ static CUresult add(CUcontext context, void *start, size_t bytes, struct piece *
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	new->family = context->family;
+	new->device = context->device;
 	new->is_registered = start != NULL;
 	new->start = start ? start : (char *)new->content;
 	new->bytes = bytes;
@@ -97,11 +99,13 @@ static bool remove_at(CUdeviceptr address, bool is_registered, CUcontext family)
 	if (found)
 		*link = found->next;
 	pthread_mutex_unlock(&lock);
+	if (found && !is_registered && found->family)
+		device_memory_give(found->device, found->bytes);
 	free(found);
 	return found != NULL;
 }
 
-/* Allocations stay, since tests free them after the context. */
+/* Allocations stay, since tests free them after the context; but they are not counted any more. */
 void memory_forget(CUcontext context)
 {
 	pthread_mutex_lock(&lock);
@@ -109,6 +113,8 @@ void memory_forget(CUcontext context)
 		struct piece *piece = *link;
 		bool is_its = piece->family == context;
 
+		if (is_its && !piece->is_registered)
+			device_memory_give(piece->device, piece->bytes);
 		if (is_its)
 			piece->family = NULL;
 		if (is_its && piece->is_registered) {
@@ -121,36 +127,7 @@ void memory_forget(CUcontext context)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What MPS lets this client allocate on a device: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=512M,1=2G". */
-static uint64_t limit_on(CUdevice device)
-{
-	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY"), *entry = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
-	uint64_t limit = UINT64_MAX, number;
-	bool has_mps = !directory || strcmp(directory, "/dev/null") != 0;
-	int of;
-	char unit;
-
-	while (has_mps && entry && sscanf(entry, "%d=%" SCNu64 "%c", &of, &number, &unit) == 3) {
-		if (of == device)
-			limit = number << (unit == 'G' ? 30 : 20);
-		entry = strchr(entry, ',');
-		entry = entry ? entry + 1 : NULL;
-	}
-	return limit;
-}
-
-static uint64_t allocated_on(CUdevice device)
-{
-	uint64_t bytes = 0;
-
-	pthread_mutex_lock(&lock);
-	for (const struct piece *piece = pieces; piece; piece = piece->next)
-		bytes += piece->family && piece->family->device == device && !piece->is_registered ? piece->bytes : 0;
-	pthread_mutex_unlock(&lock);
-	return bytes;
-}
-
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+static CUresult allocate(CUdeviceptr *address, size_t bytes)
 {
 	CUcontext context = context_current();
 	struct piece *new;
@@ -159,18 +136,37 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (allocated_on(context->device) + bytes > limit_on(context->device))
+	if (!device_memory_take(context->device, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = add(context, NULL, bytes, &new);
 
 	if (result == CUDA_SUCCESS)
 		*address = address_of(new);
+	else
+		device_memory_give(context->device, bytes);
 	return result;
+}
+
+HOOKED_2(cuMemAlloc_v2, CUdeviceptr *, address, size_t, bytes)
+{
+	return allocate(address, bytes);
 }
 
 HOOKED_3(cuMemAllocManaged, CUdeviceptr *, address, size_t, bytes, unsigned int, flags)
 {
-	return cuMemAlloc_v2(address, bytes);
+	return allocate(address, bytes);
+}
+
+/* Rows begin at multiples of 512 bytes. */
+HOOKED_5(cuMemAllocPitch_v2, CUdeviceptr *, address, size_t *, pitch, size_t, width, size_t, height, unsigned int,
+         element)
+{
+	if (element != 4 && element != 8 && element != 16)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (width > DEVICE_MEMORY_BYTES || height > DEVICE_MEMORY_BYTES)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*pitch = (width + 511) / 512 * 512;
+	return allocate(address, *pitch * height);
 }
 
 /* Nobody can open the handle. */
@@ -180,7 +176,7 @@ HOOKED_2(cuIpcGetMemHandle, void *, handle, CUdeviceptr, address)
 	return memory_at(address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address)
+HOOKED_1(cuMemFree_v2, CUdeviceptr, address)
 {
 	engine_wait_for_all();
 	if (context_current())

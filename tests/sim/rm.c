@@ -5,6 +5,8 @@
 #include "costs.h"
 #include "engine.h"
 #include "faults.h"
+#include "hook.h"
+#include "memory.h"
 #include "gpu/topology/rm_abi.h"
 
 #include <errno.h>
@@ -403,7 +405,7 @@ void rm_context_destroyed(CUcontext context)
 }
 
 /* The one question that the driver does not answer by itself. */
-CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+HOOKED_2(cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes)
 {
 	CUcontext context = context_current();
 
@@ -412,7 +414,7 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	struct rm_control call = {.client = client, .object = device_of(context) + 1, .command = MEMORY_INFO};
 
 	call_kernel(IOCTL_CONTROL, &call);
-	cuDeviceTotalMem_v2(total_bytes, context->device);
-	*free_bytes = *total_bytes;
+	*total_bytes = DEVICE_MEMORY_BYTES;
+	*free_bytes = DEVICE_MEMORY_BYTES - device_memory_held(context->device);
 	return CUDA_SUCCESS;
 }

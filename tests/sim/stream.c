@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "pushbuffer.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 typedef void host_function(void *data);
@@ -22,6 +23,33 @@ CUcontext stream_context(CUstream stream)
 	return stream_is_real(stream) ? stream->context : context_current();
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUstream streams;
+
+/* NULL: all of the context. */
+static void end(CUstream stream, CUcontext context)
+{
+	pthread_mutex_lock(&lock);
+	for (CUstream *at = &streams; *at;) {
+		CUstream one = *at;
+		bool ends = stream ? one == stream : one->context == context;
+
+		if (ends) {
+			*at = one->next;
+			capture_forget(one);
+			free(one);
+		} else {
+			at = &one->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void streams_end(CUcontext context)
+{
+	end(NULL, context);
+}
+
 CUresult stream_create(CUstream *stream, CUcontext context)
 {
 	CUstream new = calloc(1, sizeof *new);
@@ -30,6 +58,10 @@ CUresult stream_create(CUstream *stream, CUcontext context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	new->context = context;
 	new->channel = pushbuffer_channel_of_new_stream(context);
+	pthread_mutex_lock(&lock);
+	new->next = streams;
+	streams = new;
+	pthread_mutex_unlock(&lock);
 	*stream = new;
 	return CUDA_SUCCESS;
 }
@@ -47,8 +79,7 @@ HOOKED_1(cuStreamDestroy_v2, CUstream, stream)
 {
 	if (!stream_is_real(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
-	capture_forget(stream);
-	free(stream);
+	end(stream, NULL);
 	return CUDA_SUCCESS;
 }
 

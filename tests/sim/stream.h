@@ -8,9 +8,13 @@ struct CUstream_st {
 	CUcontext context;
 	unsigned int channel;    /* of pushbuffer.h */
 	struct capture *capture; /* NULL unless launches are recorded */
+	CUstream next;           /* in the list of all */
 };
 
 CUresult stream_create(CUstream *stream, CUcontext context);
+
+/* The context takes all streams along, unannounced. */
+void streams_end(CUcontext context);
 
 /* The context of a launch into this stream. For the streams that every context has, it is the current one. */
 CUcontext stream_context(CUstream stream);

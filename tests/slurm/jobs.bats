@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Jobs of all kinds, on a real cluster with simulated GPUs.
+# needs: slurm/nvtaskset.so
 # limit: 600
 
 load helpers
@@ -23,6 +24,27 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	grep -q 'on TPCs 0-65 (' "$WORK/output"
 	srun env >"$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
+}
+
+# Without the words of Slurm.
+environment_of() { # options of srun
+	srun "$@" env | sort | grep -vE '^(SLURM|SRUN|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|ROCR_|ZE_|TMPDIR|_=)'
+}
+
+@test "a task has its user's environment, the group's file and the library's directory, and nothing else" {
+	environment_of >"$WORK/without"
+	# As nvtaskset leaves words to srun.
+	export NVTASKSET_PARTITION=0-7 NVTASKSET_PID=$$
+	for path in unset '' /first:/second; do
+		[ "$path" = unset ] || export LD_LIBRARY_PATH=$path
+		diff "$WORK/without" <(environment_of -w n1 --gres=shard:8) | grep '^[<>]' |
+			sed 's/job-[0-9]*$/job-N/' >"$WORK/added"
+		[ "$path" != unset ] || path=
+		diff "$WORK/added" - <<-END
+			> LD_LIBRARY_PATH=$CLUSTER/lib${path:+:$path}
+			> NVTASKSET_GROUP_FILE=$CLUSTER/spool/n1/nvtaskset/job-N
+		END
+	done
 }
 
 @test "all tasks, and steps side by side, are in the job's TPCs" {
@@ -91,6 +113,29 @@ start_stubborn_job() {
 	[[ "$(count_tpcs "$WORK/output")" =~ ^[789]$ ]]
 }
 
+@test "--gpu-memory" {
+	play=$BUILD/tests/programs/play
+	srun --tpcs=8 --gpu-memory=512M "$play" room allocate 500 allocate 20 >"$WORK/output"
+	[ "$(xargs <"$WORK/output")" = "512/512 0 0 2 2" ]
+	srun --gres=shard:8 --gpu-memory=2G bash -c '"$0" room; nvtaskset -p --group "$NVTASKSET_GROUP_FILE"' "$play" \
+		>"$WORK/output"
+	grep -qx 2048/2048 "$WORK/output"
+	grep -q 'current memory: 2G: ' "$WORK/output"
+	not srun --gpu-memory=2G true 2>"$WORK/errors"
+	grep -qF "nvtaskset: --gpu-memory was given, and the job has no shards" "$WORK/errors"
+}
+
+# A GPC has 9 TPCs, or 8. A job tries 9 first.
+@test "whole GPCs for three jobs at once" {
+	for i in 1 2 3; do
+		srun -w n1 --gpcs=1 bash -c "where 1; cd '$WORK'; touch ran$i
+			until [ -e ran1 -a -e ran2 -a -e ran3 ]; do sleep 0.1; done" \
+			>"$WORK/output$i" || touch "$WORK/ran$i" &
+	done
+	wait
+	[ "$(for i in 1 2 3; do count_tpcs "$WORK/output$i"; done | sort | xargs)" = "8 9 9" ]
+}
+
 refuses_job() { # REASON, and options of srun
 	local reason=$1
 	shift
@@ -105,6 +150,7 @@ refuses_job() { # REASON, and options of srun
 	refuses_job "--tpcs=0: wants a number of TPCs" --tpcs=0
 	refuses_job "--tpcs=8x: wants a number of TPCs" --tpcs=8x
 	refuses_job "--gpcs=0: wants a number of GPCs" --gpcs=0
+	refuses_job "--gpu-memory=2: wants a whole number and M, G or T" --tpcs=1 --gpu-memory=2
 	refuses_job "--tpcs and --gpcs: give one of them" --tpcs=1 --gpcs=1
 	refuses_job "--tpcs=67: a GPU has 66 TPCs" --tpcs=67
 	refuses_job "leave --gres and --gpus out" --tpcs=8 --gres=shard:8

@@ -12,7 +12,11 @@
 #include "../../tools/nvtaskset/show/rows.c"
 #include "../../tools/nvtaskset/terminal/text.c"
 
+#include "has.h"
+#include "own_segment.h"
 #include "state/kernels/counts_read.h"
+
+#include <malloc.h>
 
 static const struct pci_address gpu = {.bus = 0x3b};
 
@@ -30,30 +34,30 @@ static struct process process_with(uint64_t ended)
 static struct row row_after(const struct process *before, const struct process *now, struct reading span)
 {
 	static const struct topology_list none;
-	struct activities first = {.gpus = &none}, nothing = {.count = 0};
+	struct activities earlier = {.gpus = &none}, nothing = {.count = 0};
 	struct row row;
 	struct error error;
 
 	if (before)
-		assert_int_equal(add_process(&first, before, &nothing, &error), 0);
+		assert_int_equal(add_process(&earlier, before, &nothing, &error), 0);
 	struct activities then = {.gpus = &none, .span = span};
 
-	assert_int_equal(add_process(&then, now, &first, &error), 0);
+	assert_int_equal(add_process(&then, now, &earlier, &error), 0);
 	assert_int_equal(then.count, 1);
 	if (!then.list)
 		abort(); /* clang-tidy does not know that the assertion ends the test */
 	row = then.list[0];
-	free(first.list);
+	free(earlier.list);
 	free(then.list);
 	return row;
 }
 
 /* Any of these numbers. */
-static bool knows_any(const struct row *row, enum number first, enum number last)
+static bool knows_any(const struct row *row, enum number from, enum number to)
 {
 	bool knows = false;
 
-	for (enum number number = first; number <= last; number++)
+	for (enum number number = from; number <= to; number++)
 		knows = knows || row->numbers[number].is_known;
 	return knows;
 }
@@ -243,6 +247,31 @@ TEST(a_lender_waits_for_launches_that_were_there_before)
 		lend(&loans, kernel_of(10000 + i, 20000 + i, true));
 	assert_true(wait_of(&borrower, kernel_of(300, 1000, false)) == 0);
 	assert_true(wait_of(&borrower, kernel_of(10500, 1000, false)) == 20499 - 10500);
+}
+
+static void look_often(struct activities *activities, int looks)
+{
+	static const struct topology_list none;
+	struct error error;
+
+	for (int i = 0; i < looks; i++)
+		assert_done(activities_look(activities, &none, &error));
+}
+
+/* As for each page of top. */
+TEST_WITH(make_owner, close_owner, looks_leave_nothing)
+{
+	struct activities activities = {.measures_times = true};
+
+	look_often(&activities, 10);
+	assert_true(activities.count > 0);
+	size_t used = mallinfo2().uordblks;
+	int descriptors = count_descriptors();
+
+	look_often(&activities, 500);
+	assert_in_range(mallinfo2().uordblks, 1, used + 4096);
+	assert_int_equal(count_descriptors(), descriptors);
+	activities_free(&activities);
 }
 
 /* A hostile program names its functions so: each argument is a pair of the one before, and the text longer than any memory. */

@@ -79,6 +79,13 @@ TEST(replaced_functions)
 	assert_is_kernels();
 }
 
+TEST(its_begin_leaves_errno)
+{
+	errno = EDOM;
+	with_limit(RLIMIT_NOFILE, 0, clock_begin());
+	assert_int_equal(errno, EDOM);
+}
+
 TEST(replaced_pauses)
 {
 	uint64_t before = kernels_ns(CLOCK_MONOTONIC);

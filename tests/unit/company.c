@@ -1,9 +1,15 @@
-/* A program with a number marks neighbours on its GPUs; and how long a mark lasts. */
+/*
+ * A program with a number marks neighbours on its GPUs; and how long a mark lasts.
+ *
+ * link: -Wl,--wrap=segment_raise
+ */
 #include "../cases.h"
 #include "../peer.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "time/demand/company.h"
+
+#include <malloc.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -11,6 +17,15 @@ static const struct pci_address pci = {.bus = 7}, elsewhere = {.bus = 8};
 static pid_t neighbour;
 static int ends[2];
 static uint64_t now = SECOND;
+
+/* The linker leads the call here. With the new revision, a neighbour also sees the mark. */
+int __real_segment_raise(struct segment *segment, struct error *error);
+int __wrap_segment_raise(struct segment *segment, struct error *error);
+int __wrap_segment_raise(struct segment *segment, struct error *error)
+{
+	assert_true(segment_has_company(segment));
+	return __real_segment_raise(segment, error);
+}
 
 static void be_neighbour(void)
 {
@@ -86,6 +101,16 @@ TEST(neighbours_are_marked)
 	assert_true(is_marked_by(pci));
 	edit((struct segment_revision){.rank.weight = 300});
 	assert_false(is_marked_by(pci));
+}
+
+TEST(walks_leave_no_memory)
+{
+	is_marked_by(elsewhere);
+	size_t used = mallinfo2().uordblks;
+
+	for (int i = 0; i < 10; i++)
+		is_marked_by(elsewhere);
+	assert_in_range(mallinfo2().uordblks, 0, used + 64);
 }
 
 TEST(marked_ones_have_the_usual_number)

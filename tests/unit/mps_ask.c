@@ -149,6 +149,12 @@ TEST_WITH(fake_setup, remove_control, answer_without_end)
 	assert_true(strtoul(size, NULL, 10) <= MPS_CONTROL_ANSWER);
 }
 
+/* The kernel would end us by a signal where the file is to be larger. */
+TEST(a_limit_for_files)
+{
+	with_limit(RLIMIT_FSIZE, 4096, assert_true(has_room(0, &usual, 0)));
+}
+
 /* A client on each of more GPUs than are counted; the other lines only look like clients. */
 TEST_WITH(fake_setup, remove_control, lines_that_are_no_clients)
 {

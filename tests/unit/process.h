@@ -5,8 +5,7 @@
 #include "../cases.h"
 
 #include "base/proc.h"
-
-#include <dirent.h>
+#include "has.h"
 
 struct process {
 	pid_t pid;
@@ -113,30 +112,6 @@ static inline void process_order_end_of_first_thread(const struct process *proce
 	do {
 		proc_stat_read(process->pid, stat);
 	} while (proc_stat_state(stat) != 'Z');
-}
-
-/* What this process has: of all kinds, and of memory that is named so. */
-static inline int count_descriptors(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
-static inline unsigned int count_mappings(const char *name)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned int count = 0;
-
-	while (fgets(line, sizeof line, maps))
-		count += strstr(line, name) != NULL;
-	fclose(maps);
-	return count;
 }
 
 #endif

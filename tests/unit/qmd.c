@@ -1,6 +1,7 @@
 /* Launch descriptors of every version: which bits change, which stay, and which descriptors stay unchanged. */
 #include "../cases.h"
 #include "gpu/qmd.h"
+#include "qmd_headers.h"
 
 #define QMD_BYTES 512
 
@@ -9,33 +10,203 @@ union descriptor {
 	uint32_t words[QMD_BYTES / 4];
 };
 
-/* A descriptor of each generation, as the published headers lay it out. */
+/* --- the published headers -------------------------------------------------------------------------- */
+
+/* The header of each class of compute objects, and a compute capability with the class. The first class belongs to 3.0,
+ * which has no family. */
+static const struct class {
+	unsigned int major, minor;
+	const char *header;
+} classes[] = {
+	{3, 5, "a0c0"}, {3, 5, "a1c0"}, {5, 0, "b0c0"}, {5, 2, "b1c0"},
+	{6, 0, "c0c0"}, {6, 1, "c1c0"}, {7, 0, "c3c0"}, {7, 2, "c4c0"},
+	{7, 5, "c5c0"}, {8, 0, "c6c0"}, {8, 6, "c7c0"}, {8, 9, "c9c0"},
+	{9, 0, "cbc0"}, {10, 0, "cdc0"}, {12, 0, "cec0"},
+};
+
+/* A version of the descriptor, and a GPU. */
 struct generation {
 	unsigned int major, minor;
+	const char *header, *name;
 	unsigned int version_byte, version;
 	unsigned int mask_byte, mask_words;
+	unsigned int upper_byte; /* 0xffff: none */
 	unsigned int valid_byte; /* of the dword whose bit 31 makes the mask count; 0xffff: none */
 };
 
-static const struct generation generations[] = {
-	{3, 5, 72, 0x17, 84, 2, 0xffff}, {5, 2, 72, 0x17, 84, 2, 0xffff}, {6, 0, 72, 0x20, 84, 2, 0xffff},
-	{7, 0, 72, 0x22, 84, 2, 0xffff}, {7, 5, 72, 0x23, 84, 2, 0xffff}, {8, 0, 72, 0x30, 84, 2, 0xffff},
-	{8, 9, 72, 0x30, 84, 2, 0xffff}, {9, 0, 72, 0x40, 304, 4, 0},     {10, 0, 58, 0x50, 280, 4, 16},
-	{12, 0, 58, 0x50, 280, 4, 16},
+/* A slot: the first bit of each field. */
+struct slot {
+	const struct generation *generation;
+	unsigned int slot;
+	unsigned int enable, size, membar, reduction_enable, operation, format, trap, payload_64;
+	unsigned int address, address_bits, payload;
 };
+
+static struct generation generations[40];
+static struct slot slots[40];
+static size_t generation_count, slot_count;
+
+/* A field in a version of a header; or NULL. */
+static const struct header_field *find_field(const char *header, const char *version, const char *name)
+{
+	const struct header_field *found = NULL;
+
+	for (size_t i = 0; i < COUNT_OF(header_fields) && !found; i++) {
+		const struct header_field *field = &header_fields[i];
+
+		if (strstr(field->headers, header) && strcmp(field->version, version) == 0 &&
+		    strcmp(field->field, name) == 0)
+			found = field;
+	}
+	return found;
+}
+
+static const struct header_field *field_of(const struct generation *generation, const char *name)
+{
+	const struct header_field *field = find_field(generation->header, generation->name, name);
+
+	if (!field)
+		fail_msg("cl%sqmd.h has no %s_%s", generation->header, generation->name, name);
+	return field;
+}
+
+static unsigned int first_byte(const struct generation *generation, const char *name)
+{
+	const struct header_field *field = find_field(generation->header, generation->name, name);
+
+	return field ? field->first / 8 : 0xffff;
+}
+
+/* The version is the major and the minor number, of four bits each. */
+static void read_generation(const struct class *class, const struct header_field *major)
+{
+	struct generation *generation = &generations[generation_count++];
+	bool is_wide = find_field(class->header, major->version, "TPC_DISABLE_MASK");
+	unsigned int high, low;
+
+	assert_true(generation_count <= COUNT_OF(generations));
+	assert_int_equal(sscanf(major->version, "QMDV%2x_%2x", &high, &low), 2);
+	*generation = (struct generation){
+		.major = class->major, .minor = class->minor, .header = class->header, .name = major->version,
+	};
+	generation->version_byte = major->first / 8;
+	generation->version = high << 4 | low;
+	generation->mask_byte = first_byte(generation, is_wide ? "TPC_DISABLE_MASK" : "SM_DISABLE_MASK_LOWER");
+	generation->mask_words = is_wide ? 4 : 2;
+	generation->upper_byte = first_byte(generation, "TPC_DISABLE_MASK_UPPER");
+	generation->valid_byte = is_wide ? first_byte(generation, "TPC_DISABLE_MASK_VALID") / 4 * 4 : 0xffff;
+	assert_int_equal(is_wide ? field_of(generation, "TPC_DISABLE_MASK_VALID")->first % 32 : 31, 31);
+	assert_int_equal(field_of(generation, is_wide ? "QMD_MINOR_VERSION" : "QMD_VERSION")->first, major->first - 4);
+	assert_true(is_wide || field_of(generation, "SM_DISABLE_MASK_UPPER")->first / 8 == generation->mask_byte + 4);
+}
+
+/* Hopper's 3.0 is too narrow. */
+static void read_class(const struct class *class)
+{
+	for (size_t i = 0; i < COUNT_OF(header_fields); i++) {
+		const struct header_field *field = &header_fields[i];
+
+		if (strcmp(field->field, "QMD_MAJOR_VERSION") == 0 && strstr(field->headers, class->header) &&
+		    !(class->major == 9 && strcmp(field->version, "QMDV03_00") == 0))
+			read_generation(class, field);
+	}
+}
+
+/* Of a slot or a bank: `format` has a place for the number, or the field has a step. */
+static unsigned int first_bit(const struct generation *generation, const char *format, unsigned int number,
+                              const char *part)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, format, number, part);
+	return field_of(generation, name)->first + field_of(generation, name)->step * number;
+}
+
+static void read_slot(const struct generation *generation, unsigned int number)
+{
+	bool is_old = generation->version == 0x30;
+	const char *control = is_old ? "RELEASE%u_%s" : "RELEASE_%2$s";
+	const char *memory = is_old ? "RELEASE%u_%s" : "RELEASE_SEMAPHORE%u_%s";
+	char upper[64];
+	struct slot slot = {.generation = generation, .slot = number};
+
+	snprintf(upper, sizeof upper, memory, number, is_old ? "ADDRESS_UPPER" : "ADDR_UPPER");
+	slot.enable = first_bit(generation, control, number, "ENABLE");
+	slot.size = first_bit(generation, control, number, "STRUCTURE_SIZE");
+	slot.membar = first_bit(generation, control, number, "MEMBAR_TYPE");
+	slot.reduction_enable = first_bit(generation, control, number, "REDUCTION_ENABLE");
+	slot.operation = first_bit(generation, control, number, "REDUCTION_OP");
+	slot.format = first_bit(generation, control, number, "REDUCTION_FORMAT");
+	slot.trap = first_bit(generation, control, number, "TRAP_TYPE");
+	slot.payload_64 = first_bit(generation, control, number, "PAYLOAD64B");
+	slot.address = first_bit(generation, memory, number, is_old ? "ADDRESS_LOWER" : "ADDR_LOWER");
+	slot.address_bits = field_of(generation, upper)->last - slot.address + 1;
+	slot.payload = first_bit(generation, memory, number, "PAYLOAD_LOWER");
+	assert_int_equal(first_bit(generation, memory, number, "PAYLOAD_UPPER"), slot.payload + 32);
+	assert_true(slot_count < COUNT_OF(slots));
+	slots[slot_count++] = slot;
+}
+
+static bool has_slots(const struct generation *generation)
+{
+	return generation->version >= 0x30 && !(generation->major == 8 && generation->minor < 6);
+}
+
+FIXTURE(read_headers)
+{
+	for (size_t i = 0; i < COUNT_OF(classes); i++)
+		read_class(&classes[i]);
+	for (size_t i = 0; i < generation_count; i++) {
+		for (unsigned int slot = 0; slot < QMD_SLOTS && has_slots(&generations[i]); slot++)
+			read_slot(&generations[i], slot);
+	}
+	assert_true(generation_count > COUNT_OF(classes) && slot_count > 0);
+}
+
+static const struct qmd_family *family_of(const struct generation *generation)
+{
+	return qmd_family_for(generation->major, generation->minor);
+}
+
+/* --- descriptors ------------------------------------------------------------------------------------- */
+
+static void set_bits(union descriptor *descriptor, unsigned int first, unsigned int count, uint64_t value)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		uint32_t bit = UINT32_C(1) << (first + i) % 32, *word = &descriptor->words[(first + i) / 32];
+
+		*word = value >> i & 1 ? *word | bit : *word & ~bit;
+	}
+}
+
+static void set_field(union descriptor *descriptor, const struct generation *generation, const char *name,
+                      uint64_t value)
+{
+	const struct header_field *field = field_of(generation, name);
+
+	set_bits(descriptor, field->first, field->last - field->first + 1, value);
+}
+
+static void set_version(union descriptor *descriptor, const struct generation *generation)
+{
+	descriptor->bytes[generation->version_byte] = (uint8_t)generation->version;
+}
 
 static union descriptor make(const struct generation *generation)
 {
 	union descriptor descriptor = {.bytes = {0}};
 
-	descriptor.bytes[generation->version_byte] = (uint8_t)generation->version;
+	set_version(&descriptor, generation);
 	return descriptor;
 }
 
+/* The upper part enables no TPC. */
 static void set_mask(union descriptor *descriptor, const struct generation *generation, uint32_t word)
 {
 	for (unsigned int i = 0; i < generation->mask_words; i++)
 		descriptor->words[generation->mask_byte / 4 + i] = word;
+	if (generation->upper_byte != 0xffff)
+		memset(&descriptor->bytes[generation->upper_byte], 0xff, 16);
 	if (generation->valid_byte != 0xffff)
 		descriptor->words[generation->valid_byte / 4] |= UINT32_C(1) << 31;
 }
@@ -65,14 +236,14 @@ TEST(masks)
 		{"both would leave nothing, and the kernel would hang", VALID, 0xffff0000, 0x0000ffff, QMD_OVERRULED, 0x0000ffff},
 	};
 
-	for (size_t i = 0; i < COUNT_OF(rows) * COUNT_OF(generations); i++) {
-		const struct generation *generation = &generations[i % COUNT_OF(generations)];
-		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
+	for (size_t i = 0; i < COUNT_OF(rows) * generation_count; i++) {
+		const struct generation *generation = &generations[i % generation_count];
+		const struct qmd_family *family = family_of(generation);
 		union descriptor descriptor = make(generation), expected = descriptor, alone = descriptor, before;
-		size_t row = i / COUNT_OF(generations);
+		size_t row = i / generation_count;
 		struct qmd_mask disable = all_words(rows[row].disable);
 
-		ROW("%s, GPU %u.%u", rows[row].what, generation->major, generation->minor);
+		ROW("%s, GPU %u.%u, %s", rows[row].what, generation->major, generation->minor, generation->name);
 		if (rows[row].former == NOT_VALID && generation->valid_byte == 0xffff)
 			continue;
 		if (rows[row].former == VALID)
@@ -104,9 +275,9 @@ TEST(masks)
 /* Only bits beyond the first 64 are left. */
 TEST(masks_overlap_beyond_64_bits)
 {
-	for (size_t g = 0; g < COUNT_OF(generations); g++) {
+	for (size_t g = 0; g < generation_count; g++) {
 		const struct generation *generation = &generations[g];
-		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
+		const struct qmd_family *family = family_of(generation);
 		union descriptor descriptor = make(generation), expected = descriptor;
 		struct qmd_mask disable = {{UINT64_C(0x00000000ffffffff), 0}};
 
@@ -126,8 +297,9 @@ TEST(unknown_versions_are_not_touched)
 	static const struct {
 		unsigned int major, minor, byte, version;
 	} unknown[] = {{7, 5, 72, 0x06}, {7, 5, 72, 0x15}, {8, 9, 72, 0x31}, {8, 9, 72, 0x40}, {8, 9, 72, 0x00},
-	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x42}, {9, 0, 72, 0x50}, {9, 0, 58, 0x40},
-	               {10, 0, 58, 0x40}, {10, 0, 58, 0x4f}, {10, 0, 58, 0x51}, {12, 0, 72, 0x50}};
+	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x41}, {9, 0, 72, 0x50}, {9, 0, 58, 0x40},
+	               {9, 0, 58, 0x50}, {10, 0, 58, 0x40}, {10, 0, 58, 0x41}, {10, 0, 58, 0x4f}, {10, 0, 58, 0x51},
+	               {10, 0, 72, 0x30}, {10, 0, 72, 0x40}, {10, 0, 72, 0x42}, {12, 0, 72, 0x50}};
 
 	for (size_t i = 0; i < COUNT_OF(unknown); i++) {
 		const struct qmd_family *family = qmd_family_for(unknown[i].major, unknown[i].minor);
@@ -136,93 +308,95 @@ TEST(unknown_versions_are_not_touched)
 
 		descriptor.bytes[unknown[i].byte] = (uint8_t)unknown[i].version;
 		before = descriptor;
+		assert_false(qmd_is_known(family, &descriptor));
+		assert_int_equal(qmd_is_narrow(family, &descriptor),
+		                 unknown[i].major == 9 && unknown[i].version == 0x30);
 		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_UNKNOWN_VERSION);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 	}
 }
 
-/* The positions of clusters and cooperative grids in the published headers. */
-TEST(launches_that_must_fit)
+/* A descriptor of 5.0 may hold anything at byte 72. A GB10's holds 0 there. */
+TEST(the_version_at_byte_58_goes_first)
 {
-	static const struct {
-		unsigned int major, version_byte, version, cluster_byte, cooperative_byte, threads_byte;
-	} layouts[] = {{9, 72, 0x40, 268, 276, 144}, {10, 58, 0x50, 256, 264, 136}};
+	const struct qmd_mask disable = all_words(0xfffffff0);
+	union descriptor descriptor = {.bytes = {[58] = 0x50, [72] = 0x41}}, expected;
 
-	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
-		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
-		const struct qmd_mask disable = all_words(0x000000f0);
-		union descriptor cluster = {.bytes = {0}}, cooperative, before;
-		uint8_t *sizes = &cooperative.bytes[layouts[i].cluster_byte];
-		uint32_t *grid = &cooperative.words[layouts[i].cooperative_byte / 4];
-		uint32_t *threads = &cooperative.words[layouts[i].threads_byte / 4];
-
-		cluster.bytes[layouts[i].version_byte] = (uint8_t)layouts[i].version;
-		cooperative = cluster;
-		memcpy(&cluster.bytes[layouts[i].cluster_byte], (uint8_t[]){4, 2, 1}, 3);
-		before = cluster;
-		assert_int_equal(qmd_disable(family, &cluster, &disable, NULL), QMD_MUST_FIT);
-		assert_memory_equal(&cluster, &before, sizeof cluster);
-		assert_each(qmd_shape_of(family, &cluster).cluster, 8, qmd_shape_of(family, &cluster).cooperative, 0);
-		grid[0] = 3 << 16 | 5;
-		grid[1] = 2;
-		threads[0] = 4 << 16 | 32;
-		threads[1] = 1;
-		assert_int_equal(qmd_disable(family, &cooperative, &disable, NULL), QMD_MUST_FIT);
-		struct qmd_shape shape = qmd_shape_of(family, &cooperative);
-
-		assert_each(shape.cooperative, 30, shape.threads, 128, shape.cluster, 1);
-		threads[0] = 1 << 16 | 16;
-		threads[1] = 64;
-		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 1024);
-		/* A grid of clusters is counted in clusters. */
-		memcpy(sizes, (uint8_t[]){4, 1, 1}, 3);
-		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 120);
+	for (size_t i = 0; i < generation_count; i++) {
+		if (generations[i].version != 0x50)
+			continue;
+		expected = descriptor;
+		set_mask(&expected, &generations[i], 0xfffffff0);
+		assert_int_equal(qmd_disable(family_of(&generations[i]), &descriptor, &disable, NULL), QMD_NARROWED);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
 }
 
-/* SHARED_MEMORY_SIZE and the fields around it, as in the published headers. */
-TEST(shared_memory)
+static void check_must_fit(const struct generation *generation)
 {
-	static const struct {
-		unsigned int major, byte, low, bits, unit;
-	} layouts[] = {{9, 72, 8, 18, 1}, {10, 144, 0, 11, 128}};
+	const struct qmd_family *family = family_of(generation);
+	const struct qmd_mask disable = all_words(0x000000f0);
+	union descriptor cluster = make(generation), cooperative = cluster, before;
+	struct qmd_shape shape;
 
-	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
-		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
-		uint32_t largest = (UINT32_C(1) << layouts[i].bits) - 1;
-		union descriptor descriptor = {.bytes = {0}};
+	set_field(&cluster, generation, "GPC_CGA_WIDTH", 4);
+	set_field(&cluster, generation, "GPC_CGA_HEIGHT", 2);
+	set_field(&cluster, generation, "GPC_CGA_DEPTH", 1);
+	before = cluster;
+	assert_int_equal(qmd_disable(family, &cluster, &disable, NULL), QMD_MUST_FIT);
+	assert_true(qmd_must_fit(family, &cluster));
+	assert_memory_equal(&cluster, &before, sizeof cluster);
+	assert_each(qmd_shape_of(family, &cluster).cluster, 8, qmd_shape_of(family, &cluster).cooperative, 0);
+	set_field(&cooperative, generation, "GPU_CGA_WIDTH", 5);
+	set_field(&cooperative, generation, "GPU_CGA_HEIGHT", 3);
+	set_field(&cooperative, generation, "GPU_CGA_DEPTH", 2);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION0", 32);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION1", 4);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION2", 1);
+	assert_int_equal(qmd_disable(family, &cooperative, &disable, NULL), QMD_MUST_FIT);
+	shape = qmd_shape_of(family, &cooperative);
+	assert_each(shape.cooperative, 30, shape.threads, 128, shape.cluster, 1);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION0", 16);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION1", 1);
+	set_field(&cooperative, generation, "CTA_THREAD_DIMENSION2", 64);
+	assert_int_equal(qmd_shape_of(family, &cooperative).threads, 1024);
+	/* A grid of clusters is counted in clusters. */
+	set_field(&cooperative, generation, "GPC_CGA_WIDTH", 4);
+	set_field(&cooperative, generation, "GPC_CGA_HEIGHT", 1);
+	set_field(&cooperative, generation, "GPC_CGA_DEPTH", 1);
+	assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 120);
+}
 
-		descriptor.words[layouts[i].byte / 4] = ~(largest << layouts[i].low);
-		assert_int_equal(qmd_shape_of(family, &descriptor).shared_bytes, 0);
-		descriptor.words[layouts[i].byte / 4] = UINT32_MAX;
-		assert_int_equal(qmd_shape_of(family, &descriptor).shared_bytes, largest * layouts[i].unit);
+/* SHARED_MEMORY_SIZE and the fields around it. */
+static void check_shared_memory(const struct generation *generation)
+{
+	bool is_shifted = generation->version == 0x50;
+	const char *name = is_shifted ? "SHARED_MEMORY_SIZE_SHIFTED7" : "SHARED_MEMORY_SIZE";
+	const struct header_field *field = field_of(generation, name);
+	unsigned int largest = (1u << (field->last - field->first + 1)) - 1;
+	union descriptor descriptor;
+
+	memset(&descriptor, 0xff, sizeof descriptor);
+	set_version(&descriptor, generation);
+	assert_int_equal(qmd_shape_of(family_of(generation), &descriptor).shared_bytes,
+	                 largest << (is_shifted ? 7 : 0));
+	set_field(&descriptor, generation, name, 0);
+	assert_int_equal(qmd_shape_of(family_of(generation), &descriptor).shared_bytes, 0);
+}
+
+TEST(launches_that_must_fit)
+{
+	for (size_t i = 0; i < generation_count; i++) {
+		ROW("GPU %u.%u, %s", generations[i].major, generations[i].minor, generations[i].name);
+		assert_int_equal(qmd_shows_must_fit(family_of(&generations[i])), generations[i].major >= 9);
+		if (generations[i].major < 9)
+			continue;
+		check_must_fit(&generations[i]);
+		check_shared_memory(&generations[i]);
 	}
 }
 
 /* --- releases --------------------------------------------------------------------------------------- */
-
-/* A slot in the published headers: the first bit of each field. */
-struct slot {
-	unsigned int major, minor, version_byte, version, slot;
-	unsigned int enable, size, membar, reduction_enable, operation, format, trap, payload_64;
-	unsigned int address, address_bits, payload;
-};
-
-static const struct slot slots[] = {
-	/* QMDV03_00 in clc7c0qmd.h, clc9c0qmd.h */
-	{8, 6, 72, 0x30, 0, 823, 830, 819, 826, 820, 824, 827, 829, 768, 40, 832},
-	{8, 6, 72, 0x30, 1, 951, 958, 947, 954, 948, 952, 955, 957, 896, 40, 960},
-	{8, 9, 72, 0x30, 2, 1719, 1726, 1715, 1722, 1716, 1720, 1723, 1725, 1664, 40, 1728},
-	/* QMDV04_00 in clcbc0qmd.h, QMDV04_01 in clcdc0qmd.h */
-	{9, 0, 72, 0x40, 0, 320, 321, 323, 324, 325, 328, 330, 332, 640, 57, 704},
-	{9, 0, 72, 0x40, 1, 336, 337, 339, 340, 341, 344, 346, 348, 768, 57, 832},
-	{9, 0, 72, 0x40, 2, 352, 353, 355, 356, 357, 360, 362, 364, 896, 57, 960},
-	{9, 0, 72, 0x41, 2, 352, 353, 355, 356, 357, 360, 362, 364, 896, 57, 960},
-	/* QMDV05_00 in clcdc0qmd.h, clcec0qmd.h */
-	{10, 0, 58, 0x50, 0, 288, 289, 291, 292, 293, 296, 298, 300, 480, 57, 544},
-	{10, 0, 58, 0x50, 1, 304, 305, 307, 308, 309, 312, 314, 316, 768, 57, 832},
-	{12, 0, 58, 0x50, 2, 320, 321, 323, 324, 325, 328, 330, 332, 896, 57, 960},
-};
 
 #define ADDRESS UINT64_C(0x123456789ab0)
 #define VALUE UINT64_C(0xfedcba9876543210)
@@ -232,22 +406,13 @@ static uint64_t address_for(const struct slot *slot)
 	return ADDRESS & ((UINT64_C(1) << slot->address_bits) - 1);
 }
 
-static void set_bits(union descriptor *descriptor, unsigned int first, unsigned int count, uint64_t value)
-{
-	for (unsigned int i = 0; i < count; i++) {
-		uint32_t bit = UINT32_C(1) << (first + i) % 32, *word = &descriptor->words[(first + i) / 32];
-
-		*word = value >> i & 1 ? *word | bit : *word & ~bit;
-	}
-}
-
 /* Every other bit of the descriptor is as in `pattern`. */
 static union descriptor make_with_slot(const struct slot *slot, uint8_t pattern)
 {
 	union descriptor descriptor;
 
 	memset(&descriptor, pattern, sizeof descriptor);
-	descriptor.bytes[slot->version_byte] = (uint8_t)slot->version;
+	set_version(&descriptor, slot->generation);
 	set_bits(&descriptor, slot->enable, 1, 0);
 	return descriptor;
 }
@@ -270,7 +435,7 @@ static struct qmd_release prepare(const struct slot *slot, enum qmd_release_kind
 {
 	struct qmd_release release;
 
-	const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+	const struct qmd_family *family = family_of(slot->generation);
 
 	assert_true(qmd_release_prepare(&release, family, slot->slot, kind, address_for(slot), VALUE));
 	return release;
@@ -281,11 +446,11 @@ TEST(release_lands_where_the_version_has_it)
 {
 	static const uint8_t patterns[] = {0, 0xff, 0x5a};
 
-	for (size_t i = 0; i < COUNT_OF(slots) * COUNT_OF(patterns) * 2; i++) {
-		const struct slot *slot = &slots[i % COUNT_OF(slots)];
-		enum qmd_release_kind kind = i / COUNT_OF(slots) % 2 ? QMD_STAMPS : QMD_ADDS;
+	for (size_t i = 0; i < slot_count * COUNT_OF(patterns) * 2; i++) {
+		const struct slot *slot = &slots[i % slot_count];
+		enum qmd_release_kind kind = i / slot_count % 2 ? QMD_STAMPS : QMD_ADDS;
 		struct qmd_release release = prepare(slot, kind);
-		union descriptor descriptor = make_with_slot(slot, patterns[i / COUNT_OF(slots) / 2]);
+		union descriptor descriptor = make_with_slot(slot, patterns[i / slot_count / 2]);
 		union descriptor expected = descriptor, before = descriptor;
 		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
 
@@ -301,9 +466,9 @@ TEST(release_lands_where_the_version_has_it)
 
 TEST(used_slots_are_left_alone)
 {
-	for (size_t i = 0; i < COUNT_OF(slots); i++) {
+	for (size_t i = 0; i < slot_count; i++) {
 		const struct slot *slot = &slots[i];
-		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+		const struct qmd_family *family = family_of(slot->generation);
 		union descriptor descriptor = make_with_slot(slot, 0xff), before;
 		struct qmd_release release = prepare(slot, QMD_ADDS);
 
@@ -324,15 +489,15 @@ TEST(all_of_it)
 {
 	const struct qmd_mask disable = all_words(0xfffffff0);
 
-	for (size_t i = 0; i < COUNT_OF(slots); i++) {
+	for (size_t i = 0; i < slot_count; i++) {
 		const struct slot *slot = &slots[i];
-		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+		const struct qmd_family *family = family_of(slot->generation);
 		union descriptor descriptor = make_with_slot(slot, 0), expected = descriptor, before = descriptor;
 		bool counts = slot->slot == QMD_COUNTING_SLOT;
 		struct qmd_release release = prepare(slot, counts ? QMD_ADDS : QMD_STAMPS), elsewhere = release;
 		struct qmd_saved saved;
 
-		elsewhere.address.value = 0x1000;
+		elsewhere.address = 0x1000;
 		elsewhere.payload = 1;
 		const struct qmd_change change = {
 			.disable = &disable, .counting = counts ? &release : NULL, .stamping = counts ? NULL : &elsewhere,
@@ -369,8 +534,12 @@ TEST(mask_of_a_version_without_the_slot)
 	struct qmd_release release;
 
 	assert_true(qmd_release_prepare(&release, family, QMD_COUNTING_SLOT, QMD_ADDS, 0x1000, 1));
-	for (unsigned int version = 0x16; version <= 0x30; version++) {
-		const struct generation generation = {8, 9, 72, version, 84, 2, 0xffff};
+	for (size_t i = 0; i < generation_count; i++) {
+		struct generation generation = generations[i];
+		unsigned int version = generation.version;
+
+		if (family_of(&generation) != family)
+			continue;
 		union descriptor descriptor = make(&generation), expected = descriptor;
 
 		set_mask(&expected, &generation, 0xfffffff0);
@@ -381,63 +550,70 @@ TEST(mask_of_a_version_without_the_slot)
 	}
 }
 
-/* CTA_RASTER_WIDTH in the headers. */
 TEST(kernels_without_blocks)
 {
-	static const struct {
-		unsigned int major, minor, bit;
-	} grids[] = {{7, 5, 384}, {8, 9, 384}, {9, 0, 1024}, {10, 0, 1248}, {12, 0, 1248}};
-
-	for (size_t i = 0; i < COUNT_OF(grids); i++) {
-		const struct qmd_family *family = qmd_family_for(grids[i].major, grids[i].minor);
+	for (size_t i = 0; i < generation_count; i++) {
+		const struct generation *generation = &generations[i];
+		const char *width = generation->major >= 9 ? "GRID_WIDTH" : "CTA_RASTER_WIDTH";
 		union descriptor descriptor;
 
+		ROW("GPU %u.%u, %s", generation->major, generation->minor, generation->name);
 		memset(&descriptor, 0xff, sizeof descriptor);
-		assert_false(qmd_has_no_blocks(family, &descriptor));
-		set_bits(&descriptor, grids[i].bit, 32, 0);
-		assert_true(qmd_has_no_blocks(family, &descriptor));
-		set_bits(&descriptor, grids[i].bit, 32, UINT32_C(1) << 31);
-		assert_false(qmd_has_no_blocks(family, &descriptor));
+		set_version(&descriptor, generation);
+		assert_false(qmd_has_no_blocks(family_of(generation), &descriptor));
+		set_field(&descriptor, generation, width, 0);
+		assert_true(qmd_has_no_blocks(family_of(generation), &descriptor));
+		set_field(&descriptor, generation, width, UINT32_C(1) << 31);
+		assert_false(qmd_has_no_blocks(family_of(generation), &descriptor));
 	}
 }
 
-/* Only a bank for the next node's parameters, which is no longer valid. */
+/* Of bank 5, for the next node's parameters. */
+static void set_bank(union descriptor *descriptor, const struct generation *generation, unsigned int valid,
+                     unsigned int prefetch, unsigned int invalidate)
+{
+	set_bits(descriptor, first_bit(generation, "CONSTANT_BUFFER_%2$s", 5, "VALID"), 1, valid);
+	set_bits(descriptor, first_bit(generation, "CONSTANT_BUFFER_%2$s", 5, "PREFETCH"), 2, prefetch);
+	set_bits(descriptor, first_bit(generation, "CONSTANT_BUFFER_%2$s", 5, "INVALIDATE"), 1, invalidate);
+}
+
+/* Only where the bank is fetched behind the kernel (POST, 2), and no longer valid. */
 TEST(fetching_ahead)
 {
 	static const struct {
-		unsigned int major;
-		uint32_t banks, expected;
+		unsigned int valid, prefetch, invalidate, expected;
 	} rows[] = {
-		{9, 0x10400011, 0x10500011}, /* as the driver leaves it, and as it was */
-		{9, 0x10500011, 0x10500011}, {9, 0x10000011, 0x10000011}, {9, 0x10200011, 0x10200011}, {9, 0x10c00011, 0x10c00011},
-		{8, 0x10400011, 0x10400011}, {10, 0x10400011, 0x10400011},
+		{0, 2, 0, 1}, /* as the driver leaves it */
+		{1, 2, 0, 1}, {0, 0, 0, 0}, {0, 1, 0, 0}, {0, 3, 0, 0}, {0, 2, 1, 0},
 	};
 
-	for (size_t i = 0; i < COUNT_OF(rows); i++) {
-		ROW("%u.0: %08x", rows[i].major, rows[i].banks);
-		for (size_t k = 0; k < COUNT_OF(generations); k++) {
-			if (generations[k].major != rows[i].major)
-				continue;
-			union descriptor descriptor = make(&generations[k]), expected;
+	for (size_t i = 0; i < COUNT_OF(rows) * generation_count; i++) {
+		const struct generation *generation = &generations[i % generation_count];
+		size_t row = i / generation_count;
+		union descriptor descriptor = make(generation), expected;
 
-			descriptor.words[13] = rows[i].banks;
-			expected = descriptor;
-			expected.words[13] = rows[i].expected;
-			qmd_write(qmd_family_for(generations[k].major, generations[k].minor), &descriptor,
-			          &(struct qmd_change){.fetches_ahead = true}, NULL);
-			assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-		}
+		if (generation->major < 9)
+			continue;
+		ROW("%s: %u, %u, %u", generation->name, rows[row].valid, rows[row].prefetch, rows[row].invalidate);
+		set_bank(&descriptor, generation, rows[row].valid, rows[row].prefetch, rows[row].invalidate);
+		expected = descriptor;
+		set_bank(&expected, generation, rows[row].expected, rows[row].prefetch, rows[row].invalidate);
+		qmd_write(family_of(generation), &descriptor, &(struct qmd_change){.fetches_ahead = true}, NULL);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
 }
 
-TEST(fetching_ahead_of_an_unknown_version)
+TEST(writing_an_unknown_version)
 {
 	union descriptor descriptor = {.bytes = {[72] = 0x42}}, expected;
 
 	descriptor.words[13] = 0x10400011;
 	expected = descriptor;
-	qmd_write(qmd_family_for(9, 0), &descriptor, &(struct qmd_change){.fetches_ahead = true}, NULL);
+	const struct qmd_mask disable = all_words(1);
+	const struct qmd_change change = {.fetches_ahead = true, .disable = &disable, .is_exact = true};
+
+	assert_int_equal(qmd_write(qmd_family_for(9, 0), &descriptor, &change, NULL).mask, QMD_UNKNOWN_VERSION);
 	assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS_IN(read_headers, NULL, NULL, NULL)

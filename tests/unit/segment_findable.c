@@ -182,10 +182,13 @@ TEST_WITH(no_fixture, NULL, process_without_its_first_thread)
 	struct segment segment;
 
 	process_order_end_of_first_thread(&other, 'e');
+	int descriptors = count_descriptors();
+
 	assert_int_not_equal(proc_thread(other.pid), other.pid);
 	assert_int_equal(execution_of(other.pid), execution);
 	assert_int_equal(segment_open(&segment, other.pid, NULL), SEGMENT_FOUND);
 	segment_close(&segment);
+	assert_int_equal(count_descriptors(), descriptors);
 	kill(other.pid, SIGKILL);
 	process_wait(&other, WEXITED);
 	assert_int_equal(proc_thread(other.pid), other.pid);

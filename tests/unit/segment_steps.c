@@ -12,8 +12,7 @@
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/owner.h"
-
-#include <sys/ptrace.h>
+#include "steps.h"
 
 /* To try every place between two instructions takes minutes: `make check-steps`. Otherwise one place of so many is
  * tried. The numbers are primes, so that loops are hit in all their parts. A reader copies a set in some 16 instructions. */
@@ -79,16 +78,6 @@ static void write_in_child(void)
 	write_set(&editor, NEW);
 }
 
-/* Waits until it has stopped itself. */
-static pid_t stopped(pid_t child)
-{
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return child;
-}
-
 static pid_t start_child(void (*work)(void))
 {
 	pid_t child = fork();
@@ -96,27 +85,11 @@ static pid_t start_child(void (*work)(void))
 	if (child == 0) {
 		if (segment_open(&editor, getppid(), NULL) != SEGMENT_FOUND)
 			_exit(1);
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		raise(SIGSTOP);
+		steps_begin();
 		work();
 		_exit(0);
 	}
-	return stopped(child);
-}
-
-/* Steps the child by `count` instructions; false if it ended before. */
-static bool step(pid_t child, unsigned long count)
-{
-	int status = 0;
-
-	for (unsigned long i = 0; i < count; i++) {
-		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		if (WIFEXITED(status))
-			return false;
-		assert_true(WIFSTOPPED(status));
-	}
-	return true;
+	return steps_stopped(child);
 }
 
 /* At how many places between two instructions of a read `edits` edits led to a torn set. */
@@ -130,12 +103,11 @@ static unsigned int count_torn_reads(unsigned int edits, unsigned long stride)
 		shared->answered = false;
 		pid_t child = start_child(read_in_child);
 
-		running = step(child, place);
+		running = steps_take(child, place);
 		if (running) {
 			for (unsigned int i = 0; i < edits; i++)
 				assert_int_equal(write_set(&own_editor, NEW + i), 0);
-			assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
-			assert_ends_well(child);
+			steps_finish(child);
 			torn += shared->answered && !is_whole(&shared->answer);
 		}
 	}
@@ -164,7 +136,7 @@ TEST(dead_editor_leaves_old_or_new)
 		assert_int_equal(write_set(&own_editor, old), 0);
 		pid_t child = start_child(write_in_child);
 
-		running = step(child, place);
+		running = steps_take(child, place);
 		if (running)
 			end_child(child);
 		assert_true(read_set(&set) && is_whole(&set) && (set.words[0] == old || set.words[0] == NEW));
@@ -182,11 +154,10 @@ static pid_t start_mover(void)
 		if (segment_create(&own, &revision, NULL, -1, -1, NULL) < 0)
 			_exit(1);
 		close(own.file);
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		raise(SIGSTOP);
+		steps_begin();
 		_exit(segment_keep_findable(&own, NULL) < 0);
 	}
-	return stopped(child);
+	return steps_stopped(child);
 }
 
 TEST(moving_segment_is_found_whole_or_not_at_all)
@@ -194,7 +165,7 @@ TEST(moving_segment_is_found_whole_or_not_at_all)
 	pid_t child = start_mover();
 	unsigned int found = 0, absent = 0;
 
-	while (step(child, usual_stride)) {
+	while (steps_take(child, usual_stride)) {
 		struct error error = {.reason = ""};
 		enum segment_state moving = segment_open(&editor, child, &error);
 		struct segment_revision revision;

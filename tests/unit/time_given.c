@@ -94,12 +94,13 @@ TEST(what_became_of_held_launches)
 /* Each way to have time has what the other one has not. */
 TEST(what_holds)
 {
-	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+	for (enum time_kind kind = 0; kind < TIME_MEMORY; kind++) {
 		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, kind));
 		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, kind));
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, kind), kind < TIME_POLICY);
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, kind), kind != TIME_WEIGHT);
 	}
+	assert_true(time_holds(&all, SEGMENT_TIME_PENDING, TIME_MEMORY));
 	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, TIME_QUOTA));
 	/* A quota needs nobody else. */
 	assert_true(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_QUOTA));

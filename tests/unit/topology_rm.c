@@ -26,6 +26,8 @@
 #define GID 0x2080014au
 #define GR_INFO 0x20801201u
 #define SM_ORDER 0x2080121bu
+#define FB_INFO 0x20801301u
+#define PID_INFO 0x2080018eu
 
 #define CLASS_CLIENT 0x41u
 #define CLASS_DEVICE 0x80u
@@ -35,6 +37,7 @@
 #define INSTANCE_OF(gpu) (40u - (gpu))
 #define FIRST_CLIENT 0xc1d00000u
 #define FILES_MAX 256
+#define OBJECTS 256
 
 enum file_kind { CLOSED, CONTROL, DEVICE };
 
@@ -62,14 +65,15 @@ static struct fake {
 	bool all_have_id_0;
 	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
 	bool is_in_use[TOPOLOGY_GPUS_MAX + 1]; /* by this process, already */
+	uint32_t pid, pid_status; /* of the process with known memory, and the answer */
 } fake;
 
 /* What it has been asked for. */
 static enum file_kind files[FILES_MAX];
 static unsigned int file_gpu[FILES_MAX];
-static unsigned int client_gpu[FILES_MAX]; /* by the number of the file */
+static unsigned int object_gpu[OBJECTS]; /* by the last bits of a handle */
+static enum { NO_OBJECT, A_DEVICE, A_SUBDEVICE } objects[FILES_MAX][OBJECTS];
 static unsigned int devices_opened;
-static bool client_has_device[FILES_MAX], client_has_subdevice[FILES_MAX];
 
 static void put16(unsigned char *at, unsigned int value)
 {
@@ -110,7 +114,7 @@ static int new_file(enum file_kind kind, unsigned int gpu)
 		assert_in_range(++file, 0, FILES_MAX - 1);
 	files[file] = kind;
 	file_gpu[file] = gpu;
-	client_has_device[file] = client_has_subdevice[file] = false;
+	memset(objects[file], 0, sizeof objects[file]);
 	return file;
 }
 
@@ -151,6 +155,7 @@ static bool is_attached(unsigned int gpu)
 static uint32_t fake_alloc(int file, unsigned char *call)
 {
 	uint32_t client = get32(call), parent = get32(call + 4), size = get32(call + 32);
+	uint32_t object = get32(call + 8) % OBJECTS;
 	const unsigned char *parameters = get_pointer(call + 16);
 
 	if (get32(call + 12) == fake.refused)
@@ -163,13 +168,15 @@ static uint32_t fake_alloc(int file, unsigned char *call)
 	case CLASS_DEVICE:
 		assert_each(client, FIRST_CLIENT + (uint32_t)file, parent, client, size, 56);
 		assert_in_range(get32(parameters), INSTANCE_OF(fake.count - 1), INSTANCE_OF(0));
-		client_gpu[file] = INSTANCE_OF(get32(parameters)); /* its own inverse */
-		client_has_device[file] = true;
-		return is_attached(client_gpu[file]) ? 0 : INVALID_OBJECT;
+		assert_int_equal(objects[file][object], NO_OBJECT);
+		object_gpu[object] = INSTANCE_OF(get32(parameters)); /* its own inverse */
+		objects[file][object] = is_attached(object_gpu[object]) ? A_DEVICE : NO_OBJECT;
+		return is_attached(object_gpu[object]) ? 0 : INVALID_OBJECT;
 	case CLASS_SUBDEVICE:
-		assert_each(client_has_device[file], true, size, 4);
+		assert_each(objects[file][parent % OBJECTS], A_DEVICE, objects[file][object], NO_OBJECT, size, 4);
 		assert_int_equal(get32(parameters), 0);
-		client_has_subdevice[file] = true;
+		object_gpu[object] = object_gpu[parent % OBJECTS];
+		objects[file][object] = A_SUBDEVICE;
 		return 0;
 	default:
 		return NOT_SUPPORTED;
@@ -252,6 +259,22 @@ static void write_text(unsigned char *answer, const char *text, size_t size)
 	memcpy(answer, text, strnlen(text, size));
 }
 
+#define FREE_KIB 0xf0000000u /* does not fit into 32 bits as bytes */
+#define OWN_BYTES 0x212345678ull
+#define SHARED_BYTES 0x1000ull
+
+/* Imported memory is not the process's. */
+static void write_memory(unsigned char *answer)
+{
+	const uint64_t bytes[3] = {OWN_BYTES, SHARED_BYTES, 1 << 30};
+	bool is_known = get32(answer + 8) == fake.pid;
+
+	assert_each(get32(answer), 1, get32(answer + 12), 0);
+	put32(answer + 16, is_known ? fake.pid_status : 0);
+	if (is_known)
+		memcpy(answer + 24, bytes, sizeof bytes);
+}
+
 static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsigned char *answer)
 {
 	switch (command) {
@@ -268,6 +291,14 @@ static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsi
 		break;
 	case GR_INFO:
 		return write_limits(gpu, answer);
+	case FB_INFO:
+		assert_int_equal(get32(answer), 1);
+		assert_int_equal(get32(get_pointer(answer + 8)), 0x16);
+		put32(get_pointer(answer + 8) + 4, FREE_KIB);
+		break;
+	case PID_INFO:
+		write_memory(answer);
+		break;
 	default:
 		return write_sm_order(gpu, answer);
 	}
@@ -279,7 +310,8 @@ static uint32_t size_of(uint32_t command)
 {
 	const uint32_t sizes[][2] = {
 		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16}, {NAME, fake.name_size}, {GID, 268},
-		{GR_INFO, 32}, {SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
+		{GR_INFO, 32}, {FB_INFO, 16}, {PID_INFO, 14408},
+		{SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
 	};
 	size_t i = 0;
 
@@ -307,8 +339,8 @@ static uint32_t fake_control(int file, const unsigned char *call)
 		return 0;
 	}
 	assert_int_not_equal(object, client);
-	assert_true(client_has_subdevice[file]);
-	return answer_of_gpu(gpu_at(client_gpu[file]), command, answer);
+	assert_int_equal(objects[file][object % OBJECTS], A_SUBDEVICE);
+	return answer_of_gpu(gpu_at(object_gpu[object % OBJECTS]), command, answer);
 }
 
 static int fake_ioctl(int file, unsigned long request, void *argument)
@@ -396,6 +428,58 @@ static void assert_loads_second_alone(void)
 #define GPU "GPU 0000:00:06.0: "
 #define DRIVER "the NVIDIA kernel driver "
 #define VERSIONS "nvtaskset knows versions 515 to 595"
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static bool read_memory(unsigned int gpu, struct topology_memory *memory)
+{
+	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};
+	bool is_known = rm_read_memory(&system, gpu_at(gpu)->pci, 4711, memory);
+
+	for (int file = 0; file < FILES_MAX; file++)
+		assert_int_equal(files[file], CLOSED);
+	return is_known;
+}
+
+TEST(memory_of_a_process)
+{
+	struct topology_memory memory;
+
+	prepare("h200-x2");
+	fake.pid = 4711;
+	fake.is_in_use[1] = true;
+	assert_false(read_memory(0, &memory)); /* no user of the GPU */
+	assert_true(read_memory(1, &memory));
+	assert_each(memory.free, (uint64_t)FREE_KIB << 10, memory.of_process, OWN_BYTES + SHARED_BYTES);
+	assert_int_equal(devices_opened, 0);
+	fake.pid_status = NOT_SUPPORTED;
+	assert_true(read_memory(1, &memory));
+	assert_int_equal(memory.of_process, 0);
+	fake.pid = 12;
+	assert_true(read_memory(1, &memory));
+	assert_int_equal(memory.of_process, 0);
+}
+
+TEST(memory_that_is_not_told)
+{
+	static const unsigned int refused[] = {FB_INFO, CLASS_SUBDEVICE, PCI_INFO, ATTACHED_IDS, CLASS_CLIENT};
+	struct topology_memory memory;
+
+	for (size_t i = 0; i < COUNT_OF(refused); i++) {
+		ROW("%#x", refused[i]);
+		prepare(H200);
+		fake.is_in_use[0] = true;
+		fake.refused = refused[i];
+		assert_false(read_memory(0, &memory));
+		fake.status = NOT_PERMITTED;
+		assert_false(read_memory(0, &memory));
+	}
+	prepare(H200);
+	fake.is_in_use[0] = true;
+	fake.refused = PID_INFO;
+	assert_true(read_memory(0, &memory));
+	assert_int_equal(memory.of_process, 0);
+}
 
 TEST(each_size_of_record)
 {

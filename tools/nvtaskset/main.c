@@ -53,7 +53,7 @@ static int explain_lost_output(const struct options *options, struct error *erro
 {
 	struct error why = *error;
 
-	bool changes = options->action == ACTION_CHANGE || segment_time_is_given(&options->time);
+	bool changes = options->action == ACTION_CHANGE || segment_more_is_given(&options->time);
 
 	if (!changes || options->action == ACTION_RUN || options->dry_run)
 		return EXIT_FAILURE;

@@ -37,8 +37,8 @@ import reprlib
 import threading
 import time
 
-__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Partition", "Quota", "Rank", "Set",
-           "Times", "Watcher", "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Memory", "Partition", "Quota",
+           "Rank", "Set", "Times", "Watcher", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
@@ -134,6 +134,8 @@ _Rank = _structure("_Rank", _SIZE, "size", ctypes.c_int32, "priority", _U32, "we
 _Lending = _structure("_Lending", _SIZE, "size", _U32, "lend_us borrows", _Set, "borrow borrowed",
                       _U64, "borrowed_tpc_us overruns", _U32, "in_force state")
 
+_Memory = _structure("_Memory", _SIZE, "size", _U64, "limit used together")
+
 # Result and parameters of the functions. A function that can fail has no result here, and a pointer to an error as its last
 # parameter, which is left out.
 _TO = ctypes.POINTER
@@ -182,6 +184,7 @@ for _kind in ("partition_", "group_"):
         "get": (_NUMBER, _TO(_Set)), "set": (_NUMBER, _TO(_Set)), "quota": (_TO(_Quota),), "set_quota": (_U32, _U32),
         "rank": (_TO(_Rank),), "set_priority": (_NUMBER,), "set_weight": (_NUMBER,), "lending": (_TO(_Lending),),
         "set_lend": (_U32,), "set_borrow": (_TO(_Set),), "policy": (_TEXT,), "set_policy": (_TEXT,),
+        "memory": (_NUMBER, _TO(_Memory)), "set_memory": (_U64,),
     }.items():
         _FALLIBLE[_kind + _name] = (_HANDLE, *_parameters)
 _FUNCTIONS.update({_name: (ctypes.c_int, *_parameters, _TO(_Error)) for _name, _parameters in _FALLIBLE.items()})
@@ -407,6 +410,11 @@ Rank.__doc__ = """priority: 0 to 99, higher ones go first; None: never given, wh
 in which those of the same priority share the time; None: never given, which counts as 100. The rest as in a Quota."""
 
 
+Memory = collections.namedtuple("Memory", "limit used together")
+Memory.__doc__ = """Bytes of one GPU. limit: at most so many; None: no limit. used: by the process; 0 of a group.
+together: by all with the same limit."""
+
+
 def _use_of(given):
     """What became of a quota or a rank."""
     state = _call("quota_text", given.state)
@@ -555,6 +563,21 @@ class _Changeable(_Handle):
         if not isinstance(wanted, str):
             raise _invalid("policy", wanted, "it is text, such as 'ht,pe'")
         self._use(_try, "set_policy", _bytes(wanted))
+
+    def memory(self, gpu=0):
+        """What there is of this GPU, as a Memory."""
+        memory = self._read(_Memory, "memory", _number(gpu))
+        return Memory(memory.limit or None, memory.used, memory.together)
+
+    @property
+    def memory_limit(self):
+        """So many bytes of each GPU at most, of a group all together; None: there is no limit. Can be assigned."""
+        return self.memory().limit
+
+    @memory_limit.setter
+    def memory_limit(self, wanted):
+        limit = 0 if wanted is None else _integer("memory_limit", wanted, 1, (1 << 63) - 1, "in bytes, or None")
+        self._use(_try, "set_memory", limit)
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ struct claims {
 	const struct nvtaskset_topology *topology;
 	struct nvtaskset_claim wanted[ALLOCATION_GPUS_MAX];
 	size_t count;
+	uint64_t memory; /* a limit; 0: none */
 };
 
 /* --- the job's control group --------------------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 	return true;
 }
 
-/* Of this process, which is a step of the job. NULL if it is in none. */
+/* Of this process, which is a step of the job. NULL without one. */
 static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 {
 	char line[PATH_MAX];
@@ -140,7 +141,7 @@ static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned in
 }
 
 /* So many TPCs, on all GPUs or on none; `first` are those of the first GPU. Where they are missing, the group stays without:
- * another step may be waiting for them. */
+ * another step may be waiting for them. If the limit of memory cannot be set, the group is removed. */
 static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, const struct claims *claims,
                       struct nvtaskset_set *first, struct nvtaskset_error *error)
 {
@@ -152,6 +153,11 @@ static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, c
 		result = nvtaskset_group_claim(group, claims->wanted, claims->count, strategy, error);
 	if (result == 0)
 		result = nvtaskset_group_get(group, claims->wanted[0].gpu, first, error);
+	if (result == 0 && claims->memory > 0) {
+		result = nvtaskset_group_set_memory(group, claims->memory, error);
+		if (result < 0)
+			nvtaskset_group_remove(path, NULL);
+	}
 	nvtaskset_group_close(group);
 	return result;
 }
@@ -261,7 +267,7 @@ static int check_options(const struct options *options, const struct jobs_note *
 static int claim_on(const struct nvtaskset_topology *topology, const struct job *job, const struct config *config,
                     const struct options *options, struct jobs_note *note, struct nvtaskset_error *error)
 {
-	struct claims claims = {.topology = topology, .count = note->count};
+	struct claims claims = {.topology = topology, .count = note->count, .memory = options->memory};
 
 	for (unsigned int i = 0; i < note->count; i++)
 		if (find_claim(topology, config->gpus, &note->gpus[i], &claims.wanted[i], error) < 0)

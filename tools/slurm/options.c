@@ -31,10 +31,26 @@ int options_parse_gpcs(struct options *options, const char *text)
 	return number_parse(&options->number, text, 1, 16);
 }
 
+int options_parse_memory(struct options *options, const char *text)
+{
+	static const char units[] = "MGT";
+	const char *unit = text[0] ? strchr(units, text[strlen(text) - 1]) : NULL;
+	char digits[16];
+	unsigned int number;
+
+	if (!unit || strlen(text) >= sizeof digits)
+		return -1;
+	snprintf(digits, sizeof digits, "%.*s", (int)strlen(text) - 1, text);
+	if (number_parse(&number, digits, 1, 1 << 20) < 0)
+		return -1;
+	options->memory = (uint64_t)number << (20 + 10 * (unit - units));
+	return 0;
+}
+
 /* In the job's node, the text is what a user has sent: a reason is one line. */
 static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
 {
-	struct options parsed;
+	struct options parsed = given;
 	struct nvtaskset_error error;
 	int result = 0;
 
@@ -63,11 +79,20 @@ static int take_gpcs(int value, const char *text, int is_remote)
 	return take("gpcs", options_parse_gpcs, text, "a number of GPCs from 1 on");
 }
 
+static int take_memory(int value, const char *text, int is_remote)
+{
+	(void)value;
+	(void)is_remote;
+	return take("gpu-memory", options_parse_memory, text, "a whole number and M, G or T, such as 512M or 2G");
+}
+
 int options_register(spank_t spank)
 {
 	static struct spank_option options[] = {
 		{"tpcs", "N|P%", "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has", 1, 0, take_tpcs},
 		{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued", 1, 0, take_gpcs},
+		{"gpu-memory", "SIZE", "at most so much memory of each GPU, such as 2G, for jobs with shards", 1, 0,
+		 take_memory},
 	};
 
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -82,6 +107,9 @@ int options_check(const struct options *options, unsigned int has, unsigned int 
 {
 	unsigned int wanted = options->number;
 
+	if (options->memory > 0 && has == 0)
+		return reason_set(error, NVTASKSET_ERROR_INVALID,
+		                  "--gpu-memory was given, and the job has no shards: a whole GPU is not divided");
 	if (options->unit == OPTIONS_NONE || (options->unit == OPTIONS_GPCS && has > 0))
 		return 0;
 	if (options->unit == OPTIONS_PERCENT)

@@ -52,7 +52,8 @@ struct queue {
 
 	/* Only launching threads look at these. */
 	uint64_t others;            /* interruptions up to the last launch; NEVER before the first */
-	struct qmd_mask_place mask; /* in the descriptors of the GPU */
+	struct qmd_mask_place mask; /* in the descriptors of the GPU, */
+	unsigned int stamp;         /* and the word that has the address of the timestamp */
 	uint32_t offset;            /* of the last descriptor, in its commands */
 	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
 

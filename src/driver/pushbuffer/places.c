@@ -1,4 +1,5 @@
 #include "driver/gpus.h"
+#include "driver/releases.h"
 #include "driver/streams.h"
 #include "notes.h"
 #include "swap.h"
@@ -37,7 +38,8 @@ static void begin_life(struct queue *queue, unsigned int number, const struct la
 	atomic_store(&queue->begin, turns);
 	queue->others = NEVER;
 	queue->ended = QUEUE_FRONT_ENDED;
-	queue->mask = qmd_mask_place(launch->gpu->family);
+	queue->mask = qmd_mask_place(launch->gpu->family, launch->qmd);
+	queue->stamp = qmd_release_word(&launch->releases->stamping, launch->qmd);
 	atomic_fetch_add(&queue->life, 1);
 	atomic_fetch_or(&notes_living, UINT64_C(1) << number);
 }

@@ -85,10 +85,9 @@ static inline bool is_expected(const struct queue *queue, const struct launch *l
                                const struct submission *submission)
 {
 	const uint32_t *found = (const void *)((const char *)submission->commands + queue->offset);
-	unsigned int stamp = launch->releases->stamping.address.word;
 
 	return queue->offset + QMD_SIZE <= submission->bytes && submission->bytes < LARGE_BYTES &&
-	       is_equal(found, launch->qmd, stamp) && is_equal(found, launch->qmd, queue->mask.first) &&
+	       is_equal(found, launch->qmd, queue->stamp) && is_equal(found, launch->qmd, queue->mask.first) &&
 	       qmd_mask_is_valid(&queue->mask, launch->qmd);
 }
 

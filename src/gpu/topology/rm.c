@@ -6,17 +6,21 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 /* --- a connection ---------------------------------------------------------------------------------------------- */
 
+#define HANDLES 0x6e760000 /* of our choice */
+
 /* A client of the driver, on /dev/nvidiactl. Objects made through it are freed with it. */
 struct rm {
 	const struct rm_system *system;
 	int file;
 	uint32_t client;
+	uint32_t subdevice; /* the GPU that is read: the newest handle */
 };
 
 /* Makes an object below its parent, with a handle of our choice. -1 if the kernel or the driver refuses. */
@@ -60,7 +64,7 @@ static void rm_disconnect(const struct rm *rm)
 /* -1 with the reason, and nothing to disconnect. */
 static int rm_connect(struct rm *rm, const struct rm_system *system, struct error *error)
 {
-	*rm = (struct rm){.system = system, .file = system->open("/dev/nvidiactl")};
+	*rm = (struct rm){.system = system, .file = system->open("/dev/nvidiactl"), .subdevice = HANDLES};
 	if (rm->file < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
 		return error_set(error, "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?");
 	if (rm->file < 0)
@@ -72,12 +76,6 @@ static int rm_connect(struct rm *rm, const struct rm_system *system, struct erro
 	return 0;
 }
 
-/* Handles of our choice. Each GPU has a client of its own, so they can be the same for all. */
-enum {
-	HANDLE_DEVICE = 0x6e760001,
-	HANDLE_SUBDEVICE = 0x6e760002
-};
-
 /* --- the GPU -------------------------------------------------------------------------------------------- */
 
 /* While MIG is on, the driver describes only a GPU's instances, and only to their users. */
@@ -86,7 +84,7 @@ static bool is_mig_on(const struct rm *rm)
 	struct info_entry entry = {.index = INFO_MIG};
 	struct gpu_info info = {.count = 1, .list = (uintptr_t)&entry};
 
-	return rm_control(rm, HANDLE_SUBDEVICE, GPU_INFO, &info, sizeof info) == STATUS_OK &&
+	return rm_control(rm, rm->subdevice, GPU_INFO, &info, sizeof info) == STATUS_OK &&
 	       entry.value == MIG_ON;
 }
 
@@ -119,10 +117,10 @@ static void read_identity(const struct rm *rm, struct topology *gpu)
 	uint32_t short_size = offsetof(struct name_string, text) + sizeof name.text;
 
 	_Static_assert(sizeof name.text >= sizeof gpu->name && sizeof gid.text >= sizeof gpu->uuid, "copied");
-	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == STATUS_OK ||
-	    rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, short_size) == STATUS_OK)
+	if (rm_control(rm, rm->subdevice, NAME_STRING, &name, sizeof name) == STATUS_OK ||
+	    rm_control(rm, rm->subdevice, NAME_STRING, &name, short_size) == STATUS_OK)
 		copy_text(gpu->name, name.text, sizeof gpu->name, ' ');
-	if (rm_control(rm, HANDLE_SUBDEVICE, GID_INFO, &gid, sizeof gid) == STATUS_OK)
+	if (rm_control(rm, rm->subdevice, GID_INFO, &gid, sizeof gid) == STATUS_OK)
 		copy_text(gpu->uuid, gid.text, sizeof gpu->uuid, '!');
 }
 
@@ -143,7 +141,7 @@ static int read_limits(const struct rm *rm, struct topology *gpu, struct error *
 		{.index = INFO_SMS_PER_TPC},
 	};
 	struct engine_info info = {.count = 4, .list = (uintptr_t)entries};
-	uint32_t status = rm_control(rm, HANDLE_SUBDEVICE, ENGINE_INFO, &info, sizeof info);
+	uint32_t status = rm_control(rm, rm->subdevice, ENGINE_INFO, &info, sizeof info);
 
 	if (status != STATUS_OK)
 		return explain(rm, status, "what the GPU is", error);
@@ -180,7 +178,7 @@ static uint32_t read_sm_order(const struct rm *rm, struct sm_order *order, unsig
 
 		*fields = sm_field_counts[i];
 		memset(order, 0, sizeof *order);
-		status = rm_control(rm, HANDLE_SUBDEVICE, SM_ORDER, order,
+		status = rm_control(rm, rm->subdevice, SM_ORDER, order,
 		                    (uint32_t)(route + sizeof(struct route)));
 	}
 	return status;
@@ -252,29 +250,34 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 
 /* --- reading a GPU --------------------------------------------------------------------------------------- */
 
-/* Reads all but the PCI address of an attached GPU; what is unknown stays unchanged. Uses a client of its own, which
- * frees all handles. -1 with the reason, or TOPOLOGY_REFUSED like topology_load_rm. */
-static int read_gpu(const struct rm_system *system, const struct id_info *numbers, struct topology *gpu, struct error *error)
+/* Makes the objects of a GPU, for controls. They go with the client: to free them takes time. -1 with the reason. */
+static int make_objects(struct rm *rm, const struct id_info *numbers, struct error *error)
 {
 	struct device_parameters device = {.device_instance = numbers->device_instance};
 	struct subdevice_parameters subdevice = {.subdevice_instance = numbers->subdevice_instance};
-	struct rm rm;
-	int result = rm_connect(&rm, system, error);
+	uint32_t handle = rm->subdevice + 1;
 
-	if (result < 0)
-		return -1;
-	if (rm_alloc(&rm, rm.client, HANDLE_DEVICE, CLASS_DEVICE, &device, sizeof device) < 0 ||
-	    rm_alloc(&rm, HANDLE_DEVICE, HANDLE_SUBDEVICE, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
-		result = error_set(error, "the NVIDIA kernel driver does not let this process use it");
-	else
-		result = read_limits(&rm, gpu, error);
+	rm->subdevice += 2;
+	if (rm_alloc(rm, rm->client, handle, CLASS_DEVICE, &device, sizeof device) < 0 ||
+	    rm_alloc(rm, handle, rm->subdevice, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
+		return error_set(error, "the NVIDIA kernel driver does not let this process use it");
+	return 0;
+}
+
+/* Reads all but the PCI address of an attached GPU; unknown fields stay unchanged. -1 with the reason, or TOPOLOGY_REFUSED like
+ * topology_load_rm. */
+static int read_gpu(struct rm *rm, const struct id_info *numbers, struct topology *gpu, struct error *error)
+{
+	int result = make_objects(rm, numbers, error);
+
 	if (result == 0)
-		result = read_tpcs(&rm, gpu, error);
+		result = read_limits(rm, gpu, error);
+	if (result == 0)
+		result = read_tpcs(rm, gpu, error);
 	if (result == 0) {
-		read_identity(&rm, gpu);
+		read_identity(rm, gpu);
 		result = topology_validate(gpu, error);
 	}
-	rm_disconnect(&rm);
 	return result;
 }
 
@@ -310,7 +313,7 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 }
 
 /* Appends the GPU, if it is wanted. -1 with the reason. */
-static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
+static int read_attached_gpu(struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
                              struct topology_list *list, struct error *error)
 {
 	struct id_info numbers = {.id = id};
@@ -331,7 +334,7 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topo
 		return error_set(error, "GPU %s: the NVIDIA kernel driver lists it twice", text);
 	memset(gpu, 0, sizeof *gpu);
 	gpu->pci = address;
-	int result = read_gpu(rm->system, &numbers, gpu, &why);
+	int result = read_gpu(rm, &numbers, gpu, &why);
 
 	if (result == 0)
 		list->count++;
@@ -341,7 +344,7 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topo
 }
 
 /* A GPU that does not answer, such as another container's, is only an error if no GPU answers. */
-static int read_attached(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+static int read_attached(struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                          struct error *error)
 {
 	struct attached_ids attached;
@@ -362,7 +365,7 @@ static int read_attached(const struct rm *rm, const struct topology_wanted *want
 }
 
 /* Wakes all GPUs, and reads them. */
-static int read_all(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+static int read_all(struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                     struct error *error)
 {
 	int files[DEVICES_MAX];
@@ -376,7 +379,7 @@ static int read_all(const struct rm *rm, const struct topology_wanted *wanted, s
 
 /* The wanted GPUs may be awake already. Waking the others takes seconds if nothing keeps them awake, so it
  * is avoided. */
-static int read_wanted(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+static int read_wanted(struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                        struct error *error)
 {
 	return read_attached(rm, wanted, list, NULL) == 0 && list->count == wanted->count
@@ -403,6 +406,63 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 	return result;
 }
 
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+/* The GPU's numbers, if the driver lists the GPU: a GPU used by a program is awake. */
+static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_info *numbers)
+{
+	struct attached_ids attached;
+	bool found = false;
+
+	memset(&attached, 0xff, sizeof attached);
+	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) != STATUS_OK)
+		return false;
+	for (unsigned int i = 0; i < ATTACHED_MAX && !found; i++) {
+		struct pci_info pci = {.id = attached.ids[i]};
+
+		*numbers = (struct id_info){.id = attached.ids[i]};
+		found = attached.ids[i] != INVALID_ID &&
+		        rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) == STATUS_OK &&
+		        pci_address_equal((struct pci_address){pci.domain, pci.bus, pci.slot}, wanted) &&
+		        rm_control(rm, rm->client, ID_INFO, numbers, sizeof *numbers) == STATUS_OK;
+	}
+	return found;
+}
+
+static uint64_t memory_of_process(const struct rm *rm, pid_t pid)
+{
+	struct process_info *info = calloc(1, sizeof *info); /* too large for small stacks */
+	uint64_t bytes = 0;
+
+	if (info) {
+		info->count = 1;
+		info->list[0].pid = (uint32_t)pid;
+		if (rm_control(rm, rm->subdevice, PROCESS_INFO, info, sizeof *info) == STATUS_OK &&
+		    info->list[0].status == STATUS_OK)
+			bytes = info->list[0].own + info->list[0].shared;
+	}
+	free(info);
+	return bytes;
+}
+
+bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory)
+{
+	struct info_entry entry = {.index = MEMORY_NUMBERS_FREE};
+	struct memory_numbers info = {.count = 1, .list = (uintptr_t)&entry};
+	struct id_info numbers;
+	struct rm rm;
+
+	if (rm_connect(&rm, system, NULL) < 0)
+		return false;
+	bool is_known = find_gpu(&rm, pci, &numbers) && make_objects(&rm, &numbers, NULL) == 0 &&
+	                rm_control(&rm, rm.subdevice, MEMORY_NUMBERS, &info, sizeof info) == STATUS_OK;
+
+	memory->free = (uint64_t)entry.value << 10;
+	memory->of_process = is_known ? memory_of_process(&rm, pid) : 0;
+	rm_disconnect(&rm);
+	return is_known;
+}
+
 /* --- this system -------------------------------------------------------------------------------------- */
 
 /* The driver's waits can be interrupted, and the program of this process may use signals. */
@@ -416,9 +476,14 @@ static int call_device(int file, unsigned long request, void *argument)
 	return (int)TEMP_FAILURE_RETRY(ioctl(file, request, argument));
 }
 
+static const struct rm_system here = {open_device, call_device, close};
+
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
-	static const struct rm_system here = {open_device, call_device, close};
-
 	return rm_load(&here, wanted, list, error);
+}
+
+bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
+{
+	return rm_read_memory(&here, pci, pid, memory);
 }

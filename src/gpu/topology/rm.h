@@ -20,4 +20,7 @@ struct rm_system {
 int rm_load(const struct rm_system *system, const struct topology_wanted *wanted, struct topology_list *list,
             struct error *error);
 
+/* topology_read_memory with the given system calls. */
+bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory);
+
 #endif

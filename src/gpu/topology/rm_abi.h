@@ -111,6 +111,27 @@ struct gid_info { /* the same */
 	char text[0x100];
 };
 
+#define MEMORY_NUMBERS 0x20801301
+struct memory_numbers { /* ctrl/ctrl2080/ctrl2080fb.h, NV2080_CTRL_FB_GET_INFO_PARAMS */
+	uint32_t count;
+	uint64_t list; /* of struct info_entry */
+};
+
+#define MEMORY_NUMBERS_FREE 0x16 /* the same, NV2080_CTRL_FB_INFO_INDEX_HEAP_FREE: KiB */
+
+#define PROCESS_INFO 0x2080018e
+#define PROCESSES_MAX 200
+struct process_info { /* ctrl/ctrl2080/ctrl2080gpu.h, NV2080_CTRL_GPU_GET_PID_INFO_PARAMS */
+	uint32_t count;
+	struct process_entry {
+		uint32_t pid;
+		uint32_t index; /* 0: memory */
+		uint32_t status;
+		uint64_t own, shared, imported, protected[3]; /* bytes of memory */
+		uint32_t instances[2];
+	} list[PROCESSES_MAX];
+};
+
 struct route { /* ctrl/ctrl0080/ctrl0080gr.h */
 	uint32_t flags;
 	uint64_t route;
@@ -168,5 +189,8 @@ _Static_assert(sizeof(struct name_string) == 132, "layout");
 _Static_assert(sizeof(struct gpu_info) == 16, "layout");
 _Static_assert(sizeof(struct gid_info) == 268, "layout");
 _Static_assert(sizeof(struct engine_info) == 32, "layout");
+_Static_assert(sizeof(struct memory_numbers) == 16, "layout");
+_Static_assert(sizeof(struct process_entry) == 72, "layout");
+_Static_assert(sizeof(struct process_info) == 14408, "layout");
 
 #endif

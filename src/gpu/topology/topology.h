@@ -60,7 +60,7 @@ unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, uns
 unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor);
 
 /* Checks all that is promised above. -1 with the first violation. Every topology (from a driver, a file or a
- * measurement) is checked by this before it is used. */
+ * measurement) is checked so before use. */
 int topology_validate(const struct topology *gpu, struct error *error);
 
 /* All TPCs of the GPU; those of one GPC or virtual GPC, empty if there is none. */
@@ -133,5 +133,12 @@ int topology_load_file_or_driver(const struct topology_wanted *wanted, struct to
  * its GPUs cannot be partitioned (MIG). */
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
+
+/* Memory of a GPU, in bytes: how much is free; and how much a process has, 0 if unknown to the kernel driver
+ * (clients of MPS, other PID namespaces). False without an answer. In rm.c. */
+struct topology_memory {
+	uint64_t free, of_process;
+};
+bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory);
 
 #endif

@@ -184,7 +184,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 		return;
 	decision->is_of_launch = true;
 	if (!launch->gpu->has_masks)
-		decision_leave_unrestricted(decision, launch->gpu->topology ? SEGMENT_UNKNOWN_QMD : SEGMENT_NO_TOPOLOGY);
+		decision_lacks_masks(decision, launch->gpu);
 	else if (take(launch, &mask))
 		narrow(launch->gpu, &mask, decision);
 }

@@ -5,8 +5,7 @@
 #ifndef NVTASKSET_LAUNCH_SPACE_DECISION_H
 #define NVTASKSET_LAUNCH_SPACE_DECISION_H
 
-#include "gpu/qmd.h"
-#include "gpu/topology/topology.h"
+#include "driver/gpus.h"
 #include "state/segment/segment.h"
 
 #include <stdbool.h>
@@ -40,6 +39,14 @@ static inline void decision_leave_unrestricted(struct decision *decision, enum s
 {
 	decision->state = DECISION_UNRESTRICTED;
 	decision->reason = reason;
+}
+
+/* For a GPU without masks (struct gpu). */
+static inline void decision_lacks_masks(struct decision *decision, const struct gpu *gpu)
+{
+	enum segment_reason unknown = gpu->topology ? SEGMENT_UNKNOWN_QMD : SEGMENT_NO_TOPOLOGY;
+
+	decision_leave_unrestricted(decision, gpu->topology && gpu->family ? SEGMENT_NARROW_QMD : unknown);
 }
 
 /* The GPU's mask bits must be known (struct gpu). */

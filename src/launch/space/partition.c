@@ -94,10 +94,8 @@ static struct decision compile(const struct gpu *gpu, bool is_empty, const struc
 
 	if (gpu->topology)
 		decision.set = topology_all(gpu->topology);
-	if (!gpu->topology && !is_empty)
-		decision_leave_unrestricted(&decision, SEGMENT_NO_TOPOLOGY);
-	else if (gpu->topology && partition && !gpu->has_masks)
-		decision_leave_unrestricted(&decision, SEGMENT_UNKNOWN_QMD);
+	if (gpu->topology ? partition && !gpu->has_masks : !is_empty)
+		decision_lacks_masks(&decision, gpu);
 	else if (gpu->topology && partition)
 		decision = compile_set(gpu, &partition->set, before);
 	decision.partition = decision.set;

@@ -12,21 +12,19 @@
 #define PAGE 4096
 #define GROUP_HEADER 448
 
-_Static_assert(GROUP_FILE_SIZE % PAGE == 0, "the last page is mapped");
-_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_FILE_SIZE - sizeof(struct budget), "behind the group's own");
+_Static_assert(GROUP_LEDGER_AT % PAGE == 0, "the page before the ledger is mapped");
+_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
+               "behind the group's own");
 
 struct budget *budget_open(const struct group *of, int descriptor)
 {
-	const struct group_lead own = {.pid = getpid(),
-	                               .number = descriptor,
-	                               .identity = of->identity,
-	                               .user = geteuid()};
-	struct group group = group_closed;
+	int file = group_open_to_write(of, descriptor);
 	char *page = MAP_FAILED;
 
-	if (of->memory && !of->is_copy && group_open_of(&group, &own, GROUP_TO_CHANGE) && group.file >= 0)
-		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, group.file, GROUP_FILE_SIZE - PAGE);
-	group_close(&group);
+	if (file >= 0) {
+		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT - PAGE);
+		close(file);
+	}
 	return page == MAP_FAILED ? NULL : (struct budget *)(page + PAGE - sizeof(struct budget));
 }
 

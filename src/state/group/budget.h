@@ -26,8 +26,8 @@
  * who is held at the entry of its launches, a long kernel goes on. */
 #define BUDGET_HORIZON_NS INT64_C(2000000000)
 
-/* Words say in their upper half of which period they are, by the lower half of its number. The end of the struct is the end of the
- * file: a new member comes first. */
+/* Words say in their upper half of which period they are, by the lower half of its number. The group's ledger follows the
+ * struct: a new member comes first. */
 struct budget {
 	_Atomic uint64_t together;  /* a member had a launch in flight then which may wait for other members (time/gate) */
 	_Atomic uint64_t allowance; /* what there was at the begin of the last period but one */

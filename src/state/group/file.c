@@ -108,7 +108,7 @@ static int check_file(int file, const char *path, struct error *error)
 		result = error_set_errno(error, "%.200s", path);
 	else if (S_ISLNK(status.st_mode))
 		result = error_set(error, "%.200s: a symbolic link: name the group's file itself", path);
-	else if (!S_ISREG(status.st_mode) || status.st_size != GROUP_FILE_SIZE)
+	else if (!S_ISREG(status.st_mode) || !group_has_size(status.st_size))
 		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: not a group's file", path);
 	else if (status.st_mode & (S_IWGRP | S_IWOTH))
 		result = error_set(error, "%.200s: others can write there", path);

@@ -227,6 +227,23 @@ int group_keep(const struct group *group, struct group_identity former, int desc
 	return copy >= 0 ? handle_make(copy, is_formers ? descriptor : -1, 1) : -1;
 }
 
+int group_open_to_write(const struct group *of, int descriptor)
+{
+	const struct group_lead own = {.pid = getpid(),
+	                               .number = descriptor,
+	                               .identity = of->identity,
+	                               .user = geteuid()};
+	struct group group = group_closed;
+	int file = -1;
+
+	if (of->memory && !of->is_copy && group_open_of(&group, &own, GROUP_TO_CHANGE)) {
+		file = group.file;
+		group.file = -1;
+	}
+	group_close(&group);
+	return file;
+}
+
 bool group_open_inherited(struct group *group)
 {
 	int directory = proc_open(0, "fd", O_RDONLY | O_DIRECTORY), number = -1;

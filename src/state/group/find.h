@@ -13,7 +13,7 @@ enum group_use {
 	GROUP_TO_CHANGE
 };
 
-/* What a process says of its group, and whose word that is: the owner of the segment that says so. */
+/* What a process says of its group, and whose word that is: the owner of the segment. */
 struct group_lead {
 	pid_t pid;
 	int number; /* of its descriptor */
@@ -35,6 +35,11 @@ int group_open_named(struct group *group, const char *name, uid_t owner);
  * that names the group `former`: it is used if that is the same, or else replaced, so that nobody keeps a group that it has
  * left. The group's file must be open. -1 with errno. */
 int group_keep(const struct group *group, struct group_identity former, int descriptor);
+
+/* The file of the process's group, open for writing; the process keeps the descriptor for as long as a lock on the
+ * file: closing the file drops the lock. -1 without a group's file, or without the right to write: another
+ * user's. The caller closes the descriptor. */
+int group_open_to_write(const struct group *of, int descriptor);
 
 /* The group in memory that this process has inherited a descriptor of. */
 bool group_open_inherited(struct group *group);

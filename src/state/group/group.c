@@ -3,6 +3,7 @@
 #include "base/memfd_find.h"
 #include "base/proc.h"
 #include "base/shared_file.h"
+#include "state/ledger.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
-#define GROUP_VERSION 5
+#define GROUP_VERSION 6
 
 /* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */
 #define OVERFLOW_UID 65534
@@ -121,18 +122,20 @@ static void prepare(struct group_memory *memory, const char *name, const char *c
 /* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
 int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision, struct error *error)
 {
-	union {
-		struct group_memory memory;
-		char bytes[GROUP_FILE_SIZE];
-	} content;
+	struct group_memory memory;
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof content)
-		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %zu bytes", sizeof content);
-	memset(&content, 0, sizeof content);
-	prepare(&content.memory, name, cgroup, revision);
-	errno = ENOSPC; /* of which a short write says nothing */
-	return pwrite(file, &content, sizeof content, 0) == sizeof content ? 0 : error_set_errno(error, "a group cannot be written");
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < GROUP_FILE_SIZE)
+		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %d bytes",
+		                 GROUP_FILE_SIZE);
+	memset(&memory, 0, sizeof memory);
+	prepare(&memory, name, cgroup, revision);
+	int failure = posix_fallocate(file, 0, GROUP_FILE_SIZE);
+
+	errno = failure ? failure : ENOSPC; /* of which a short write says nothing */
+	return failure == 0 && pwrite(file, &memory, sizeof memory, 0) == sizeof memory
+	               ? 0
+	               : error_set_errno(error, "a group cannot be written");
 }
 
 int group_create(struct group *group, const char *name, const struct segment_revision *revision, struct error *error)
@@ -160,7 +163,7 @@ static struct group_memory *copy_of(int file)
 	bool is_whole = false;
 
 	for (int attempt = 0; memory != MAP_FAILED && !is_whole && attempt < COPY_ATTEMPTS; attempt++)
-		is_whole = pread(file, memory, GROUP_FILE_SIZE, 0) == GROUP_FILE_SIZE &&
+		is_whole = pread(file, memory, GROUP_FILE_SIZE, 0) >= GROUP_FILE_SIZE_UNTIL_5 &&
 		           pread(file, &after, sizeof after, offsetof(struct group_memory, number)) == sizeof after &&
 		           after == memory->number;
 	if (memory != MAP_FAILED && !is_whole) {
@@ -173,7 +176,7 @@ static struct group_memory *copy_of(int file)
 /* A memfd must have the seals, so that nobody can make it shorter. */
 static bool has_right_size(int file, const struct stat *status, bool is_file)
 {
-	return S_ISREG(status->st_mode) && status->st_size == GROUP_FILE_SIZE && (is_file || shared_file_is_sealed(file));
+	return S_ISREG(status->st_mode) && group_has_size(status->st_size) && (is_file || shared_file_is_sealed(file));
 }
 
 static int refuse(struct error *error)
@@ -278,6 +281,30 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 	segment_put_missing(revision, &own);
 	revision->group = (uint32_t)number;
 	return true;
+}
+
+/* --- its ledger ------------------------------------------------------------------------------------------------ */
+
+#define LEDGER_SIZE (GROUP_FILE_SIZE - GROUP_LEDGER_AT)
+
+_Static_assert(sizeof(struct ledger) <= LEDGER_SIZE, "shared layout");
+
+const struct ledger *group_ledger(const struct group *group)
+{
+	return group->memory ? (const struct ledger *)((const char *)group->memory + GROUP_LEDGER_AT) : NULL;
+}
+
+struct ledger *group_ledger_map(int file)
+{
+	void *memory = mmap(NULL, LEDGER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void group_ledger_unmap(struct ledger *ledger)
+{
+	if (ledger)
+		munmap(ledger, LEDGER_SIZE);
 }
 
 /* --- changing it -------------------------------------------------------------------------------------------------- */

@@ -59,12 +59,22 @@
 #define GROUP_NAME_MAX 64    /* with its end */
 #define GROUP_CGROUP_MAX 256 /* with its end */
 
-/* In struct segment_revision's `group`: in force whatever the group says, since the group cannot be reached. */
+/* In struct segment_revision's `group`: in force whatever the group says, being out of reach. */
 #define GROUP_LEFT UINT32_MAX
 
-#define GROUP_FILE_SIZE 8192 /* of every version */
+/* The group and its revisions, and the budget at the end (budget.h); then the ledger (state/ledger.h). */
+#define GROUP_LEDGER_AT 12288
+#define GROUP_FILE_SIZE (GROUP_LEDGER_AT + 36864)
+#define GROUP_FILE_SIZE_UNTIL_5 8192 /* up to version 5 */
+
+/* Whether a group of any version can have the size. */
+static inline bool group_has_size(off_t size)
+{
+	return size == GROUP_FILE_SIZE || size == GROUP_FILE_SIZE_UNTIL_5;
+}
 
 struct group_memory;
+struct ledger;
 
 /* Which file a group is: the same for all members. An inode of 0: no group. */
 struct group_identity {
@@ -117,15 +127,22 @@ const _Atomic uint64_t *group_number(const struct group *group);
 /* Copies the revision in force, and its number. False if the group is damaged. */
 bool group_read(const struct group *group, struct segment_revision *revision, uint64_t *number);
 
-/* Gives the group what `wanted` gives, partitions and of the time; the rest stays. All members obey at their next launch. -1 with the
+/* Gives the group what `wanted` gives, partitions, of the time and of memory; the rest stays. All members obey at their next launch. -1 with the
  * reason, and nothing changed. */
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* The same for a group that has no partitions yet. 1 if it has some already. */
+/* The same for a group without partitions. 1 if it has some already. */
 int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* What is in force for a member whose own revision this is: `revision` becomes that. */
+/* What is in force for a member with this revision: `revision` becomes that. */
 bool group_resolve(const struct group *group, struct segment_revision *revision);
+
+/* The ledger of the members' memory, to look at; NULL without a group. */
+const struct ledger *group_ledger(const struct group *group);
+
+/* The same for writing, in a file from group_open_to_write. NULL with errno. */
+struct ledger *group_ledger_map(int file);
+void group_ledger_unmap(struct ledger *ledger);
 
 /* -1 with the reason if one of these partitions leads out of a group that fences. */
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,

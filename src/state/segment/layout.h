@@ -6,6 +6,7 @@
 #include "base/memfd_find.h"
 #include "segment.h"
 #include "state/group/find.h"
+#include "state/ledger.h"
 
 #include <stddef.h>
 
@@ -14,7 +15,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 14
+#define SEGMENT_VERSION 15
 #define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
 
 /*
@@ -24,17 +25,19 @@
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
+ *        memory gap              not 0 if the process has memory outside the ledger (memory.h)
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
- *   256  the counter slots       in which the owner's threads count launches
- *   4352 the areas               in which kernels are counted (state/kernels/counts.h): gaps of all, how many were made, and where
+ *   320  the counter slots       in which the owner's threads count launches
+ *   4416 the areas               in which kernels are counted (state/kernels/counts.h): gaps of all, how many were made, and where
  *                                each is; the inode is written last
- *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
+ *   4608 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
  *                                of times (state/kernels/timestamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
- *   4736 time                    what the owner says of its quota; the word that its thread sleeps on; and a neighbour's mark
- *   4800 lending                 what the owner has borrowed: now, for how long, and of whom
- *   4992 the ring of revisions   revision n is at n % REVISIONS_RING
+ *   4800 time                    what the owner says of its quota; the word that its thread sleeps on; a neighbour's mark; and the streams
+ *   4864 lending                 what the owner has borrowed: now, for how long, and of whom
+ *   5056 the ring of revisions   revision n is at n % REVISIONS_RING
+ *        the ledger              of GPU memory (state/ledger.h), for a process without a group's
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -45,9 +48,10 @@ struct segment_memory {
 	struct identity owner;
 	_Atomic uint64_t execution;
 	_Atomic uint64_t out_of_force;
+	_Atomic uint64_t memory_gap;
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t refreshed;
-	_Atomic uint64_t reasons[15];
+	_Atomic uint64_t reasons[23];
 	struct counter_slot slots[COUNTER_SLOTS];
 	_Alignas(64) _Atomic uint64_t gaps;
 	_Atomic uint64_t areas_made;
@@ -68,6 +72,7 @@ struct segment_memory {
 	_Atomic uint64_t held;
 	_Atomic uint32_t rings; /* what the owner's thread sleeps on */
 	_Atomic uint32_t company; /* a mark of time/demand/company.h */
+	_Atomic uint32_t streams; /* launch/account/streams_made.h */
 	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
@@ -76,21 +81,22 @@ struct segment_memory {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];
 	_Alignas(64) revisions_ring ring;
+	_Alignas(64) struct ledger ledger;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 64 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 72 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");
-_Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
-_Static_assert(offsetof(struct segment_memory, gaps) == 4352, "shared layout");
-_Static_assert(offsetof(struct segment_memory, lease) == 4544, "shared layout");
-_Static_assert(offsetof(struct segment_memory, time_state) == 4736, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 4992, "shared layout");
+_Static_assert(offsetof(struct segment_memory, slots) == 320, "shared layout");
+_Static_assert(offsetof(struct segment_memory, gaps) == 4416, "shared layout");
+_Static_assert(offsetof(struct segment_memory, lease) == 4608, "shared layout");
+_Static_assert(offsetof(struct segment_memory, time_state) == 4800, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 5056, "shared layout");
 _Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
-_Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
+_Static_assert(SEGMENT_REASON_COUNT <= 23, "shared layout");
 
 /* The value of a struct segment without a segment. */
 extern const struct segment segment_closed;

@@ -62,6 +62,11 @@ void segment_close(struct segment *segment)
 	*segment = segment_closed;
 }
 
+struct ledger *segment_ledger(const struct segment *segment)
+{
+	return &segment->memory->ledger;
+}
+
 struct identity segment_owner(const struct segment *segment)
 {
 	return segment->memory->owner;
@@ -167,6 +172,16 @@ bool segment_has_company(const struct segment *segment)
 void segment_set_company(const struct segment *segment, bool has_company)
 {
 	atomic_store(&segment->memory->company, has_company);
+}
+
+void segment_set_streams(const struct segment *segment, uint32_t streams)
+{
+	atomic_store_explicit(&segment->memory->streams, streams, memory_order_relaxed);
+}
+
+uint32_t segment_streams(const struct segment *segment)
+{
+	return atomic_load_explicit(&segment->memory->streams, memory_order_relaxed);
 }
 
 void segment_ring(const struct segment *segment)

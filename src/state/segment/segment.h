@@ -55,6 +55,7 @@
 	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
 	X(LAUNCHED_BY_KERNELS, "kernels of a module can launch kernels, which are not restricted") \
 	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")      \
+	X(NARROW_QMD, "the launch descriptor has no bit for some TPCs of this GPU") \
 	X(QUEUE_UNANNOUNCED, "launches that wait are left alone: this driver does not announce what it submits") \
 	X(QUEUE_NO_SEQUENCES, "launches that wait are left alone: there are no restartable sequences here") \
 	X(QUEUE_LAYOUT, "a launch that waited was left alone: the driver lays out its commands in another way") \
@@ -130,6 +131,7 @@ struct counter_slot {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 };
 
+struct ledger;
 struct segment_memory; /* the mapped memory: layout.h */
 
 /* A mapped segment, of the owner or an editor. */
@@ -191,6 +193,9 @@ void segment_ring(const struct segment *segment);
 bool segment_has_company(const struct segment *segment);
 void segment_set_company(const struct segment *segment, bool has_company);
 
+/* The process's own ledger of GPU memory (state/ledger.h), for a process without a group's ledger. */
+struct ledger *segment_ledger(const struct segment *segment);
+
 /* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
  * is not a revision; `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
@@ -237,6 +242,10 @@ struct segment_borrowed {
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };
+/* The number of streams (launch/account/streams_made.h). */
+void segment_set_streams(const struct segment *segment, uint32_t streams);
+uint32_t segment_streams(const struct segment *segment);
+
 void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* From any thread. */

@@ -316,12 +316,7 @@ void gate_synchronized(const struct call *call)
 
 void gate_context_created(CUcontext context)
 {
-	const struct gpu *gpu = contexts_gpu(context);
-
-	if (gates_make(gpu) && gate_lock(gates_of(gpu))) {
-		claims_see_own(&gates_of(gpu)->claims, gpu->pci, true);
-		gate_unlock(gates_of(gpu));
-	}
+	gates_open(contexts_gpu(context));
 }
 
 /* --- in the child of a fork ---------------------------------------------------------------------------------------- */

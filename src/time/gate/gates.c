@@ -40,6 +40,16 @@ bool gates_make(const struct gpu *gpu)
 	return gate;
 }
 
+void gates_open(const struct gpu *gpu)
+{
+	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
+
+	if (gate && gate_lock(gate)) {
+		claims_see_own(&gate->claims, gpu->pci, true);
+		gate_unlock(gate);
+	}
+}
+
 void gates_after_fork(void)
 {
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {

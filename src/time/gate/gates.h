@@ -76,6 +76,9 @@ static inline void gate_unlock(struct gate *gate)
 	atomic_store_explicit(&gate->is_locked, false, memory_order_release);
 }
 
+/* The same for a GPU on which the process has a context: what it has in flight there is known from here on. */
+void gates_open(const struct gpu *gpu);
+
 /* In the child of a fork. */
 void gates_after_fork(void);
 

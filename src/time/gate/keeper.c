@@ -156,6 +156,18 @@ static uint64_t move_windows(uint64_t now)
 
 /* --- rules ------------------------------------------------------------------------------------------------------------ */
 
+/* Before it is said that the rules hold. */
+static void open_gates(void)
+{
+	work_look(&keeper.work, process_clock_ns());
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+
+		if (gpu)
+			gates_open(gpu);
+	}
+}
+
 /* Who only lends is held nowhere, and its launches are not listened to. */
 void keeper_follow(const struct segment *segment, const struct segment_revision *revision)
 {
@@ -170,6 +182,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	keeper.is_weak = false;
+	open_gates();
 	if (!keeper.has_gate)
 		set_open(false);
 }

@@ -43,6 +43,44 @@ enum {
 	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 };
 
+typedef struct {
+	size_t Width, Height;
+	int Format;
+	unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR;
+
+typedef struct {
+	size_t Width, Height, Depth;
+	int Format;
+	unsigned int NumChannels, Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+enum {
+	CU_AD_FORMAT_FLOAT = 0x20,
+	CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+	CU_MEM_LOCATION_TYPE_DEVICE = 1
+};
+
+typedef struct {
+	int type, requestedHandleTypes;
+	struct {
+		int type, id;
+	} location;
+	void *win32HandleMetaData;
+	unsigned char allocFlags[8];
+} CUmemAllocationProp;
+
+typedef struct {
+	int allocType, handleTypes;
+	struct {
+		int type, id;
+	} location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
+
 /* The second version, which the driver's _v2 functions take. */
 typedef struct {
 	CUfunction func;
@@ -136,6 +174,37 @@ typedef struct {
 	X(cuMemFree_v2, 245, (CUdeviceptr address))                                                                                \
 	X(cuMemAllocManaged, 371, (CUdeviceptr *address, size_t bytes, unsigned int flags))                                        \
 	X(cuMemGetInfo_v2, 242, (size_t *free_bytes, size_t *total_bytes))                                                         \
+	X(cuMemAllocPitch_v2, 244, (CUdeviceptr *address, size_t *pitch, size_t width, size_t height, \
+	  unsigned int element)) \
+	X(cuArrayCreate_v2, 272, (void **array, const CUDA_ARRAY_DESCRIPTOR *description)) \
+	X(cuArray3DCreate_v2, 274, (void **array, const CUDA_ARRAY3D_DESCRIPTOR *description)) \
+	X(cuArrayDestroy, 89, (void *array)) \
+	X(cuMipmappedArrayCreate, 347, (void **array, const CUDA_ARRAY3D_DESCRIPTOR *description, \
+	  unsigned int levels)) \
+	X(cuMipmappedArrayDestroy, 349, (void *array)) \
+	X(cuMemCreate, 549, (uint64_t *handle, size_t bytes, const CUmemAllocationProp *properties, \
+	  unsigned long long flags)) \
+	X(cuMemRelease, 550, (uint64_t handle)) \
+	X(cuMemMap, 551, (CUdeviceptr address, size_t bytes, size_t offset, uint64_t handle, \
+	  unsigned long long flags)) \
+	X(cuMemUnmap, 552, (CUdeviceptr address, size_t bytes)) \
+	X(cuMemRetainAllocationHandle, 565, (uint64_t *handle, void *address)) \
+	X(cuMemAddressReserve, 547, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted, \
+	  unsigned long long flags)) \
+	X(cuMemAddressFree, 548, (CUdeviceptr address, size_t bytes)) \
+	X(cuMemAllocAsync, 598, (CUdeviceptr *address, size_t bytes, CUstream stream)) \
+	X(cuMemFreeAsync, 600, (CUdeviceptr address, CUstream stream)) \
+	X(cuMemPoolTrimTo, 602, (void *pool, size_t kept)) \
+	X(cuMemPoolGetAttribute, 604, (void *pool, int attribute, void *value)) \
+	X(cuMemPoolCreate, 607, (void **pool, const CUmemPoolProps *properties)) \
+	X(cuMemPoolDestroy, 608, (void *pool)) \
+	X(cuDeviceGetMemPool, 610, (void **pool, CUdevice device)) \
+	X(cuMemAllocFromPoolAsync, 611, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
+	X(cuGraphAddMemAllocNode, 638, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, \
+	  size_t count, struct graph_allocation *parameters)) \
+	X(cuGraphMemAllocNodeGetParams, 648, (CUgraphNode node, struct graph_allocation *parameters)) \
+	X(cuDeviceGraphMemTrim, 640, (CUdevice device)) \
+	X(cuDeviceGetGraphMemAttribute, 641, (CUdevice device, int attribute, void *value)) \
 	X(cuIpcGetMemHandle, 328, (void *handle, CUdeviceptr address))                                                             \
 	X(cuMemHostRegister_v2, 379, (void *start, size_t bytes, unsigned int flags))                                              \
 	X(cuMemHostUnregister, 302, (void *start))                                                                                 \

@@ -87,7 +87,12 @@ static const char *tpcs = "8"; /* what a user has sent */
 spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 {
 	assert_true(strlen(option->name) <= SPANK_OPTION_MAXLEN);
-	return option->cb(0, strcmp(option->name, "tpcs") == 0 ? tpcs : "1", 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+	const char *text = strcmp(option->name, "tpcs") == 0 ? tpcs : "1";
+
+	if (strcmp(option->name, "gpu-memory") == 0)
+		text = "1G";
+
+	return option->cb(0, text, 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------ */
@@ -121,6 +126,20 @@ TEST(options)
 	assert_int_equal(options_parse_gpcs(&options, "2"), 0);
 }
 
+TEST(a_limit_of_memory)
+{
+	static const char *const wrong[] = {"", "M", "0G", "2", "2K", "2g", "1.5G", "-1G", "2GB", "1048577T",
+	                                    "12345678901234567M"};
+	struct options options = {.unit = OPTIONS_GPCS, .number = 2};
+
+	for (size_t i = 0; i < COUNT_OF(wrong); i++)
+		assert_int_equal(options_parse_memory(&options, wrong[i]), -1);
+	assert_int_equal(options_parse_memory(&options, "512M"), 0);
+	assert_each(options.memory, UINT64_C(512) << 20, options.unit, OPTIONS_GPCS);
+	assert_int_equal(options_parse_memory(&options, "2T"), 0);
+	assert_int_equal(options.memory, UINT64_C(2) << 40);
+}
+
 TEST(a_line_end_in_an_option_does_not_reach_the_log)
 {
 	logged[0] = '\0';
@@ -132,7 +151,9 @@ TEST(a_line_end_in_an_option_does_not_reach_the_log)
 
 TEST(options_are_compared_with_what_the_job_has)
 {
-	const struct options none = {OPTIONS_NONE, 0}, eight = {OPTIONS_TPCS, 8}, quarter = {OPTIONS_PERCENT, 25}, gpc = {OPTIONS_GPCS, 1};
+	const struct options none = {.unit = OPTIONS_NONE}, eight = {.unit = OPTIONS_TPCS, .number = 8};
+	const struct options quarter = {.unit = OPTIONS_PERCENT, .number = 25}, gpc = {.unit = OPTIONS_GPCS, .number = 1};
+	const struct options memory = {.memory = 1 << 20};
 
 	assert_int_equal(options_check(&none, 0, 0, &error), 0);
 	assert_int_equal(options_check(&eight, 8, 66, &error), 0);
@@ -141,6 +162,8 @@ TEST(options_are_compared_with_what_the_job_has)
 	assert_int_equal(options_check(&quarter, 16, 66, &error), -1);
 	assert_int_equal(options_check(&gpc, 9, 66, &error), 0);
 	assert_int_equal(options_check(&gpc, 0, 0, &error), -1);
+	assert_int_equal(options_check(&memory, 8, 66, &error), 0);
+	assert_int_equal(options_check(&memory, 0, 0, &error), -1);
 	assert_int_equal(options_check(&eight, 0, 0, &error), -1);
 	assert_non_null(strstr(error.reason, "job_submit.lua"));
 }

@@ -7,13 +7,16 @@
 #include "base/proc.h"
 #include "base/purse.h"
 #include "cli/tables.h"
+#include "cli/gpus.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
 #include "select/overlap.h"
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
+#include "state/revision_text.h"
 #include "state/segment/edit.h"
+#include "state/segment/memory.h"
 #include "state/segment/segment.h"
 
 #include <glob.h>
@@ -62,9 +65,37 @@ static void show_sets(const char *name, const char *when, const struct options *
 	}
 }
 
-/* The sets before and after a change, and a line for each that was given of the time; the first one says what became of it. */
+/* ": 300M in use", ": 300M of GPU 0 and 2G of GPU 1 in use". */
+#define MEMORY_USE 1024
+static const char *describe_memory(const struct gpu_choices *chosen, const struct topology_list *list,
+                                   const struct segment *segment,
+                                   const struct group *group, char text[MEMORY_USE])
+{
+	bool has_gap = false;
+	int length = 0;
+
+	for (unsigned int i = 0; i < chosen->count; i++) {
+		struct pci_address pci = chosen->choices[i].gpu->pci;
+		struct segment_memory_use use =
+			segment ? segment_read_memory_use(segment, pci) : group_read_memory_use(group, pci);
+		char amount[MEMORY_TEXT], label[PCI_ADDRESS_TEXT];
+
+		has_gap = use.has_gap;
+		length += snprintf(text + length, MEMORY_USE - (size_t)length, "%s%s", i == 0 ? ": " : " and ",
+		                   memory_format(segment ? use.used : use.together, amount));
+		if (chosen->count > 1)
+			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s",
+			                   gpus_label(pci, list, label));
+	}
+	snprintf(text + length, MEMORY_USE - (size_t)length, " in use%s", has_gap ? "; " SEGMENT_MEMORY_GAP : "");
+	return text;
+}
+
+/* The sets before and after a change, and a line for each that was given of the time and of memory; the first
+ * of the time says what became of the gift. */
 static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
-                 const struct segment_revision *before, const struct segment_revision *now, const char *use)
+                 const struct segment_revision *before, const struct segment_revision *now, const char *use,
+                 const char *memory)
 {
 	char text[TIME_TEXT], other[TIME_TEXT];
 
@@ -74,7 +105,7 @@ static void show(const char *name, const struct options *options, const struct g
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		if (time_format(now, kind, text)) {
 			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current", time_name(kind), text,
-			       use);
+			       kind == TIME_MEMORY ? memory : use);
 			use = "";
 		}
 	}
@@ -86,14 +117,15 @@ static void show_processes(const struct subject *subject)
 
 	for (size_t i = 0; i < targets->count; i++) {
 		struct segment_time time;
-		char name[NAME_TEXT], use[TIME_USE];
+		char name[NAME_TEXT], use[TIME_USE], memory[MEMORY_USE];
 
 		if (target_is_gone(targets, i))
 			continue;
 		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
 		segment_read_time(&targets->editors[i].segment, &time);
 		show(name, subject->options, &targets->chosen[i], &targets->before[i], &targets->revisions[i],
-		     time_describe(&targets->revisions[i], &time, use));
+		     time_describe(&targets->revisions[i], &time, use),
+		     describe_memory(&targets->chosen[i], &subject->list, &targets->editors[i].segment, NULL, memory));
 	}
 }
 
@@ -156,7 +188,7 @@ static int check_in_force(const struct subject *subject, struct error *error)
 static int report(const struct subject *subject, const struct gpu_choices *chosen, bool changed, struct error *error)
 {
 	struct segment_revision now = subject->before;
-	char name[NAME_TEXT];
+	char name[NAME_TEXT], memory[MEMORY_USE];
 	int result = 0;
 
 	if (is_group(subject))
@@ -165,7 +197,8 @@ static int report(const struct subject *subject, const struct gpu_choices *chose
 		result = write_document(subject, chosen, &now, changed, error);
 	} else if (is_group(subject)) {
 		snprintf(name, sizeof name, "group %s", subject->options->group);
-		show(name, subject->options, chosen, &subject->before, &now, "");
+		show(name, subject->options, chosen, &subject->before, &now, "",
+		     describe_memory(chosen, &subject->list, NULL, &subject->group, memory));
 	} else {
 		show_processes(subject);
 	}
@@ -334,7 +367,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
                            struct error *error)
 {
 	struct targets *targets = &subject->targets;
-	bool changes = wanted->count > 0 || segment_time_is_given(wanted);
+	bool changes = wanted->count > 0 || segment_more_is_given(wanted);
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;

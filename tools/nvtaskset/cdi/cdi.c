@@ -69,7 +69,6 @@ struct plan {
 	bool is_new; /* the group */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
 	char gpus[TOPOLOGY_ENVIRONMENT_MAX];
-	char memory[TOPOLOGY_GPUS_MAX * 32];
 };
 
 /* The runtime executes the command as root, and containers load the library. */
@@ -90,7 +89,7 @@ static int find_installed(struct plan *plan, struct error *error)
 
 static bool needs_mps(const struct options *options)
 {
-	return options->memory > 0 || segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
+	return segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
 }
 
 /* The daemon must run before: started by a container, it would end with it. */
@@ -115,15 +114,6 @@ static int look_at_mps(struct plan *plan, struct error *error)
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;
-}
-
-static const char *limit_memory(struct plan *plan)
-{
-	char *at = plan->memory;
-
-	for (unsigned int i = 0; i < plan->chosen.count && plan->options->memory > 0; i++)
-		at += sprintf(at, "%s%u=%" PRIu64 "M", i > 0 ? "," : "", i, plan->options->memory);
-	return *plan->memory ? plan->memory : NULL;
 }
 
 static int find(struct plan *plan, struct error *error)
@@ -188,7 +178,6 @@ static int write_device(struct plan *plan, struct error *error)
 		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
 		.connections = plan->mps.connections,
 		.priority = options->time.rank.priority == 0 ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
-		.memory = limit_memory(plan),
 		.gpus = topology_environment_write("", &plan->list, plan->gpus),
 		.driver = plan->driver,
 		.hide = options->hide,
@@ -305,7 +294,7 @@ static void print_group(const struct specification *specification, const char *n
 	for (uint32_t i = 0; i < revision.count; i++)
 		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&revision.partitions[i].set, list),
 		       gpus_label(revision.partitions[i].pci, gpus, label));
-	if (segment_time_is_given(&revision))
+	if (segment_more_is_given(&revision))
 		printf("; %s", time_format_all(&revision, given));
 	putchar('\n');
 	group_close(&group);

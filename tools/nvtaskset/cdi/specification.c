@@ -122,8 +122,6 @@ static json_t *environment_of(const struct device *device)
 		add_variable(list, MPS_CONNECTIONS_ENVIRONMENT "=%u", device->connections);
 	if (device->pipes && device->priority >= 0)
 		add_variable(list, MPS_PRIORITY_ENVIRONMENT "=%d", device->priority);
-	if (device->memory)
-		add_variable(list, MPS_MEMORY_ENVIRONMENT "=%s", device->memory);
 	if (device->gpus[0])
 		add_variable(list, TOPOLOGY_ENVIRONMENT "=%s", device->gpus);
 	if (device->hide)

@@ -25,7 +25,6 @@ struct device {
 	const char *pipes; /* of MPS's control daemon; NULL: without MPS */
 	unsigned int connections;
 	int priority;         /* MPS's own, -1: as it is */
-	const char *memory;   /* CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; NULL: no limit */
 	const char *gpus;     /* from topology_environment_write */
 	const char *driver;   /* the directory that the driver has on the host */
 	bool hide, fail_misfits, strict;

@@ -94,7 +94,6 @@ struct options {
 	unsigned int gpu_count; /* 0: the default GPU */
 	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
 	const char *group;      /* --group: its name, NULL without; with -p also a path, or the pid of one in it; the device of cdi */
-	uint64_t memory;        /* --memory: mebibytes of each GPU; 0: no limit */
 	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */
 	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; with ACTION_TOP and ACTION_CURVE it may be NULL */
 	char **command;         /* with ACTION_RUN, and ACTION_CURVE without pid; ended by NULL */

@@ -339,8 +339,6 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 	if (result == 0 && options->group && options->action == ACTION_RUN && !group_name_is_valid(options->group))
 		result = error_set(error, "--group %.40s: a name has letters, digits and ._:@+-, at most %d, and is no number alone",
 		                   options->group, GROUP_NAME_MAX - 1);
-	if (result == 0 && options->memory > 0 && options->mps.mode == MPS_OFF)
-		result = error_set(error, "--memory: only MPS sees to it, and --mps off runs without: choose one");
 	if (result == 0 && options->json && options->dry_run)
 		result = error_set(error, "--json and --dry-run, which prints a list that can be pasted: choose one");
 	return result;
@@ -355,24 +353,13 @@ static int check_with_mps(const struct options *options, struct error *error)
 	               : 0;
 }
 
-static int take_turns(struct options *options, struct error *error)
-{
-	char names[TIME_LINE];
-
-	if (options->memory > 0)
-		return error_set(error, "--memory: only MPS sees to it, and %s runs without: choose one",
-		                 time_options(&options->time, names));
-	options->mps.mode = MPS_OFF;
-	return 0;
-}
-
 /* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, lend and
  * borrow, and all else has programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
 	static const struct segment_revision nothing;
 	bool has_policy = segment_policy_is_given(options->time.rank), shares = segment_shares(&options->time);
-	int result;
+	int result = 0;
 
 	bool starts = options->action == ACTION_RUN || options->action == ACTION_CDI_ADD;
 
@@ -388,7 +375,7 @@ static int settle_mps(struct options *options, struct error *error)
 	else if (has_policy || shares || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
 	else
-		result = take_turns(options, error);
+		options->mps.mode = MPS_OFF;
 	return result;
 }
 

@@ -212,18 +212,13 @@ static int take_group(const struct taking *it)
 	return take_text(it);
 }
 
-/* In mebibytes, as MPS counts. A number alone would be bytes to some and megabytes to others. */
 static int take_memory(const struct taking *it)
 {
-	static const char units[] = "MGT";
-	const size_t digits = strspn(it->value, "0123456789");
-	const uint64_t number = digits > 0 && digits <= 9 ? strtoull(it->value, NULL, 10) : 0;
-	const char *unit = it->value[digits] ? strchr(units, it->value[digits]) : NULL;
+	int result = memory_parse(&it->options->time.memory, it->value, it->error);
 
-	if (number == 0 || !unit || it->value[digits + 1] != '\0')
-		return error_set(it->error, "--memory %.40s: must be a whole number and M, G or T (powers of 1024), such as 512M or 2G", it->value);
-	it->options->memory = number << 10 * (unit - units);
-	return 0;
+	if (result < 0)
+		error_reword(it->error, "--memory %.40s: %.200s", it->value, it->error->reason);
+	return result;
 }
 
 static int take_priority(const struct taking *it)
@@ -327,8 +322,8 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "which GPU: its number, bus id or UUID, or 'all'"},
 	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
 	 "join a group, all in one SET; with -p: change it"},
-	{0, "memory", "SIZE", RUN | ADD, true, take_memory, 0, "1G 2G 4G 8G 16G",
-	 "at most so much GPU memory, such as 2G, by MPS"},
+	{0, "memory", "SIZE", RUN | PID | ADD, true, take_memory, 0, "1G 2G 4G 8G 16G max",
+	 "at most so much memory of each GPU, such as 2G"},
 	{0, "mps", "MODE", RUN | ADD | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
 	 "auto (default): side by side, by MPS; off: in turns"},
 	{0, "connections", "N", RUN | MPS | ADD, false, take_connections, 0, "1 2 4 8 16 32",

@@ -13,7 +13,8 @@
 
 const char *time_name(enum time_kind kind)
 {
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy", "lend", "borrow"};
+	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy",
+	                                              "lend",  "borrow",   "memory"};
 
 	return names[kind];
 }
@@ -58,6 +59,7 @@ static void format_borrow(const struct segment_lending *lending, char text[TIME_
 
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT])
 {
+	char amount[MEMORY_TEXT];
 	bool is_given = false;
 
 	switch (kind) {
@@ -85,6 +87,11 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 		is_given = revision->lending.borrows > 0;
 		format_borrow(&revision->lending, text);
 		break;
+	case TIME_MEMORY:
+		is_given = revision->memory > 0;
+		snprintf(text, TIME_TEXT, "%s",
+		         revision->memory == SEGMENT_MEMORY_OFF ? "max" : memory_format(revision->memory, amount));
+		break;
 	case TIME_KINDS:
 		break;
 	}
@@ -105,6 +112,8 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 		holds = holds || state == SEGMENT_TIME_NO_PLACE || !segment_quota_limits(revision->quota);
 	else if (kind == TIME_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
+	else if (kind == TIME_MEMORY)
+		holds = true;
 	else if (kind >= TIME_POLICY)
 		holds = holds_launches(state);
 	return holds;
@@ -118,7 +127,7 @@ static const char *join(const struct segment_revision *revision, const char *bef
 
 	text[0] = '\0';
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if (time_format(revision, kind, value))
+		if ((kind != TIME_MEMORY || has_values) && time_format(revision, kind, value))
 			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s", length > 0 ? ", " : "", before,
 			                   time_name(kind), has_values ? " " : "", has_values ? value : "");
 	}

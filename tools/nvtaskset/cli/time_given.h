@@ -1,5 +1,5 @@
-/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow: as it is shown, and
- * whether the program can have it. */
+/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow, and of memory,
+ * by --memory: as it is shown, and whether the program can have it. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
@@ -15,10 +15,11 @@ enum time_kind {
 	TIME_POLICY,
 	TIME_LEND,
 	TIME_BORROW,
+	TIME_MEMORY,
 	TIME_KINDS
 };
 
-/* "quota", "priority", "weight", "policy", "lend", "borrow". */
+/* "quota", "priority", "weight", "policy", "lend", "borrow", "memory". */
 const char *time_name(enum time_kind kind);
 
 /* "30ms/100ms", "80", "ht,pe"; NULL if it was never given. It is in `text`. */
@@ -32,7 +33,7 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 #define TIME_LINE (TIME_TEXT + 160)
 const char *time_format_all(const struct segment_revision *revision, char text[TIME_LINE]);
 
-/* "--quota, --priority": the options that give this. Returns `text`. */
+/* "--quota, --priority": the options that give this of the time. Returns `text`. */
 const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
 
 /* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and why it is not

@@ -28,6 +28,9 @@
 	X(BUSY, "nvtaskset_busy_seconds", COUNTER, "seconds", "Time in which a kernel of the program was on the GPU.") \
 	X(PRESENT, "nvtaskset_present_seconds", COUNTER, "seconds", "In place of busy time in time slices: it contains those of others.") \
 	X(TPC_TIME, "nvtaskset_tpc_seconds", COUNTER, "seconds", "Busy time, times the TPCs that the kernels had.")     \
+	X(MEMORY, "nvtaskset_memory_bytes", GAUGE, "bytes", "Memory of the GPU that the program has.") \
+	X(MEMORY_LIMIT, "nvtaskset_memory_limit_bytes", GAUGE, "bytes", \
+	  "At most so much, for the program or its group together.") \
 	X(UPLOADS, "nvtaskset_uploads", COUNTER, "", "Kernels that the driver has uploaded, those of graphs once.")    \
 	X(RESTRICTED, "nvtaskset_restricted_uploads", COUNTER, "", "Uploads that were kept inside the partition.")     \
 	X(OUTSIDE, "nvtaskset_outside_launches", COUNTER, "", "Launches that ran outside the partition, in whole or in part.") \

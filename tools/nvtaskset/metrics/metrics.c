@@ -136,6 +136,8 @@ static void expose_activity(struct exposition *exposition, const struct row *row
 	add_known(exposition, METRIC_IN_FLIGHT, labels, numbers[NUMBER_IN_FLIGHT]);
 	add_known(exposition, METRIC_MEASURED, labels, numbers[NUMBER_MEASURED_TIME]);
 	add_known(exposition, row->is_presence ? METRIC_PRESENT : METRIC_BUSY, labels, numbers[NUMBER_BUSY_TIME]);
+	add_known(exposition, METRIC_MEMORY, labels, numbers[NUMBER_MEMORY]);
+	add_known(exposition, METRIC_MEMORY_LIMIT, labels, numbers[NUMBER_MEMORY_LIMIT]);
 	if (!row->is_presence)
 		add_known(exposition, METRIC_TPC_TIME, labels, numbers[NUMBER_TPC_TIME]);
 }

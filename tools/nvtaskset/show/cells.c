@@ -2,6 +2,7 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
+#include "state/revision_text.h"
 
 #include <stdio.h>
 
@@ -63,6 +64,19 @@ static const char *format_time(struct reading time, char text[CELL_MAX])
 		snprintf(text, CELL_MAX, "%lu:%05.2f", minutes, time.value - (double)minutes * 60);
 	else
 		snprintf(text, CELL_MAX, "%lu:%02lu:%02lu", minutes / 60, minutes % 60, seconds % 60);
+	return text;
+}
+
+/* The limit may be for several programs together. */
+static const char *format_memory(const struct row *row, char text[CELL_MAX])
+{
+	struct reading used = row->numbers[NUMBER_MEMORY], limit = row->numbers[NUMBER_MEMORY_LIMIT];
+	char amount[MEMORY_TEXT], most[MEMORY_TEXT];
+
+	if (!used.is_known || (used.value == 0 && !limit.is_known))
+		return "";
+	snprintf(text, CELL_MAX, "%s%s%s", memory_format((uint64_t)used.value, amount), limit.is_known ? "/" : "",
+	         limit.is_known ? memory_format((uint64_t)limit.value, most) : "");
 	return text;
 }
 
@@ -150,6 +164,9 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 	case CELL_TIME:
 		shown = format_time(row->numbers[NUMBER_BUSY_TIME], text);
 		break;
+	case CELL_MEMORY:
+		shown = format_memory(row, text);
+		break;
 	case CELL_WORKLOAD:
 		shown = workload_format(&row->process->workload, text);
 		break;
@@ -168,6 +185,7 @@ struct reading cell_number(const struct row *row, enum cell cell)
 	static const enum number numbers[CELL_NUMBER] = {
 		[CELL_BUSY] = NUMBER_BUSY,           [CELL_TPC] = NUMBER_TPC_SHARE,   [CELL_RATE] = NUMBER_RATE,
 		[CELL_WAITING] = NUMBER_IN_FLIGHT, [CELL_TIME] = NUMBER_BUSY_TIME,
+		[CELL_MEMORY] = NUMBER_MEMORY,
 	};
 	struct segment_quota quota = row->process->revision.quota;
 	struct segment_rank rank = row->process->revision.rank;

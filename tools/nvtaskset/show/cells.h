@@ -22,6 +22,7 @@ enum cell {
 	CELL_RATE,
 	CELL_WAITING, /* in flight, shortened */
 	CELL_TIME,
+	CELL_MEMORY, /* in use, and the limit: "300M/2G"; "" where there is nothing to tell */
 	CELL_WORKLOAD, /* its pod and container, or its job: "" where it has none */
 	CELL_COMMAND,
 	CELL_NUMBER

@@ -243,6 +243,7 @@ static json_t *kernels(const struct process *process, const struct activities *a
 		json_t *object = json_joined(json_gpu(row.pci, gpus), json_pack("{s:o}", "gaps", gaps(row.gaps)));
 
 		object = json_joined(object, json_numbers(row.numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
+		object = json_joined(object, json_numbers(row.numbers, NUMBER_MEMORY, NUMBER_MEMORY_LIMIT));
 		if (activity)
 			object = json_joined(object, json_numbers(activity->numbers, NUMBER_BUSY, NUMBER_BUSY));
 		array = json_with(array, object);
@@ -355,9 +356,11 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 	char policy[POLICY_TEXT];
 
 	policy_format(revision->rank, policy);
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
 	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL, "lend_us",
-	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow", borrow_or_null(revision));
+	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow",
+	                 borrow_or_null(revision), "memory_limit_bytes",
+	                 json_reading(reading_if(segment_memory_is_limited(revision), (double)revision->memory), true));
 }
 
 static json_t *list_process(const struct process *process, const struct activities *activities)

@@ -6,6 +6,7 @@
 #include "cli/time_given.h"
 #include "groups.h"
 #include "json.h"
+#include "mps/reach.h"
 #include "terminal/watch.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static const struct column list_columns[] = {
 	{.heading = "UPLOADS", .what = CELL_NUMBER + NUMBER_UPLOADS, .is_number = true},
 	{.heading = "RESTRICTED", .what = CELL_NUMBER + NUMBER_RESTRICTED, .is_number = true},
 	{.heading = "OUTSIDE", .what = CELL_NUMBER + NUMBER_OUTSIDE, .is_number = true},
+	{.heading = "MEMORY", .what = CELL_MEMORY, .is_number = true, .may_be_missing = true},
 	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
 
@@ -94,6 +96,17 @@ static void print_gaps(const struct process *process, FILE *page)
 	}
 }
 
+/* Under MPS, with fewer connections than streams. */
+static void print_connections(const struct process *process, FILE *page)
+{
+	const char *advice = "streams that wait for each other may hang (--connections)";
+	unsigned int connections = process->streams > 1 ? mps_connections(process->pid) : 0;
+
+	if (connections > 0 && process->streams > connections)
+		fprintf(page, "        %" PRIu32 " streams and %u %s to MPS: %s\n", process->streams, connections,
+		        connections == 1 ? "connection" : "connections", advice);
+}
+
 static void print_workload(const struct process *process, FILE *page)
 {
 	char text[WORKLOAD_TEXT];
@@ -102,14 +115,22 @@ static void print_workload(const struct process *process, FILE *page)
 		fprintf(page, "        in %s\n", text);
 }
 
+static void print_memory(const struct process *process, FILE *page)
+{
+	if (process->memory_count > 0 && process->memory[0].use.has_gap)
+		fprintf(page, "        memory: " SEGMENT_MEMORY_GAP "\n");
+}
+
 static void print_notes(const struct process *process, FILE *page)
 {
 	print_workload(process, page);
 	print_time(process, page);
 	print_lending(process, page);
+	print_memory(process, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);
+	print_connections(process, page);
 }
 
 /* "processes 12, 13 and 14 share TPCs 4-7 of GPU 0" */

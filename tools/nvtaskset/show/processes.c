@@ -62,6 +62,23 @@ static char *find_user(const struct processes *known, uid_t uid)
 	return name_user(uid);
 }
 
+static void add_memory(struct process *process, const struct segment *segment, struct pci_address pci)
+{
+	bool is_there = pci_address_find(pci, process->memory, process->memory_count, sizeof process->memory[0]);
+
+	if (!is_there && process->memory_count < SEGMENT_GPUS)
+		process->memory[process->memory_count++] =
+			(struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
+}
+
+static void add_all_memory(struct process *process, const struct segment *segment)
+{
+	for (uint32_t i = 0; i < process->revision.count; i++)
+		add_memory(process, segment, process->revision.partitions[i].pci);
+	for (unsigned int i = 0; i < process->counts.count; i++)
+		add_memory(process, segment, process->counts.gpus[i].pci);
+}
+
 static enum segment_state read_segment(struct process *process, pid_t pid)
 {
 	struct segment segment;
@@ -77,6 +94,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		segment_read_counters(&segment, &process->counters);
 		segment_read_time(&segment, &process->time);
 		process->borrowed = segment_read_borrowed(&segment);
+		process->streams = segment_streams(&segment);
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
@@ -84,6 +102,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;
+		add_all_memory(process, &segment);
 		segment_close(&segment);
 	}
 	return state;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "state/kernels/counts_read.h"
+#include "state/segment/memory.h"
 #include "state/segment/segment.h"
 #include "workload.h"
 
@@ -22,8 +23,14 @@ struct process {
 	struct segment_counters counters;
 	struct segment_time time;
 	struct segment_borrowed borrowed;
+	uint32_t streams;
 	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
 	struct counts counts; /* of kernels; see rows.h */
+	struct process_memory {
+		struct pci_address pci; /* the partition's GPUs, and all in use */
+		struct segment_memory_use use;
+	} memory[SEGMENT_GPUS];
+	unsigned int memory_count;
 	struct process_group {
 		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */
 		char name[GROUP_NAME_MAX];      /* "" if it has none */

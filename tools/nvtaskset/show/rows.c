@@ -22,6 +22,19 @@ static void read_kernels(struct row *row)
 	row->numbers[NUMBER_UNANNOUNCED] = reading_if(knows_ended, (double)counts.unheard);
 }
 
+/* A program not in force may have any amount. */
+static void read_memory(struct row *row)
+{
+	const struct process *process = row->process;
+	const struct process_memory *memory =
+		pci_address_find(row->pci, process->memory, process->memory_count, sizeof process->memory[0]);
+	bool is_known = row->has_gpu && memory && !process->not_in_force;
+
+	row->numbers[NUMBER_MEMORY] = reading_if(is_known, memory ? (double)memory->use.used : 0);
+	row->numbers[NUMBER_MEMORY_LIMIT] =
+		reading_if(is_known && memory->use.limit > 0, memory ? (double)memory->use.limit : 0);
+}
+
 /* How often a launch ran outside the partition, in whole or in part. */
 static uint64_t count_outside(const struct segment_counters *counters)
 {
@@ -82,5 +95,6 @@ bool row_find(struct row *row, const struct topology_list *gpus)
 	}
 	read_kernels(row);
 	read_counters(row);
+	read_memory(row);
 	return row->has_gpu || row->place == 0;
 }

@@ -31,7 +31,8 @@ static inline int reading_compare(struct reading a, struct reading b)
 }
 
 /* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since
- * the look before; since the first look, in seconds. Then what is the program's as a whole, which only its first row has. */
+ * the look before; since the first look, in seconds; memory. Then what is the program's as a whole, which only its first
+ * row has. */
 #define NUMBERS(X)                                          \
 	X(LAUNCHES, "launches", true)                       \
 	X(ENDED, "ended", true)                             \
@@ -45,6 +46,8 @@ static inline int reading_compare(struct reading a, struct reading b)
 	X(BUSY_TIME, "busy_seconds", false)                 \
 	X(TPC_TIME, "tpc_seconds", false)                   \
 	X(MEASURED_TIME, "measured_seconds", false)         \
+	X(MEMORY, "memory_bytes", true)                     \
+	X(MEMORY_LIMIT, "memory_limit_bytes", true)         \
 	X(UPLOADS, "uploads", true)                         \
 	X(RESTRICTED, "restricted", true)                   \
 	X(OUTSIDE, "outside", true)                         \

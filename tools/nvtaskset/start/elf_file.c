@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DYNAMIC_MOST 256 /* entries; the dynamic linker has some 30 */
+#define SEGMENTS_MOST 64 /* the dynamic linker and usual programs have some 12 */
+#define DYNAMIC_MOST 128 /* entries; the dynamic linker has some 30 */
 #define LINKER_NAME "ld-linux"
 
 int elf_file_open(const char *path)
@@ -43,15 +44,25 @@ bool elf_file_is_library(const char *path)
 
 /* --- segments ------------------------------------------------------------------------------------- */
 
+/* How many entries of the table the file has, `most` at most. */
+static size_t read_whole(int file, void *table, size_t size, size_t most, uint64_t offset)
+{
+	ssize_t got = pread(file, table, size * most, (off_t)offset);
+
+	return got > 0 ? (size_t)got / size : 0;
+}
+
 /* Finds the first segment of a type that has `address` in the file's part; UINT64_MAX: any address. */
 static bool find_segment(int file, const Elf64_Ehdr *header, Elf64_Word type, uint64_t address, Elf64_Phdr *segment)
 {
+	Elf64_Phdr segments[SEGMENTS_MOST];
+	size_t most = header->e_phnum < SEGMENTS_MOST ? header->e_phnum : SEGMENTS_MOST;
+	size_t count = read_whole(file, segments, sizeof segments[0], most, header->e_phoff);
 	bool found = false;
 
-	for (unsigned int i = 0; i < header->e_phnum && !found; i++) {
-		off_t offset = (off_t)(header->e_phoff + i * sizeof *segment);
-
-		found = pread(file, segment, sizeof *segment, offset) == sizeof *segment && segment->p_type == type &&
+	for (size_t i = 0; i < count && !found; i++) {
+		*segment = segments[i];
+		found = segment->p_type == type &&
 		        (address == UINT64_MAX || address - segment->p_vaddr < segment->p_filesz);
 	}
 	return found;
@@ -75,29 +86,31 @@ bool elf_file_linker(int file, const Elf64_Ehdr *header, char linker[PATH_MAX])
 	return found;
 }
 
-/* 0: no entry. */
-static uint64_t dynamic_entry(int file, const Elf64_Phdr *dynamic, Elf64_Sxword tag)
+/* The values of two tags; 0: no entry. */
+static void read_dynamic(int file, const Elf64_Phdr *dynamic, const Elf64_Sxword tags[2], uint64_t values[2])
 {
-	Elf64_Dyn entry = {.d_tag = DT_DEBUG};
-	uint64_t value = 0;
+	Elf64_Dyn entries[DYNAMIC_MOST];
+	size_t count = read_whole(file, entries, sizeof entries[0], DYNAMIC_MOST, dynamic->p_offset);
 
-	for (unsigned int i = 0; i < DYNAMIC_MOST && entry.d_tag != DT_NULL && value == 0; i++) {
-		if (pread(file, &entry, sizeof entry, (off_t)(dynamic->p_offset + i * sizeof entry)) != sizeof entry)
-			entry.d_tag = DT_NULL;
-		else if (entry.d_tag == tag)
-			value = entry.d_un.d_val;
+	values[0] = values[1] = 0;
+	for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
+		for (int which = 0; which < 2; which++) {
+			if (entries[i].d_tag == tags[which])
+				values[which] = entries[i].d_un.d_val;
+		}
 	}
-	return value;
 }
 
 bool elf_file_is_linker(int file, const Elf64_Ehdr *header)
 {
+	static const Elf64_Sxword tags[] = {DT_STRTAB, DT_SONAME};
 	char name[sizeof LINKER_NAME] = "";
 	Elf64_Phdr dynamic, strings;
+	uint64_t values[2];
 
 	if (find_segment(file, header, PT_DYNAMIC, UINT64_MAX, &dynamic)) {
-		uint64_t table = dynamic_entry(file, &dynamic, DT_STRTAB);
-		uint64_t offset = dynamic_entry(file, &dynamic, DT_SONAME);
+		read_dynamic(file, &dynamic, tags, values);
+		uint64_t table = values[0], offset = values[1];
 
 		if (offset != 0 && find_segment(file, header, PT_LOAD, table, &strings))
 			read_text(file, strings.p_offset + (table - strings.p_vaddr) + offset, name, sizeof name);

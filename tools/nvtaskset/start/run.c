@@ -246,7 +246,7 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->has_namespaces)
 		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its servers and namespaces "
-		                "is in force for COMMAND%s cannot be seen\n", status->pipe_directory, options->memory > 0 ? ", or --memory," : "");
+		                "is in force for COMMAND cannot be seen\n", status->pipe_directory);
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -339,26 +339,7 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for servers and namespaces: "
 		                          "whether one is in force for COMMAND cannot be seen, so --strict does not start it",
 		                   status->pipe_directory);
-	if (result < 0 && options->memory > 0)
-		error_reword(error, "%.250s; only MPS sees to --memory", error->reason);
 	return result;
-}
-
-/* Programs know a GPU by CUDA's number, and so does MPS. */
-static int limit_memory(const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
-                        struct error *error)
-{
-	int numbers[TOPOLOGY_GPUS_MAX];
-	char pci[PCI_ADDRESS_TEXT];
-	int result = 0;
-
-	for (unsigned int i = 0; i < chosen->count && result == 0; i++) {
-		numbers[i] = gpus_number(chosen->choices[i].gpu, list);
-		if (numbers[i] < 0)
-			result = error_set(error, "--memory: GPU %s has no number here: CUDA_VISIBLE_DEVICES hides it",
-			                   pci_address_format(chosen->choices[i].gpu->pci, pci));
-	}
-	return result == 0 ? mps_limit_memory(numbers, chosen->count, options->memory, error) : -1;
 }
 
 /* The partition that was asked for, and the GPUs that it is on. */
@@ -431,8 +412,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||
-	    program_put_first(&partition->program, partition->directory, error) < 0 ||
-	    (options->memory > 0 && limit_memory(options, &partition->chosen, &partition->list, error) < 0))
+	    program_put_first(&partition->program, partition->directory, error) < 0)
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)
 		print_partition(&partition->revision, &partition->list);

@@ -26,6 +26,7 @@
 	X(RATE, "KERNELS/s", true, 7, 0, false)         \
 	X(WAITING, "INFLIGHT", true, 11, 0, false)      \
 	X(TIME, "TIME", true, 13, 0, false)             \
+	X(MEMORY, "MEMORY", true, 8, 0, true)           \
 	X(COMMAND, "COMMAND", false, 1, 0, false)
 
 enum top_column {

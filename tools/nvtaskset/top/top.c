@@ -26,6 +26,7 @@ static json_t *on_gpu(const struct row *row, const struct topology_list *gpus)
 
 	object = json_joined(json_gpu(row->pci, gpus), object);
 	object = json_joined(object, json_numbers(row->numbers, NUMBER_IN_FLIGHT, NUMBER_IN_FLIGHT));
+	object = json_joined(object, json_numbers(row->numbers, NUMBER_MEMORY, NUMBER_MEMORY_LIMIT));
 	return json_joined(object, json_numbers(row->numbers, NUMBER_RATE, NUMBER_BUSY_TIME));
 }
 

@@ -1,0 +1,22 @@
+/*
+ * Counts the program's streams, in the segment. Under MPS, a program may hang with more streams than connections
+ * (mps.md), and nvtaskset -l names the program.
+ */
+#ifndef NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
+#define NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
+
+#include "driver/calls.h"
+#include "state/segment/segment.h"
+
+#include <stdbool.h>
+
+/* From here on, the number goes to the segment: at the start, and in the child of a fork, which has no streams. */
+void streams_made_use(const struct segment *segment);
+
+bool streams_made_wants_call(int id);
+void streams_made_call_ended(const struct call *call);
+
+/* The streams of a context go unannounced. The streams of all contexts are forgotten: the number is too small then. */
+void streams_made_context_destroyed(void);
+
+#endif

@@ -1,0 +1,278 @@
+#include "account.h"
+
+#include "base/extremes.h"
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "state/group/apart.h"
+#include "state/group/find.h"
+#include "state/handle.h"
+#include "state/ledger.h"
+#include "state/segment/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct account {
+	struct pci_address pci;
+	CUdevice device;
+	uint64_t bytes; /* of this process */
+	struct ledger_gpu *gpu; /* NULL: the ledger has no room */
+	struct ledger_gpu *own; /* on the segment's ledger, for watchers, where the ledger is apart; else NULL */
+};
+
+static struct segment segment;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static struct account accounts[LEDGER_GPUS];
+static atomic_uint count; /* raised when the account is filled: readers take no lock */
+
+/* The ledger, and the process's slot. */
+static struct {
+	struct ledger *ledger; /* NULL: not opened yet */
+	int slot;
+	bool is_apart;         /* of the user's members of a group (state/group/apart.h) */
+	int file;              /* -1: the ledger is not shared */
+	ino_t inode;           /* The program may close the file, and open another at the same number. */
+	size_t size;
+} book = {.file = -1};
+
+/* The limits in force, and the number of their revision. */
+static struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
+static uint64_t limits_number;
+
+/* --- the ledger --------------------------------------------------------------------------------------------------- */
+
+static bool has_file(void)
+{
+	return book.file >= 0 && handle_leads_to(book.file, book.inode, book.size);
+}
+
+static void close_book(void)
+{
+	if (book.is_apart)
+		apart_unmap(book.ledger);
+	else if (book.file >= 0)
+		group_ledger_unmap(book.ledger);
+	if (has_file())
+		close(book.file);
+	book.ledger = NULL;
+	book.file = -1;
+	book.is_apart = false;
+}
+
+/* Takes the file over. False, and nothing is open, if no slot there is free. */
+static bool join(struct ledger *ledger, int file, bool is_apart)
+{
+	struct stat status = {.st_size = 0};
+
+	fstat(file, &status);
+	book.ledger = ledger;
+	book.file = file;
+	book.inode = status.st_ino;
+	book.size = (size_t)status.st_size;
+	book.is_apart = is_apart;
+	book.slot = ledger_join(ledger, file);
+	if (book.slot < 0)
+		close_book();
+	return book.slot >= 0;
+}
+
+/* The group's own, or the ledger of this user's members. */
+static void open_groups_book(void)
+{
+	int file = group_open_to_write(&segment.group, segment_group_descriptor(&segment)), apart = -1;
+	struct ledger *ledger = file >= 0 ? group_ledger_map(file) : NULL;
+
+	if (ledger) {
+		join(ledger, handle_move_up(file), false);
+	} else if (file >= 0) {
+		apart = apart_open(&segment.group, file, &ledger);
+		close(file);
+	}
+	if (apart >= 0)
+		join(ledger, apart, true);
+}
+
+static void open_book(void)
+{
+	if (!book.ledger)
+		open_groups_book();
+	if (!book.ledger) {
+		book.ledger = segment_ledger(&segment);
+		book.slot = ledger_join(book.ledger, -1);
+	}
+}
+
+void accounts_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	limits_number = 0;
+}
+
+/* The file's lock is the parent's for as long as any process has the file open. */
+void accounts_after_fork(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	close_book();
+	count = 0;
+}
+
+void account_has_gap(void)
+{
+	segment_set_memory_gap(&segment);
+}
+
+void account_reclaim(void)
+{
+	pthread_mutex_lock(&lock);
+	open_book();
+	if (has_file())
+		ledger_reclaim(book.ledger, book.file);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- the GPUs ----------------------------------------------------------------------------------------------------- */
+
+static struct account *find_known(struct pci_address pci)
+{
+	struct account *found = NULL;
+
+	for (unsigned int i = 0; i < count && !found; i++)
+		found = pci_address_equal(accounts[i].pci, pci) ? &accounts[i] : NULL;
+	return found;
+}
+
+static struct account *find(struct pci_address pci, CUdevice device)
+{
+	pthread_mutex_lock(&lock);
+	open_book();
+	struct account *found = find_known(pci);
+	if (!found && count < LEDGER_GPUS) {
+		found = &accounts[count];
+		*found = (struct account){.pci = pci, .device = device, .gpu = ledger_find(book.ledger, pci)};
+		if (book.is_apart)
+			found->own = ledger_find(segment_ledger(&segment), pci);
+		count++;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+struct account *account_of_device(CUdevice device)
+{
+	char text[PCI_ADDRESS_TEXT] = "";
+	struct pci_address pci;
+	bool is_known = device >= 0 && driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	                pci_address_parse(&pci, text, NULL) == 0;
+
+	return is_known ? find(pci, device) : NULL;
+}
+
+/* Of a GPU whose topology is known, the driver is asked once. */
+struct account *account_of_context(CUcontext context)
+{
+	const struct gpu *gpu = context ? contexts_gpu(context) : NULL;
+	struct account *found = gpu && gpu->topology ? find_known(gpu->pci) : NULL;
+	CUdevice device;
+
+	if (!found && context && contexts_device(context, &device) == CUDA_SUCCESS)
+		found = account_of_device(device);
+	return found;
+}
+
+CUdevice account_device(const struct account *account)
+{
+	return account->device;
+}
+
+struct pci_address account_pci(const struct account *account)
+{
+	return account->pci;
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------------- */
+
+/* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read
+ * once more. */
+static void read_limits(void)
+{
+	uint64_t now = segment_revision_number(&segment), number;
+
+	if (limits_number != now && segment_read_memory_limits(&segment, &limits, &number))
+		limits_number = now;
+}
+
+/* --- amounts ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t limit_in_kib(uint64_t bytes)
+{
+	return bytes / LEDGER_UNIT < LEDGER_UNLIMITED ? (uint32_t)(bytes / LEDGER_UNIT) : LEDGER_UNLIMITED;
+}
+
+static int64_t in_units(uint64_t bytes)
+{
+	return (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
+}
+
+/* Whether the ledger has them now. */
+static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
+{
+	int64_t change = in_units(bytes) - in_units(account->bytes);
+	bool is_done = !account->gpu || change == 0 || ledger_change(account->gpu, book.slot, change, most);
+
+	if (is_done)
+		account->bytes = bytes;
+	if (is_done && account->own && change != 0)
+		ledger_change(account->own, 0, change, LEDGER_UNLIMITED);
+	return is_done;
+}
+
+bool account_reserve(struct account *account, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	read_limits();
+	bool fits = bytes <= limits.own && account->bytes <= limits.own - bytes;
+	bool is_done = fits && write_down(account, account->bytes + bytes, limit_in_kib(limits.together));
+
+	pthread_mutex_unlock(&lock);
+	return is_done;
+}
+
+void account_change(struct account *account, int64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t less = bytes < 0 ? min_u64((uint64_t)-bytes, account->bytes) : 0;
+
+	write_down(account, account->bytes - less + (bytes > 0 ? (uint64_t)bytes : 0), LEDGER_UNLIMITED);
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t rest(uint64_t limit, uint64_t used)
+{
+	return limit > used ? limit - used : 0;
+}
+
+struct account_room account_room(struct account *account)
+{
+	pthread_mutex_lock(&lock);
+	read_limits();
+	uint64_t all = account->gpu ? ledger_total(account->gpu) * LEDGER_UNIT : account->bytes;
+	struct account_room room = {
+		.limit = min_u64(limits.own, limits.together),
+		.free = min_u64(rest(limits.own, account->bytes), rest(limits.together, all)),
+	};
+
+	pthread_mutex_unlock(&lock);
+	return room;
+}
+
+uint64_t account_bytes(struct account *account)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t bytes = account->bytes;
+
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}

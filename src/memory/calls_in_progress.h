@@ -1,0 +1,19 @@
+/*
+ * Calls that change memory, in all threads: between begin and end, the books and the driver may differ.
+ */
+#ifndef NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H
+#define NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call begins on the thread, and has ended. */
+void memory_call_is_in_progress(bool begins);
+
+/* Whether no other thread is in a call. `number` differs after each call. */
+bool memory_is_quiet(uint64_t *number);
+
+/* Of the threads, only the caller is left in the child of a fork. */
+void calls_in_progress_after_fork(void);
+
+#endif

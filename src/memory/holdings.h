@@ -1,0 +1,34 @@
+/*
+ * The addresses and handles by which this process holds memory: of which GPU, and how many bytes. Without room in the
+ * table, a holding is not counted.
+ *
+ * A driver gives a freed address to the next caller. Therefore a holding is taken out before the call that frees the
+ * memory, and put back if the call fails.
+ *
+ * Any thread.
+ */
+#ifndef NVTASKSET_MEMORY_HOLDINGS_H
+#define NVTASKSET_MEMORY_HOLDINGS_H
+
+#include "account.h"
+
+struct holding {
+	const void *key; /* an address or a handle; NULL: nothing */
+	struct account *account;
+	CUcontext context; /* the holding ends with the context */
+	uint64_t bytes;
+};
+
+/* The bytes are reserved already, and given back if there is no room in the table. */
+void holdings_add(const struct holding *holding);
+
+/* The bytes stay counted. 0 bytes: there is no holding. */
+struct holding holdings_take(const void *key);
+
+/* Gives back all that ended with a context. */
+void holdings_forget(CUcontext context);
+
+/* In the child of a fork: nothing is held. */
+void holdings_after_fork(void);
+
+#endif

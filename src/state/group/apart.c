@@ -1,0 +1,149 @@
+#include "apart.h"
+
+#include "base/clock.h"
+#include "base/memfd_find.h"
+#include "base/pids.h"
+#include "base/proc.h"
+#include "base/purse.h"
+#include "base/shared_file.h"
+#include "state/handle.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME "nvtaskset-memory" /* of the memfd */
+#define MAGIC UINT64_C(0x6d656d6f72766e01) /* not text */
+#define VERSION 1
+
+struct apart {
+	_Atomic uint64_t magic; /* written last */
+	uint64_t version;
+	struct group_identity group;
+	_Alignas(64) struct ledger ledger;
+};
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+static struct apart *map(int file)
+{
+	void *memory = mmap(NULL, sizeof(struct apart), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int make(const struct group *group)
+{
+	int file = shared_file_make(NAME, sizeof(struct apart), NULL);
+	struct apart *memory = file >= 0 ? map(file) : NULL;
+
+	if (memory) {
+		memory->version = VERSION;
+		memory->group = group->identity;
+		atomic_store(&memory->magic, MAGIC);
+		munmap(memory, sizeof *memory);
+	} else if (file >= 0) {
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
+static bool is_wanted(int file, int number, void *context)
+{
+	const struct group *group = context;
+	struct apart header;
+	struct stat status;
+	const size_t length = offsetof(struct apart, ledger);
+
+	(void)number;
+	return shared_file_is_sealed(file) && fstat(file, &status) == 0 && status.st_size == (off_t)sizeof header &&
+	       status.st_uid == geteuid() && pread(file, &header, length, 0) == (ssize_t)length &&
+	       header.magic == MAGIC && header.version == VERSION && group_is_same(header.group, group->identity);
+}
+
+/* --- finding a ledger --------------------------------------------------------------------------------------------- */
+
+#define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
+
+static int look_at_process(const struct group *group, pid_t pid)
+{
+	struct memfd_search memfds = {
+		.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
+		.first = handle_lowest_of(pid),
+		.link = MEMFD_LINK(NAME),
+		.is_sought = is_wanted,
+		.context = (void *)(uintptr_t)group,
+	};
+	int file = -1;
+
+	if (memfds.directory >= 0) {
+		file = memfd_find(&memfds);
+		close(memfds.directory);
+	}
+	return file;
+}
+
+static int find(const struct group *group)
+{
+	struct purses purses = {.wait_ms = 0};
+	struct pids pids;
+	int file = -1;
+
+	if (pids_all(&pids, NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < pids.count && file < 0; i++) {
+		if (purses_open(&purses, pids.list[i]) && purse_pay(LOOKS_OF_PROCESS))
+			file = look_at_process(group, pids.list[i]);
+		purses_close(&purses, pids.list[i]);
+	}
+	free(pids.list);
+	return file;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+static bool lock(int file)
+{
+	double end = clock_ms() + APART_PATIENCE_MS;
+	int locked = flock(file, LOCK_EX | LOCK_NB);
+
+	while (locked < 0 && clock_ms() < end) {
+		clock_pause_us(1000);
+		locked = flock(file, LOCK_EX | LOCK_NB);
+	}
+	return locked == 0;
+}
+
+/* A waiter for the lock finds the ledger when the lock is given back. */
+int apart_open(const struct group *group, int group_file, struct ledger **ledger)
+{
+	int file = -1;
+
+	*ledger = NULL;
+	if (lock(group_file)) {
+		file = find(group);
+		if (file < 0)
+			file = make(group);
+		file = file >= 0 ? handle_move_up(file) : -1;
+		flock(group_file, LOCK_UN);
+	}
+	struct apart *memory = file >= 0 ? map(file) : NULL;
+
+	if (memory) {
+		*ledger = &memory->ledger;
+	} else if (file >= 0) {
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
+void apart_unmap(struct ledger *ledger)
+{
+	munmap((char *)ledger - offsetof(struct apart, ledger), sizeof(struct apart));
+}

@@ -1,0 +1,87 @@
+#include "memory.h"
+
+#include "base/extremes.h"
+#include "layout.h"
+#include "state/ledger.h"
+
+/* --- limits ------------------------------------------------------------------------------------------------------- */
+
+/* SEGMENT_MEMORY_OFF if the group has no limit for the process. */
+static uint64_t limit_of_group(const struct group *group, uint64_t own)
+{
+	struct segment_revision revision = {.memory = 0};
+	uint64_t number;
+	bool is_known = group_read(group, &revision, &number);
+	uint64_t limit = is_known ? segment_memory_limit(&revision) : SEGMENT_MEMORY_OFF;
+
+	return group->is_file || limit == own ? limit : SEGMENT_MEMORY_OFF;
+}
+
+bool segment_read_memory_limits(const struct segment *segment, struct segment_memory_limits *limits, uint64_t *number)
+{
+	struct segment_revision revision;
+	bool is_known = segment_read(segment, &revision, number);
+
+	if (is_known) {
+		limits->own = segment_memory_limit(&revision);
+		limits->together = limit_of_group(&segment->group, limits->own);
+	}
+	return is_known;
+}
+
+/* --- use ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of_slot(const struct ledger_gpu *gpu, int slot)
+{
+	return gpu && slot >= 0 ? ledger_share(gpu, slot) * LEDGER_UNIT : 0;
+}
+
+static uint64_t bytes_of_all(const struct ledger_gpu *gpu)
+{
+	return gpu ? ledger_total(gpu) * LEDGER_UNIT : 0;
+}
+
+static uint64_t shown(uint64_t limit)
+{
+	return limit == SEGMENT_MEMORY_OFF ? 0 : limit;
+}
+
+struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci)
+{
+	const struct ledger *ledger = group_ledger(&segment->group);
+	struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
+	int slot = ledger ? ledger_slot_of(ledger, segment_owner(segment)) : -1;
+	uint64_t number;
+
+	segment_read_memory_limits(segment, &limits, &number);
+	if (slot < 0) {
+		ledger = segment_ledger(segment);
+		slot = 0;
+	}
+	const struct ledger_gpu *gpu = ledger_look(ledger, pci);
+
+	return (struct segment_memory_use){
+		.limit = shown(min_u64(limits.own, limits.together)),
+		.used = bytes_of_slot(gpu, slot),
+		.together = bytes_of_all(gpu),
+		.has_gap = atomic_load(&segment->memory->memory_gap) != 0,
+	};
+}
+
+void segment_set_memory_gap(const struct segment *segment)
+{
+	atomic_store(&segment->memory->memory_gap, 1);
+}
+
+struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci)
+{
+	const struct ledger *ledger = group_ledger(group);
+	struct segment_revision revision = {.memory = 0};
+	uint64_t number;
+
+	group_read(group, &revision, &number);
+	return (struct segment_memory_use){
+		.limit = shown(segment_memory_limit(&revision)),
+		.together = ledger ? bytes_of_all(ledger_look(ledger, pci)) : 0,
+	};
+}

@@ -1,0 +1,38 @@
+/*
+ * The limits of GPU memory for a process, and how much the process has of each GPU (state/ledger.h;
+ * src/memory/memory.h explains the whole).
+ *
+ * Two limits may hold: a group's, for all members together, and the process's own. A process with a limit of its own
+ * obeys the group's as well only where the group is a file, which fences.
+ */
+#ifndef NVTASKSET_STATE_SEGMENT_MEMORY_H
+#define NVTASKSET_STATE_SEGMENT_MEMORY_H
+
+#include "segment.h"
+
+/* In bytes of each GPU; SEGMENT_MEMORY_OFF: none. */
+struct segment_memory_limits {
+	uint64_t own, together;
+};
+
+/* False if the segment or the group cannot be read. `number`: of the revision with the limits. */
+bool segment_read_memory_limits(const struct segment *segment, struct segment_memory_limits *limits, uint64_t *number);
+
+/* In bytes: the smaller limit, 0 without one; the use of a GPU by the process, and by all members of the ledger. The
+ * process, which may be hostile, and the members can write all these numbers. */
+struct segment_memory_use {
+	uint64_t limit, used, together;
+	bool has_gap; /* all from before the library came is not counted */
+};
+#define SEGMENT_MEMORY_GAP \
+	"what it had allocated before it was attached to is not counted: the kernel driver does not tell"
+
+/* The owner has memory that is not counted. */
+void segment_set_memory_gap(const struct segment *segment);
+
+struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci);
+
+/* The same of a group; `used` is 0. */
+struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci);
+
+#endif

@@ -1,0 +1,421 @@
+/*
+ * A limit of memory: how much each function may still allocate, how much is given back, and which sizes the program
+ * sees.
+ *
+ * gpus: h200 turing
+ */
+#include "../cases.h"
+#include "state/segment/edit.h"
+#include "support/gpu.h"
+
+static struct gpu_under_test gpu;
+
+#define MIB ((size_t)1 << 20)
+#define CHUNK (8 * MIB)
+
+/* In use when the case began: on hardware, the driver's own memory. */
+static size_t at_begin;
+
+static void limit_to_bytes(uint64_t bytes)
+{
+	struct segment segment = gpu_own_segment();
+	const struct segment_revision wanted = {.memory = bytes};
+	struct error error;
+
+	assert_done(segment_change(&segment, &wanted, NULL, &error));
+	segment_close(&segment);
+}
+
+static size_t get_free(void)
+{
+	size_t free_bytes, total;
+
+	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
+	return free_bytes;
+}
+
+/* From here on there is room for n chunks. */
+static void leave_room(unsigned int chunks)
+{
+	limit_to_bytes(UINT64_C(1) << 30);
+	at_begin = (UINT64_C(1) << 30) - get_free();
+	limit_to_bytes(at_begin + chunks * CHUNK);
+	assert_in_range(get_free(), chunks * CHUNK, chunks * CHUNK + 1023);
+}
+
+/* Gives back the driver's rest of the case before. */
+static void trim(void)
+{
+	void *current;
+
+	gpu_check(cuDeviceGetMemPool(&current, gpu.device));
+	gpu_check(cuMemPoolTrimTo(current, 0));
+	gpu_check(cuDeviceGraphMemTrim(gpu.device));
+}
+
+FIXTURE(set_up)
+{
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	trim();
+	leave_room(4);
+}
+
+FIXTURE(tear_down)
+{
+	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	gpu_close(&gpu);
+}
+
+/* --- functions that allocate -------------------------------------------------------------------------------------- */
+
+typedef CUresult maker(uint64_t *made);
+typedef CUresult ender(uint64_t made);
+
+static CUresult make_plain(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAlloc_v2(&address, CHUNK);
+
+	*made = address;
+	return result;
+}
+
+static CUresult make_managed(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocManaged(&address, CHUNK, 1);
+
+	*made = address;
+	return result;
+}
+
+static CUresult make_pitched(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	size_t pitch;
+	CUresult result = cuMemAllocPitch_v2(&address, &pitch, 2048, CHUNK / 2048, 4);
+
+	*made = address;
+	return result;
+}
+
+static CUresult end_address(uint64_t made)
+{
+	return cuMemFree_v2(made);
+}
+
+static CUresult make_array(uint64_t *made)
+{
+	const CUDA_ARRAY_DESCRIPTOR what = {1024, CHUNK / 4096, CU_AD_FORMAT_FLOAT, 1};
+
+	return cuArrayCreate_v2((void **)made, &what);
+}
+
+static CUresult make_array_3d(uint64_t *made)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR what = {1024, CHUNK / 4096 / 4, 2, CU_AD_FORMAT_FLOAT, 2, 0};
+
+	return cuArray3DCreate_v2((void **)made, &what);
+}
+
+static CUresult end_array(uint64_t made)
+{
+	return cuArrayDestroy((void *)(uintptr_t)made);
+}
+
+static CUresult make_mipmaps(uint64_t *made)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR what = {1024, 1536, 0, CU_AD_FORMAT_FLOAT, 1, 0}; /* 6 + 1.5 MiB */
+
+	return cuMipmappedArrayCreate((void **)made, &what, 2);
+}
+
+static CUresult end_mipmaps(uint64_t made)
+{
+	return cuMipmappedArrayDestroy((void *)(uintptr_t)made);
+}
+
+static CUmemAllocationProp on_device(void)
+{
+	return (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
+}
+
+static CUresult make_handle(uint64_t *made)
+{
+	const CUmemAllocationProp what = on_device();
+
+	return cuMemCreate(made, CHUNK, &what, 0);
+}
+
+static CUresult end_handle(uint64_t made)
+{
+	return cuMemRelease(made);
+}
+
+static void *pool;
+
+static CUresult make_from_pool(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocFromPoolAsync(&address, CHUNK, pool, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult make_async(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocAsync(&address, CHUNK, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult end_async(uint64_t made)
+{
+	CUresult result = cuMemFreeAsync(made, NULL);
+
+	return result == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : result;
+}
+
+static const struct {
+	const char *name;
+	maker *make;
+	ender *end;
+} ways[] = {
+	{"cuMemAlloc", make_plain, end_address},
+	{"cuMemAllocManaged", make_managed, end_address},
+	{"cuMemAllocPitch", make_pitched, end_address},
+	{"cuArrayCreate", make_array, end_array},
+	{"cuArray3DCreate", make_array_3d, end_array},
+	{"cuMipmappedArrayCreate", make_mipmaps, end_mipmaps},
+	{"cuMemCreate", make_handle, end_handle},
+	{"cuMemAllocFromPoolAsync", make_from_pool, end_async},
+	{"cuMemAllocAsync", make_async, end_async},
+};
+
+static CUmemPoolProps in_pool(void)
+{
+	return (CUmemPoolProps){
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device}};
+}
+
+static void make_pool(void)
+{
+	const CUmemPoolProps what = in_pool();
+
+	gpu_check(cuMemPoolCreate(&pool, &what));
+}
+
+/* The fifth is refused; after a free, there is room for one more. */
+TEST_WITH(set_up, tear_down, each_way_is_refused)
+{
+	uint64_t made[5];
+
+	make_pool();
+	for (size_t i = 0; i < COUNT_OF(ways); i++) {
+		ROW("%s", ways[i].name);
+		for (int n = 0; n < 4; n++)
+			gpu_check(ways[i].make(&made[n]));
+		assert_int_equal(ways[i].make(&made[4]), CUDA_ERROR_OUT_OF_MEMORY);
+		assert_true(get_free() < 4 * MIB);
+		gpu_check(ways[i].end(made[0]));
+		gpu_check(ways[i].make(&made[0]));
+		assert_int_equal(ways[i].make(&made[4]), CUDA_ERROR_OUT_OF_MEMORY);
+		for (int n = 0; n < 4; n++)
+			gpu_check(ways[i].end(made[n]));
+	}
+	gpu_check(cuMemPoolDestroy(pool));
+	assert_in_range(get_free(), 0, 4 * CHUNK + 1023);
+	gpu_check(make_plain(&made[0]));
+	gpu_check(end_address(made[0]));
+}
+
+/* Unused memory of a pool goes to other allocations. */
+TEST_WITH(set_up, tear_down, a_pool_gives_way)
+{
+	uint64_t made[4], other;
+
+	for (int i = 0; i < 4; i++)
+		gpu_check(make_async(&made[i]));
+	assert_int_equal(make_plain(&other), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_async(made[0]));
+	gpu_check(make_plain(&other));
+	assert_int_equal(make_async(&made[0]), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_address(other));
+	for (int i = 1; i < 4; i++)
+		gpu_check(end_async(made[i]));
+}
+
+TEST_WITH(set_up, tear_down, allocations_of_graphs)
+{
+	const CUmemPoolProps pool_of_graph = in_pool();
+	struct graph_allocation what = {.bytes = 3 * CHUNK};
+	uint64_t held[2];
+	CUgraphExec exec;
+	CUgraph graph;
+
+	memcpy(what.pool, &pool_of_graph, sizeof what.pool);
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, &what));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (int i = 0; i < 2; i++)
+		gpu_check(make_plain(&held[i]));
+	assert_int_equal(cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_address(held[1]));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	assert_true(get_free() < MIB);
+	assert_int_equal(make_plain(&held[1]), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_address(held[0]));
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)
+{
+	CUstream stream = gpu_new_stream();
+	CUdeviceptr address;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	gpu_check(cuMemAllocAsync(&address, 5 * CHUNK, stream));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* A mapping keeps the memory when the handle has been released; so does cuMemRetainAllocationHandle. */
+TEST_WITH(set_up, tear_down, mapped_memory)
+{
+	uint64_t handle, again;
+	CUdeviceptr address;
+
+	gpu_check(make_handle(&handle));
+	gpu_check(cuMemAddressReserve(&address, CHUNK, 0, 0, 0));
+	gpu_check(cuMemMap(address, CHUNK, 0, handle, 0));
+	gpu_check(cuMemRelease(handle));
+	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
+	for (int i = 0; i < 2; i++)
+		gpu_check(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(address + MIB)));
+	gpu_check(cuMemUnmap(address, CHUNK));
+	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
+	gpu_check(cuMemRelease(again));
+	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + 1023);
+	gpu_check(cuMemRelease(again));
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
+	gpu_check(cuMemAddressFree(address, CHUNK));
+}
+
+/* --- other cases -------------------------------------------------------------------------------------------------- */
+
+TEST_WITH(set_up, tear_down, what_the_program_sees)
+{
+	size_t total, free_bytes, whole;
+
+	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
+	limit_to_bytes(at_begin + 4 * CHUNK);
+	gpu_check(cuDeviceTotalMem_v2(&total, gpu.device));
+	assert_int_equal(total, at_begin + 4 * CHUNK);
+	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
+	assert_int_equal(total, at_begin + 4 * CHUNK);
+	limit_to_bytes(4 * whole);
+	gpu_check(cuDeviceTotalMem_v2(&total, gpu.device));
+	assert_int_equal(total, whole);
+}
+
+/* Nothing in use is taken away. */
+TEST_WITH(set_up, tear_down, live)
+{
+	uint64_t made[3], more;
+
+	for (int i = 0; i < 3; i++)
+		gpu_check(make_plain(&made[i]));
+	limit_to_bytes(at_begin + 2 * CHUNK);
+	assert_int_equal(get_free(), 0);
+	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_address(made[0]));
+	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
+	limit_to_bytes(at_begin + 3 * CHUNK);
+	gpu_check(make_plain(&made[0]));
+	for (int i = 0; i < 3; i++)
+		gpu_check(end_address(made[i]));
+}
+
+/* The driver refuses for reasons of its own: the reserved bytes are there again. */
+TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
+{
+	CUdeviceptr address;
+	size_t whole;
+
+	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
+	limit_to_bytes(at_begin + 2 * whole);
+	assert_int_equal(cuMemAlloc_v2(&address, whole + whole / 2), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuMemAlloc_v2(&address, 0), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuMemFree_v2(12345), CUDA_ERROR_INVALID_VALUE);
+	limit_to_bytes(at_begin + 4 * CHUNK);
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
+}
+
+/* A context's memory ends with the context. */
+TEST_WITH(set_up, tear_down, a_context_ends)
+{
+	uint64_t kept, made;
+	CUcontext other;
+
+	gpu_check(make_plain(&kept));
+	gpu_check(cuCtxCreate_v2(&other, 0, gpu.device));
+	size_t before = get_free();
+
+	gpu_check(make_plain(&made));
+	assert_in_range(get_free(), before - CHUNK - 1023, before - CHUNK + 1023);
+	gpu_check(cuCtxDestroy_v2(other));
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	assert_in_range(get_free(), before, 3 * CHUNK + 1023);
+	gpu_check(end_address(kept));
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+#define THREADS 8
+#define ROUNDS 300
+
+static atomic_uint chunks_there;
+
+/* Never more than four chunks at once, and no allocation with room is refused: each thread takes one, and there is
+ * room for four. */
+static void *take_and_give(void *data)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t made;
+		CUresult result = make_plain(&made);
+
+		if (result == CUDA_SUCCESS) {
+			assert_true(atomic_fetch_add(&chunks_there, 1) < 4);
+			sched_yield();
+			atomic_fetch_sub(&chunks_there, 1);
+			gpu_check(end_address(made));
+		} else {
+			assert_int_equal(result, CUDA_ERROR_OUT_OF_MEMORY);
+		}
+	}
+	return data;
+}
+
+TEST_WITH(set_up, tear_down, threads_at_once)
+{
+	threads_run(THREADS, take_and_give, NULL, 0);
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + 1023);
+}
+
+RUN_TESTS(NULL, NULL)

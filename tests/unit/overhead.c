@@ -1,0 +1,143 @@
+/*
+ * The driver's own memory of a GPU: by the kernel driver's count of the process, or else by the difference made by
+ * the first context.
+ */
+#include "../cases.h"
+
+/* The kernel driver's answers, and an account. */
+#define topology_read_memory fake_read_memory
+#include "../../src/memory/overhead.c"
+#undef topology_read_memory
+
+#define MIB (INT64_C(1) << 20)
+
+struct account {
+	int64_t bytes;
+};
+
+static struct topology_memory told;
+static bool is_told;
+static unsigned int questions;
+
+bool fake_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
+{
+	assert_int_equal(pid, getpid());
+	assert_int_equal(pci.bus, 7);
+	*memory = told;
+	questions++;
+	return is_told;
+}
+
+struct pci_address account_pci(const struct account *account)
+{
+	(void)account;
+	return (struct pci_address){.bus = 7};
+}
+
+void account_change(struct account *account, int64_t bytes)
+{
+	account->bytes += bytes;
+}
+
+uint64_t account_bytes(struct account *account)
+{
+	return (uint64_t)account->bytes;
+}
+
+static struct account account;
+static uint64_t calls; /* that have ended */
+static bool is_quiet, one_ends_meanwhile;
+
+bool memory_is_quiet(uint64_t *number)
+{
+	*number = calls;
+	calls += one_ends_meanwhile;
+	return is_quiet;
+}
+
+FIXTURE(set_up)
+{
+	overhead_after_fork();
+	account.bytes = 0;
+	is_told = is_quiet = true;
+	one_ends_meanwhile = false;
+	questions = 0;
+}
+
+static void make_context(uint64_t free_first, uint64_t free_then, uint64_t of_process)
+{
+	told = (struct topology_memory){.free = free_first};
+	overhead_context_begins(&account);
+	told = (struct topology_memory){.free = free_then, .of_process = of_process};
+	overhead_context_made(&account);
+}
+
+TEST_WITH(set_up, NULL, the_kernel_driver_tells)
+{
+	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
+	assert_int_equal(account.bytes, 500 * MIB);
+	/* Memory counted otherwise is no overhead. */
+	account_change(&account, 100 * MIB);
+	told.of_process = 650 * MIB;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 650 * MIB);
+	account_change(&account, -100 * MIB);
+	told.of_process = 540 * MIB;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 540 * MIB);
+	/* More is counted than the kernel driver sees: the count stays. */
+	account_change(&account, 1000 * MIB);
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 1000 * MIB);
+}
+
+TEST_WITH(set_up, NULL, the_kernel_driver_does_not_tell)
+{
+	make_context(9000 * MIB, 8600 * MIB, 0);
+	assert_int_equal(account.bytes, 400 * MIB);
+	assert_false(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 400 * MIB);
+	/* Only the first context counts. */
+	make_context(8600 * MIB, 8000 * MIB, 0);
+	assert_int_equal(account.bytes, 400 * MIB);
+}
+
+TEST_WITH(set_up, NULL, differences_that_are_others)
+{
+	make_context(90000 * MIB, 50000 * MIB, 0);
+	assert_int_equal(account.bytes, 0);
+	overhead_after_fork();
+	make_context(9000 * MIB, 9100 * MIB, 0);
+	assert_int_equal(account.bytes, 0);
+	overhead_after_fork();
+	is_told = false;
+	make_context(9000 * MIB, 8600 * MIB, 0);
+	assert_int_equal(account.bytes, 0);
+}
+
+/* Bytes reserved by another thread may be in the kernel driver's count or not. */
+TEST_WITH(set_up, NULL, not_while_others_allocate)
+{
+	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
+	account_change(&account, 300 * MIB);
+	is_quiet = false;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 800 * MIB);
+	is_quiet = one_ends_meanwhile = true;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 800 * MIB);
+	one_ends_meanwhile = false;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 500 * MIB);
+}
+
+TEST_WITH(set_up, NULL, not_more_often_than_needed)
+{
+	make_context(9000 * MIB, 8600 * MIB, 500 * MIB);
+	questions = 0;
+	for (int i = 0; i < 100; i++)
+		assert_true(overhead_look(&account, false));
+	assert_in_range(questions, 0, 2);
+}
+
+RUN_TESTS(NULL, NULL)
