@@ -9,13 +9,13 @@
 
 #define PLACES 4
 
-/* By a GPU's number: sets that launches copy while another one is written. */
+/* By a GPU's number: sets that launches copy while a writer fills another place. */
 static struct {
 	_Atomic uint64_t current;
 	_Atomic uint64_t places[PLACES][TPCSET_WORDS];
 } parts[GPUS_MAX];
 
-/* Who is overtaken by writers reads again. */
+/* A reader whom writers overtake reads again. */
 static struct tpcset part_of(const struct gpu *gpu)
 {
 	struct tpcset part;
@@ -40,7 +40,7 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
 	epoch_raise();
 }
 
-/* What is borrowed is as a part of the partition to all who come after. */
+/* To later deciders, borrowed TPCs are a part of the partition. */
 static void add(const struct launch *launch, struct decision *decision, const struct tpcset *tpcs)
 {
 	decision_restrict(decision, launch->gpu->topology, tpcs);
