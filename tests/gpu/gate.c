@@ -1189,7 +1189,7 @@ static void lender_goes(void)
 		timed_sleep_ms(1);
 }
 
-/* With launches in some streams. */
+/* With waiting launches in streams. */
 static void be_queue(unsigned int count)
 {
 	if (SANITIZED)
@@ -1210,8 +1210,8 @@ static void assert_waiting_borrow(void)
 		fill_queues();
 }
 
-/* The next launch calls waiting launches back, but for the first, which the GPU may have fetched. On a machine that was too
- * busy, the result says nothing. */
+/* The next launch calls waiting launches back, but for the first, which the GPU may have fetched. On a machine that was
+ * too busy, the result says nothing. */
 static bool are_called_back(void)
 {
 	fill_queues();
@@ -1303,7 +1303,7 @@ static void take_slot(void *user, int domain, int id, const void *parameters)
 		qmd_restore_slot(&release, qmd, &nothing);
 }
 
-/* Then no length is known, so no launch borrows, and -l says the reason. */
+/* Then no length is known. No launch borrows, and -l says the reason. */
 TIMED(another_has_the_slot)
 {
 	uint32_t tool;

@@ -9,13 +9,13 @@
 
 #define PLACES 4
 
-/* By a GPU's number: sets that launches copy while a writer fills another place. */
+/* By a GPU's number: sets that launches copy while a writer fills a different place. */
 static struct {
 	_Atomic uint64_t current;
 	_Atomic uint64_t places[PLACES][TPCSET_WORDS];
 } parts[GPUS_MAX];
 
-/* A reader whom writers overtake reads again. */
+/* A reader reads again after a writer has overtaken. */
 static struct tpcset part_of(const struct gpu *gpu)
 {
 	struct tpcset part;

@@ -1,7 +1,7 @@
 /*
- * Programs with a higher claim to TPCs of this process, or to lent TPCs (rules/lending.h). Our thread finds the programs
- * on the board (time/demand/peers.h). The work in flight of each is read in the program's own memory. Under the lock of
- * the gate.
+ * Programs with a higher claim to TPCs of this process, or to lent TPCs (rules/lending.h). Our thread finds the
+ * programs on the board (time/demand/peers.h). The work in flight of each is read in the program's own memory. Under
+ * the lock of the gate.
  */
 #ifndef NVTASKSET_TIME_GATE_CLAIMS_H
 #define NVTASKSET_TIME_GATE_CLAIMS_H

@@ -1,7 +1,7 @@
 /*
- * Launches at the entry of their calls, in a wait: of a program without own TPCs, while programs with a higher claim want
- * TPCs; and of a program with a spent quota. The thread of the launch sleeps and looks again. Signals are delivered
- * meanwhile.
+ * Launches at the entry of their calls, in a wait: of a program without own TPCs, while programs with a higher claim
+ * want TPCs; and of a program with a spent quota. The thread of the launch sleeps and looks again. Meanwhile, signals
+ * are delivered.
  */
 #ifndef NVTASKSET_TIME_GATE_HOLD_H
 #define NVTASKSET_TIME_GATE_HOLD_H
@@ -20,6 +20,7 @@ struct arrival {
 	struct length *length;
 	uint64_t now, since;  /* the last look; the begin of the wait; 0: no wait */
 	uint64_t waited_ns;   /* not for the quota */
+	bool is_held;         /* the wait is not for the lock alone */
 	bool must_go;         /* the launch must not wait */
 	bool is_captured;     /* the launch does not run now, and must not wait */
 	bool is_together;     /* the kernel may wait for further launches */
