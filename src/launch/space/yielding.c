@@ -25,7 +25,7 @@ static struct tpcset part_of(const struct gpu *gpu)
 		seen = atomic_load_explicit(&parts[gpu->number].current, memory_order_acquire);
 		ring_copy(part.words, parts[gpu->number].places[seen % PLACES], TPCSET_WORDS);
 	} while (!ring_is_whole(&parts[gpu->number].current, seen, PLACES));
-	return part;
+	return part; // cppcheck-suppress uninitvar
 }
 
 void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
