@@ -32,7 +32,7 @@ void streams_have_foreign_event(void);
 /* Whether a launch into this stream may have to wait. `is_idle`: nothing of the process is in flight. */
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle);
 
-/* Whether the next launch into this stream is the first one behind such a call, as far as is known. */
+/* Whether the next launch into the stream is the first launch behind a wait, as far as is known. */
 bool streams_next_waits(CUstream stream, CUcontext context);
 
 /* In the child of a fork. */

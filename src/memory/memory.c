@@ -150,6 +150,8 @@ static void alloc_ended(const struct call *call)
 
 	if (call->id == CALL_ALLOC_PITCH)
 		correct_pitch(call);
+	if (call->id == CALL_ALLOC_MANAGED)
+		overhead_has_managed();
 	if (call->id == CALL_MEMORY_CREATE)
 		mapped_create(made, memory->account, memory->bytes);
 	else

@@ -1,11 +1,13 @@
 #include "overhead.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "calls_in_progress.h"
 #include "gpu/topology/topology.h"
 #include "state/ledger.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #define BETWEEN_LOOKS_NS UINT64_C(500000000)
@@ -19,6 +21,7 @@ struct overhead {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool has_managed;
 static struct overhead overheads[LEDGER_GPUS];
 
 /* Before the thread makes a context. */
@@ -57,8 +60,10 @@ static void count_by_kernel(struct account *account, uint64_t of_process)
 	if (overhead) {
 		uint64_t others = account_bytes(account) - overhead->bytes;
 
+		uint64_t own = of_process > others ? of_process - others : 0;
+
 		overhead->looked_ns = process_clock_ns();
-		count(overhead, of_process > others ? of_process - others : 0);
+		count(overhead, atomic_load(&has_managed) ? max_u64(own, overhead->bytes) : own);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -130,6 +135,11 @@ bool overhead_look(struct account *account, bool now)
 	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, memory.of_process);
 	return is_told || !asks;
+}
+
+void overhead_has_managed(void)
+{
+	atomic_store(&has_managed, true);
 }
 
 void overhead_after_fork(void)

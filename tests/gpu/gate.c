@@ -12,6 +12,7 @@
 #include "../cases.h"
 #include "../peer.h"
 #include "base/clock.h"
+#include "gpu/qmd.h"
 #include "libsmctrl.h"
 #include "state/board/board.h"
 #include "support/client.h"
@@ -487,7 +488,7 @@ TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 	assert_int_equal(gpu_counted(SEGMENT_UNKNOWN_QMD), 1);
 }
 
-/* Every kernel of a launch runs in the same TPCs. */
+/* Every kernel of a graph runs in the same TPCs. */
 static struct tpcset run_graph(CUgraphExec exec)
 {
 	graph_launch(exec);
@@ -496,7 +497,7 @@ static struct tpcset run_graph(CUgraphExec exec)
 	return graph_ran(0);
 }
 
-/* The fills ahead may still be in flight, and then the graph runs in the own part: so a single launch may be elsewhere. */
+/* The fills ahead may still be in flight, and then the graph runs in the own part: a single launch may be elsewhere. */
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
 	timed_until (gpu_ran_in(run_graph(exec), set))
@@ -1120,6 +1121,200 @@ TIMED(cancelled)
 	assert_int_equal(pthread_join(thread_start(launch_once, NULL), NULL), 0);
 	gpu_check(tool_unsubscribe(tool));
 	gpu_check(cuCtxSynchronize());
+	assert_borrows();
+}
+
+/* --- launches that wait in the queue ------------------------------------------------------------------------------ */
+
+#define WAITING 5
+#define WAITING_STREAMS 2
+
+static struct {
+	CUstream stream;
+	CUdeviceptr outputs[WAITING];
+} queues[WAITING_STREAMS];
+static unsigned int queue_count;
+
+static void launch_where(CUstream stream, CUdeviceptr output, uint64_t cycles)
+{
+	void *parameters[] = {&output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, GPU_BLOCKS(&gpu), 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL));
+}
+
+/* In each stream, short launches wait behind a launch of some 150 ms, which is longer than LIMIT. */
+static void fill_queues(void)
+{
+	for (unsigned int i = 0; i < queue_count; i++) {
+		timed_launch_into(queues[i].stream, 1, 3 * LONG_CYCLES);
+		for (unsigned int at = 0; at < WAITING; at++)
+			launch_where(queues[i].stream, queues[i].outputs[at], PIPELINE_CYCLES);
+	}
+}
+
+static bool have_run_in(unsigned int first, struct tpcset set)
+{
+	bool all = true;
+
+	gpu_check(cuCtxSynchronize());
+	for (unsigned int i = 0; i < queue_count; i++) {
+		for (unsigned int at = first; at < WAITING; at++)
+			all &= gpu_ran_in(gpu_read_tpcs(&gpu, queues[i].outputs[at], GPU_BLOCKS(&gpu)), set);
+	}
+	return all;
+}
+
+static bool last_have_borrowed(void)
+{
+	return have_run_in(WAITING - 1, gpu_range(0, 11));
+}
+
+/* No launch has ended. */
+static bool is_full(void)
+{
+	return own_in_flight() == (WAITING + 1) * queue_count + 1;
+}
+
+static void lender_comes_back(void)
+{
+	want(gpu_range(4, 11));
+	while (!atomic_load(&shared->is_in_flight))
+		timed_sleep_ms(1);
+}
+
+static void lender_goes(void)
+{
+	want_nothing();
+	while (atomic_load(&shared->is_in_flight))
+		timed_sleep_ms(1);
+}
+
+/* With waiting launches in streams. */
+static void be_queue(unsigned int count)
+{
+	if (SANITIZED)
+		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
+	be_borrower();
+	queue_count = count;
+	for (unsigned int i = 0; i < count; i++) {
+		queues[i].stream = gpu_new_stream();
+		for (unsigned int at = 0; at < WAITING; at++)
+			queues[i].outputs[at] = gpu_new_output(&gpu);
+	}
+}
+
+static void assert_waiting_borrow(void)
+{
+	fill_queues();
+	timed_until (last_have_borrowed())
+		fill_queues();
+}
+
+/* The next launch calls waiting launches back, but for the first, which the GPU may have fetched. On a machine that was
+ * too busy, the result says nothing. */
+static bool are_called_back(void)
+{
+	fill_queues();
+	lender_comes_back();
+	launch_blocks(1, queues[0].stream);
+	bool says_something = is_full();
+
+	if (says_something)
+		assert_true(have_run_in(1, gpu_range(0, 3)));
+	gpu_check(cuCtxSynchronize());
+	lender_goes();
+	return says_something;
+}
+
+static void assert_waiting_come_back(void)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_waiting_borrow();
+		timed_until (are_called_back())
+			;
+	}
+}
+
+TIMED(what_waits_comes_back)
+{
+	be_queue(1);
+	assert_waiting_come_back();
+	assert_nothing_is_said();
+}
+
+TIMED(what_waits_in_two_streams_comes_back)
+{
+	be_queue(WAITING_STREAMS);
+	assert_waiting_come_back();
+	assert_nothing_is_said();
+}
+
+/* Launches wait while the lender works. Then the lender pauses, and the program waits for the last launch. */
+static bool last_borrows(void (*meanwhile)(void))
+{
+	lender_comes_back();
+	fill_queues();
+	meanwhile();
+	lender_goes();
+	return last_have_borrowed();
+}
+
+static void do_nothing(void)
+{
+}
+
+TIMED(while_the_host_waits)
+{
+	be_queue(1);
+	assert_waiting_borrow();
+	timed_until (last_borrows(do_nothing))
+		;
+	assert_nothing_is_said();
+}
+
+static void give_as_before(void)
+{
+	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = gpu_all(&gpu)}});
+}
+
+/* No launch from before an edit is made wide. */
+TIMED(edited_while_launches_wait)
+{
+	be_queue(1);
+	assert_waiting_borrow();
+	timed_until (last_borrows(do_nothing))
+		;
+	for (unsigned int i = 0; i < 3; i++)
+		assert_false(last_borrows(give_as_before));
+	timed_until (last_borrows(do_nothing))
+		;
+}
+
+/* A second subscriber takes the place of our timestamps. */
+static void take_slot(void *user, int domain, int id, const void *parameters)
+{
+	static struct qmd_release release;
+	static const struct qmd_saved_slot nothing;
+	const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
+	void *qmd = (void *)(uintptr_t)((const uint64_t *)parameters)[4];
+
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD &&
+	    qmd_release_prepare(&release, family, QMD_STAMPING_SLOT, QMD_STAMPS, 16, 1))
+		qmd_restore_slot(&release, qmd, &nothing);
+}
+
+/* Then no length is known. No launch borrows, and -l says the reason. */
+TIMED(another_has_the_slot)
+{
+	uint32_t tool;
+
+	be_borrower();
+	gpu_check(tool_subscribe_with_name(&tool, take_slot, NULL, "test"));
+	gpu_check(tool_enable_domain(1, tool, LAUNCHES));
+	timed_until (gpu_counted(SEGMENT_QUEUE_SLOT) > 0)
+		gpu_run(&gpu);
+	assert_borrows_nothing();
+	gpu_check(tool_unsubscribe(tool));
 	assert_borrows();
 }
 

@@ -246,6 +246,7 @@ TEST_WITH(set_up, tear_down, a_pool_gives_way)
 		gpu_check(make_async(&made[i]));
 	assert_int_equal(make_plain(&other), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_async(made[0]));
+	gpu_check(cuCtxSynchronize());
 	gpu_check(make_plain(&other));
 	assert_int_equal(make_async(&made[0]), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(other));

@@ -662,6 +662,19 @@ TEST(too_long)
 	assert_true(atomic_load(&gate_state.is_too_long));
 }
 
+/* A kernel was disturbed once in lent TPCs, and took longer than in the own part. The kernel soon borrows again. */
+TEST(disturbed_once)
+{
+	begin_deep();
+	struct length *length = lengths_find(&(struct launched_work){.what = &kinds[0], .grid = {1, 1, 1}});
+
+	lengths_note(length, atomic_load(&length->key), LENGTH_MORE, 50 * LIMIT);
+	run(50 * MS);
+	assert_in_range(lengths_ns(length, LENGTH_MORE), 100 * US, LIMIT);
+	assert_true(wide_ones() > 5);
+	drain();
+}
+
 /* A refused launch leaves the sum at once, also while other work is in flight. */
 TEST(a_refused_launch_does_not_count)
 {

@@ -9,13 +9,13 @@
 
 #define PLACES 4
 
-/* By a GPU's number: sets that launches copy while another one is written. */
+/* By a GPU's number: sets that launches copy while a writer fills a different place. */
 static struct {
 	_Atomic uint64_t current;
 	_Atomic uint64_t places[PLACES][TPCSET_WORDS];
 } parts[GPUS_MAX];
 
-/* Who is overtaken by writers reads again. */
+/* A reader reads again after a writer has overtaken. */
 static struct tpcset part_of(const struct gpu *gpu)
 {
 	struct tpcset part;
@@ -25,7 +25,7 @@ static struct tpcset part_of(const struct gpu *gpu)
 		seen = atomic_load_explicit(&parts[gpu->number].current, memory_order_acquire);
 		ring_copy(part.words, parts[gpu->number].places[seen % PLACES], TPCSET_WORDS);
 	} while (!ring_is_whole(&parts[gpu->number].current, seen, PLACES));
-	return part;
+	return part; // cppcheck-suppress uninitvar
 }
 
 void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
@@ -40,7 +40,7 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
 	epoch_raise();
 }
 
-/* What is borrowed is as a part of the partition to all who come after. */
+/* To later deciders, borrowed TPCs are a part of the partition. */
 static void add(const struct launch *launch, struct decision *decision, const struct tpcset *tpcs)
 {
 	decision_restrict(decision, launch->gpu->topology, tpcs);

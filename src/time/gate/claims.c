@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* --- making it -------------------------------------------------------------------------------------------------------- */
+/* --- making claims ------------------------------------------------------------------------------------------------ */
 
-/* What all claims on a GPU say. */
+/* The sum of all claims on a GPU. */
 struct sets {
 	struct tpcset own;
-	struct tpcset higher; /* TPCs of those of a higher priority, */
-	struct tpcset kept;   /* and of others who do not lend */
+	struct tpcset higher; /* of programs of a higher priority */
+	struct tpcset kept;   /* of other programs that do not lend */
 };
 
 static bool is_higher(const struct sets *sets, const struct peer *peer, const struct claims_rules *rules)
@@ -25,7 +25,7 @@ static bool is_higher(const struct sets *sets, const struct peer *peer, const st
 
 #define RESTS_NS UINT64_C(100000000)
 
-/* One that rests has no part in LIMIT; when it launches again, others see that at their next look. */
+/* A program at rest has no part in LIMIT. The next look of each borrower sees when the program launches again. */
 static bool may_borrow(const struct peer *peer)
 {
 	bool rests = peer->view.segment && peer->demand.is_known && demand_idle_ns(&peer->demand) >= RESTS_NS;
@@ -63,7 +63,7 @@ static struct tpcset what_it_gives(const struct sets *sets, const struct peer *p
 	return gives;
 }
 
-/* The number comes first: with what comes later, it is another one. */
+/* The number is read first, and is a different number once there are more places. */
 static void find_places(struct claim *it, const struct peer *peer)
 {
 	it->is_unknown = !peer->view.segment;
@@ -78,7 +78,7 @@ static void find_places(struct claim *it, const struct peer *peer)
 		it->is_unknown |= !counts_place_is_exact(it->places[i]);
 }
 
-/* With this process. Nobody borrows what it has itself. */
+/* With this process. No program borrows TPCs of its own. */
 static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
 {
 	uint64_t count = 1;
@@ -89,8 +89,8 @@ static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci
 	return count;
 }
 
-/* Who only lends is never idle where that is not known. One of a higher priority is where nothing has moved for a while. What those
- * that borrow from it have in flight there takes no longer than LIMIT all together. */
+/* Where nobody knows when a program is idle: a lender never is, and a program of a higher priority is where nothing has
+ * moved for a while. */
 static void add(struct claims *made, const struct peer *peer, const struct tpcset *gives, bool is_before)
 {
 	struct claim *it = &made->list[made->count++];
@@ -105,8 +105,9 @@ static void add(struct claims *made, const struct peer *peer, const struct tpcse
 	it->is_open = is_before && !peer->demand.wants && it->is_unknown;
 }
 
-/* Those for whom there is no room keep what they have. */
-static void see_each(struct claims *made, struct pci_address pci, const struct claims_rules *rules, const struct sets *sets)
+/* Programs without room in the list keep their TPCs. */
+static void see_each(struct claims *made, struct pci_address pci, const struct claims_rules *rules,
+                     const struct sets *sets)
 {
 	struct tpcset left_out = {{0}};
 	const struct peer *peer;
@@ -135,7 +136,8 @@ void claims_see_own(struct claims *made, struct pci_address pci, bool is_known)
 		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
 }
 
-void claims_see(struct claims *made, const struct claims *before, struct pci_address pci, const struct claims_rules *rules)
+void claims_see(struct claims *made, const struct claims *before, struct pci_address pci,
+                const struct claims_rules *rules)
 {
 	struct sets sets = see_sets(pci, rules);
 
@@ -150,9 +152,10 @@ void claims_see(struct claims *made, const struct claims *before, struct pci_add
 	made->generation += memcmp(made, before, offsetof(struct claims, idle)) != 0;
 }
 
-/* --- reading it ------------------------------------------------------------------------------------------------------- */
+/* --- reading claims ----------------------------------------------------------------------------------------------- */
 
-static uint64_t sum(const struct counts_place *const places[], unsigned int count, uint64_t of(const struct counts_place *))
+static uint64_t sum(const struct counts_place *const places[], unsigned int count,
+                    uint64_t of(const struct counts_place *))
 {
 	uint64_t all = 0;
 
@@ -163,14 +166,17 @@ static uint64_t sum(const struct counts_place *const places[], unsigned int coun
 
 static bool wants(const struct claim *it)
 {
-	return sum(it->places, it->place_count, counts_place_in_flight) > 0 || atomic_load(it->number) != it->number_then;
+	return sum(it->places, it->place_count, counts_place_in_flight) > 0 ||
+	       atomic_load(it->number) != it->number_then;
 }
 
-/* Everything that is read was launched before `launches`, or is seen in flight; or the number is another one at the next look. */
+/* A launch is in `launches`, or is seen in flight; or the next look finds a different number. */
 static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_t *now)
 {
-	uint64_t launches = sum(it->places, it->place_count, counts_place_launches), long_ns = LENDING_IDLE_PART * it->limit_ns;
-	bool stays = lending_is_at_rest(seen, launches) && atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;
+	uint64_t launches = sum(it->places, it->place_count, counts_place_launches);
+	uint64_t long_ns = LENDING_IDLE_PART * it->limit_ns;
+	bool stays = lending_is_at_rest(seen, launches) &&
+	             atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;
 
 	if (stays)
 		return long_ns;

@@ -14,7 +14,7 @@
 
 #include <sys/prctl.h>
 
-#define PAUSE_NS UINT64_C(20000) /* between two looks of a launch that waits; or this part of how long it has waited */
+#define PAUSE_NS UINT64_C(20000) /* between two looks of a waiting launch; or this part of the wait */
 #define PAUSE_PART 64
 
 bool hold_may_be(const struct gate *gate, int call)
@@ -27,15 +27,16 @@ bool hold_may_be(const struct gate *gate, int call)
 
 /* --- the quota ---------------------------------------------------------------------------------------------------- */
 
-/* What is in flight may wait for this launch, as a kernel of NCCL does for other members of the group. */
+/* Work in flight may wait for this launch, as a kernel of NCCL waits for further members of the group. */
 static bool is_waited_for(const struct arrival *arrival)
 {
 	return arrival->is_together || atomic_load(&gate_state.group_is_together) ||
 	       atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
 }
 
-/* Nobody waits for ever for what may itself wait for the launch: so where something is left, or the process has work in flight on
- * several GPUs; and in any case, what is in flight is charged for longer than a debt lasts. */
+/* A wait ends, since the work in flight may itself wait for the launch: after an episode where some quota is left, or the
+ * process has work in flight on several GPUs; and at the latest when the work in flight is charged for longer than a
+ * debt lasts. */
 static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
 {
 	const struct in_flight *flying = &arrival->gate->in_flight;
@@ -50,7 +51,7 @@ static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
 
 /* --- without TPCs of its own -------------------------------------------------------------------------------------- */
 
-/* Whether the partition has room for a launch whose blocks must run at once, be it not in its own part. */
+/* Whether the whole partition has room for a launch whose blocks must run at once. */
 static bool may_fit(struct arrival *arrival)
 {
 	const struct claims *claims = &arrival->gate->claims;
@@ -65,7 +66,7 @@ static bool may_fit(struct arrival *arrival)
 	return occupancy_fits(&need, &claims->all_own);
 }
 
-/* Of the claims that are idle, for longer than between launches in a row. */
+/* Claims that are idle for longer than between launches in a row. */
 static uint32_t at_rest(const struct claims *claims, const struct claims_idle *idle)
 {
 	uint32_t open = 0;
@@ -75,7 +76,7 @@ static uint32_t at_rest(const struct claims *claims, const struct claims_idle *i
 	return open;
 }
 
-/* Where nothing of its own is in flight, one goes, whatever it takes. */
+/* Where nothing of the process is in flight, a launch of any length goes. */
 static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 {
 	struct gate *gate = arrival->gate;
@@ -89,7 +90,7 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
 }
 
-/* After an episode, one follows the other, unless it may have to be there for the other to end. */
+/* After an episode, launches go in turn. Sometimes two must be there at once for both to end. */
 static bool is_free(const struct arrival *arrival, uint64_t in_flight)
 {
 	bool is_next = in_flight == 0 || atomic_load(&gate_state.is_spread) || arrival->waited_ns >= SEGMENT_LEND_USUAL_US * UINT64_C(1000);
@@ -97,7 +98,7 @@ static bool is_free(const struct arrival *arrival, uint64_t in_flight)
 	return arrival->now < atomic_load(&gate_state.free_until) && is_next;
 }
 
-/* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
+/* No launch waits for longer than an episode, whatever the process launches meanwhile. */
 static bool ends_episode(const struct arrival *arrival)
 {
 	bool is_over = arrival->waited_ns >= LENDING_EPISODE_NS;
@@ -111,7 +112,7 @@ static bool ends_episode(const struct arrival *arrival)
 
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
-/* Nobody waits for room that will never be there. */
+/* No launch waits for room that will never be there. */
 static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns)
 {
 	const struct claims *claims = &arrival->gate->claims;
@@ -125,7 +126,7 @@ static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns
 	return arrival->must_go || (!is_held && !is_kept);
 }
 
-/* With nothing in flight on its only GPU, so many launches that may wait for others have ended. */
+/* With nothing in flight on the only GPU, all launches up to `together` have ended. */
 static void see_end(bool is_idle, uint64_t together)
 {
 	if (is_idle && !atomic_load(&gate_state.has_gpus))
@@ -150,7 +151,7 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 	}
 }
 
-/* Of two that look at the same time, one sees the other. */
+/* Of two threads that look at the same time, the second sees the first. */
 static bool look(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
@@ -188,7 +189,7 @@ static bool lock(struct gate *gate)
 	return has;
 }
 
-/* While another thread has the lock for longer than an episode, as one that a debugger has stopped, this one goes. */
+/* While a different thread has the lock for longer than an episode, such as in a debugger, this launch goes. */
 static bool try(struct arrival *arrival)
 {
 	bool does = false;
@@ -203,7 +204,7 @@ static bool try(struct arrival *arrival)
 	return does;
 }
 
-/* It sleeps as shortly as it asks for. */
+/* The kernel's slack does not lengthen the pauses. */
 static void wait(struct arrival *arrival)
 {
 	int slack = prctl(PR_GET_TIMERSLACK);
@@ -224,7 +225,7 @@ static void wait(struct arrival *arrival)
 	}
 }
 
-/* Nobody says in which graph such a node is: from here on, each graph may have it. */
+/* No call says in which graph the node is: from here on, each graph may have the node. */
 static void note_together(struct arrival *arrival)
 {
 	bool is_graph = arrival->work.is_graph && atomic_load(&gate_state.graphs_are_together);

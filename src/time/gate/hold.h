@@ -1,6 +1,7 @@
 /*
- * Launches that wait at the entry of their calls: of a program without TPCs of its own, while those with a higher claim want theirs;
- * and of one whose quota is spent. A launch that waits sleeps, and looks again. Signals are delivered meanwhile.
+ * Launches at the entry of their calls, in a wait: of a program without own TPCs, while programs with a higher claim
+ * want TPCs; and of a program with a spent quota. The thread of the launch sleeps and looks again. Meanwhile, signals
+ * are delivered.
  */
 #ifndef NVTASKSET_TIME_GATE_HOLD_H
 #define NVTASKSET_TIME_GATE_HOLD_H
@@ -11,21 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A launch, from its call's entry until it goes. */
+/* A launch from the entry of the call until the launch goes. */
 struct arrival {
 	struct gate *gate;
 	const struct call *call;
 	struct launched_work work;
 	struct length *length;
-	uint64_t now, since;  /* its last look; it waits, since then; 0: it does not */
+	uint64_t now, since;  /* the last look; the begin of the wait; 0: no wait */
 	uint64_t waited_ns;   /* not for the quota */
-	bool is_held;         /* and not for the lock alone */
-	bool must_go;         /* it must not wait, */
-	bool is_captured;     /* as it will not run now */
-	bool is_together;     /* it may wait for others */
-	bool has_part;        /* there are TPCs that nobody has a higher claim to, in which it fits */
-	uint32_t open;        /* it goes: into the TPCs of these claims, */
-	uint64_t ns, ticket;  /* for so long; in_flight.h */
+	bool is_held;         /* the wait is not for the lock alone */
+	bool must_go;         /* the launch must not wait */
+	bool is_captured;     /* the launch does not run now, and must not wait */
+	bool is_together;     /* the kernel may wait for further launches */
+	bool has_part;        /* the launch fits into TPCs without a higher claim */
+	uint32_t open;        /* the claims whose TPCs the launch gets */
+	uint64_t ns, ticket;  /* of in_flight.h */
 };
 
 /* Whether a launch of this call may have to wait. Without the lock. */

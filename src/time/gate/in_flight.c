@@ -1,6 +1,6 @@
 #include "in_flight.h"
 
-/* An old launch of one stream may hide that newer ones of others have ended: so all are looked at now and then. */
+/* An old launch of a stream may hide the ends of newer launches. So now and then a look goes through all. */
 #define STUCK 32
 
 static struct flying *at(struct in_flight *in_flight, uint64_t ticket)
@@ -43,9 +43,9 @@ static bool has_ended(struct flying *launch, bool is_idle)
 	bool ended = number == 0 || (number == IN_FLIGHT_UNTIL_IDLE && is_idle);
 
 	if (number != 0 && number < IN_FLIGHT_UNTIL_IDLE) {
-		const uint64_t *written = (const uint64_t *)(uintptr_t)atomic_load_explicit(&launch->at, memory_order_relaxed);
+		uintptr_t at = atomic_load_explicit(&launch->at, memory_order_relaxed);
 
-		ended = __atomic_load_n(written, __ATOMIC_ACQUIRE) >= number;
+		ended = __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE) >= number;
 	}
 	return ended;
 }

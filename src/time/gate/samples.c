@@ -5,7 +5,7 @@
 /* Both clocks drift, by less than a microsecond in so long. */
 #define PERIOD_NS UINT64_C(1000000000)
 
-/* A cell (state/kernels/timestamps.h) is the number and the time. A later launch may have it, with another number. */
+/* A cell (state/kernels/timestamps.h) has the number and the time. A later launch has a higher number. */
 static bool read_time(struct launch_end end, uint64_t *time)
 {
 	bool is_there = __atomic_load_n(&end.at[0], __ATOMIC_ACQUIRE) == end.number;
@@ -69,7 +69,7 @@ static bool ends_when_idle(const struct sample *sample)
 	return sample->end.number == IN_FLIGHT_UNTIL_IDLE;
 }
 
-/* 0 if it is not known. */
+/* 0 if the length is not known. */
 static uint64_t length_of(struct samples *samples, const struct sample *sample, uint64_t now)
 {
 	uint64_t begin, end, ns = 0;

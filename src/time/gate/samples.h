@@ -1,8 +1,8 @@
 /*
- * Learns how long launches take (launch/account/lengths.h): some launches at a time are followed until the GPU has written when each
- * has ended. A launch behind another one of its stream began when that one ended. One that nothing was ahead of began when it was
- * launched, on the processor's clock; that is told too early by what a launch takes to arrive, never too late. Under the lock of
- * the gate.
+ * Learns the lengths of launches (launch/account/lengths.h): a few launches at a time are followed until the GPU has
+ * written the end of each. A launch behind another launch of the stream began at the end of the launch ahead. A launch
+ * with nothing ahead began at the call, on the processor's clock: too early by the way to the GPU, and never too late.
+ * Under the lock of the gate.
  */
 #ifndef NVTASKSET_TIME_GATE_SAMPLES_H
 #define NVTASKSET_TIME_GATE_SAMPLES_H
@@ -15,7 +15,7 @@
 
 #define SAMPLES_MAX 8
 
-/* The GPU's clock beside the processor's: it was ahead by `ahead` at least, in this period and the one before. */
+/* The GPU's clock was ahead of the processor's clock by `ahead` at least, in this period and the period before. */
 struct samples_clock {
 	int64_t ahead[2];
 	uint64_t began; /* of the period; 0: nothing is known */
@@ -29,20 +29,20 @@ struct samples {
 		struct length *length; /* NULL: free */
 		uint64_t key;
 		enum length_place place;
-		struct launch_end end; /* in_flight.h; one without a number of its own ends when nothing is in flight */
-		struct launch_end ahead; /* number 0: it began then, by the processor's clock: */
-		uint64_t launched_ns;
+		struct launch_end end;   /* or IN_FLIGHT_UNTIL_IDLE (in_flight.h) */
+		struct launch_end ahead; /* number 0: nothing was ahead */
+		uint64_t launched_ns;    /* on the processor's clock, where nothing was ahead */
 	} list[SAMPLES_MAX];
 };
 
 /* A launch that is to be followed, if there is room. */
 void samples_add(struct samples *samples, const struct sample *sample);
 
-/* What has ended by now says how long it took; `is_idle`: nothing is in flight. Returns the longest one of those that had more, in
- * ns. */
+/* Notes the lengths of launches that have ended; `is_idle`: nothing is in flight. Returns the longest length with more
+ * TPCs, in ns. */
 uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now);
 
-/* Those that had more were disturbed. */
+/* Launches with more TPCs were disturbed: their lengths are not noted. */
 void samples_drop_more(struct samples *samples);
 
 #endif

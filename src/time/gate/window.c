@@ -14,6 +14,9 @@
 /* What was found to be too long falls by this part each time, where it should not be by what it is in the own part. */
 #define DOUBT_PART 4096
 
+/* No kernel takes longer with more TPCs: so what is longer than in the own part was disturbed. */
+#define DISTURBED_PART 8
+
 /* --- one launch --------------------------------------------------------------------------------------------------- */
 
 bool window_is_idle(const struct gate *gate)
@@ -94,12 +97,12 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
 
 bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns)
 {
-	uint64_t limit_ns = longest_limit(gate);
+	uint64_t limit_ns = longest_limit(gate), part_ns = lengths_ns(length, LENGTH_PART);
 
 	if (ns > limit_ns) {
 		atomic_store_explicit(&gate_state.is_too_long, true, memory_order_relaxed);
-		if (lengths_ns(length, LENGTH_PART) / 2 <= limit_ns)
-			lengths_fall(length, DOUBT_PART);
+		if (part_ns / 2 <= limit_ns)
+			lengths_fall(length, part_ns != 0 && ns > part_ns ? DISTURBED_PART : DOUBT_PART);
 	}
 	return ns > limit_ns;
 }
