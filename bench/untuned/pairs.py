@@ -1,10 +1,11 @@
-"""Rates of a program that nobody tuned, in pairs of modes that `nvtaskset -p` switches while it runs beside a lender: what a borrower
-gains over fixed halves of the GPU, and what its lender loses. Each mode once in each round, the order rotated.
+"""Rates of a program that nobody tuned, in pairs of modes that `nvtaskset -p` switches while it runs beside a lender:
+what a borrower gains over fixed halves of the GPU, and what its lender loses. Each mode once in each round, the order
+rotated.
 
     pairs.py NVTASKSET BORROWER:LENDER… [--rounds N] [--seconds S] [--modes fixed,borrow,all] [--limit 2ms]
 
-Prints for each mode the median of the ratios to `fixed`, with an interval of 95 % by resampling rounds, of the borrower's rate; and
-of the lender: its rate, and p50 and p95 of its answers.
+Prints for each mode the median of the ratios to `fixed`, with an interval of 95 % by resampling rounds, of the
+borrower's rate; and of the lender: its rate, and p50 and p95 of its answers.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SETTLE = 0.5  # seconds after a switch that no rate counts
+SETTLE = 0.5  # seconds after a switch, not counted in rates
 
 
 class Program:
@@ -59,7 +60,8 @@ class Program:
 def switch(options, mode, borrower):
     changes = {"fixed": ["--borrow=off", "-tp", options.half], "borrow": ["--borrow", "-tp", options.half],
                "all": ["--borrow=off", "-p", "all"]}
-    subprocess.run([options.nvtaskset, *changes[mode], str(borrower.process.pid)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([options.nvtaskset, *changes[mode], str(borrower.process.pid)], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def rate(ends, begin, end):
@@ -114,7 +116,8 @@ def run(options, pair):
     print("  a second:", ", ".join(f"{mode} {statistics.median(rates[n, mode] for n in range(options.rounds)):.2f}"
                                    for mode in modes))
     spent = options.rounds * options.seconds
-    print("  our thread in the borrower, of a core:", ", ".join(f"{mode} {100 * threads[mode] / spent:.1f} %" for mode in modes))
+    print("  our thread in the borrower, of a core:",
+          ", ".join(f"{mode} {100 * threads[mode] / spent:.1f} %" for mode in modes))
     for mode in modes[1:]:
         show(f"{mode} / fixed", [rates[n, mode] / rates[n, "fixed"] for n in range(options.rounds)])
     if "all" in modes and "borrow" in modes:
@@ -122,7 +125,8 @@ def run(options, pair):
     for mode in modes:
         waits = [value for n, m, b, e in windows if m == mode for value in lengths(lent, b, e)]
         if waits:
-            print(f"  lender, {mode}: n {len(waits)}, p50 {1e3 * quantile(waits, .5):.3f} ms, p95 {1e3 * quantile(waits, .95):.3f},"
+            print(f"  lender, {mode}: n {len(waits)}, p50 {1e3 * quantile(waits, .5):.3f} ms,"
+                  f" p95 {1e3 * quantile(waits, .95):.3f},"
                   f" p99 {1e3 * quantile(waits, .99):.3f}")
     if options.verbose:
         print(looked)

@@ -1,8 +1,10 @@
-"""A program as its documentation writes it. Prints when each of its iterations has ended, or each answer: seconds of CLOCK_MONOTONIC.
+"""A program as its documentation writes it. Prints when each of its iterations has ended, or each answer: seconds of
+CLOCK_MONOTONIC.
 
     program.py resnet50 | vit_s | llama | compile | jax | generate | service | bursts | rest
 
-`service` asks `generate` at random, at LOAD (0.3); `bursts` multiplies for 100 ms and rests for 100 ms; `rest` does nothing.
+`service` asks `generate` at random, at LOAD (0.3); `bursts` multiplies for 100 ms and rests for 100 ms; `rest` does
+nothing.
 """
 
 import collections

@@ -30,8 +30,8 @@ struct call_array {
 	unsigned int channels, flags;
 };
 
-/* What a thread's calls, and the callbacks, keep from the begin of a call to the end. The frame belongs to the hook, each
- * part to the file named there. Calls nest: each clears only what the same call has set. */
+/* What a thread's calls, and the callbacks, keep from the begin of a call to the end. The frame belongs to the hook,
+ * and each part to the file named there. Calls nest: each call clears only what the same call has set. */
 struct frame {
 	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
 	struct recent {
@@ -41,9 +41,9 @@ struct frame {
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
 		bool is_yielding; /* others have a part of the partition for now */
-		bool is_stamped;  /* the GPU says when it has ended; */
-		unsigned int tpcs; /* of so many; 0: not known */
-		bool has_more;    /* for calls with this answer of the gate, below */
+		bool is_stamped;   /* the GPU says when the launch has ended */
+		unsigned int tpcs; /* of the launch; 0: not known */
+		bool has_more;     /* the answer of the gate, below: decided for calls with the same answer */
 		struct tpcset more;
 	} recent;
 
@@ -61,14 +61,14 @@ struct frame {
 	bool is_noted, is_answered;
 	struct launch_end front; /* of the launch right in front */
 
-	/* time/gate/gate.c: calls inside of each other; where the launch of the outermost one may run, if not in the program's own part;
-	 * what the gate keeps of it until the call ends */
+	/* time/gate/gate.c: calls inside of each other. Then where the launch of the outermost call may run, if not in the
+	 * program's own part. The gate keeps the rest until the outermost call ends. */
 	unsigned int nested;
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
-	uint32_t open; /* whose TPCs these are */
+	uint32_t open; /* the owners of the TPCs */
 	uint64_t ticket, launched_ns, moves_since;
-	struct gate *gate; /* of this context, while the epoch is this */
+	struct gate *gate; /* of gate_context, while the epoch is gate_epoch */
 	CUcontext gate_context;
 	uint64_t gate_epoch;
 
@@ -389,7 +389,7 @@ struct call_memory_info {
 /* The device of a call for a context. */
 CUdevice calls_device_of_context(const struct call *call);
 
-/* For which GPU a call creates memory at a place; -1: none. */
+/* For which GPU a call creates memory at a place; -1: for no GPU. */
 CUdevice calls_device_of_place(const struct call_place *place);
 
 /* The bytes of an array or of all its levels, before alignment; 0 if the array has no memory of its own. */

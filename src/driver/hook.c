@@ -58,17 +58,17 @@ struct submission_words {
 	uint32_t bytes, channel, unused, entry;
 };
 
-/* And of its ring, whose entries are published (clc86f.h, GP_ENTRY). */
+/* The parameters of the submission's ring. The entries are published (clc86f.h, GP_ENTRY). */
 #define RING_ENTRIES 1024
 #define ENTRY_BYTES 8
-#define ENTRY_SYNC 7 /* the byte that has SYNC as its highest bit */
+#define ENTRY_SYNC 7 /* the byte with SYNC, the highest bit */
 
 struct ring_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
 	const struct {
 		uint64_t unused;
-		uint32_t entry, number; /* from 0 on, but for rounds; what the number is is not known */
+		uint32_t entry, number; /* the entry from 0 on, but for rounds; the number's meaning is not known */
 		volatile unsigned char (*ring)[ENTRY_BYTES];
 	} *place;
 };

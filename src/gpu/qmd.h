@@ -44,7 +44,7 @@ struct qmd_shape {
 struct qmd_family {
 	unsigned int first_compute; /* 256 * major + minor */
 	unsigned int last_compute;
-	const struct qmd_layout *layouts[QMD_LAYOUTS]; /* a descriptor has the first that knows its version; or NULL */
+	const struct qmd_layout *layouts[QMD_LAYOUTS]; /* the first with a descriptor's version counts; or NULL */
 	const struct qmd_layout *narrow; /* published too, but with fewer mask bits than the GPUs need; or NULL */
 	qmd_disabler *disable;           /* qmd_disable for this family */
 };
@@ -87,7 +87,7 @@ struct qmd_mask_place {
 };
 struct qmd_mask_place qmd_mask_place(const struct qmd_family *family, const void *qmd);
 
-/* The descriptor's version must be that of the place. */
+/* The descriptor's version must be the place's version. */
 static inline bool qmd_mask_is_valid(const struct qmd_mask_place *place, const void *qmd)
 {
 	return place->words > 0 && (((const uint32_t *)qmd)[place->control] & place->valid) == place->valid;
@@ -143,13 +143,13 @@ bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *f
 /* What qmd_release would do. */
 enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd);
 
-/* The same with another address and number than it was prepared with. */
+/* As qmd_release, but with the address `at` and the value `number`. */
 enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number);
 
 /* Runs in every launch. */
 enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
 
-/* The word of the descriptor that has its address; 0 for versions without the slot. */
+/* The word of the descriptor with the release's address; 0 for versions without the slot. */
 unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd);
 
 /* Whether the driver or somebody else has a release in the slot. False for versions without it. */

@@ -74,7 +74,8 @@ static struct qmd_change change_for(const struct decision *decision, const struc
 	};
 }
 
-/* The driver's mask had nothing of what the launch may use. If it yields, that counts only if it had nothing of the partition. */
+/* The driver's mask had nothing of what the launch may use. If the launch yields, that counts only if the mask had
+ * nothing of the partition. */
 static void note_overruled(const struct launch *launch, struct decision *decision, const struct qmd_saved *saved)
 {
 	struct tpcset theirs = topology_enabled(launch->gpu->topology, saved->mask.words);
@@ -196,7 +197,7 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
-/* While somebody looks. Who does not any more is seen here. */
+/* While a process looks at times. The end of the look is noticed here. */
 static __attribute__((noinline)) void stamp_as_before(struct launch *launch)
 {
 	struct recent *recent = &launch->frame.recent;

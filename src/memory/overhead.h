@@ -19,8 +19,8 @@ void overhead_context_made(struct account *account);
  * tell. */
 bool overhead_look(struct account *account, bool now);
 
-/* The account has memory that the kernel driver does not count before a kernel touches the memory: from here on, what the driver has
- * for itself does not fall. */
+/* The account has memory that the kernel driver does not count before a kernel touches the memory: from here on,
+ * what the driver has for itself does not fall. */
 void overhead_has_managed(void);
 
 void overhead_after_fork(void);

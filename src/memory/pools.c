@@ -113,11 +113,12 @@ void pools_forget(void *pool)
 		account_change(gone.account, -(int64_t)gone.bytes);
 }
 
-/* An instance has the same memory in each launch; in the first launch it gets memory that no other instance has in use. */
+/* An instance has the same memory in each launch. In the first launch, the instance gets memory not yet in use. */
 uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes, bool was_launched)
 {
 	uint64_t held = held_by_graphs(account);
-	uint64_t needed = in_pieces(bytes) + (was_launched ? 0 : ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT));
+	uint64_t needed = in_pieces(bytes) +
+	                  (was_launched ? 0 : ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT));
 
 	settle(account, account, held, 0);
 	return needed > held ? needed - held : 0;

@@ -32,8 +32,9 @@ static bool asks_to_run_at_once(int id)
 static bool some_want_call(int id)
 {
 	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) || hide_wants_call(id) ||
-	                                         residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id) ||
+	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) ||
+	                                         hide_wants_call(id) || residency_wants_call(id) ||
+	                                         app_masks_want_call(id) || asks_to_run_at_once(id) ||
 	                                         streams_made_wants_call(id) || memory_wants_call(id);
 }
 
@@ -51,8 +52,8 @@ static inline bool is_for_gate_alone(int id)
 	return may_be && gate_wants_call(id) && !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
 }
 
-/* Graphs come first: to refresh one, we call the driver, which announces what it uploads then like a launch, before this call's own.
- * Misfits come last: they may change the call's arguments, which the hook reads after this. */
+/* Graphs come first: to refresh a graph, we call the driver. Then the driver announces the upload like a launch, before
+ * the call's own. Misfits come last: they may change the call's arguments, which the hook reads after this. */
 static void others_begin(const struct call *call)
 {
 	if (calls_are_of_graphs(call->id))
@@ -61,7 +62,7 @@ static void others_begin(const struct call *call)
 		app_masks_call_begins(call);
 	if (residency_wants_call(call->id))
 		residency_call_begins(call);
-	if (!calls_synchronize(call->id)) /* which launch nothing, and come often */
+	if (!calls_synchronize(call->id)) /* synchronizations launch nothing, and come often */
 		launch_forget(call->frame);
 }
 

@@ -213,7 +213,7 @@ static void make_pool(void)
 	gpu_check(cuMemPoolCreate(&pool, &what));
 }
 
-/* The fifth is refused; after a free, there is room for one more. */
+/* The fifth is refused; after a free, there is room again. */
 TEST_WITH(set_up, tear_down, each_way_is_refused)
 {
 	uint64_t made[5];

@@ -82,7 +82,7 @@ TEST(a_ring_of_another_context)
 	assert_int_equal(told, 0);
 }
 
-/* Of a driver that knows less. */
+/* Of a driver with shorter parameters. */
 TEST(fewer_words)
 {
 	const struct submission_words few = {sizeof few - 1, context_of(0), commands, sizeof commands, 3, 0, ENTRY};

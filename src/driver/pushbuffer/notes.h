@@ -52,12 +52,13 @@ struct queue {
 
 	/* Only launching threads look at these. */
 	uint64_t others;            /* interruptions up to the last launch; NEVER before the first */
-	struct qmd_mask_place mask; /* in the descriptors of the GPU, */
-	unsigned int stamp;         /* and the word that has the address of the timestamp */
+	struct qmd_mask_place mask; /* in the descriptors of the GPU */
+	unsigned int stamp;         /* the descriptors' word with the address of the timestamp */
 	uint32_t offset;            /* of the last descriptor, in its commands */
 	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
 
-	_Atomic uint64_t answered; /* launches up to here were visited and not answered by QUEUE_STOP, or came with their answer */
+	/* Launches up to here were visited and not answered by QUEUE_STOP, or came with an answer. */
+	_Atomic uint64_t answered;
 
 	/* Only walk.c looks at this. */
 	uint64_t oldest; /* earlier launches have ended */

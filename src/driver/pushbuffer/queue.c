@@ -142,7 +142,8 @@ static inline void end_note(struct queue *queue, uint64_t turn, struct note *not
 	uint64_t before = turn - 1;
 
 	if (launch->frame.is_answered)
-		atomic_compare_exchange_strong_explicit(&queue->answered, &before, turn, memory_order_relaxed, memory_order_relaxed);
+		atomic_compare_exchange_strong_explicit(&queue->answered, &before, turn, memory_order_relaxed,
+		                                        memory_order_relaxed);
 	note->cookie = launch->frame.cookie;
 	note->end = launch->frame.end;
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
@@ -161,8 +162,8 @@ static inline void note_without_mask(struct queue *queue, struct launch *launch)
 	end_note(queue, turn, note, launch);
 }
 
-/* With SYNC the GPU fetches nothing of the commands before all commands ahead are processed. The byte is stored and not read, since the
- * ring lies in the GPU's memory. */
+/* With SYNC the GPU fetches nothing of the commands before all commands ahead are processed. The byte is
+ * stored and not read, since the ring lies in the GPU's memory. */
 #define SYNC 0x80
 
 /* The descriptor lies where queue->offset says. */

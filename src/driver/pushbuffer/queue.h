@@ -66,8 +66,9 @@ enum queue_outcome {
  * GPU's memory.
  *
  * frame.cookie is the caller's. frame.turn gets the number of the launch in its stream, or 0 without a place. Numbers
- * rise by 1 with each launch, noted or not; frame.front gets the end of the launch ahead, or a number of 0 if nothing is known to run
- * ahead. With frame.is_answered no visitor is asked about the launch. After QUEUE_NOT_FOUND, the commands may come later in the call. */
+ * rise by 1 with each launch, noted or not. frame.front gets the end of the launch ahead, or a number of 0 if nothing
+ * is known to run ahead. With frame.is_answered no visitor is asked about the launch. After QUEUE_NOT_FOUND, the
+ * commands may come later in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
 /* Foreign work has been submitted, or will be: all but launches with known ends. The next launch of each stream is
@@ -80,7 +81,8 @@ void queue_wait(CUstream stream, CUcontext context);
 /* At most 40 instructions; on a thread that may launch there. */
 enum queue_front queue_front(CUstream stream, CUcontext context);
 
-/* Whether no launch of the stream waits for an answer of a visitor (queue_walk): the next launch may come with its answer. */
+/* Whether no launch of the stream waits for an answer of a visitor (queue_walk): the next launch may come with an
+ * answer. */
 bool queue_is_answered(CUstream stream, CUcontext context);
 
 /* Whether the next launch of this thread will be noted, if its commands allow a note. */
@@ -117,8 +119,8 @@ enum queue_answer {
  * with room for the launch: the GPU may see some words of an old mask and some of a new mask. */
 typedef enum queue_answer queue_visitor(void *data, const struct queued *launch, struct qmd_mask *disable);
 
-/* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), except a launch that is being submitted: changes of
- * fetched launches have no effect. */
+/* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), except a launch that is being
+ * submitted: changes of fetched launches have no effect. */
 #define QUEUE_FETCHED 2
 
 /* Visits the noted launches that have not started: stream by stream, from the oldest to the newest. With `again` the

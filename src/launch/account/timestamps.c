@@ -83,7 +83,7 @@ void timestamps_write(const struct launch *launch, struct timestamps_cell cell, 
 	change->timestamp = cell.number;
 }
 
-/* Where only this process itself looks, there is nothing to tell but the end. */
+/* Where only the own process looks, only the end is told. */
 static struct timestamps_cell add_launch(const struct launch *launch, unsigned int tpcs)
 {
 	struct timestamps *timestamps = launch->releases->timestamps;
@@ -91,7 +91,8 @@ static struct timestamps_cell add_launch(const struct launch *launch, unsigned i
 	if (!segment.memory || !lease_is_on(&segment))
 		return timestamps_add_end(timestamps);
 	const struct timestamps_launch record = {
-		.launched_ns = process_clock_ns(), .function = launch->function, .stream = stream_of(launch), .tpcs = tpcs,
+		.launched_ns = process_clock_ns(), .function = launch->function,
+		.stream = stream_of(launch), .tpcs = tpcs,
 	};
 
 	timestamps_write_name(timestamps, launch->function);

@@ -51,7 +51,7 @@ struct timestamps_cell {
 /* Gives it a cell. From any thread. */
 struct timestamps_cell timestamps_add_launch(struct timestamps *timestamps, const struct timestamps_launch *launch);
 
-/* The same where nobody hears of the launch but its end. */
+/* The same where only the end of the launch is told. */
 struct timestamps_cell timestamps_add_end(struct timestamps *timestamps);
 
 /* A node of a graph is uploaded: it gets a cell for as long as nobody else gets the same one. From any thread. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CLAIMS_MAX 16   /* TPCs of further programs are not used */
-#define CLAIMS_PLACES 4 /* contexts of a program on this GPU; a program with more always wants */
+#define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
 
 struct claims {
 	uint32_t generation; /* changes with the rest, but for `idle` */
@@ -24,12 +24,12 @@ struct claims {
 		unsigned int place_count;
 		const struct counts_place *places[CLAIMS_PLACES];
 		const _Atomic uint64_t *number; /* counts_view_number */
-		uint64_t number_then;           /* with another number the program may have more places */
+		uint64_t number_then;           /* with a new number the program may have more places */
 		struct tpcset gives; /* TPCs for this process while the claim is idle */
 		struct tpcset takes; /* no TPCs for this process while the claim wants */
 		uint64_t limit_ns;   /* LIMIT, for all borrowers together */
 		uint64_t borrowers;  /* with this process */
-		bool is_unknown;     /* nobody knows when the claim is idle */
+		bool is_unknown;     /* not known when the claim is idle */
 		bool is_open;        /* with is_unknown: the claim is taken to be idle */
 	} list[CLAIMS_MAX];
 	const struct counts_place *own[CLAIMS_PLACES];
@@ -46,7 +46,7 @@ struct claims_rules {
 	uint32_t priority;
 	bool borrows;
 	struct tpcset borrow;
-	bool is_known; /* the ends of the own kernels on this GPU are known */
+	bool is_known; /* the ends of the own kernels on the GPU are known */
 };
 
 /* The claims on the board now, with a new generation if there is a difference. For our thread, after peers_look;
@@ -69,7 +69,7 @@ void claims_look(struct claims *claims, struct claims_idle *idle);
 /* The number of launches of this process in flight. */
 uint64_t claims_own_in_flight(const struct claims *claims);
 
-/* The own part, and the TPCs that these idle claims give. */
+/* The own part, and the TPCs of the idle claims `open`. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);
 
 #endif

@@ -18,9 +18,9 @@
 
 atomic_bool gate_listens;
 
-#define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
+#define GRAPH_COSTS 20 /* after so many times the cost of a change, a graph may change to more TPCs again */
 
-/* --- waits --------------------------------------------------------------------------------------------------------- */
+/* --- waits -------------------------------------------------------------------------------------------------------- */
 
 static void make_stream_wait(const struct call *call)
 {
@@ -57,7 +57,8 @@ static uint64_t number_of(const struct tpcset *tpcs)
 	return number | 1;
 }
 
-/* Where a graph's nodes are when this call launches it. Not for more TPCs again and again: then it stays in its own part. */
+/* The place of the graph's nodes for this launch. A graph does not change to more TPCs again and again: meanwhile the graph
+ * stays in the own part. */
 static void settle_graph(const struct arrival *arrival, struct frame *frame)
 {
 	CUgraphExec exec = (CUgraphExec)arrival->work.what;
@@ -87,13 +88,13 @@ static void graph_has_moved(const struct call *call)
 
 /* --- a call begins ------------------------------------------------------------------------------------------------ */
 
-/* Nothing is ahead in its stream that still waits to be decided about. */
+/* No launch ahead in the stream still waits for a decision. */
 static bool is_next(CUstream stream, CUcontext context)
 {
 	return queue_front(stream, context) != QUEUE_FRONT_RUNS || queue_is_answered(stream, context);
 }
 
-/* Whether the launch may start as soon as it is told: neither a graph behind something, nor behind a wait. */
+/* Whether the launch may start as soon as the GPU is told: no graph behind work, and no launch behind a wait. */
 static bool may_start(const struct arrival *arrival)
 {
 	CUcontext context = arrival->call->context;
@@ -104,7 +105,7 @@ static bool may_start(const struct arrival *arrival)
 	return !waits && (arrival->work.is_graph ? is_idle : is_next(arrival->work.stream, context));
 }
 
-/* As if it were the next one to start. */
+/* As if the launch were the next to start. */
 static void decide(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
@@ -120,15 +121,17 @@ static void decide(struct arrival *arrival)
 			window_refuses(gate, arrival->length, arrival->ns);
 	}
 	if (arrival->open != 0)
-		arrival->ticket = window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
+		arrival->ticket =
+		        window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
 }
 
-/* Whether its length is to be learnt: now and then, and what is not known always. */
+/* Whether to learn the length: now and then; always while the length is unknown. */
 static bool is_due(const struct arrival *arrival, enum length_place place)
 {
 	static _Atomic unsigned int calls;
 
-	return lengths_ns(arrival->length, place) == 0 || atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 4 == 0;
+	return lengths_ns(arrival->length, place) == 0 ||
+	       atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 4 == 0;
 }
 
 static void answer(const struct arrival *arrival, struct frame *frame)
@@ -140,7 +143,8 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	unsigned int kinds = (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
+	unsigned int kinds =
+	        (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
 
 	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
 	frame->is_answered = frame->has_more;
@@ -149,7 +153,7 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 		frame->launched_ns = process_clock_ns();
 }
 
-/* Who does not get the lock stays in its own part. */
+/* Without the lock, the launch stays in the own part. */
 static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 {
 	if (!gate_lock(arrival->gate))
@@ -162,7 +166,8 @@ static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 	gate_unlock(arrival->gate);
 }
 
-/* A launch may wait here: until its call has ended, the thread is not cancelled, and would leave the launch to nobody. */
+/* A launch may wait here. Until the call has ended, the thread is not cancelled: no other thread would go on with the
+ * launch. */
 static bool keep_thread(void)
 {
 	int state;
@@ -171,7 +176,8 @@ static bool keep_thread(void)
 	return state == PTHREAD_CANCEL_ENABLE;
 }
 
-/* A signal's handler may have launched while this one has waited; what one launches from here on is inside of this call. */
+/* A signal's handler may have launched during the wait of the launch. From here on, launches of a handler are inside of
+ * the call. */
 static void begin(const struct call *call)
 {
 	struct frame *frame = call->frame;
@@ -207,9 +213,9 @@ void gate_call_begins(const struct call *call)
 	errno = saved;
 }
 
-/* --- it goes, and ends -------------------------------------------------------------------------------------------- */
+/* --- a launch goes, and ends -------------------------------------------------------------------------------------- */
 
-/* One that nothing was ahead of is followed now and then, from the next call on. */
+/* A launch with nothing ahead is followed now and then, from the next call on. */
 static void follow(struct gate *gate, const struct launch *launch, struct launch_end end)
 {
 	const struct frame *frame = &launch->frame;
@@ -243,7 +249,7 @@ void gate_submits(struct launch *launch, struct launch_end end)
 	}
 }
 
-/* What became of a launch whose end nobody told. A captured one becomes a node of a graph. */
+/* The end of a launch, where the end was not told. A captured launch becomes a node of a graph. */
 static struct launch_end end_of(const struct call *call)
 {
 	const struct launch_end *end = &call->frame->end;
@@ -264,7 +270,8 @@ static void follow_graph(struct gate *gate, const struct call *call)
 	const struct launch_end end = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 	if (gate_lock(gate)) {
-		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0}, frame->launched_ns});
+		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0},
+		                                             frame->launched_ns});
 		gate_unlock(gate);
 	}
 }
@@ -312,14 +319,14 @@ void gate_synchronized(const struct call *call)
 	}
 }
 
-/* --- contexts ------------------------------------------------------------------------------------------------------- */
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
 
 void gate_context_created(CUcontext context)
 {
 	gates_open(contexts_gpu(context));
 }
 
-/* --- in the child of a fork ---------------------------------------------------------------------------------------- */
+/* --- in the child of a fork --------------------------------------------------------------------------------------- */
 
 void gate_after_fork(void)
 {

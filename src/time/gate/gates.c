@@ -16,7 +16,7 @@ struct gate *gates_of(const struct gpu *gpu)
 	return atomic_load_explicit(&gates[gpu->number], memory_order_acquire);
 }
 
-/* Until our thread has looked, nobody knows what is in flight. */
+/* Until our thread has looked, the work in flight is unknown. */
 static void begin(struct gate *gate, const struct gpu *gpu)
 {
 	gate->gpu = gpu;

@@ -14,8 +14,8 @@
 
 #include <sys/prctl.h>
 
-#define PAUSE_NS UINT64_C(20000) /* between two looks of a waiting launch; or this part of the wait */
-#define PAUSE_PART 64
+#define PAUSE_NS UINT64_C(20000) /* between two looks of a waiting launch, at least */
+#define PAUSE_PART 64            /* in a long wait, the part of the wait */
 
 bool hold_may_be(const struct gate *gate, int call)
 {
@@ -27,16 +27,16 @@ bool hold_may_be(const struct gate *gate, int call)
 
 /* --- the quota ---------------------------------------------------------------------------------------------------- */
 
-/* Work in flight may wait for this launch, as a kernel of NCCL waits for further members of the group. */
+/* Work in flight may wait for the launch, as a kernel of NCCL waits for further members of the group. */
 static bool is_waited_for(const struct arrival *arrival)
 {
 	return arrival->is_together || atomic_load(&gate_state.group_is_together) ||
 	       atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
 }
 
-/* A wait ends, since the work in flight may itself wait for the launch: after an episode where some quota is left, or the
- * process has work in flight on several GPUs; and at the latest when the work in flight is charged for longer than a
- * debt lasts. */
+/* A wait ends, since the work in flight may wait for the launch. The end comes after an episode, if some quota is left or
+ * the process has work in flight on several GPUs. The latest end comes when the work in flight is charged for longer
+ * than a debt lasts. */
 static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
 {
 	const struct in_flight *flying = &arrival->gate->in_flight;
@@ -44,12 +44,13 @@ static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
 	uint64_t waited = arrival->since != 0 ? arrival->now - arrival->since : 0;
 	uint64_t in_flight_ns = flying->unknown > 0 ? UINT64_MAX : flying->sum;
 	bool is_over = waited >= LENDING_EPISODE_NS && (spent_at != 0 || atomic_load(&gate_state.is_spread));
-	bool has_room = quota_has_room(spent_at, arrival->now, in_flight, in_flight_ns, lengths_ns(arrival->length, LENGTH_PART));
+	bool has_room = quota_has_room(spent_at, arrival->now, in_flight, in_flight_ns,
+	                               lengths_ns(arrival->length, LENGTH_PART));
 
 	return !has_room && !is_over && waited < atomic_load(&gate_state.longest_hold) && !is_waited_for(arrival);
 }
 
-/* --- without TPCs of its own -------------------------------------------------------------------------------------- */
+/* --- without own TPCs --------------------------------------------------------------------------------------------- */
 
 /* Whether the whole partition has room for a launch whose blocks must run at once. */
 static bool may_fit(struct arrival *arrival)
@@ -93,12 +94,13 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 /* After an episode, launches go in turn. Sometimes two must be there at once for both to end. */
 static bool is_free(const struct arrival *arrival, uint64_t in_flight)
 {
-	bool is_next = in_flight == 0 || atomic_load(&gate_state.is_spread) || arrival->waited_ns >= SEGMENT_LEND_USUAL_US * UINT64_C(1000);
+	bool is_next = in_flight == 0 || atomic_load(&gate_state.is_spread) ||
+	               arrival->waited_ns >= SEGMENT_LEND_USUAL_US * UINT64_C(1000);
 
 	return arrival->now < atomic_load(&gate_state.free_until) && is_next;
 }
 
-/* No launch waits for longer than an episode, whatever the process launches meanwhile. */
+/* No launch waits for longer than an episode, even if the process launches meanwhile. */
 static bool ends_episode(const struct arrival *arrival)
 {
 	bool is_over = arrival->waited_ns >= LENDING_EPISODE_NS;
@@ -178,7 +180,7 @@ static bool look(struct arrival *arrival)
 
 #define LOCK_TRIES 1000
 
-/* Another thread has it for a moment. */
+/* A different thread has the lock for a moment. */
 static bool lock(struct gate *gate)
 {
 	unsigned int tries = 0;
@@ -189,7 +191,7 @@ static bool lock(struct gate *gate)
 	return has;
 }
 
-/* While a different thread has the lock for longer than an episode, such as in a debugger, this launch goes. */
+/* While a different thread has the lock for longer than an episode, as in a debugger, the launch goes. */
 static bool try(struct arrival *arrival)
 {
 	bool does = false;
@@ -197,7 +199,8 @@ static bool try(struct arrival *arrival)
 	if (lock(arrival->gate)) {
 		does = look(arrival);
 		gate_unlock(arrival->gate);
-	} else if (arrival->must_go || (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
+	} else if (arrival->must_go ||
+	           (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
 		atomic_fetch_add(&arrival->gate->entering, 1);
 		does = true;
 	}

@@ -19,16 +19,20 @@
 
 #define MS UINT64_C(1000000)
 
-/* How often the others are looked at while the process works or did of late; whether it borrows; MPS; and a quota. */
-#define LOOK_NS (5 * MS)
-#define ACTIVE_NS (20 * MS)
-#define TURN_NS (250 * MS)
-#define SERVER_NS (100 * MS)
-#define QUOTA_LOOK_NS (MS / 10)
-#define WINDOW_NS (3 * MS / 20) /* while launches wait that may still be changed, and nobody launches */
-#define WATCH_NS (MS / 2)       /* while the process works */
-#define TOGETHER_NS (20 * MS) /* for so long it holds what a member of the group has told */
-#define COUNTED_NS MS /* a launch is counted this soon; or the driver does something else first, such as to load its code */
+/* The times between two looks. */
+#define LOOK_NS (5 * MS)        /* at other processes, while the process works, or did of late */
+#define ACTIVE_NS (20 * MS)     /* no look: work was of late for this time */
+#define TURN_NS (250 * MS)      /* at launches that borrow */
+#define SERVER_NS (100 * MS)    /* at MPS */
+#define QUOTA_LOOK_NS (MS / 10) /* at a quota */
+#define WINDOW_NS (3 * MS / 20) /* at launches that wait and may still be changed, while no thread launches */
+#define WATCH_NS (MS / 2)       /* at launches, while the process works */
+
+/* News from a member of the group hold for this time. */
+#define TOGETHER_NS (20 * MS)
+
+/* A launch is counted within this time, unless the driver does other work first, as to load code. */
+#define COUNTED_NS MS
 
 static struct {
 	const struct segment *segment;
@@ -36,16 +40,16 @@ static struct {
 	uint32_t lend_us;
 	bool has_gate, has_server, is_too_long, is_weak, notes;
 	struct work work;
-	bool wants, is_active, is_known; /* it has work in flight, or had of late; that is exact */
-	uint64_t told; /* when the group was told that a launch is in flight which may wait for others */
+	bool wants, is_active, is_known; /* work is in flight; or was of late; both are exact */
+	uint64_t told; /* when the group was told of a launch in flight that may wait for further launches */
 	uint64_t wanted_since;
 	uint64_t others_seen, server_seen, turned; /* when; 0: never */
 	struct segment_borrowed borrowed;
 } keeper;
 
-/* --- gates ------------------------------------------------------------------------------------------------------------ */
+/* --- gates -------------------------------------------------------------------------------------------------------- */
 
-/* Threads of the program have the lock for some microseconds, unless they are stopped: false then. */
+/* A thread of the program has the lock for some microseconds, unless the thread is stopped: false then. */
 #define LOCK_TRIES 1000
 static bool lock(struct gate *gate)
 {
@@ -60,13 +64,13 @@ static bool lock(struct gate *gate)
 static void listen(void)
 {
 	if (!atomic_exchange(&gate_listens, true)) {
-		epoch_raise(); /* what was decided before is for fills as well */
+		epoch_raise(); /* earlier decisions are for fills as well */
 		hook_want_more();
 	}
 }
 
-/* From here on, launches that wait are noted, and the GPU says when each has ended; or no more, and a launch costs as much as without
- * us. */
+/* From here on, waiting launches are noted, and the GPU says when each launch has ended. Or no more: then a launch costs as
+ * much as without us. */
 static void note_launches(bool wanted)
 {
 	struct error error;
@@ -84,7 +88,7 @@ static void set_spent_at(uint64_t time)
 		note_launches(true);
 }
 
-/* Launches are decided about, once somebody has a higher claim; or no more: nothing waits. */
+/* Launches are decided about, once a program has a higher claim. Or no more: then no launch waits. */
 static void set_open(bool is_open)
 {
 	atomic_store(&gate_state.is_open, is_open);
@@ -92,7 +96,7 @@ static void set_open(bool is_open)
 		set_spent_at(UINT64_MAX);
 }
 
-/* What launches of other processes' TPCs took since the last look, and whose are in use now. */
+/* The time of launches in TPCs of other processes since the last look, and the TPCs in use now. */
 static void see_borrowed(struct gate *gate)
 {
 	struct segment_borrowed *borrowed = &keeper.borrowed;
@@ -113,7 +117,7 @@ static void see_borrowed(struct gate *gate)
 	}
 }
 
-/* Looks at the others on this GPU. Returns whether somebody has a higher claim. */
+/* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
 	static struct claims made; /* large */
@@ -154,9 +158,9 @@ static uint64_t move_windows(uint64_t now)
 	return until;
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------------ */
+/* --- rules -------------------------------------------------------------------------------------------------------- */
 
-/* Before it is said that the rules hold. */
+/* Before the report that the rules hold. */
 static void open_gates(void)
 {
 	work_look(&keeper.work, process_clock_ns());
@@ -168,7 +172,7 @@ static void open_gates(void)
 	}
 }
 
-/* Who only lends is held nowhere, and its launches are not listened to. */
+/* A process that only lends is held nowhere, and the launches are not listened to. */
 void keeper_follow(const struct segment *segment, const struct segment_revision *revision)
 {
 	keeper.segment = segment;
@@ -202,9 +206,9 @@ void keeper_after_fork(void)
 	memset(&keeper, 0, sizeof keeper);
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
-/* A launch has gone whose call has not ended, and may not be counted yet; or a launch that waits looks. */
+/* A launch has gone, but the call has not ended: the launch may not be counted yet. Or a waiting launch looks. */
 static bool is_launching(void)
 {
 	unsigned int entering = 0;
@@ -218,7 +222,7 @@ static bool is_launching(void)
 	return entering > 0;
 }
 
-/* Of those that went before, each is still entering, or counted. */
+/* Each launch that went before is still entering, or counted. */
 static void see_work(uint64_t now)
 {
 	uint64_t together = atomic_load(&gate_state.together);
@@ -243,7 +247,7 @@ static void see_work(uint64_t now)
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
 
-/* Once it has gone, this process is a client of nobody's, and can launch nothing; unless only its pipe cannot be seen. */
+/* Once the server has gone, the process can launch nothing, as a client without a server. Or only the pipe is not seen. */
 static void see_server(uint64_t now)
 {
 	if (keeper.server_seen == 0 || now - keeper.server_seen >= SERVER_NS) {
@@ -253,7 +257,8 @@ static void see_server(uint64_t now)
 	set_open(keeper.has_server && keeper.has_gate);
 }
 
-/* Launches that may wait for others, of this process and of other members of its group. These tell it at each look. */
+/* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
+ * look. */
 static bool see_together(struct budget *budget, uint64_t now)
 {
 	uint64_t told = atomic_load(&budget->together);
@@ -268,8 +273,8 @@ static bool see_together(struct budget *budget, uint64_t now)
 	return is_own || is_others;
 }
 
-/* What is in flight goes on while launches wait: it is charged all the time, from when the first one went. What takes long may be seen
- * later, by a part of it. */
+/* Work in flight goes on while launches wait. The work is charged all the time, from the moment when the first launch
+ * went. The end of long work may be seen later, by a part of the length. */
 static uint64_t see_quota(uint64_t now)
 {
 	const struct suspension none = {.is_on = false};
@@ -311,12 +316,13 @@ static void see_others(uint64_t now)
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
-/* In each turn is seen whether all that could be borrowed was for too short a time. */
+/* Each turn sees whether launches could borrow only for too short a time. */
 static void turn(uint64_t now)
 {
 	if (now - keeper.turned < TURN_NS)
 		return;
-	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false), has_more = atomic_exchange(&gate_state.has_more, false);
+	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false);
+	bool has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
 	keeper.turned = now;
@@ -333,8 +339,8 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 	turn(now);
 	if (keeper.is_active)
 		until = min_u64(until, move_windows(now));
-	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000, atomic_load(&gate_state.held_ns) / 1000,
-	                      atomic_load(&gate_state.bounded));
+	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000,
+	                      atomic_load(&gate_state.held_ns) / 1000, atomic_load(&gate_state.bounded));
 	segment_set_time_held(keeper.segment, atomic_load(&gate_state.held));
 	*is_idle = !keeper.is_active && (keeper.has_server || !keeper.has_gate);
 	return keeper.is_active ? min_u64(until, now + LOOK_NS) : until;

@@ -8,20 +8,21 @@
 
 #include <string.h>
 
-/* A launch whose length is not known is decided about once so few are ahead: until then, its length may become known. */
+/* A launch of unknown length is decided about once so few launches are ahead. Until then, the length may become known. */
 #define NEAR 12
 
-/* What was found to be too long falls by this part each time, where it should not be by what it is in the own part. */
+/* A length was found to be too long, but the length in the own part speaks against. Then it falls by a part each time. */
 #define DOUBT_PART 4096
 
-/* No kernel takes longer with more TPCs: so what is longer than in the own part was disturbed. */
+/* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
 #define DISTURBED_PART 8
 
 /* --- one launch --------------------------------------------------------------------------------------------------- */
 
 bool window_is_idle(const struct gate *gate)
 {
-	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 && atomic_load(&gate->entering) == 0;
+	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 &&
+	       atomic_load(&gate->entering) == 0;
 }
 
 void window_sweep(struct gate *gate)
@@ -44,14 +45,16 @@ void window_learn(struct gate *gate)
 {
 	uint64_t limit_ns = longest_limit(gate);
 
-	if (gate->samples.count > 0 && samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
+	if (gate->samples.count > 0 &&
+	    samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 
-/* Where all claims are at rest, nobody has read the clock. */
+/* While all claims are at rest, the clock was not read. */
 static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
 {
-	return gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, idle->now != 0 ? idle->now : process_clock_ns());
+	return gate->debt.halved_until != 0 &&
+	       lending_is_halved(&gate->debt, idle->now != 0 ? idle->now : process_clock_ns());
 }
 
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
@@ -121,7 +124,7 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the length's number, the GPU, enum window_kind, the edits when it was launched, and a number of its own. */
+/* From below: the number of the length, the GPU, enum window_kind, the edits at the launch, and a running number. */
 #define LENGTH_BITS 13
 #define GPU_BITS 8
 #define EDITS_BITS 17
@@ -143,19 +146,19 @@ uint64_t window_cookie(const struct gate *gate, const struct length *length, uns
 {
 	static _Atomic uint64_t number;
 
-	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT | edits_now() |
-	       atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
+	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT |
+	       edits_now() | atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
 }
 
 struct move {
 	struct gate *gate;
 	struct claims_idle idle;
 	uint64_t newest;
-	bool waits;           /* there are launches that may still be changed */
-	uint64_t recalled_ns; /* so long take those that were called back */
+	bool waits;           /* launches wait that may still be changed */
+	uint64_t recalled_ns; /* the time of launches that were called back */
 };
 
-/* Whether the GPU has not fetched it. */
+/* Whether the GPU has not fetched the launch. */
 static bool can_be_changed(const struct move *move, const struct queued *launch)
 {
 	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
@@ -169,7 +172,7 @@ static const struct qmd_mask *part_of(struct gate *gate)
 	return &gate->part;
 }
 
-/* The own part of what the launch was noted with. False if there is none. */
+/* The own part of the TPCs that the launch was noted with. False if the part is empty. */
 static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
 {
 	const struct qmd_mask *part = part_of(gate);
@@ -192,7 +195,7 @@ static bool is_wide(struct gate *gate, const struct queued *launch)
 	return narrow(gate, launch, &disable) && memcmp(&launch->disable, &disable, sizeof disable) != 0;
 }
 
-/* Its own part, and the TPCs of these claims. */
+/* The own part of the launch, and the TPCs of the claims `open`. */
 static void widen(struct gate *gate, const struct queued *launch, uint32_t open, struct qmd_mask *disable)
 {
 	const struct gate_wide *wide = window_tpcs(gate, open);
@@ -202,13 +205,14 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 		disable->words[i] &= wide->disable.words[i];
 }
 
-/* Now and then, and what is not known always. */
+/* Now and then; always while the length is unknown. */
 static void follow(struct gate *gate, const struct queued *launch, struct length *length, enum length_place place)
 {
 	bool is_due = lengths_ns(length, place) == 0 || launch->turn % 4 == 0;
 
 	if (is_due && launch->ahead > 0)
-		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, launch->end, launch->front, 0});
+		samples_add(&gate->samples,
+		            &(struct sample){length, atomic_load(&length->key), place, launch->end, launch->front, 0});
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
@@ -231,7 +235,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	return answer;
 }
 
-/* What waits behind something else than launches may do so for any time. */
+/* A launch behind other work than launches may wait for any time. */
 static bool is_blocked(const struct move *move, const struct queued *launch)
 {
 	bool is_elsewhere = launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number;
@@ -257,7 +261,7 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 	return answer;
 }
 
-/* --- calling back --------------------------------------------------------------------------------------------------- */
+/* --- calling back ------------------------------------------------------------------------------------------------- */
 
 static enum queue_answer make_narrow(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
@@ -273,7 +277,7 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	return answer;
 }
 
-/* Some claims came back: the launches that wait leave their TPCs. What has been fetched keeps them waiting. */
+/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
 	struct move move = {.gate = gate};
