@@ -34,9 +34,9 @@ static bool is_waited_for(const struct arrival *arrival)
 	       atomic_load(&gate_state.together) != atomic_load(&gate_state.together_ended);
 }
 
-/* A wait ends, since the work in flight may wait for the launch. The end comes after an episode, if some quota is left or
- * the process has work in flight on several GPUs. The latest end comes when the work in flight is charged for longer
- * than a debt lasts. */
+/* A wait ends, since the work in flight may wait for the launch. The end comes after an episode, if some quota is left
+ * or the process has work in flight on several GPUs. The end comes at the latest when the work in flight is charged
+ * for longer than a debt lasts. */
 static bool is_held_by_quota(const struct arrival *arrival, uint64_t in_flight)
 {
 	const struct in_flight *flying = &arrival->gate->in_flight;

@@ -19,16 +19,16 @@
 
 #define MS UINT64_C(1000000)
 
-/* The times between two looks. */
-#define LOOK_NS (5 * MS)        /* at other processes, while the process works, or did of late */
-#define ACTIVE_NS (20 * MS)     /* no look: work was of late for this time */
-#define TURN_NS (250 * MS)      /* at launches that borrow */
+/* Times between two looks, but for ACTIVE_NS. */
+#define LOOK_NS (5 * MS)        /* at other processes, while the process is active */
+#define ACTIVE_NS (20 * MS)     /* after the last work, the process is active for this time */
+#define TURN_NS (250 * MS)      /* whether the process can borrow */
 #define SERVER_NS (100 * MS)    /* at MPS */
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
-#define WINDOW_NS (3 * MS / 20) /* at launches that wait and may still be changed, while no thread launches */
+#define WINDOW_NS (3 * MS / 20) /* at waiting launches that may still be changed, while no thread launches */
 #define WATCH_NS (MS / 2)       /* at launches, while the process works */
 
-/* News from a member of the group hold for this time. */
+/* The word of a member of the group holds for this time. */
 #define TOGETHER_NS (20 * MS)
 
 /* A launch is counted within this time, unless the driver does other work first, as to load code. */
@@ -40,7 +40,7 @@ static struct {
 	uint32_t lend_us;
 	bool has_gate, has_server, is_too_long, is_weak, notes;
 	struct work work;
-	bool wants, is_active, is_known; /* work is in flight; or was of late; both are exact */
+	bool wants, is_active, is_known; /* work is in flight; or was of late; this is exact */
 	uint64_t told; /* when the group was told of a launch in flight that may wait for further launches */
 	uint64_t wanted_since;
 	uint64_t others_seen, server_seen, turned; /* when; 0: never */
@@ -247,7 +247,7 @@ static void see_work(uint64_t now)
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
 
-/* Once the server has gone, the process can launch nothing, as a client without a server. Or only the pipe is not seen. */
+/* Without the server, the process is no client, and can launch nothing; unless only the pipe cannot be seen. */
 static void see_server(uint64_t now)
 {
 	if (keeper.server_seen == 0 || now - keeper.server_seen >= SERVER_NS) {
@@ -316,13 +316,13 @@ static void see_others(uint64_t now)
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
-/* Each turn sees whether launches could borrow only for too short a time. */
+/* Each turn sees whether every possible loan was for too short a time. */
 static void turn(uint64_t now)
 {
 	if (now - keeper.turned < TURN_NS)
 		return;
-	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false);
-	bool has_more = atomic_exchange(&gate_state.has_more, false);
+	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false),
+	     has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
 	keeper.turned = now;

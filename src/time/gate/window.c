@@ -8,10 +8,11 @@
 
 #include <string.h>
 
-/* A launch of unknown length is decided about once so few launches are ahead. Until then, the length may become known. */
+/* A launch of unknown length is decided about once at most so many launches are ahead: the length may become known
+ * meanwhile. */
 #define NEAR 12
 
-/* A length was found to be too long, but the length in the own part speaks against. Then it falls by a part each time. */
+/* A length that is too long falls by this part each time, unless the length in the own part is too long as well. */
 #define DOUBT_PART 4096
 
 /* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
@@ -271,7 +272,8 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 
 	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
 	    narrow(move->gate, launch, disable)) {
-		move->recalled_ns += window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
+		move->recalled_ns +=
+		        window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
 	return answer;

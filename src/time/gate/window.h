@@ -1,8 +1,8 @@
 /*
- * The window of rules/lending.h moves over the queues of a process, and decides about wide launches. A launch gets TPCs
- * twice. The first time is the call: as if the launch were the next to start. The second time is the wait behind launches
- * of the stream: as soon as all launches ahead in the queue have been decided about and the launch fits into the window,
- * or when a claim comes back. Under the lock of the gate.
+ * The window of rules/lending.h, on the way over the queues of a process: decides about wide launches. A launch gets
+ * TPCs twice. The first time is at the call, as if the launch were the next to start. The second time is in the wait
+ * behind launches of the stream: as soon as all launches ahead in the queue have been decided about and the launch
+ * fits into the window, or when a claim comes back. Under the lock of the gate.
  */
 #ifndef NVTASKSET_TIME_GATE_WINDOW_H
 #define NVTASKSET_TIME_GATE_WINDOW_H
@@ -24,7 +24,7 @@ void window_sweep(struct gate *gate);
 /* Learns the lengths of ended launches. */
 void window_learn(struct gate *gate);
 
-/* The claims that allow a further wide launch with the length `ns`; 0 for an unknown length. `idle`: the idle claims. */
+/* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
 
 /* The time of a launch with the TPCs of the claims `open`; 0: not known. */
@@ -50,8 +50,8 @@ uint64_t window_cookie(const struct gate *gate, const struct length *length, uns
 /* The claims are about to change: waiting launches leave the TPCs of all claims. */
 void window_begin_anew(struct gate *gate);
 
-/* Decides about waiting launches. The launch with the cookie `newest` is being submitted, and the GPU has not been told;
- * 0: no launch is. Returns whether a waiting launch may still be changed. */
+/* Decides about waiting launches. The launch with the cookie `newest` is being submitted, and the GPU has not been
+ * told; 0: no launch is. Returns whether a waiting launch may still be changed. */
 bool window_move(struct gate *gate, uint64_t newest);
 
 #endif
