@@ -193,6 +193,7 @@ next_of() { # NAME
 }
 
 @test "from C and Python" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
 	start_playing --memory 512M -t 0-7 -- allocate 300 wait allocate 300 wait
 	NVTASKSET_LIBRARY=$BUILD/api/libnvtaskset.so.0 PYTHONPATH=$ROOT/tools/python run -0 python3 - "$PROGRAM" <<-'END'
 		import sys
