@@ -45,8 +45,9 @@ static void free_and_take(void)
 
 static void expect_mark(void)
 {
-	assert_true(has_place(&own));
-	assert_true(board.file.memory->used[own.place / 64] & used_bit(own.place));
+	bool has = has_place(&own);
+
+	assert_true(has && board.file.memory->used[own.place / 64] & used_bit(own.place));
 }
 
 TEST(a_place_is_taken_while_it_is_given_up)

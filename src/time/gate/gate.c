@@ -186,7 +186,7 @@ static void begin(const struct call *call)
 	if (!arrival.gate || !arrival.work.what || !atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
 		return;
 	arrival.length = lengths_find(&arrival.work);
-	arrival.has_part = arrival.gate->claims.has_part;
+	arrival.has_part = !(atomic_load_explicit(&arrival.gate->known, memory_order_relaxed) & GATE_HAS_NO_PART);
 	bool may_wait = hold_may_be(arrival.gate, call->id), is_cancellable = may_wait && keep_thread();
 
 	if (may_wait)
@@ -312,7 +312,7 @@ void gate_synchronized(const struct call *call)
 {
 	struct gate *gate = call->context ? gate_of(call->frame, call->context) : NULL;
 
-	if (gate && gate->samples.count > 0 && gate_lock(gate)) {
+	if (gate && atomic_load_explicit(&gate->samples.count, memory_order_relaxed) > 0 && gate_lock(gate)) {
 		window_sweep(gate);
 		window_learn(gate);
 		gate_unlock(gate);

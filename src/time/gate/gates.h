@@ -37,9 +37,15 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
+/* There are claims; no TPCs are left to the process; some are not. */
+#define GATE_HAS_CLAIMS 1
+#define GATE_HAS_NO_PART 2
+#define GATE_IS_NARROW 4
+
 /* Of one GPU. */
 struct gate {
 	atomic_bool is_locked;
+	atomic_uint known;   /* GATE_*, of the claims: for threads without the lock */
 	atomic_uint entering; /* launches whose calls have not ended since they went: they may not be counted yet */
 	const struct gpu *gpu;
 	struct claims claims;

@@ -19,10 +19,11 @@
 
 bool hold_may_be(const struct gate *gate, int call)
 {
-	bool may_lack_room = !gate->claims.has_part || (gate->claims.is_narrow && calls_may_launch_at_once(call));
+	unsigned int known = atomic_load_explicit(&gate->known, memory_order_relaxed);
+	bool is_narrow = known & GATE_IS_NARROW && calls_may_launch_at_once(call);
 
 	return atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed) != UINT64_MAX ||
-	       (gate->claims.count > 0 && may_lack_room);
+	       (known & GATE_HAS_CLAIMS && (known & GATE_HAS_NO_PART || is_narrow));
 }
 
 /* --- the quota ---------------------------------------------------------------------------------------------------- */

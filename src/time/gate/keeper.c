@@ -120,19 +120,25 @@ static void see_borrowed(struct gate *gate)
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
-	static struct claims made; /* large */
+	static struct claims before, made; /* large */
 	const struct tpcset none = {{0}};
 	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
 
 	if (!gate || !gpu->topology)
 		return false;
-	claims_see(&made, &gate->claims, gpu->pci, &keeper.rules);
 	if (!lock(gate))
-		return gate->claims.count > 0;
+		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
+	before = gate->claims;
+	gate_unlock(gate);
+	claims_see(&made, &before, gpu->pci, &keeper.rules);
+	if (!lock(gate))
+		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 	see_borrowed(gate);
 	if (made.generation != gate->claims.generation) {
 		window_begin_anew(gate);
 		gate->claims = made;
+		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) | (made.has_part ? 0 : GATE_HAS_NO_PART) |
+		                                   (made.is_narrow ? GATE_IS_NARROW : 0));
 	}
 	gate_unlock(gate);
 	yielding_leave(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
@@ -148,7 +154,7 @@ static uint64_t move_windows(uint64_t now)
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
-		if (!gate || gate->claims.count == 0 || !lock(gate))
+		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
 			continue;
 		window_sweep(gate);
 		window_learn(gate);

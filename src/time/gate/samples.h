@@ -10,6 +10,7 @@
 #include "in_flight.h"
 #include "launch/account/lengths.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ struct samples_clock {
 /* All zero: none is followed. */
 struct samples {
 	struct samples_clock clock;
-	unsigned int count;
+	atomic_uint count; /* of the list; for all threads */
 	struct sample {
 		struct length *length; /* NULL: free */
 		uint64_t key;
