@@ -85,18 +85,6 @@ enum queue_front queue_front(CUstream stream, CUcontext context);
  * answer. */
 bool queue_is_answered(CUstream stream, CUcontext context);
 
-/* Whether the next launch of this thread will be noted, if its commands allow a note. */
-static inline bool queue_is_behind(const struct launch *launch)
-{
-	return queue_front(launch->frame.stream, launch->context) == QUEUE_FRONT_RUNS;
-}
-
-/* Whether the last work of the stream was a launch whose end is known. */
-static inline bool queue_knows(CUstream stream, CUcontext context)
-{
-	return queue_front(stream, context) != QUEUE_FRONT_UNKNOWN;
-}
-
 /* --- changing --------------------------------------------------------------------------------------------------- */
 
 /* A launch that waits. */
