@@ -1148,7 +1148,7 @@ static void fill_queues(void)
 	for (unsigned int i = 0; i < queue_count; i++) {
 		timed_launch_into(queues[i].stream, 1, 3 * LONG_CYCLES);
 		for (unsigned int at = 0; at < WAITING; at++)
-			launch_where(queues[i].stream, queues[i].outputs[at], PIPELINE_CYCLES);
+			launch_where(queues[i].stream, queues[i].outputs[at], PIPELINE_CYCLES / 4);
 	}
 }
 
