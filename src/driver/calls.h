@@ -119,11 +119,6 @@ struct call_words {
 	uint32_t phase; /* 0 at the begin, 1 at the end */
 };
 
-struct call_kernel {
-	CUfunction function;
-	unsigned int grid[3];
-};
-
 /* What a call does, or is. */
 enum calls_kind {
 	CALLS_LAUNCHES = 1 << 0,    /* a kernel, outside of graphs */
@@ -459,11 +454,6 @@ struct launched_work {
 	bool waits_for_others; /* its blocks must run at once, or it communicates with other GPUs */
 };
 struct launched_work calls_read_work(const struct call *call);
-
-static inline bool calls_is_same_kernel(const struct call_kernel *a, const struct call_kernel *b)
-{
-	return a->function == b->function && a->grid[0] == b->grid[0] && a->grid[1] == b->grid[1] && a->grid[2] == b->grid[2];
-}
 
 /* Which stream a call makes wait, perhaps one that every context has. */
 CUstream calls_waiting_stream(const struct call *call);

@@ -2,11 +2,9 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
-#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
-#include "driver/streams.h"
 #include "launch/space/residency.h"
 #include "time/demand/wakeup.h"
 #include "time/rules/quota.h"

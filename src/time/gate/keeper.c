@@ -10,7 +10,6 @@
 #include "launch/space/epoch.h"
 #include "launch/space/yielding.h"
 #include "mps/reach.h"
-#include "state/kernels/counts_read.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 #include "window.h"
