@@ -36,7 +36,8 @@ struct subscription {
 	uint32_t handle;
 	callback *function;
 	void *user;
-	_Atomic uint32_t features; /* one bit each */
+	bool has_launches, has_segments; /* read once: a test changes its environment while our thread enables events */
+	_Atomic uint32_t features;       /* one bit each */
 	struct subscription *previous;
 };
 
@@ -62,6 +63,8 @@ static CUresult subscribe(uint32_t *handle, callback *function, void *user)
 		new->handle = all_subscriptions ? all_subscriptions->handle + 1 : 1;
 		new->function = function;
 		new->user = user;
+		new->has_launches = !fault(FAULT_NO_LAUNCH_EVENTS);
+		new->has_segments = !fault(FAULT_NO_SEGMENTS);
 		new->previous = all_subscriptions;
 		all_subscriptions = new;
 		*handle = new->handle;
@@ -117,10 +120,12 @@ static void set_enabled(_Atomic uint64_t *word, uint64_t bits, bool on)
 
 static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
 {
-	if (!find(handle) || !is_known(domain, id))
+	const struct subscription *subscription = find(handle);
+
+	if (!subscription || !is_known(domain, id))
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((domain == DOMAIN_LAUNCH && fault(FAULT_NO_LAUNCH_EVENTS)) ||
-	    (domain == DOMAIN_SEGMENT && fault(FAULT_NO_SEGMENTS)))
+	if ((domain == DOMAIN_LAUNCH && !subscription->has_launches) ||
+	    (domain == DOMAIN_SEGMENT && !subscription->has_segments))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	set_enabled(&enabled[domain][id / 64], UINT64_C(1) << (id % 64), on);
 	return CUDA_SUCCESS;
