@@ -159,18 +159,16 @@ static void sweep(uint64_t now)
 
 /* --- its own places ----------------------------------------------------------------------------------------------- */
 
-static struct own *find_own(struct pci_address pci)
+/* GPUs only come. NULL if there are more than a machine has. */
+static struct own *own_on(struct pci_address pci)
 {
-	return (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
-}
+	struct own *own = (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
 
-static struct own *add_own(struct pci_address pci)
-{
-	struct own *added = board.count < TOPOLOGY_GPUS_MAX ? &board.own[board.count++] : NULL;
-
-	if (added)
-		*added = (struct own){.pci = pci, .place = NOWHERE};
-	return added;
+	if (!own && board.count < TOPOLOGY_GPUS_MAX) {
+		own = &board.own[board.count++];
+		*own = (struct own){.pci = pci, .place = NOWHERE};
+	}
+	return own;
 }
 
 static bool has_place(const struct own *own)
@@ -213,10 +211,8 @@ static void take_place(struct own *own, uint64_t now)
 /* NOWHERE if there is none for it. */
 static int place_for(struct pci_address pci, uint64_t now)
 {
-	struct own *own = find_own(pci);
+	struct own *own = own_on(pci);
 
-	if (!own)
-		own = add_own(pci);
 	if (own && !has_place(own))
 		take_place(own, now);
 	return own && has_place(own) ? own->place : NOWHERE;
@@ -232,16 +228,6 @@ bool board_claim(const struct board_claim *claim)
 	}
 	errno = saved;
 	return place != NOWHERE;
-}
-
-void board_retract(struct pci_address pci)
-{
-	struct own *own = find_own(pci);
-
-	if (own) {
-		give_place_up(own);
-		*own = board.own[--board.count];
-	}
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */

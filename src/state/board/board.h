@@ -70,9 +70,6 @@ bool board_is_joined(void);
  * that is not tried more often than ten times a second of `written`. */
 bool board_claim(const struct board_claim *claim);
 
-/* This process is on that GPU no more. */
-void board_retract(struct pci_address pci);
-
 /* Copies the claims of the other processes of this PID namespace on a GPU; returns how many. Their owners may have died.
  * Claims that were being written meanwhile are the ones from before, or left out. No system call. */
 struct board_peer {

@@ -232,16 +232,6 @@ static struct own *own_on(struct pci_address pci)
 	return found;
 }
 
-static void retract_former(const struct work *work)
-{
-	for (unsigned int i = own_count; i > 0; i--) {
-		if (!pci_address_find(owns[i - 1].pci, work->gpus, work->gpu_count, sizeof work->gpus[0])) {
-			board_retract(owns[i - 1].pci);
-			owns[i - 1] = owns[--own_count];
-		}
-	}
-}
-
 /* --- rivals ----------------------------------------------------------------------------------------------------------- */
 
 static bool runs(const struct peer *peer)
@@ -398,7 +388,6 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct pee
 	if (!finding.takes_part)
 		return rivals_none;
 	search(now);
-	retract_former(work);
 	struct rivals rivals = look_on_all(now, work, self);
 
 	if (company_is_number(self->priority, self->weight))
