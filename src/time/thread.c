@@ -88,7 +88,6 @@ static void follow_rules(const struct segment_revision *revision)
 	bool took_part = rules_take_part(given_rules()) || is_gated;
 
 	given_follow(segment, revision, process_clock_ns());
-	peers_have(segment, revision);
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
 	if (meets_others(revision))

@@ -45,7 +45,7 @@ static void claim_on(struct pci_address pci)
 	must(board_claim(&claim));
 }
 
-/* On a GPU without a claim of this process: a place is taken, and the places of the dead are freed. */
+/* On a GPU without a claim of the process: a place is taken, and the places of the dead are freed. */
 static void claim_further(uint64_t now)
 {
 	static uint16_t domain;

@@ -11,7 +11,10 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "gpu/topology/topology.h"
+#include "launch/space/partition.h"
 #include "state/board/layout.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "time/demand/peers.h"
 #include "time/gate/claims.h"
 
@@ -20,12 +23,12 @@
 #define NOW (1000 * SECOND)
 
 static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
-static const struct peers_self usual = {.priority = 50, .weight = 100, .served_ns = 7};
-static struct peers_self self;
+static const struct board_claim usual = {.priority = 50, .weight = 100, .group = 1, .served_ns = 7};
+static struct board_claim self;
 
 /* 16 TPCs; other GPUs are not known. */
 static struct topology topology = {.tpc_count = 16};
-static struct gpu first_gpu = {.topology = &topology};
+static struct gpu first_gpu = {.topology = &topology, .pci = {.bus = 0x3b}};
 static bool has_gpus;
 
 const struct gpu *gpus_at(struct pci_address pci)
@@ -136,10 +139,13 @@ FIXTURE(begin)
 
 #define OURS "/memfd:nvtaskset"
 
+static struct segment segment = {.file = -1}; /* with a partition of this process */
+
 /* Nothing of the others is left. */
 FIXTURE(leave)
 {
 	peers_leave();
+	segment_close(&segment);
 	processes_end();
 	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(OURS), 0);
@@ -335,10 +341,18 @@ TEST(those_that_leave)
 
 static void have(unsigned int from, unsigned int to)
 {
-	const struct segment none = {.file = -1};
 	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpus[0], .set = range(from, to)}}};
+	struct segment editor;
+	struct error error;
 
-	peers_have(&none, &revision);
+	if (segment.memory) {
+		assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+		assert_done(segment_change(&editor, &revision, NULL, &error));
+		segment_close(&editor);
+	} else {
+		assert_done(segment_create(&segment, &revision, NULL, -1, -1, &error));
+		partition_use(&segment);
+	}
 }
 
 /* --- the gate's view of them ----------------------------------------------------------------------------------------- */
@@ -388,7 +402,8 @@ static void assert_soon_may_use(struct tpcset expected)
 
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
-	has_gpus = first_gpu.has_masks = self.is_client = true;
+	has_gpus = first_gpu.has_masks = true;
+	self.is_client = true;
 	memset(&claims, 0, sizeof claims);
 	rules = (struct claims_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
@@ -535,17 +550,31 @@ TEST(many_lenders)
 	assert_false(tpcset_overlap(&tpcs, &last));
 }
 
+/* About a launch. */
+static struct decision decide(void)
+{
+	const struct launch launch = {.gpu = &first_gpu, .edits = segment_revision_number(&segment)};
+	struct decision decision;
+
+	partition_decide(&launch, &decision);
+	return decision;
+}
+
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
 TEST(own_tpcs)
 {
 	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
 
 	has_gpus = first_gpu.has_masks = true;
+	have(20, 30); /* the GPU has no such TPC */
 	assert_own(of_gpu);
 	have(0, 3);
 	assert_own((struct tpcset){{0xf}});
-	have(20, 30); /* the GPU has no such TPC */
-	assert_own(of_gpu);
+	decide();
+	have(20, 30); /* the partition before stays in force */
+	assert_own((struct tpcset){{0xf}});
+	/* The note is left to the next launch. */
+	assert_int_equal(decide().notes, 1 << SEGMENT_NO_SUCH_TPC);
 	have(0, 3);
 	first_gpu.has_masks = false;
 	assert_own(all);
@@ -709,12 +738,10 @@ TEST(no_place_left)
 /* As another reads it. */
 TEST(own_claims)
 {
-	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
-	const struct segment_revision revision = {.count = 0};
-
 	self.is_suspended = self.pauses = true;
 	self.group = 12;
-	peers_have(&segment, &revision);
+	self.segment = 60;
+	self.inode = 61;
 	look(NOW);
 	look(NOW + MS);
 	pid_t parent = getpid(), reader = fork();
@@ -732,10 +759,10 @@ TEST(own_claims)
 	assert_ends_well(reader);
 }
 
-/* Two boards become one after 20 ms, 200 ms, a second, and then within ten. */
+/* Two boards become one after 20 ms, 140 ms, a second, and then within ten. */
 TEST(searches)
 {
-	const uint64_t moments[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND, 20 * SECOND, 30 * SECOND};
+	const uint64_t moments[] = {20 * MS, 140 * MS, 860 * MS, 5180 * MS, 15180 * MS, 25180 * MS};
 	uint64_t now = NOW;
 
 	look(now);

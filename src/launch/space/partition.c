@@ -103,9 +103,9 @@ static struct decision compile(const struct gpu *gpu, bool is_empty, const struc
 }
 
 /* Compiles the segment's current revision. If it cannot be read, the one before stays in force, and the next launch
- * tries again. */
+ * tries again. The notes are for a launch: only a launch publishes. */
 static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, struct gpu_partition *partition,
-                                                         const struct compiled *before)
+                                                         const struct compiled *before, bool is_launch)
 {
 	struct segment_revision revision;
 	struct compiled compiled = *before;
@@ -116,7 +116,8 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 		if (revision.count > 0)
 			log_wake();
 		compiled.decision = compile(gpu, revision.count == 0, own, before);
-		publish(partition, &compiled);
+		if (is_launch)
+			publish(partition, &compiled);
 	} else {
 		if (before->number == 0)
 			decision_leave_unrestricted(&compiled.decision, SEGMENT_DAMAGED);
@@ -126,23 +127,23 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 }
 
 /* `edits`: the segment's number. */
-static struct decision decide(const struct gpu *gpu, uint64_t edits)
+static struct decision decide(const struct gpu *gpu, uint64_t edits, bool is_launch)
 {
 	struct gpu_partition *partition = &partitions[gpu->number];
 	struct compiled compiled = load(partition);
 
 	compiled.decision.notes = 0; /* those of the launch that compiled it */
-	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled);
+	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled, is_launch);
 }
 
 void partition_decide(const struct launch *launch, struct decision *decision)
 {
-	*decision = decide(launch->gpu, launch->edits);
+	*decision = decide(launch->gpu, launch->edits, true);
 }
 
 struct tpcset partition_on(const struct gpu *gpu)
 {
-	struct decision decision = decide(gpu, segment_revision_number(&segment));
+	struct decision decision = decide(gpu, segment_revision_number(&segment), false);
 
 	return decision.state == DECISION_RESTRICTED ? decision.partition : topology_all(gpu->topology);
 }

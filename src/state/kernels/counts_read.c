@@ -358,7 +358,7 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
 
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
 {
-	struct counts counts = {.gaps = (uint32_t)load(&view->segment->gaps) & ALL_GAPS};
+	struct counts counts = {.gaps = view->segment ? (uint32_t)load(&view->segment->gaps) & ALL_GAPS : 0};
 
 	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		if (view->areas[i].inode != 0)

@@ -116,7 +116,7 @@ void counts_view_follow(struct counts_view *view);
 /* Whether the process still executes the program whose counts these are; or this process's own limits keep it from being seen. */
 bool counts_view_is_current(const struct counts_view *view);
 
-/* What the process counts on one GPU, with the gaps of all. No system call. */
+/* What the process counts on one GPU, with the gaps of all; all 0 where nothing is mapped. No system call. */
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
 
 /* The places in use on that GPU, at most `room`; returns how many there are. */

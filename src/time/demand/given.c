@@ -4,12 +4,13 @@
 #include "state/group/budget.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static struct rules rules;
 static struct budget own;     /* of a program that has its quota alone */
 static struct budget *shared; /* of its group, once something was the group's; NULL: it cannot be reached, or there is none */
 static bool is_wanted;        /* the program was given them, and not only its neighbour */
-static uint64_t group;        /* whose share of the time it has part in; 0: its own */
+static struct board_claim self; /* what the process claims on each GPU */
 
 void given_forget(void)
 {
@@ -50,9 +51,15 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 	bool shares_quota = shared && is_same_quota(of_group.quota, revision->quota);
 	bool shares_time = shared && is_same_rank(of_group.rank, revision->rank);
 
+	self = (struct board_claim){
+		.priority = segment_rank_priority(revision->rank),
+		.weight = segment_rank_weight(revision->rank),
+		.group = shares_time ? number_of(segment->group.identity) : (uint64_t)getpid(),
+		.segment = (uint64_t)segment->file,
+		.inode = segment->file >= 0 ? segment->inode : 0,
+	};
 	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0 || segment_shares(revision) ||
-	            company_is_number(segment_rank_priority(revision->rank), segment_rank_weight(revision->rank));
-	group = shares_time ? number_of(segment->group.identity) : 0;
+	            company_is_number(self.priority, self.weight);
 	rules_use(&rules, revision, shares_quota ? shared : &own, shares_time ? &shared->served : &own.served, now);
 }
 
@@ -61,14 +68,10 @@ struct rules *given_rules(void)
 	return &rules;
 }
 
-struct peers_self given_self(void)
+struct board_claim given_self(void)
 {
-	return (struct peers_self){
-		.priority = segment_rank_priority(rules.rank),
-		.weight = segment_rank_weight(rules.rank),
-		.group = group,
-		.served_ns = weight_served(&rules.weight),
-	};
+	self.served_ns = weight_served(&rules.weight);
+	return self;
 }
 
 bool given_is_wanted(void)

@@ -300,7 +300,7 @@ static uint64_t see_quota(uint64_t now)
 
 static void see_others(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 	bool are_higher = false;
 
 	self.is_client = true;

@@ -50,7 +50,7 @@ static bool obey(const struct rules_verdict *verdict)
 
 static struct rivals look_at_peers(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 
 	self.is_suspended = suspend_state().is_on;
 	self.is_client = eligibility_reason() == SEGMENT_TIME_MPS_CLIENT;
