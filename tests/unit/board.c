@@ -61,10 +61,14 @@ static void become(uid_t user)
 
 static int descriptor_of(pid_t pid);
 
-/* Looks at all processes. */
+/* Looks at all processes, as soon as the pause after the last search allows. */
 static void look(void)
 {
-	while (board_look())
+	static uint64_t now = NOW;
+
+	board_look(now);
+	now += 10 * SECOND;
+	while (board_look(now))
 		;
 }
 
@@ -217,7 +221,7 @@ TEST(alone)
 	assert_false(board_is_joined());
 	assert_false(board_claim(&claim));
 	assert_claims(gpu, 0);
-	assert_false(board_look());
+	assert_false(board_look(NOW));
 	assert_false(board_is_joined());
 	errno = EDOM;
 	join();

@@ -725,14 +725,12 @@ TEST(no_place_left)
 
 	own_board_fill(other.pid);
 	look(NOW);
-	assert_false(peers_have_room());
-	look_on(NOW + MS, 0, false, false);
-	assert_true(peers_have_room());
-	look(NOW + 2 * MS);
-	assert_false(peers_have_room());
+	assert_false(board_has_room());
 	own_board_fill(0);
 	look(NOW + SECOND);
-	assert_true(peers_have_room());
+	assert_true(board_has_room());
+	peers_leave();
+	assert_true(board_has_room());
 }
 
 /* As another reads it. */

@@ -1,6 +1,7 @@
 /* This process on the board: its places, and what it reads of others'. */
 #include "layout.h"
 
+#include "base/extremes.h"
 #include "base/identity.h"
 #include "base/proc.h"
 #include "gpu/topology/topology.h"
@@ -16,8 +17,14 @@
 /* Of so many processes it is asked whether they still are, each time a place is taken. */
 #define QUESTIONS 8
 
-/* When there was no place, or it was taken away, the next one is looked for after this. */
+/* Where there was no place, or the place was taken away, the next place is looked for after this time. */
 #define RETRY_NS UINT64_C(100000000)
+
+/* Boards that came up at once become a single board soon: each pause between two searches is SEARCH_MORE times as long as
+ * the pause before. */
+#define SEARCH_FIRST_NS UINT64_C(20000000)
+#define SEARCH_LAST_NS UINT64_C(10000000000)
+#define SEARCH_MORE 6
 
 #define NOWHERE (-1)
 
@@ -26,6 +33,8 @@
 static struct {
 	struct board_file file;
 	struct board_search search;
+	uint64_t pause_ns; /* until the next search; 0: there was no look yet */
+	uint64_t searched; /* the time when the last search began, or of the first look */
 	struct board_owner self;
 	/* Its GPUs, and its place for each. */
 	struct own {
@@ -159,7 +168,7 @@ static void sweep(uint64_t now)
 
 /* --- its own places ----------------------------------------------------------------------------------------------- */
 
-/* GPUs only come. NULL if there are more than a machine has. */
+/* GPUs only come. NULL if there are more GPUs than a machine has. */
 static struct own *own_on(struct pci_address pci)
 {
 	struct own *own = (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
@@ -228,6 +237,15 @@ bool board_claim(const struct board_claim *claim)
 	}
 	errno = saved;
 	return place != NOWHERE;
+}
+
+bool board_has_room(void)
+{
+	bool has_room = true;
+
+	for (unsigned int i = 0; board.file.memory && i < board.count; i++)
+		has_room = has_room && has_place(&board.own[i]);
+	return has_room;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -363,6 +381,7 @@ static void take_no_part(void)
 	board.is_wanted = false;
 	board.self = (struct board_owner){.who = 0};
 	board.search.position = 0;
+	board.pause_ns = 0;
 	board.has_missed = false;
 }
 
@@ -386,7 +405,20 @@ int board_join(struct error *error)
 	return result;
 }
 
-bool board_look(void)
+/* Whether a search is on or begins now. */
+static bool searches(uint64_t now)
+{
+	bool is_on = board.search.position != 0;
+	bool begins = !is_on && board.pause_ns > 0 && now - board.searched >= board.pause_ns;
+
+	if (begins || board.pause_ns == 0) {
+		board.pause_ns = begins ? min_u64(SEARCH_MORE * board.pause_ns, SEARCH_LAST_NS) : SEARCH_FIRST_NS;
+		board.searched = now;
+	}
+	return is_on || begins;
+}
+
+static bool look(void)
 {
 	int saved = errno;
 
@@ -400,6 +432,11 @@ bool board_look(void)
 		make(NULL);
 	errno = saved;
 	return is_more;
+}
+
+bool board_look(uint64_t now)
+{
+	return board.is_wanted && searches(now) && look();
 }
 
 void board_leave(void)

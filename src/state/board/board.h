@@ -57,10 +57,10 @@ struct board_claim {
  * milliseconds. -1 with the reason: if that may pass, board_look tries again. Does nothing if it is joined. */
 int board_join(struct error *error);
 
-/* Looks for a board that comes first, and goes there; if the program has closed the descriptor of this one, to any.
- * At some processes each time, so that it takes less than a millisecond on the average. Returns false when it has
- * looked at all; the next call then begins anew. */
-bool board_look(void);
+/* Now and then looks for a board that comes first, and goes there; if the program has closed the descriptor of the
+ * board, to any. At some processes each time, so that a call takes less than a millisecond on the average. Returns
+ * whether there are more processes to look at now. */
+bool board_look(uint64_t now);
 
 /* Leaves it: its places are free, and it is closed. May be repeated. */
 void board_leave(void);
@@ -69,6 +69,9 @@ bool board_is_joined(void);
 /* Writes this process's claim for the GPU that it names; a place is taken at the first time. False if all are taken;
  * that is not tried more often than ten times a second of `written`. */
 bool board_claim(const struct board_claim *claim);
+
+/* Whether others see each claim of this process: not where the board has no place left. */
+bool board_has_room(void);
 
 /* Copies the claims of the other processes of this PID namespace on a GPU; returns how many. Their owners may have died.
  * Claims that were being written meanwhile are the ones from before, or left out. No system call. */

@@ -14,33 +14,6 @@
 #define ALIVE_NS (5 * MS)
 #define ALIVE_IDLE_NS SECOND
 
-/* --- finding others --------------------------------------------------------------------------------------------------- */
-
-/* Two boards that came up at once become one soon: each pause is SEARCH_MORE times as long as the pause before. */
-#define SEARCH_FIRST_NS (20 * MS)
-#define SEARCH_LAST_NS (10 * SECOND)
-#define SEARCH_MORE 6
-
-static struct {
-	uint64_t pause_ns; /* until the next search; 0: there was no look yet */
-	uint64_t began;    /* the last search, or the first look */
-	bool is_on;
-} searches;
-
-/* A part of a search at each look. */
-static void search(uint64_t now)
-{
-	if (searches.pause_ns == 0) {
-		searches = (__typeof__(searches)){.pause_ns = SEARCH_FIRST_NS, .began = now};
-	} else if (!searches.is_on && now - searches.began >= searches.pause_ns) {
-		searches.pause_ns = min_u64(SEARCH_MORE * searches.pause_ns, SEARCH_LAST_NS);
-		searches.began = now;
-		searches.is_on = true;
-	}
-	if (searches.is_on)
-		searches.is_on = board_look();
-}
-
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
 /* By their places on the board, and a list of them. */
@@ -146,8 +119,6 @@ static void forget_others_than_seen(void)
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
-static bool is_left_out; /* of a board that is full */
-
 /* Launches are not restricted on a GPU that is not known, or without masks. */
 struct tpcset peers_own(struct pci_address pci)
 {
@@ -163,12 +134,7 @@ static void claim(struct pci_address pci, uint64_t now, const struct board_claim
 	claimed.pci = pci;
 	claimed.tpcs = peers_own(pci);
 	claimed.written = now;
-	is_left_out |= !board_claim(&claimed) && board_is_joined();
-}
-
-bool peers_have_room(void)
-{
-	return !is_left_out;
+	board_claim(&claimed);
 }
 
 const struct peer *peers_next(struct pci_address pci, unsigned int *at)
@@ -306,8 +272,7 @@ static struct rivals most_rivals(const struct work *work, const struct board_cla
 /* A GPU that is not known is not the same as another process's. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
 {
-	search(now);
-	is_left_out = false;
+	board_look(now);
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
 		if (pci_address_is_known(work->gpus[i].pci)) {
 			claim(work->gpus[i].pci, now, self);
@@ -330,8 +295,6 @@ void peers_join(void)
 
 static void forget(void)
 {
-	searches.pause_ns = 0;
-	is_left_out = false;
 	company_forget();
 	forget_others_than_seen();
 }

@@ -38,9 +38,6 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct boa
 /* Whether a peer of the last look has a number (company.h). */
 bool peers_have_a_number(void);
 
-/* Whether others see what this process claims, as of the last look: not where the board had no place left. */
-bool peers_have_room(void);
-
 /* The TPCs that launches of this process may use on a GPU. */
 struct tpcset peers_own(struct pci_address pci);
 

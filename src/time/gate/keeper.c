@@ -359,7 +359,7 @@ enum segment_time_state keeper_state(void)
 		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
-	else if (!peers_have_room())
+	else if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (!keeper.is_known)
 		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;

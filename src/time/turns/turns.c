@@ -130,7 +130,7 @@ static enum segment_time_state state_now(void)
 {
 	enum segment_time_state state = eligibility_reason();
 
-	if (!peers_have_room())
+	if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (state == SEGMENT_TIME_NONE)
 		state = suspend_is_put_off() ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
