@@ -23,7 +23,8 @@ static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
 {
-	return a->pid == b->pid && a->start == b->start && pci_address_equal(a->claim.pci, b->claim.pci);
+	return a->pid == b->pid && a->start == b->start && pci_address_equal(a->claim.pci, b->claim.pci) &&
+	       a->claim.segment == b->claim.segment && a->claim.inode == b->claim.inode;
 }
 
 static struct peer *find_peer(const struct board_peer *wanted)
@@ -65,25 +66,14 @@ static void ask_whether_alive(struct peer *peer, uint64_t now)
 	}
 }
 
-/* One that cannot be opened is tried again as often as the peer is looked for: it may be this process that has no descriptor
+/* A segment that cannot be opened is tried again as often as the peer is asked for: this process may have had no descriptor
  * to spare. */
-static void open_segment(struct peer *peer, const struct board_peer *seen, uint64_t now)
-{
-	const struct board_claim *claim = &seen->claim;
-	bool is_moved = peer->is.claim.segment != claim->segment || peer->is.claim.inode != claim->inode;
-	bool is_missed = !peer->view.segment && claim->inode != 0 && now - peer->asked >= ALIVE_NS;
-
-	if (is_moved || is_missed) {
-		counts_view_close(&peer->view);
-		counts_view_open(&peer->view, seen->pid, claim->segment, claim->inode);
-	}
-}
-
 static void see_peer(const struct board_peer *seen, uint64_t now)
 {
 	struct peer *peer = find_peer(seen);
 
-	open_segment(peer, seen, now);
+	if (!peer->view.segment && seen->claim.inode != 0 && now - peer->asked >= ALIVE_NS)
+		counts_view_open(&peer->view, seen->pid, seen->claim.segment, seen->claim.inode);
 	peer->is = *seen;
 	peer->is_seen = true;
 	read_demand(peer, now);
