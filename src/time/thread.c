@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "driver/hook.h"
 #include "gate/keeper.h"
+#include "launch/space/epoch.h"
 #include "time/demand/company.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
@@ -42,13 +44,20 @@ static unsigned int idle_looks;
 
 /* --- its sleep -------------------------------------------------------------------------------------------------------- */
 
+/* The next launch rings, or the next call with an announcement: all are decided anew, and then see the question. */
+static void ask_for_launch(void)
+{
+	atomic_store(&time_news.seen, 0);
+	epoch_raise();
+}
+
 /* When to look again, unless it is rung before. An idle program's thread does not wake by itself: its next launch wakes it. */
 static uint64_t look_next(uint64_t until, bool is_idle)
 {
 	idle_looks = is_idle ? idle_looks + 1 : 0;
 	if (idle_looks == LOOKS_UNTIL_REST)
-		time_news_ask();
-	else if (idle_looks > LOOKS_UNTIL_REST && !time_news_are_asked_for())
+		ask_for_launch();
+	else if (idle_looks > LOOKS_UNTIL_REST && atomic_load(&time_news.seen) != 0)
 		idle_looks = 0;
 	if (is_idle && idle_looks < 2 * LOOKS_UNTIL_REST)
 		until = min_u64(until, process_clock_ns() + ATTENTION_NS);
@@ -165,8 +174,10 @@ static void stop_work(void)
 /* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
 static void work(void)
 {
-	for (uint32_t count = wakeup_count(); follow(); count = wakeup_count())
-		wakeup_sleep(count, look());
+	_Atomic uint32_t *rings = segment_rings(segment);
+
+	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings))
+		futex_wait_until(rings, heard, look());
 	stop_work();
 	if (!is_gated)
 		given_tell(segment);

@@ -20,8 +20,8 @@
 /* Where there was no place, or the place was taken away, the next place is looked for after this time. */
 #define RETRY_NS UINT64_C(100000000)
 
-/* Boards that came up at once become a single board soon: each pause between two searches is SEARCH_MORE times as long as
- * the pause before. */
+/* Boards that came up at once become a single board soon: each pause between two searches is SEARCH_MORE times as
+ * long as the pause before. */
 #define SEARCH_FIRST_NS UINT64_C(20000000)
 #define SEARCH_LAST_NS UINT64_C(10000000000)
 #define SEARCH_MORE 6

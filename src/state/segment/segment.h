@@ -184,8 +184,8 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 /* How often it was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
-/* Raises the word that the owner's thread sleeps on (time/demand/wakeup.h), and wakes it: so what was edited, of the segment or of its
- * group, holds for an idle process as well. For those that may write. */
+/* Raises the word on which the owner's thread sleeps (time/thread.h), and wakes the thread: an edit of the segment or of the
+ * group holds for an idle process as well. For programs that may write. */
 _Atomic uint32_t *segment_rings(const struct segment *segment);
 void segment_ring(const struct segment *segment);
 
