@@ -140,16 +140,13 @@ const struct peer *peers_next(struct pci_address pci, unsigned int *at)
 
 /* --- rivals ----------------------------------------------------------------------------------------------------------- */
 
-static bool runs(const struct peer *peer)
-{
-	return peer->demand.wants && !peer->is.claim.is_suspended;
-}
-
 static void add_higher(struct rivals *rivals, const struct peer *peer)
 {
+	bool runs = peer->demand.wants && !peer->is.claim.is_suspended;
+
 	rivals->has_higher = true;
-	rivals->higher_wants = rivals->higher_wants || runs(peer);
-	rivals->higher_wanting += runs(peer);
+	rivals->higher_wants = rivals->higher_wants || runs;
+	rivals->higher_wanting += runs;
 	if (!peer->is.claim.is_suspended)
 		rivals->higher_idle_ns = min_u64(rivals->higher_idle_ns, demand_idle_ns(&peer->demand));
 }

@@ -8,7 +8,6 @@
 
 #include "state/board/board.h"
 #include "state/kernels/counts_read.h"
-#include "state/segment/segment.h"
 #include "time/rules/rivals.h"
 #include "work.h"
 

@@ -248,7 +248,7 @@ static void see_work(uint64_t now)
 		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
 	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
-	atomic_store(&gate_state.is_spread, keeper.work.gpus_wanting > 1);
+	atomic_store(&gate_state.is_spread, keeper.work.view.gpus_wanting > 1);
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
 
