@@ -45,42 +45,8 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
  * counts_place_is_exact says. */
 uint64_t counts_place_launches(const struct counts_place *place);
 
-/* The words of which these numbers of some places are the sum, and others that rise: few enough to be read before each launch. */
-#define COUNTS_WORDS 5
-struct counts_words {
-	const _Atomic uint64_t *list[COUNTS_WORDS];
-	uint64_t sum; /* for the one who compares it */
-};
-void counts_words_clear(struct counts_words *words);
-
-/* False if there is no room. Without the word `but`: false as well, if it is not among these; NULL: with all. */
-bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word);
-bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
-                             const _Atomic uint64_t *but);
-
-/* What is mapped there may be replaced meanwhile (see counts_view): a thread sanitizer takes that for a race. */
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
-#if __has_feature(thread_sanitizer)
-__attribute__((disable_sanitizer_instrumentation, noinline))
-#endif
-static inline uint64_t counts_words_sum(const struct counts_words *words)
-{
-	uint64_t sum = 0;
-
-#pragma GCC unroll 8
-	for (int i = 0; i < COUNTS_WORDS; i++)
-		sum += atomic_load_explicit(words->list[i], memory_order_acquire);
-	return sum;
-}
-
 /* How many kernels are in flight there, at least one while a graph is being launched. What ended is read first. */
 uint64_t counts_place_in_flight(const struct counts_place *place);
-
-/* How many kernels have ended there; and the word that counts plain ones of them. */
-uint64_t counts_place_ended(const struct counts_place *place);
-const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place);
 
 /* Whether all ends are counted exactly there. */
 bool counts_place_is_exact(const struct counts_place *place);
