@@ -45,8 +45,7 @@ static struct {
 	bool is_wanted;     /* it has joined, or has tried to */
 	bool may_ask;       /* /proc shows the processes of this one's namespace */
 	unsigned int asked; /* the place at which to go on asking */
-	bool has_missed;    /* a place, at this moment */
-	uint64_t missed;
+	uint64_t missed;    /* no place was found then, or a place was lost; 0: not so */
 } board;
 
 /* --- who is who --------------------------------------------------------------------------------------------------- */
@@ -208,13 +207,12 @@ static void take_place(struct own *own, uint64_t now)
 {
 	bool was_lost = own->place != NOWHERE;
 
-	if (board.has_missed && !is_apart(board.missed, now, RETRY_NS))
+	if (board.missed != 0 && !is_apart(board.missed, now, RETRY_NS))
 		return;
 	own->place = NOWHERE;
 	sweep(now);
 	take_free_place(own);
-	board.has_missed = was_lost || own->place == NOWHERE;
-	board.missed = now;
+	board.missed = was_lost || own->place == NOWHERE ? now : 0;
 }
 
 /* NOWHERE if there is none for it. */
@@ -382,7 +380,7 @@ static void take_no_part(void)
 	board.self = (struct board_owner){.who = 0};
 	board.search.position = 0;
 	board.pause_ns = 0;
-	board.has_missed = false;
+	board.missed = 0;
 }
 
 static int find_or_make(struct error *error)
@@ -448,11 +446,6 @@ void board_leave(void)
 	board_file_close(&board.file);
 	take_no_part();
 	errno = saved;
-}
-
-bool board_is_joined(void)
-{
-	return board.file.memory != NULL;
 }
 
 /* The places are its parent's. */

@@ -64,7 +64,6 @@ bool board_look(uint64_t now);
 
 /* Leaves it: its places are free, and it is closed. May be repeated. */
 void board_leave(void);
-bool board_is_joined(void);
 
 /* Writes this process's claim for the GPU that it names; a place is taken at the first time. False if all are taken;
  * that is not tried more often than ten times a second of `written`. */
