@@ -141,7 +141,6 @@ static void draw_kernels(struct sheet *sheet, const struct model *model, const s
 
 #define BAR_MIN 12
 #define BAR_MAX 60
-#define TEXT_OF_BAR 32
 
 /* Who has how much of the GPU's TPCs and time. What is not known is no part of it; nor is what some have in turns, since one
  * program's times then contain another's. */
