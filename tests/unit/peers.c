@@ -178,7 +178,7 @@ static const struct peer *peer_on(struct pci_address pci, unsigned int number)
 
 static bool is_nobody(struct rivals found)
 {
-	return !found.any && !found.has_higher && !found.higher_wants && !found.group_is_present &&
+	return !found.any && !found.has_higher && !found.group_is_present &&
 	       found.higher_wanting + found.lower_wanting + found.equals_present + found.equals_wanting == 0 &&
 	       found.higher_idle_ns == UINT64_MAX && found.least_served_ns == UINT64_MAX;
 }
@@ -213,9 +213,9 @@ TEST(seen_at_once)
 	claim(&other, (struct board_claim){.priority = 60});
 	for (uint64_t at = 0; at < 20; at++) {
 		ROW("%d", (int)at);
-		assert_true(look(NOW + at).has_higher && !look(NOW + at).higher_wants);
+		assert_true(look(NOW + at).has_higher && look(NOW + at).higher_wanting == 0);
 		launch(&other);
-		assert_true(look(NOW + at).higher_wants);
+		assert_true(look(NOW + at).higher_wanting);
 		end(&other);
 	}
 }
@@ -227,14 +227,14 @@ TEST(higher)
 
 	claim(&two, (struct board_claim){.priority = 51});
 	found = look(NOW);
-	assert_true(found.any && found.has_higher && found.higher_wants);
+	assert_true(found.any && found.has_higher && found.higher_wanting);
 	assert_each(found.higher_wanting, 1, found.higher_idle_ns, 0, found.equals_wanting, 0, found.lower_wanting, 0);
 	launch(&two);
 	assert_int_equal(look(NOW + MS).higher_wanting, 2);
 	end(&one);
 	end(&two);
 	found = look(NOW + 2 * MS);
-	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0, found.higher_idle_ns, 0);
+	assert_each(found.has_higher, true, found.higher_wanting, 0, found.higher_idle_ns, 0);
 	launch(&two);
 	assert_int_equal(look(NOW + 3 * MS).higher_idle_ns, 0);
 	end(&two);
@@ -249,7 +249,7 @@ TEST(higher_suspended)
 	start_busy((struct board_claim){.priority = 60, .is_suspended = true});
 	struct rivals found = look(NOW);
 
-	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0);
+	assert_each(found.has_higher, true, found.higher_wanting, 0);
 	assert_true(found.higher_idle_ns == UINT64_MAX);
 }
 
@@ -588,7 +588,7 @@ static void assert_waits_until(uint64_t from, bool waits)
 {
 	for (uint64_t at = from; at < from + 10 * MS; at += MS)
 		look(at);
-	assert_true(look(from + 10 * MS).higher_wants == waits);
+	assert_true(look(from + 10 * MS).higher_wanting == waits);
 }
 
 TEST(killed)
@@ -612,7 +612,7 @@ TEST(killed_soon)
 	for (uint64_t at = 0; at < 990; at += 10)
 		look(NOW + at * MS);
 	launch(&other);
-	assert_true(look(NOW + 990 * MS).higher_wants);
+	assert_true(look(NOW + 990 * MS).higher_wanting);
 	process_end(&other);
 	assert_waits_until(NOW + 991 * MS, false);
 }
@@ -697,11 +697,11 @@ TEST(two_gpus)
 	assert_true(look_on(NOW, 2, true, false).has_higher);
 	/* A higher one at work comes before one that is idle. */
 	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 70});
-	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	assert_true(look_on(NOW, 2, true, true).higher_wanting);
 	end(&two);
 	look_on(NOW, 2, true, true);
 	launch(&one);
-	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	assert_true(look_on(NOW, 2, true, true).higher_wanting);
 	end(&one);
 	/* Of two that are idle, the one that was busy last. */
 	look_on(NOW + MS, 2, true, true);

@@ -145,7 +145,6 @@ static void add_higher(struct rivals *rivals, const struct peer *peer)
 	bool runs = peer->demand.wants && !peer->is.claim.is_suspended;
 
 	rivals->has_higher = true;
-	rivals->higher_wants = rivals->higher_wants || runs;
 	rivals->higher_wanting += runs;
 	if (!peer->is.claim.is_suspended)
 		rivals->higher_idle_ns = min_u64(rivals->higher_idle_ns, demand_idle_ns(&peer->demand));
@@ -223,8 +222,8 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 {
 	bool is_so = a->any && !b->any;
 
-	if (a->higher_wants != b->higher_wants)
-		is_so = a->higher_wants;
+	if (a->higher_wanting != b->higher_wanting)
+		is_so = a->higher_wanting > b->higher_wanting;
 	else if (a->has_higher != b->has_higher)
 		is_so = a->has_higher;
 	else if (a->higher_idle_ns != b->higher_idle_ns)
