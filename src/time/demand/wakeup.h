@@ -15,7 +15,7 @@ void wakeup_ring(void);
 /* What a launch looks at to find out whether there is news for our thread: whether a revision has come that nobody has looked
  * at, or the thread asks to be rung. */
 struct time_news {
-	const struct segment *segment; /* NULL: none */
+	const struct segment *segment; /* with the revisions that our thread follows; NULL: none */
 	_Atomic uint64_t seen;         /* the number of the revision that was looked at; 0: our thread asks for the next launch */
 };
 extern struct time_news time_news __attribute__((visibility("hidden")));
