@@ -70,7 +70,7 @@ void clock_pause_us(long microseconds)
 	errno = saved;
 }
 
-/* --- its begin ------------------------------------------------------------------------------------------------------ */
+/* --- its begin ---------------------------------------------------------------------------------------------------- */
 
 /* The kernel tells the offset of the children's namespace; a process may have made a namespace for its children alone. */
 static bool has_childrens_clock(void)

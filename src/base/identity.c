@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* --- which process --------------------------------------------------------------------------------------------------- */
+/* --- which process ------------------------------------------------------------------------------------------------ */
 
 static uint64_t namespace_of(const char *process)
 {
@@ -48,7 +48,7 @@ bool identity_is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* --- what it executes ------------------------------------------------------------------------------------------------ */
+/* --- what it executes --------------------------------------------------------------------------------------------- */
 
 #define ENTRIES_MAX 64 /* the kernel writes some 20 (AT_VECTOR_SIZE) */
 

@@ -13,7 +13,7 @@
 
 #define PATH_ROOM 512
 
-/* --- whole files ----------------------------------------------------------------------------------------------------- */
+/* --- whole files -------------------------------------------------------------------------------------------------- */
 
 /* False with errno if the path is too long. */
 static bool format_path(char path[PATH_ROOM], const char *format, va_list arguments)
@@ -76,7 +76,7 @@ bool proc_read_link(char *text, size_t room, const char *path, ...)
 	return length > 0;
 }
 
-/* --- files of a process ---------------------------------------------------------------------------------------------- */
+/* --- files of a process ------------------------------------------------------------------------------------------- */
 
 /* The kernel names no program of a thread that has ended. */
 static bool has_program(pid_t thread)
@@ -196,7 +196,7 @@ bool proc_owner(pid_t pid, uid_t *owner)
 	return found;
 }
 
-/* --- status ---------------------------------------------------------------------------------------------------------- */
+/* --- status ------------------------------------------------------------------------------------------------------- */
 
 /* For the text behind a field: at most 32 numbers, one for each PID namespace. A line before it can be very long (a user's
  * groups). */
@@ -233,7 +233,7 @@ bool proc_status_has(pid_t pid, const char *field, const char *text)
 	return strstr(line, text) != NULL;
 }
 
-/* --- stat ------------------------------------------------------------------------------------------------------------ */
+/* --- stat --------------------------------------------------------------------------------------------------------- */
 
 enum {
 	STAT_STATE = 3,
@@ -289,7 +289,7 @@ pid_t parent_of(pid_t pid)
 	return (pid_t)proc_stat_field(stat, STAT_PARENT);
 }
 
-/* --- maps ------------------------------------------------------------------------------------------------------------ */
+/* --- maps --------------------------------------------------------------------------------------------------------- */
 
 bool mapping_parse(struct mapping *mapping, const char *line)
 {

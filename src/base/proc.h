@@ -42,7 +42,7 @@ bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t byte
  * has ended, or is hidden. */
 bool proc_owner(pid_t pid, uid_t *owner);
 
-/* --- status, of a process or a thread -------------------------------------------------------------------------------- */
+/* --- status, of a process or a thread ----------------------------------------------------------------------------- */
 
 /* The last number on the line of this field, such as "NSpid:", but not of the first line; `unknown` if there is none. */
 uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown);
@@ -50,7 +50,7 @@ uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown);
 /* Whether that line contains the text. */
 bool proc_status_has(pid_t pid, const char *field, const char *text);
 
-/* --- stat ------------------------------------------------------------------------------------------------------------ */
+/* --- stat --------------------------------------------------------------------------------------------------------- */
 
 #define PROC_STAT_TEXT 2048 /* some 50 numbers of 20 digits at most, and a name of 64 */
 
@@ -73,7 +73,7 @@ pid_t parent_of(pid_t pid);
 /* Bounds the search for ancestors: trees are not deeper, and numbers of another PID namespace may lead in a circle. */
 #define PARENT_GENERATIONS 64
 
-/* --- maps ------------------------------------------------------------------------------------------------------------ */
+/* --- maps --------------------------------------------------------------------------------------------------------- */
 
 /* A mapping of memory, from a line of /proc/PID/maps. */
 struct mapping {

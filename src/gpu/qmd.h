@@ -166,7 +166,7 @@ struct qmd_saved_slot {
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd);
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved);
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 /* What a descriptor is to say. */
 struct qmd_change {

@@ -183,7 +183,7 @@ static int end(struct mps_question *question, bool leads_session, char answer[MP
 	return result;
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 void mps_ask_begin(struct mps_question *question, const char *control, const char *commands)
 {

@@ -204,7 +204,7 @@ static unsigned int connections_of(const struct mps_request *request)
 	return connections ? connections : MPS_CONNECTIONS_DEFAULT;
 }
 
-/* --- interface 3 ---------------------------------------------------------------------------------------------------- */
+/* --- interface 3 -------------------------------------------------------------------------------------------------- */
 
 /* A daemon that speaks it has a directory for each of its servers, and in that one for each namespace: a client chooses by the
  * directory in CUDA_MPS_PIPE_DIRECTORY. */
@@ -285,7 +285,7 @@ static bool speaks_3(const char *control, struct mps_status *status, const char 
 	return is_namespace(directory) || (may_be && look_by_words(control, status));
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
                    struct error *error)
