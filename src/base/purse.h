@@ -3,10 +3,8 @@
  *
  * Each reader has a bound for a single process. A caller that looks at many processes also opens a purse for each
  * process, and all readers of the thread pay from the purse. The purse belongs to the process's user: no user makes us
- * overlook another user's processes. All users but ours also share a purse: a user may have many names (/etc/subuid).
- * Waiting is paid from one purse.
- *
- * Without a purse, for a named process, only the readers' bounds hold.
+ * overlook another user's processes. All users but ours also share a purse, since a user may have many names
+ * (/etc/subuid). Waiting is paid from one purse. Without a purse, for a named process, only the readers' bounds hold.
  */
 #ifndef NVTASKSET_PURSE_H
 #define NVTASKSET_PURSE_H

@@ -54,8 +54,7 @@ static inline struct segment_quota segment_quota_in_range(struct segment_quota q
 	return segment_quota_limits(quota) ? kept : quota;
 }
 
-/* The order of processes on a GPU, the shares of processes of the same priority, and the policy of holding launches
- * back. */
+/* The order of processes on a GPU, the shares at the same priority, and the policy of holding launches back. */
 struct segment_rank {
 	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: never given */
 	uint16_t weight;      /* 1 … SEGMENT_WEIGHT_MAX; 0: never given */
@@ -63,8 +62,7 @@ struct segment_rank {
 	uint16_t reservation; /* enum segment_reservation; 0: never given */
 };
 
-/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for processes with held launches. The order of processes
- * (4.1). */
+/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for held launches: the order of processes (4.1). */
 enum segment_scheduling {
 	SEGMENT_PRT = 1, /* predictable response time: as without a policy */
 	SEGMENT_HT       /* high throughput */
@@ -113,8 +111,7 @@ static inline bool segment_policy_is_ht(struct segment_rank rank)
 	return rank.scheduling == SEGMENT_HT;
 }
 
-/* Lending under MPS: of the process's TPCs while the process is idle, and of other processes' TPCs
- * (time/rules/lending.h). */
+/* Lending under MPS: the process lends idle TPCs, and borrows idle TPCs of other processes (time/rules/lending.h). */
 struct segment_lending {
 	uint32_t lend_us; /* the longest wait for lent TPCs; SEGMENT_LEND_OFF: taken away; 0: never given */
 	uint32_t borrows; /* enum segment_borrowing */
@@ -217,8 +214,7 @@ void segment_put_missing(struct segment_revision *revision, const struct segment
 /* Puts all partitions and settings of `wanted` into the revision. -1 with the reason, as segment_put. */
 int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 
-/* Takes `given` out: an unchanged part of `given` becomes the part of `before`. Returns whether the revision has
- * changed. */
+/* Takes `given` out: an unchanged part of `given` becomes the part of `before`. Returns whether anything changed. */
 bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
                       const struct segment_revision *before);
 

@@ -3,7 +3,7 @@
  * counts the time in which at least one member is present.
  *
  * A period has slots. Each member marks the slots in whose middle the member was present; marking a slot again changes
- * nothing. So no member waits for another, and a member that dies has failed to charge a single look.
+ * nothing. So no member waits for another, and a member that dies has charged one look too little.
  *
  * The budget lies behind the rest of the group's memory (group.h), and all members write the budget. A member that
  * writes nonsense can take away the group's quota, in whole or in part, for as long as debts are paid back.
@@ -21,8 +21,8 @@
 #define BUDGET_SLOTS 4096 /* of a period */
 #define BUDGET_SLOTS_AT_ONCE 32
 
-/* A debt is taken off the next periods for this time, or off the next period by one RUN. A suspended program overdraws
- * little; a long kernel of a program with held launches goes on. */
+/* A debt is taken off the next periods for this time; off a longer next period, at most one RUN. A suspended program
+ * overdraws little; a long kernel of a program with held launches goes on. */
 #define BUDGET_HORIZON_NS INT64_C(2000000000)
 
 /* The upper half of a word is the lower half of the number of the word's period. The group's ledger follows the struct:
@@ -39,8 +39,8 @@ struct budget {
 struct budget *budget_open(const struct group *group, int descriptor);
 void budget_close(struct budget *budget);
 
-/* Charges the presence of a member from `from` to `to`, in ns, to each period in between. Periods before the period of
- * another member, and before the last period, are over and not charged. */
+/* Charges presence from `from` to `to`, in ns: each period gets its part. If another member is in a later period
+ * already, the period just before that period still counts; earlier periods are over. */
 void budget_charge(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t from, uint64_t to);
 
 /* The longest time to pay back a debt, in ns. */

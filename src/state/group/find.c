@@ -53,7 +53,7 @@ static bool is_on_our_root(int file)
 }
 
 /* Whether process `pid` has a mount of the file's file system, of a quick type, at any place: a part may be mounted
- * into a container. Never asked about a foreign process, since a hostile process can mount as it likes. */
+ * into a container. Never asked about another user's process, since a hostile user can mount anything. */
 static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
 {
 	char *line = NULL, type[32];
@@ -77,7 +77,7 @@ static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
 	return found;
 }
 
-/* Mounts of our own process count too, as in a container of its own. */
+/* Mounts of a process of our user count too, as in a container of the process. */
 static bool answers(int file, const struct group_lead *lead)
 {
 	bool is_ours = lead->user == geteuid();

@@ -13,7 +13,7 @@ enum group_use {
 	GROUP_TO_CHANGE
 };
 
-/* What a process says of its group; `user` is the owner of the segment, and vouches for the group. */
+/* What a process says of its group, on the word of `user`, the owner of the segment. */
 struct group_lead {
 	pid_t pid;
 	int number; /* of the descriptor of the group */
@@ -22,9 +22,9 @@ struct group_lead {
 };
 
 /* group_open_of opens the group by the descriptor of `lead`. group_open_anywhere finds a group in memory by any
- * descriptor of any process that may be inspected, in milliseconds; `user` says that `user` is in the group. False if
- * the group cannot be reached, or is not believed: a user's processes may be in groups of the user, and in a group of
- * root that the processes have open. */
+ * descriptor of any process that may be inspected, in milliseconds; a process of `user` names the group. False if the
+ * group cannot be reached, or is not believed: a user's processes may be in groups of the user, and in a group of root
+ * that the processes have open. */
 bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use);
 bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use);
 

@@ -267,7 +267,7 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
 	return group->memory && revisions_load(group->memory->ring, &group->memory->number, revision, number);
 }
 
-/* The member's own partition stays on GPUs that the group does not name, as does each setting of the time. */
+/* A member's own partition stays on GPUs that the group does not name, as does a setting that the group lacks. */
 bool group_resolve(const struct group *group, struct segment_revision *revision)
 {
 	struct segment_revision own = *revision;

@@ -1,8 +1,8 @@
 /*
  * A group: processes with a common partition, which changes for all members in one step.
  *
- * Members. A command and all processes below form a group. `--group NAME` unites the process trees of several commands
- * of one user. A manager of jobs can give a group a file instead, with the path in the environment
+ * Members. A command and all processes that it starts form a group. `--group NAME` unites the process trees of several
+ * commands of one user. A manager of jobs can give a group a file instead, with the path in the environment
  * (NVTASKSET_GROUP_FILE): a group with a file reaches into containers, and needs no /proc.
  *
  * State. A page of memory, in a sealed memfd or in the manager's file, with a name and a ring of revisions, as in a
@@ -15,8 +15,7 @@
  * number, the own revision is in force: a copy of the group's, or a later edit by `-p PID`. After a change of the
  * number, the group's revision is in force, beside own partitions on GPUs that the group does not name. So a change of
  * a group is a single store to memory: all members obey at the next launch, also later members and a child in the
- * middle of a fork. An editor killed before the store has changed nothing; an editor killed after the store has changed
- * all members.
+ * middle of a fork. An editor killed before the store has changed nothing, and an editor killed after has changed all.
  *
  * Rights. The kernel decides by the file's owner and mode: the user and root may change a group in memory; a group with
  * a file, each user with the right to write. Only processes of the same user join by name; root joins root's. A program

@@ -106,7 +106,7 @@ unsigned int counts_number(const struct counts_place *place)
 	return (unsigned int)place->number;
 }
 
-/* After the announced change. */
+/* To be called after the change. */
 static void move(struct counts_place *place)
 {
 	atomic_fetch_add(&place->moves, COUNTS_MOVE);

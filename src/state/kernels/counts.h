@@ -3,8 +3,8 @@
  *
  * The GPU itself counts an ended kernel (facts.md, "Releases"), in an area: memory of the process that other processes
  * can read (area.h). An area has a place for each CUDA context, since only the context that registered memory can use
- * the memory. A place has two pages. The GPU writes the first page; the library writes there only before. The process's
- * threads count launches in the second page.
+ * the memory. A place has two pages. The GPU writes the first page; the library writes there only before the GPU. The
+ * process's threads count launches in the second page.
  *
  * The segment names the areas: a process that may read the segment finds the areas through /proc/PID/fd. If the program
  * has closed the file of an area, the counts in the area are out of reach, and the process's counts are incomplete.

@@ -7,8 +7,8 @@
  * Kernels in graphs have cells of their own, which each launch of the graph writes again; a launch of a graph has a
  * record in the ring.
  *
- * The memory is an area (area.h): place n belongs to place n of counts. A ring is never emptied: each reader notes the
- * progress, and there can be any number of readers. Numbers only rise, so a reader recognises a reused cell.
+ * The memory is an area (area.h): place n belongs to place n of counts. A ring is never emptied: each reader notes its
+ * own progress, and there can be any number of readers. Numbers only rise, so a reader recognises a reused cell.
  *
  * The owner's side, in foreign programs: no call here waits, or allocates memory except timestamps_take.
  */

@@ -7,23 +7,22 @@
  * fault by truncation.
  *
  * The segment exists before the program: the command makes the segment and then executes COMMAND. The segment survives
- * each exec, as CPU affinity does, through a descriptor (state/handle.h). A child shares the parent's segment until our
- * library is loaded or forked in the child. Then the library makes a segment with the parent's current revision.
+ * each exec, as CPU affinity does, through a descriptor (state/handle.h). A child shares the parent's segment until the
+ * child loads our library, or inherits our library by a fork. Then the library makes a segment with the parent's
+ * current revision.
  *
  * Hardware writes nothing here. If the program closes the file, the owner moves the segment to a new file.
  *
  * A revision is a whole partition: the sets of all GPUs. Revisions stand in a ring, and an atomic number says which
- * revision is in force. An editor fills the next place of the ring and then raises the number:
- * - a reader copies the revision in force, and has a whole revision if the number has risen by less than a ring;
- * - an editor that dies before raising the number leaves the old revision in force. A lock on the file excludes editors
- *   from each other; the kernel drops the lock when the holder ends.
+ * revision is in force. An editor takes a lock on the file, which the kernel drops when the editor ends, fills the next
+ * place of the ring and then raises the number:
+ *   - a reader copies the revision in force, and has a whole revision if the number has risen by less than a ring;
+ *   - an editor that dies before raising the number leaves the old revision in force.
  *
  * A process can be in a group, shared with other processes (state/group/group.h). The segment names the group. Segment
- * and group together decide which partition is in force: functions that read a partition here read the partition in
- * force.
+ * and group together decide which partition is in force: functions here read the partition in force.
  *
- * Neither side trusts the other: a reader checks all copies; an editor checks seals, size, magic and version before
- * use.
+ * Neither side trusts the other: a reader checks all copies; an editor first checks seals, size, magic and version.
  */
 #ifndef NVTASKSET_STATE_SEGMENT_SEGMENT_H
 #define NVTASKSET_STATE_SEGMENT_SEGMENT_H
