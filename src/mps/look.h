@@ -56,7 +56,7 @@ struct mps_request {
 	unsigned int gpu_count;
 };
 
-/* --- the findings ------------------------------------------------------------------------------------------------- */
+/* --- the state of MPS --------------------------------------------------------------------------------------------- */
 
 enum mps_starter {
 	MPS_STARTER_UNKNOWN, /* the daemon's process cannot be inspected */
@@ -74,8 +74,8 @@ struct mps_status {
 	unsigned int connections; /* for each client */
 	unsigned int capacity;    /* the room for clients with as many connections */
 	char pipe_directory[256];
-	pid_t daemon; /* 0 if out of sight; from here on, filled in only by mps_inspect and mps_stop (daemon.h) */
-	uid_t owner;  /* of the daemon, if in sight */
+	pid_t daemon; /* 0: cannot be seen; from here on, filled in only by mps_inspect and mps_stop (daemon.h) */
+	uid_t owner;  /* of the daemon, if the daemon can be seen */
 	enum mps_starter starter;
 };
 
