@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- the text ------------------------------------------------------------------------------------------------------- */
+/* --- the text ----------------------------------------------------------------------------------------------------- */
 
 static int misread(const char *text, struct nvtaskset_error *error)
 {
@@ -125,7 +125,7 @@ int allocation_parse(struct allocation *allocation, const char *gres, struct nvt
 	return result;
 }
 
-/* --- the controller ------------------------------------------------------------------------------------------------- */
+/* --- the controller ----------------------------------------------------------------------------------------------- */
 
 static const job_info_t *find_job(const job_info_msg_t *message, uint32_t job)
 {

@@ -20,7 +20,7 @@ struct claims {
 	uint64_t memory; /* a limit; 0: none */
 };
 
-/* --- the job's control group --------------------------------------------------------------------------------------- */
+/* --- the job's control group -------------------------------------------------------------------------------------- */
 
 #define LENGTH_MAX 255 /* that a group's file has room for */
 
@@ -52,7 +52,7 @@ static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 	return found ? path : NULL;
 }
 
-/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
+/* --- its GPUs ----------------------------------------------------------------------------------------------------- */
 
 #define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
 
@@ -116,7 +116,7 @@ static int find_gpu(const struct nvtaskset_topology *topology, const char *order
 	                            nvtaskset_topology_gpu_count(topology));
 }
 
-/* --- claiming ---------------------------------------------------------------------------------------------------------- */
+/* --- claiming ----------------------------------------------------------------------------------------------------- */
 
 /* Whether the set is made of whole GPCs, and of how many. */
 static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
@@ -211,7 +211,7 @@ static int claim_once(const struct job *job, const struct config *config, const 
 	return result;
 }
 
-/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 /* Removes what dead jobs have left. Whether this job is still to run. */
 static bool look(const struct job *job)
@@ -241,7 +241,7 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 	return result;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 /* A job that has the whole GPU has all its TPCs. */
 static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,

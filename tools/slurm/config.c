@@ -18,7 +18,7 @@ static const struct config defaults = {
 	.strategy = NVTASKSET_DISTRIBUTED,
 };
 
-/* --- kinds of values ----------------------------------------------------------------------------------------------- */
+/* --- kinds of values ---------------------------------------------------------------------------------------------- */
 
 static int take_path(void *to, const char *value)
 {
@@ -58,7 +58,7 @@ static int take_strategy(void *to, const char *value)
 	return *strategy == NVTASKSET_PACKED || strcmp(value, "distributed") == 0 ? 0 : -1;
 }
 
-/* --- keys ---------------------------------------------------------------------------------------------------------- */
+/* --- keys --------------------------------------------------------------------------------------------------------- */
 
 static const struct key {
 	const char *name;

@@ -18,7 +18,7 @@
 #define LIVE ".live-"
 #define LOOKED ".looked"
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *path_in(const struct job *job, const char *name, char path[PATH_MAX])
 {
@@ -50,7 +50,7 @@ uint32_t jobs_of_name(const char *name)
 	return id;
 }
 
-/* --- the directory --------------------------------------------------------------------------------------------------- */
+/* --- the directory ------------------------------------------------------------------------------------------------ */
 
 int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 {
@@ -85,7 +85,7 @@ static int for_each(const struct job *job, int (*each)(const struct job *, const
 	return result;
 }
 
-/* --- small files -------------------------------------------------------------------------------------------------------- */
+/* --- small files -------------------------------------------------------------------------------------------------- */
 
 /* The longest note: 64 GPUs. */
 #define TEXT_MAX 2048
@@ -177,7 +177,7 @@ bool jobs_has_shards(const struct jobs_note *note)
 	return has;
 }
 
-/* --- locks -------------------------------------------------------------------------------------------------------------- */
+/* --- locks -------------------------------------------------------------------------------------------------------- */
 
 /* It ends with this process: that is what the descriptor is kept for. */
 void jobs_hold(const struct job *job)
@@ -213,7 +213,7 @@ int jobs_lock(const struct job *job, const char *name, struct nvtaskset_error *e
 	return -1;
 }
 
-/* --- removing ---------------------------------------------------------------------------------------------------------- */
+/* --- removing ----------------------------------------------------------------------------------------------------- */
 
 static int remove_file(const struct job *job, const char *name, struct nvtaskset_error *error)
 {
@@ -236,7 +236,7 @@ int jobs_remove(const struct job *job, struct nvtaskset_error *error)
 	return for_each(job, remove_its, error);
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 /* Programs of a job that the controller has forgotten run until it hears of them. */
 static int remove_dead(const struct job *job, const char *name, uint32_t id, struct nvtaskset_error *error)
@@ -270,7 +270,7 @@ int jobs_reconcile_once(const struct job *job, const char *life, struct nvtaskse
 	return result;
 }
 
-/* --- a job --------------------------------------------------------------------------------------------------------------- */
+/* --- a job -------------------------------------------------------------------------------------------------------- */
 
 static int ask(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error)
 {

@@ -34,7 +34,7 @@ bool mps_is_wanted(const struct config *config)
 	return strcmp(config->mps, "no") != 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *home_of(const struct job *job, unsigned int user, char path[PATH_MAX])
 {
@@ -57,7 +57,7 @@ static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_
 	return jobs_lock(job, name, error);
 }
 
-/* --- as the user ---------------------------------------------------------------------------------------------------------- */
+/* --- as the user -------------------------------------------------------------------------------------------------- */
 
 /* For ever: the process is ours. */
 static int become(unsigned int user)
@@ -164,7 +164,7 @@ static int stop(const char *pipes, struct error *error)
 	return result;
 }
 
-/* --- the beginning -------------------------------------------------------------------------------------------------------- */
+/* --- the beginning ------------------------------------------------------------------------------------------------ */
 
 /* Nobody but the user can enter. */
 static int make_home(const struct job *job, unsigned int user, struct nvtaskset_error *error)
@@ -191,7 +191,7 @@ int mps_begin(const struct job *job, const struct config *config, unsigned int u
 	return result;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 void mps_end(const struct job *job, const struct config *config, unsigned int user)
 {
@@ -209,7 +209,7 @@ void mps_end(const struct job *job, const struct config *config, unsigned int us
 		close(lock);
 }
 
-/* --- a step ------------------------------------------------------------------------------------------------------------------ */
+/* --- a step ------------------------------------------------------------------------------------------------------- */
 
 /* The file is the user's: a lie in it harms nobody else. */
 static bool is_running(const struct job *job, unsigned int user)

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- slurmd ----------------------------------------------------------------------------------------------------------- */
+/* --- slurmd ------------------------------------------------------------------------------------------------------- */
 
 /* A mistake is told when the daemon starts, and not by the first job. The files are looked through by the next step: it can
  * ask the controller, which perhaps does not answer yet. */
@@ -44,7 +44,7 @@ static int begin_slurmd(int count, char **arguments)
 	return 0;
 }
 
-/* --- before and after a job ------------------------------------------------------------------------------------------- */
+/* --- before and after a job --------------------------------------------------------------------------------------- */
 
 /* The job of a prolog or an epilog. */
 struct script {
@@ -75,7 +75,7 @@ static int begin_job(const struct script *script, struct nvtaskset_error *error)
 	                                                         : mps_begin(&script->job, &script->config, script->user, error);
 }
 
-/* --- a step ----------------------------------------------------------------------------------------------------------- */
+/* --- a step ------------------------------------------------------------------------------------------------------- */
 
 /* The tasks are forked from this process, and so know it too. */
 static struct {
@@ -157,7 +157,7 @@ static void begin_step(spank_t spank)
 	}
 }
 
-/* --- a task's environment ------------------------------------------------------------------------------------------------- */
+/* --- a task's environment ----------------------------------------------------------------------------------------- */
 
 /* Programs get our library as from the command nvtaskset: its directory comes first in LD_LIBRARY_PATH, so that nothing of
  * the system's changes, and jobs without TPCs find the driver alone. Where every program carries it anyway (nvtaskset system
@@ -247,7 +247,7 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 	return *library && (check_library(library, error) < 0 || put_library_first(spank, library, error) < 0) ? -1 : 0;
 }
 
-/* --- the hooks -------------------------------------------------------------------------------------------------------- */
+/* --- the hooks ---------------------------------------------------------------------------------------------------- */
 
 /* Slurm looks for these by name. */
 #pragma GCC visibility push(default)

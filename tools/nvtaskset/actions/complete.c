@@ -33,7 +33,7 @@ static void offer_words(const struct typed *typed, const char *words)
 	}
 }
 
-/* --- what there is on this machine ------------------------------------------------------------------------------------ */
+/* --- what there is on this machine -------------------------------------------------------------------------------- */
 
 static void offer_gpus(const struct typed *typed)
 {
@@ -91,7 +91,7 @@ static void offer_programs(const struct typed *typed, bool groups)
 	processes_free(&processes);
 }
 
-/* --- what may stand there --------------------------------------------------------------------------------------------- */
+/* --- what may stand there ----------------------------------------------------------------------------------------- */
 
 static void offer_value(const struct typed *typed, const struct option_row *row)
 {

@@ -44,7 +44,7 @@ static bool is_group(const struct subject *subject)
 	return subject->group.memory != NULL;
 }
 
-/* --- showing ---------------------------------------------------------------------------------------------------------- */
+/* --- showing ------------------------------------------------------------------------------------------------------ */
 
 /* "pid 7" or "group train", as taskset begins its lines. */
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
@@ -205,7 +205,7 @@ static int report(const struct subject *subject, const struct gpu_choices *chose
 	return result == 0 ? check_in_force(subject, error) : result;
 }
 
-/* --- changing --------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 static void wait_for_times(const struct targets *targets)
 {
@@ -386,7 +386,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 	return result == 0 ? EXIT_SUCCESS : result == EDITOR_SOME && changes ? EXIT_CHANGED : EXIT_FAILURE;
 }
 
-/* --- what is wanted --------------------------------------------------------------------------------------------------- */
+/* --- what is wanted ----------------------------------------------------------------------------------------------- */
 
 static int find_wanted(struct subject *subject, struct segment_revision *wanted, const struct gpu_choices *chosen,
                        struct error *error)
@@ -438,7 +438,7 @@ static int act(struct subject *subject, struct error *error)
 	return show_and_change(subject, &chosen, &wanted, error);
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 /* Adds the GPUs that the partition names. False if it names none, or there are too many. */
 static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)

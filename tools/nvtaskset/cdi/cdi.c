@@ -32,7 +32,7 @@
 
 #define FRONT ".front"
 
-/* --- the directory of links --------------------------------------------------------------------------------------------- */
+/* --- the directory of links --------------------------------------------------------------------------------------- */
 
 static int make_link(const char *directory, const char *name, const char *target, struct error *error)
 {
@@ -54,7 +54,7 @@ static int make_front(const char *directory, char front[PATH_MAX], struct error 
 	                                                                                : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
 }
 
-/* --- a device ------------------------------------------------------------------------------------------------------------- */
+/* --- a device ----------------------------------------------------------------------------------------------------- */
 
 /* All that `cdi add` finds out before it writes the specification. */
 struct plan {
@@ -236,7 +236,7 @@ int action_cdi_add(const struct options *options, struct error *error)
 	return result;
 }
 
-/* --- removing ------------------------------------------------------------------------------------------------------------- */
+/* --- removing ----------------------------------------------------------------------------------------------------- */
 
 /* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. A command
  * that was killed before it had added a device, or had removed it all, leaves a group. */
@@ -265,7 +265,7 @@ int action_cdi_remove(const struct options *options, struct error *error)
 	return result;
 }
 
-/* --- listing -------------------------------------------------------------------------------------------------------------- */
+/* --- listing ------------------------------------------------------------------------------------------------------ */
 
 static void print_container(const struct container *container, void *context)
 {

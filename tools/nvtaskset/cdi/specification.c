@@ -26,7 +26,7 @@ int device_name_check(const char *name, struct error *error)
 	                        "at most %d, and is no number alone", name, GROUP_NAME_MAX - 1);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static json_t *devices_of(const struct specification *specification)
 {
@@ -90,7 +90,7 @@ json_t *specification_find(const struct specification *specification, const char
 	return json_array_get(devices_of(specification), place_of(specification, name));
 }
 
-/* --- edits of containers ------------------------------------------------------------------------------------------------ */
+/* --- edits of containers ------------------------------------------------------------------------------------------ */
 
 /* Others cannot come out of what is mounted, nor gain anything by it. */
 static json_t *mount(const char *from, const char *to, bool is_writable)
@@ -161,7 +161,7 @@ static json_t *edits_of(const struct device *device, const char *hook, const cha
 	return json_pack("{s:o, s:o, s:[o]}", "env", environment_of(device), "mounts", mounts, "hooks", hook_of(device, hook));
 }
 
-/* --- changing ---------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 int specification_put(struct specification *specification, const struct device *device, const char *hook, const char *library,
                       const char *front, struct error *error)
@@ -182,7 +182,7 @@ void specification_remove(struct specification *specification, const char *name)
 	json_array_remove(devices_of(specification), place_of(specification, name));
 }
 
-/* --- writing ----------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* Names begin with a letter before 0.5.0. */
 static const char *version_of(const struct specification *specification)

@@ -13,9 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- arguments that are no options: the words of an action; or SET, and COMMAND or PID ------------------------------ */
+/* --- arguments that are no options: the words of an action; or SET, and COMMAND or PID
+ * ----------------------------- */
 
-/* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
+/* Whether any -G has a SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
 {
 	bool any = false;
@@ -86,7 +87,7 @@ static void put_set(char **arguments, int place, char text[LINE_TEXT])
 		                           i == place ? "all " : "", arguments[i]);
 }
 
-/* Where a mask is expected, there may be something else: often COMMAND. */
+/* Instead of a mask there may be anything: often COMMAND. */
 static int no_command(const struct options *options, const char *with_set, struct error *error)
 {
 	return is_set(options)
@@ -100,8 +101,8 @@ static bool has_digit_first(const char *text)
 	return text[0] >= '0' && text[0] <= '9';
 }
 
-/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a
- * "--". A SET in a wrong notation begins with a digit, and is refused later. */
+/* --dry-run starts nothing and needs no COMMAND. A COMMAND that begins with a dash stands behind a "--", which has
+ * ended the options. A SET in a wrong notation begins with a digit, and is refused later. */
 static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set,
                         struct error *error)
 {
@@ -214,8 +215,8 @@ static bool arguments_may_be_set(const struct options *options, const char *argu
 	return argument && can_have && !gpus_have_sets(options);
 }
 
-/* After the options behind `set`, one of which may be wrong and have its reason in `error` already. A COMMAND without a SET
- * has options that are not ours: it is the better reason. -1 with the reason. */
+/* After the options behind `set`; a wrong option may have set its reason in `error`. A COMMAND without a SET has
+ * options that are not ours: this is the better reason. -1 with the reason. */
 static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option, const char *with_set,
                                struct error *error)
 {
@@ -230,8 +231,8 @@ static int arguments_check_set(const struct options *options, const char *set, b
 	return result;
 }
 
-/* Takes `argument` if it is the next word of an action, `taken` words of which were taken before. The first word stands
- * where otherwise a SET stands, the second behind the first. */
+/* Takes `argument` if it is the next word of an action, after `taken` words. The first word stands in the place of a
+ * SET, the second behind the first. */
 static bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
 {
 	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
@@ -251,12 +252,12 @@ static bool arguments_take_word(struct options *options, unsigned int taken, con
 	return found != NULL;
 }
 
-#define DELAY_SECONDS 1.0 /* --delay where it is not given */
-#define NUMBERS 256       /* getopt's values of options without a letter: this, and the place in the table */
+#define DELAY_SECONDS 1.0 /* the default of --delay */
+#define NUMBERS 256       /* getopt's value of an option without a letter: NUMBERS + the place in the table */
 
 _Static_assert(OPTION_ROWS <= 64, "a bit for each option");
 
-/* --- the table, as getopt reads it ------------------------------------------------------------------------------------ */
+/* --- the table, as getopt reads it -------------------------------------------------------------------------------- */
 
 static struct option long_options[OPTION_ROWS + 1];
 
@@ -289,7 +290,7 @@ static const struct option_row *find_row(int value)
 	return found;
 }
 
-/* --- what goes together ------------------------------------------------------------------------------------------------ */
+/* --- rules -------------------------------------------------------------------------------------------------------- */
 
 /* "-p, -l and -T" */
 static const char *name_actions(unsigned int actions, char *text, size_t room)
@@ -323,7 +324,7 @@ static int refuse(const struct options *options, const struct option_row *row, s
 	                 is_list ? "-l; " : is_view ? "-T; " : "", name_actions(row->actions, where, sizeof where));
 }
 
-/* An option that would be ignored is refused. `given` has a bit for each option that was given. */
+/* An option that would be ignored is refused. `given` has a bit for each given option. */
 static int check_rules(const struct options *options, uint64_t given, struct error *error)
 {
 	int result = 0;
@@ -344,7 +345,7 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 	return result;
 }
 
-/* Programs that run side by side take no turns. */
+/* Programs side by side take no turns. */
 static int check_with_mps(const struct options *options, struct error *error)
 {
 	return options->time.rank.weight > 0
@@ -353,8 +354,8 @@ static int check_with_mps(const struct options *options, struct error *error)
 	               : 0;
 }
 
-/* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, lend and
- * borrow, and all else has programs take turns. */
+/* Without --mps, the given time decides: a policy, lend and borrow hold back clients of MPS only; with the rest,
+ * programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
 	static const struct segment_revision nothing;
@@ -379,7 +380,7 @@ static int settle_mps(struct options *options, struct error *error)
 	return result;
 }
 
-/* --- taking arguments -------------------------------------------------------------------------------------------------- */
+/* --- taking arguments --------------------------------------------------------------------------------------------- */
 
 struct line {
 	int count;
@@ -394,7 +395,7 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
-/* `argument` is the one that getopt has stopped at. SET is often taken for the value of -t. */
+/* `argument` is where getopt has stopped. SET is often taken for the value of -t. */
 static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
 {
 	const char letter[] = {'-', (char)optopt, '\0'};
@@ -412,7 +413,7 @@ static int unknown_option(const struct options *options, int option, const char 
 	return result;
 }
 
-/* Takes options up to the next argument that is none. */
+/* Takes options up to the next argument that is not an option. */
 static int take_options(struct line *line, struct error *error)
 {
 	struct options *options = &line->beginning->options;
@@ -496,7 +497,7 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	*options = beginning.options;
 	if (result < 0 || asks_for_text(options))
 		return result;
-	/* Views take no arguments. If an option is wrong there, it is the reason why there are some. */
+	/* Views take no arguments. A wrong option there is the reason for arguments. */
 	if (options->action == ACTION_LIST || options->action == ACTION_TOPOLOGY)
 		result = check_rules(options, line.given, error);
 	if (result == 0)

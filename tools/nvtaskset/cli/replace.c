@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All of it, onto the disk: after a crash, the name must not lead to an empty file. */
+/* Writes all onto the disk: after a crash, the name must not lead to an empty file. */
 static int write_all(int file, const char *text, size_t length)
 {
 	while (length > 0) {
@@ -24,7 +24,7 @@ static int write_all(int file, const char *text, size_t length)
 	return fsync(file);
 }
 
-/* Everybody may read it, unless the user's umask says otherwise: node_exporter runs as a user of its own. */
+/* Everybody may read the file, unless the user's umask forbids: node_exporter runs as a user of its own. */
 static int share(int file)
 {
 	mode_t mask = umask(0);
@@ -54,7 +54,7 @@ int replace_file(const char *path, const char *text, size_t length, struct error
 
 	if (file < 0)
 		return error_set_errno(error, "%.200s", path);
-	/* Beyond a limit of the file's size, the write is to fail, and the temporary file to go. */
+	/* Beyond a limit of the file's size, the write must fail, and the temporary file go. */
 	signal(SIGXFSZ, SIG_IGN);
 	int result = write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
 	                     ? 0

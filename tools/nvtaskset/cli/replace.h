@@ -1,4 +1,4 @@
-/* A file that is replaced as a whole: its readers have the old content or the new one. */
+/* A file that is replaced as a whole: readers have the old content or the new. */
 #ifndef NVTASKSET_CLI_REPLACE_H
 #define NVTASKSET_CLI_REPLACE_H
 
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* -1 with the reason, and the old file is as it was; so it is if this is killed. Only a regular file is replaced. */
+/* -1 with the reason; the old file stays, also if this process is killed. Only a regular file is replaced. */
 int replace_file(const char *path, const char *text, size_t length, struct error *error);
 
 #endif

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define WATCH_SECONDS 1.0
-#define PERIOD_US 100000 /* of a quota where it is not given */
+#define PERIOD_US 100000 /* of a quota without a period */
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 86400.0
 
-/* --- kinds of values -------------------------------------------------------------------------------------------------- */
+/* --- kinds of values ---------------------------------------------------------------------------------------------- */
 
 static void *member_of(const struct taking *it)
 {
@@ -32,7 +32,7 @@ static int take_text(const struct taking *it)
 	return 0;
 }
 
-/* One of the words, of which the first is 0. */
+/* A word of a list; the first is 0. */
 static int take_word(const struct taking *it)
 {
 	const char *word = it->row->values;
@@ -80,9 +80,9 @@ int parse_pid(pid_t *pid, const char *text, struct error *error)
 	return 0;
 }
 
-/* --- times ------------------------------------------------------------------------------------------------------------ */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* A number of digits, also with a point, and what stands behind it; NULL if it is none. */
+/* A number of digits, also with a point. Returns the rest of the text, or NULL without a number. */
 static const char *parse_decimal(double *number, const char *text)
 {
 	size_t length = strspn(text, "0123456789.");
@@ -124,7 +124,7 @@ static int set_quota(const struct taking *it, double run_us, double period_us)
 	return 0;
 }
 
-/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" is no limit any more. */
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" ends the limit. */
 static int take_quota(const struct taking *it)
 {
 	double run_us = 0, period_us = PERIOD_US, percent;
@@ -142,7 +142,7 @@ static int take_quota(const struct taking *it)
 	return set_quota(it, is_share ? percent / 100 * period_us : run_us, period_us);
 }
 
-/* --- single options --------------------------------------------------------------------------------------------------- */
+/* --- single options ----------------------------------------------------------------------------------------------- */
 
 static int take_notation(const struct taking *it)
 {
@@ -158,7 +158,7 @@ static int take_action(const struct taking *it)
 {
 	enum action action = (enum action)it->row->detail;
 
-	/* As in other programs, these two hold even if other arguments are wrong. */
+	/* As in other programs, --help and --version hold even if other arguments are wrong. */
 	if (it->options->action != ACTION_RUN && it->options->action != action && action != ACTION_HELP && action != ACTION_VERSION)
 		return error_set(it->error, "-p, -l, -T and words such as 'mps': choose one");
 	it->options->action = action;
@@ -274,7 +274,7 @@ static int take_borrow(const struct taking *it)
 	return result;
 }
 
-/* --- the tables ------------------------------------------------------------------------------------------------------- */
+/* --- the tables --------------------------------------------------------------------------------------------------- */
 
 #define RUN (1u << ACTION_RUN)
 #define CHANGE (1u << ACTION_CHANGE)
@@ -366,7 +366,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
 	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
-	/* Words were options once; scripts may still use these options. The first is taskset's. */
+	/* Words were options once, and scripts may still use the options. The first is taskset's. */
 	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL},
 	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
 	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},

@@ -9,7 +9,7 @@
 
 #define WAIT_MS 10
 
-/* --- as text ---------------------------------------------------------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 const char *time_name(enum time_kind kind)
 {
@@ -119,7 +119,7 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 	return holds;
 }
 
-/* "quota 30ms/100ms, priority 80", or without the values, and with something in front of each name. */
+/* "quota 30ms/100ms, priority 80", or without values, with `before` in front of each name. */
 static const char *join(const struct segment_revision *revision, const char *before, bool has_values, char text[TIME_LINE])
 {
 	char value[TIME_TEXT];
@@ -144,7 +144,7 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
-/* How often it was resumed, or let go, although it was still to wait. */
+/* How often a bound resumed the program, or let a launch go, before its turn. */
 static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t room)
 {
 	const char *times = bounded == 1 ? "time" : "times";
@@ -163,7 +163,6 @@ static int describe_held(uint64_t held, char *text, size_t room)
 	return held == 0 ? 0 : snprintf(text, room, " (%" PRIu64 " %s)", held, held == 1 ? "launch" : "launches");
 }
 
-/* What was used. */
 static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
 	bool is_held = holds_launches(time->state) || time->held > 0;
@@ -188,7 +187,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 	return text;
 }
 
-/* --- what became of it --------------------------------------------------------------------------------------------- */
+/* --- state -------------------------------------------------------------------------------------------------------- */
 
 double time_wait_end(void)
 {
@@ -209,7 +208,7 @@ void time_wait(const struct segment *segment, double end_ms)
 		clock_pause_us(1000);
 }
 
-/* Whether others give way to a program of this state, although it is never suspended itself. */
+/* Whether other programs give way to a program of this state, which is never suspended itself. */
 static bool can_go_first(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||

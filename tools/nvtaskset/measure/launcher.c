@@ -17,7 +17,7 @@
 #define THREADS 1024
 #define CYCLES 20000 /* some ten microseconds: a block runs until the last SM has a block */
 
-/* --- the driver's functions, through our library ----------------------------------------------------------------------- */
+/* --- the driver's functions, through our library ------------------------------------------------------------------ */
 
 #define NEEDED(X)                                                                                 \
 	X(init, cuInit, (unsigned int flags))                                                     \

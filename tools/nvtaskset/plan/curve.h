@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- jobs: bursts of kernels between two idle times ------------------------------------------------------------------------- */
+/* --- jobs: bursts of kernels between two idle times --------------------------------------------------------------- */
 
 /* While it lasted, some kernel was launched and had not ended. */
 struct burst {
@@ -39,7 +39,7 @@ struct jobs_times {
 };
 struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns);
 
-/* --- their times, by size ---------------------------------------------------------------------------------------------------- */
+/* --- their times, by size ----------------------------------------------------------------------------------------- */
 
 #define CURVE_POINTS 16
 #define CURVE_SIZES 10 /* so many are measured */

@@ -9,7 +9,7 @@
 
 #include "gpu/tpcset.h"
 
-/* --- a test of schedulability, for tasks that share one partition, on which one job runs at a time ----------------------- */
+/* --- a test of schedulability, for tasks that share one partition, on which one job runs at a time ---------------- */
 
 /* A task, in its partition. A job comes at most once in each period. */
 struct schedule_task {
@@ -29,7 +29,7 @@ struct schedule_task {
  * waits for at most one launch of a lower one, as nvtaskset's gate holds them back. */
 bool schedule_fixed(struct schedule_task *tasks, unsigned int count);
 
-/* --- the plan ------------------------------------------------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
 
 /* A set of tasks has their places in the list as members: a tpcset holds any such numbers. */
 #define PLAN_TASKS TPCSET_MAX
@@ -99,7 +99,7 @@ struct plan_relief {
 };
 struct plan_relief plan_relieve(const struct plan_problem *problem);
 
-/* --- parts of a plan ---------------------------------------------------------------------------------------------------- */
+/* --- parts of a plan ---------------------------------------------------------------------------------------------- */
 
 /* The fewest TPCs with which these tasks meet their deadlines in one partition, from `low` to `high`; 0: it has no such size. */
 unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high);

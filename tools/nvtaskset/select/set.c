@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- what the user wrote -------------------------------------------------------------------------------------------- */
+/* --- the user's text ---------------------------------------------------------------------------------------------- */
 
 static unsigned int gpc_limit(const struct topology *gpu)
 {
@@ -46,7 +46,7 @@ static int parse_mask(struct tpcset *set, const char *text, const struct topolog
 {
 	int result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
 
-	/* Such as a list without -t, or a COMMAND without SET. */
+	/* A list without -t, for example, or a COMMAND without SET. */
 	if (result < 0 && !tpcset_looks_like_mask(text))
 		error_reword(error, "%.200s; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs", error->reason);
 	return result;
@@ -64,7 +64,7 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
 }
 
-/* The TPCs that there are. */
+/* The TPCs to choose from. */
 static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
 {
 	const struct segment_partition *room = limits->room ? segment_find(limits->room, gpu->pci) : NULL;
@@ -133,7 +133,7 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 	}
 }
 
-/* -n: finds the TPCs that others have, and says so where some cannot be known. */
+/* -n: finds the TPCs of all programs. A line if the user may not examine all programs. */
 static int find_occupied(struct segment_revision *occupied, const struct options *options,
                          const struct topology_list *list, const struct set_limits *limits, struct error *error)
 {

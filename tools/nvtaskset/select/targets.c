@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long to wait for several processes, which may be about to have a partition. */
+/* How long to wait for several processes, which may be about to get a partition. */
 #define TREE_WAIT_MS 2000
 
-/* How long to wait for a driver that is being loaded. */
+/* How long to wait for a driver in the middle of loading. */
 #define LOADING_WAIT_MS 2000
 
 struct child {
@@ -51,7 +51,7 @@ static struct child *list_children(size_t *count, struct error *error)
 	return children;
 }
 
-/* Numbers that the kernel has used again meanwhile may lead in a circle, back to the first process of the tree. */
+/* Pids that the kernel has used again meanwhile may lead in a circle, back to the first process of the tree. */
 static int add_children(struct pids *tree, pid_t parent, const struct child *children, size_t count,
                         struct error *error)
 {
@@ -111,7 +111,7 @@ static int have_room(struct targets *targets, size_t count, struct error *error)
 	return have_all ? 0 : error_set(error, "no memory");
 }
 
-/* Another user's, one without CUDA, one that was started without us: these have none, as far as anybody can say. */
+/* Processes of another user, without CUDA, or started without us have no partition, as far as known. */
 static bool may_have_partition(enum segment_state state)
 {
 	return state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED || state == SEGMENT_NOT_READY ||
@@ -135,7 +135,7 @@ static enum segment_state keep(struct targets *targets, const struct editor *ope
 	return state;
 }
 
-/* A process that had no partition before is looked at in full only while it makes a segment. */
+/* A process without a partition before is examined in full only while it makes a segment. */
 static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
 {
 	struct editor editor;
@@ -226,7 +226,7 @@ const char *target_obstacle(const struct editor *editor)
 		clock_pause_us(1000);
 		obstacle = segment_obstacle(segment, editor->pid);
 	}
-	/* The library can have started its work since. */
+	/* The library may have begun to work since. */
 	return obstacle ? segment_obstacle(segment, editor->pid) : NULL;
 }
 
@@ -254,7 +254,7 @@ int target_gpus(struct gpu_choices *chosen, const struct options *options, const
 
 #define CGROUPS_MAX 4096
 
-/* --- a group, by its name -------------------------------------------------------------------------------------------------- */
+/* --- a group, by its name ----------------------------------------------------------------------------------------- */
 
 static bool is_number(const char *text)
 {
@@ -269,7 +269,7 @@ static int open_of_process(struct group *group, const char *text, struct error *
 	*group = group_closed;
 	if (pid < 1 || pid > INT_MAX)
 		return error_set(error, "--group %.40s: not a process id", text);
-	/* This waits for a process that has just started. */
+	/* Waits for a process that has just started. */
 	enum segment_state state = editor_open(&editor, (pid_t)pid, error);
 
 	if (state == SEGMENT_FOUND)
@@ -280,7 +280,7 @@ static int open_of_process(struct group *group, const char *text, struct error *
 	                                                                       "reached", pid);
 }
 
-/* The group of a file is known by its members: its name alone does not tell where it is. */
+/* A file's group is known by its members: the name alone does not tell the place of the file. */
 static int find_file(struct group *group, const char *name, struct error *error)
 {
 	struct pids all;
@@ -313,7 +313,7 @@ static int open_named(struct group *group, const char *name, struct error *error
 
 	if (!group_name_is_valid(name))
 		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file (with /)", name);
-	/* Other users' groups make no name of ours mean several. */
+	/* Groups of other users do not make a name of ours ambiguous. */
 	found = group_open_named(group, name, geteuid());
 	if (found == 0 && geteuid() == 0)
 		found = group_open_named(group, name, (uid_t)-1);
@@ -342,9 +342,9 @@ int group_target(struct group *group, const char *text, struct error *error)
 	return result;
 }
 
-/* --- the processes of a group -------------------------------------------------------------------------------------------------- */
+/* --- the processes of a group ------------------------------------------------------------------------------------- */
 
-/* Whether one of the lines of /proc/PID/cgroup, "0::/a/b", ends with this path or leads below it. */
+/* Whether a line of /proc/PID/cgroup, "0::/a/b", ends with the path or leads below the path. */
 static bool is_in_cgroup(pid_t pid, const char *cgroup)
 {
 	char text[CGROUPS_MAX];

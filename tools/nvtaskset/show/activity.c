@@ -29,8 +29,8 @@ const struct row *activities_find(const struct activities *activities, const str
 	return found;
 }
 
-/* A process that has executed another program counts anew, so its rate is not known then. Before its first context on a GPU,
- * it has launched nothing there. */
+/* After an exec a process counts anew: the rate is not known. Before its first context on a GPU, it has launched
+ * nothing there. */
 static struct reading rate_since(const struct row *now, const struct row *before, struct reading span)
 {
 	struct reading ended = now->numbers[NUMBER_ENDED];
@@ -85,7 +85,7 @@ static void add_times(struct row *row, const struct watch_list *list)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* Of kernels of graphs, durations are samples: the sum is that of all instances. */
+/* Of kernels in graphs, durations are samples. The total is the average times all instances. */
 static bool describe_kernel(struct kernel_activity *kernel, const struct monitor_function *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
@@ -107,7 +107,7 @@ static bool describe_kernel(struct kernel_activity *kernel, const struct monitor
 	return kernel->name != NULL;
 }
 
-/* Those that are equal stay in an order, and so in their places. */
+/* Equal kernels have an order, too, and keep their places. */
 static int compare_kernels(const void *first, const void *second)
 {
 	const struct kernel_activity *a = first, *b = second;
@@ -188,7 +188,7 @@ static void free_look(struct activities *activities)
 	processes_free(&activities->processes);
 }
 
-/* Times go on from look to look; a program is watched from the first look on that finds it. */
+/* Times go on from look to look. A program is watched from the look that finds it. */
 static int look_at_times(struct activities *now, struct error *error)
 {
 	now->watched.functions_of = now->kernels_of;

@@ -35,7 +35,7 @@ static uint64_t own_proc(void)
 
 /* --- one note ------------------------------------------------------------------------------------------------ */
 
-/* A file whose name has a dot in front is no note yet, so no reader sees half a note. */
+/* First with a dot in front of the name, which is no note: no reader sees half a note. */
 int container_write(int directory, const struct container *container, struct error *error)
 {
 	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
@@ -43,7 +43,7 @@ int container_write(int directory, const struct container *container, struct err
 	                         "started", (json_int_t)container->started, "proc", (json_int_t)own_proc());
 	int file = -1, result = -1;
 
-	/* JSON takes UTF-8 alone. An image's path consists of any bytes. */
+	/* JSON takes UTF-8 alone. An image's path has any bytes. */
 #define MEMBER_WRITE(member) \
 	text_clean(clean, container->member, strlen(container->member)); \
 	json_object_set_new(note, #member, json_string(clean));
@@ -69,7 +69,7 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 	text_copy(to, room, text ? text : "");
 }
 
-/* A file that another user has written, or can write, is not believed. */
+/* A file that another user owns, or can write, is not believed. */
 static json_t *load(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
@@ -113,7 +113,7 @@ bool container_read(struct container *container, const char *directory, const ch
 	return found;
 }
 
-/* --- all of them --------------------------------------------------------------------------------------------- */
+/* --- all notes --------------------------------------------------------------------------------------------------- */
 
 static bool runs(const struct container *container)
 {

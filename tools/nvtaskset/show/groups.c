@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Any user may say that his process is in a group of root's, so that is believed for the sum of that user's only. */
+/* Any user may say that his process is in a group of root's: believed only for the sum of this user. */
 static bool are_together(const struct process *a, const struct process *b)
 {
 	return group_is_same(a->group.identity, b->group.identity) && a->uid == b->uid;
@@ -39,7 +39,7 @@ static struct group_sum *add(struct groups *groups, const struct process *proces
 	return more;
 }
 
-/* What is the program's as a whole counts once. */
+/* Numbers of the whole program count once. */
 static void add_row(struct group_sum *sum, const struct row *row)
 {
 	enum number end = row->place == 0 ? NUMBER_COUNT : NUMBER_OF_PROGRAM;

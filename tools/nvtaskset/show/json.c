@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* RFC 7493: programs that read numbers as floating point lose digits of larger ones. */
+/* RFC 7493: programs that read numbers as floating point lose digits of larger integers. */
 #define INTEGER_MAX 0x1fffffffffffffp0
 
 /* --- building blocks --------------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static json_t *counter(uint64_t value)
 #define CELL_COLUMNS 16
 #define CELL_BYTES (4 * CELL_COLUMNS)
 
-/* Text from a file of anybody's. */
+/* The text may be from a file of any user. */
 static void print_text(const char *text)
 {
 	char clean[TEXT_ROOM(CELL_BYTES)];
@@ -116,7 +116,7 @@ static json_t *numbers(const struct tpcset *set)
 	return array;
 }
 
-#define NAME_MOST WORKLOAD_NAME /* with its end */
+#define NAME_MOST WORKLOAD_NAME
 
 /* A name from a driver or a file, made harmless. */
 static json_t *name_or_null(const char *text)
@@ -145,7 +145,6 @@ json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus)
 	return json_pack("{s:o, s:s}", "gpu", gpu_number(pci, gpus), "bus_id", pci_address_format(pci, text));
 }
 
-/* A set of TPCs as an array, and as a list and a mask for the command line. */
 static json_t *set_members(const struct tpcset *set)
 {
 	char list[TPCSET_TEXT], mask[TPCSET_TEXT];
@@ -178,7 +177,7 @@ static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, cons
 
 /* --- processes --------------------------------------------------------------------------------------------------- */
 
-/* An identifier in lower case. Programs can rely on it, unlike on the text. */
+/* An identifier in lower case: stable, unlike the text. */
 static json_t *name_of(const char *identifier)
 {
 	char name[32] = "";
@@ -232,7 +231,7 @@ static json_t *gaps(uint32_t bits)
 	return array;
 }
 
-/* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
+/* On the GPUs of the partition, also without counts, and on all further GPUs in use. */
 static json_t *kernels(const struct process *process, const struct activities *activities, const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
@@ -251,7 +250,7 @@ static json_t *kernels(const struct process *process, const struct activities *a
 	return array;
 }
 
-/* The same for all members, and for no other group at that time. */
+/* The same for all members, and for no other group at the same time. */
 static json_t *group_reference(const struct process *process)
 {
 	const struct process_group *group = &process->group;
@@ -271,7 +270,6 @@ static json_t *list_of(const struct tpcset *set)
 	return json_string(tpcset_format_list(set, text));
 }
 
-/* Of whom it has borrowed. */
 static json_t *loans(const struct segment_borrowed *borrowed)
 {
 	json_t *array = json_array();
@@ -282,7 +280,7 @@ static json_t *loans(const struct segment_borrowed *borrowed)
 	return array;
 }
 
-/* Named as the labels of metrics. */
+/* Named as in the labels of metrics. */
 static json_t *workload_members(const struct workload *workload)
 {
 	const char *const members[][2] = {
@@ -296,7 +294,7 @@ static json_t *workload_members(const struct workload *workload)
 	return object;
 }
 
-/* `activities`: with how busy the GPUs are; or NULL. */
+/* `activities`: with the busy shares of the GPUs; or NULL. */
 static json_t *process_members(const struct process *process, const struct activities *activities,
                                const struct topology_list *gpus)
 {
@@ -313,7 +311,7 @@ static json_t *process_members(const struct process *process, const struct activ
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
 }
 
-/* Adds what became of it. */
+/* Adds the effect of the given time. */
 static json_t *with_use(json_t *object, const struct segment_time *time)
 {
 	return time ? json_joined(object, json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "in_force",
@@ -567,7 +565,7 @@ int json_add_group(json_t *document, const char *name, const struct gpu_choices 
 	return json_object_set_new(document, "group", group) == 0 ? 0 : no_memory(error);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error)
 {

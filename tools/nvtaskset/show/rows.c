@@ -7,7 +7,7 @@
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* A process without a segment, or whose library is not in force, may have launched any number. */
+/* A process without a segment, or with a library not in force, may have launched any number. */
 static void read_kernels(struct row *row)
 {
 	const struct process *process = row->process;
@@ -47,7 +47,7 @@ static uint64_t count_outside(const struct segment_counters *counters)
 	return total;
 }
 
-/* An upload is of one launch of a kernel, or of a node of a graph, however often that is launched then. */
+/* An upload is of one launch of a kernel, or of a node of a graph for all launches of the graph. */
 static void read_counters(struct row *row)
 {
 	const struct segment_counters *counters = &row->process->counters;

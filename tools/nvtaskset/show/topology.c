@@ -13,7 +13,7 @@ struct subject {
 	bool json, again;
 };
 
-/* Chooses the GPUs that -G names, or without -G all GPUs, also those that CUDA_VISIBLE_DEVICES hides. */
+/* The GPUs of -G, or all GPUs, also GPUs that CUDA_VISIBLE_DEVICES hides. */
 static int choose(struct subject *subject, const struct options *options, struct error *error)
 {
 	struct gpu_choices *shown = &subject->shown;

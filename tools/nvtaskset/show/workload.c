@@ -14,7 +14,7 @@
 #define UID_LENGTH 36
 #define LOGS "/var/log/containers"
 
-/* --- names of control groups ---------------------------------------------------------------------------------------- */
+/* --- names of control groups -------------------------------------------------------------------------------------- */
 
 static void copy(char to[WORKLOAD_NAME], const char *from, size_t length)
 {
@@ -79,7 +79,7 @@ void workload_read(struct workload *workload, const char *cgroup, char container
 	copy(workload->container, container, CONTAINER_SHORT);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 #define IN_NAMES "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
@@ -111,7 +111,7 @@ void workload_find_names(struct workload *workload, const char *container, const
 	closedir(logs);
 }
 
-/* What a hook of ours has noted comes first, where a device of ours was given to the container. */
+/* A note of our hook comes first, if the container has a device of ours. */
 static bool find_note(struct workload *workload, const char *id, const char *directory)
 {
 	struct container noted;

@@ -54,7 +54,7 @@ static const char *value_of(char **words, const char *options, int letter)
 	return value;
 }
 
-/* --- whether the server is there, the environment is kept ----------------------------------------- */
+/* --- conditions: the server is there, the environment is kept ----------------------------------------------------- */
 
 static bool always(char **words)
 {

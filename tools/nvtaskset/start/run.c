@@ -28,14 +28,15 @@
 #include <unistd.h>
 
 struct membership {
-	const char *path;                  /* of the file that its group has; NULL: none */
-	struct group group;                /* none: COMMAND's is still to be made */
-	struct segment_revision partition; /* what it has; empty if it has none yet */
-	struct group_identity former;      /* the group that this process is in, and the descriptor that names it */
+	const char *path;                  /* the file of the group, or NULL */
+	struct group group;                /* closed: COMMAND's group is still to be made */
+	struct segment_revision partition; /* the group's partition; empty at first */
+	/* The present group of this process, with its descriptor. */
+	struct group_identity former;
 	int descriptor;
 };
 
-/* --- which group --------------------------------------------------------------------------------------------------- */
+/* --- finding the group -------------------------------------------------------------------------------------------- */
 
 static int open_file(struct membership *membership, const struct options *options, struct error *error)
 {
@@ -58,7 +59,7 @@ static int open_named(struct membership *membership, const struct options *optio
 	return found < 2 ? 0 : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
 }
 
-/* The group that this process is in. One of a file is not left, also if the environment was cleared. */
+/* The group of this process. A process does not leave a file's group, also if the environment was cleared. */
 static void look_at_own(struct membership *membership)
 {
 	struct segment segment;
@@ -77,8 +78,8 @@ static void look_at_own(struct membership *membership)
 	segment_close(&segment);
 }
 
-/* Finds the group, if it is there. If it is to be joined by name, no other nvtaskset can do so until this process ends or
- * executes another program, except with --dry-run. -1 with the reason. */
+/* Finds the group, if it exists. From here until the end or exec of this process, only this process can join a group by
+ * that name; except with --dry-run. -1 with the reason. */
 static int membership_find(struct membership *membership, const struct options *options, struct error *error)
 {
 	uint64_t number;
@@ -101,7 +102,7 @@ static int membership_find(struct membership *membership, const struct options *
 	return result;
 }
 
-/* --- which partition ------------------------------------------------------------------------------------------------- */
+/* --- choosing the partition --------------------------------------------------------------------------------------- */
 
 static int put_all(struct segment_revision *revision, const struct segment_revision *more, struct error *error)
 {
@@ -112,8 +113,8 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 	return result;
 }
 
-/* A member gets what the group has, whatever its SET: says so if that is something else. On a GPU that the group does not
- * name, it has all. */
+/* A member gets the group's partition, and a line if SET is different. On GPUs without a partition of the group, a
+ * member has all TPCs. */
 static int take_groups(const struct membership *membership, struct segment_revision *revision, const struct options *options,
                        const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
@@ -136,7 +137,7 @@ static int take_groups(const struct membership *membership, struct segment_revis
 	return 0;
 }
 
-/* A part of what a file's group has; on GPUs that it does not name, anything. */
+/* A part of the partition of a file's group; on GPUs without a partition of the group, anything. */
 static int take_part(const struct membership *membership, struct segment_revision *revision, const struct options *options,
                      const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
@@ -150,7 +151,7 @@ static int take_part(const struct membership *membership, struct segment_revisio
 	return put_all(revision, &wanted, error);
 }
 
-/* Gives the group its partitions only. */
+/* Only partitions. */
 static int begin(struct group *group, const struct segment_revision *revision, struct error *error)
 {
 	struct segment_revision first = {.count = revision->count};
@@ -159,7 +160,7 @@ static int begin(struct group *group, const struct segment_revision *revision, s
 	return group_begin(group, &first, error);
 }
 
-/* The first command in a file's group chooses for all, from what no other group of the directory has. */
+/* The first command in a file's group chooses for all members, among TPCs without a group of the same directory. */
 static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
                  const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
@@ -172,7 +173,7 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
 	if (result == 0 && !options->dry_run)
 		result = begin(&membership->group, revision, error);
-	/* Somebody else was first. */
+	/* Another process was first. */
 	if (result == 1)
 		result = group_read(&membership->group, &membership->partition, &number)
 		                 ? take_part(membership, revision, options, chosen, list, error)
@@ -182,8 +183,8 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 	return result;
 }
 
-/* Finds COMMAND's partition: the one that the command line asks for, as far as the group leaves a choice. A file's group that
- * has none yet gets it. -1 with the reason. */
+/* Finds COMMAND's partition: the wish of the command line, as far as the group leaves a choice. A file's group without
+ * a partition gets the same partition. -1 with the reason. */
 static int membership_choose(struct membership *membership, struct segment_revision *revision, const struct options *options,
                       const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
@@ -201,10 +202,10 @@ static int membership_choose(struct membership *membership, struct segment_revis
 	return result;
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------- */
+/* --- beginning ---------------------------------------------------------------------------------------------------- */
 
-/* Gives this process its segment, which it keeps through the exec, and makes its group if there is none. If limits do not
- * allow it, the library in COMMAND works without, and prints a warning. */
+/* Gives this process its segment, which stays through the exec, and makes the group if necessary. If limits forbid the
+ * segment, the library in COMMAND works without, and prints a warning. */
 static void membership_begin(struct membership *membership, const struct segment_revision *revision, const struct options *options)
 {
 	struct segment segment;
@@ -217,7 +218,7 @@ static void membership_begin(struct membership *membership, const struct segment
 	segment_create(&segment, revision, &membership->group, descriptor, SEGMENT_OF_BEFORE, NULL);
 }
 
-/* --- COMMAND -------------------------------------------------------------------------------------------------------- */
+/* --- COMMAND ------------------------------------------------------------------------------------------------------ */
 
 static void print_partition(const struct segment_revision *revision, const struct topology_list *list)
 {
@@ -256,7 +257,7 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
-/* For the reason in errno: the exit status of a shell. */
+/* The exit status of a shell, for the reason in errno. */
 static int cannot_run(const struct options *options, struct error *error)
 {
 	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
@@ -265,8 +266,8 @@ static int cannot_run(const struct options *options, struct error *error)
 	return status;
 }
 
-/* With --strict, a program that would not load our library is refused. Otherwise, we always warn of a program with more
- * privileges, or whose work is done elsewhere, since it may well use CUDA, and with -v of others. The exit status, as
+/* With --strict, refuses a program without our library. Otherwise warns of a program with more privileges, or with its
+ * work done elsewhere: the program may well use CUDA. Of the remaining programs, warns with -v. The exit status, as of
  * check. */
 static int check_program(const struct options *options, struct program *program, struct error *error)
 {
@@ -281,8 +282,7 @@ static int check_program(const struct options *options, struct program *program,
 	return trouble != PROGRAM_FINE && options->strict ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a
- * failure. */
+/* A program that changes its user (su, a daemon) may run unrestricted: a warning, or with --strict a failure. */
 static int check_others(const struct options *options, const char *directory, struct error *error)
 {
 	int result = front_check_others(directory, error);
@@ -304,7 +304,7 @@ static enum mps_priority mps_priority_of(struct segment_rank rank)
 	return priority;
 }
 
-/* MPS's own limits of SMs and ours do not go together (mps.md). A failure with --strict, else a line. */
+/* MPS's limits of SMs and ours do not go together (mps.md). A failure with --strict, else a line. */
 static int check_mps_limit(const struct options *options, struct error *error)
 {
 	const char *variable = options->mps.mode == MPS_OFF ? NULL : mps_limit_given();
@@ -342,18 +342,17 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	return result;
 }
 
-/* The partition that was asked for, and the GPUs that it is on. */
 struct partition {
 	struct topology_list list;
 	struct gpu_choices chosen;
 	struct segment_revision revision;
 	struct membership membership;
 	struct program program;
-	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
+	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and the directory with the link to ours */
 };
 
-/* All that can be checked before a group has got its partition, which it keeps if the start fails. The exit status; EXIT_SUCCESS,
- * or the reason is set. */
+/* All checks that are possible before a group gets its partition: the group keeps the partition if the start fails. The
+ * exit status; EXIT_SUCCESS, or the reason is set. */
 static int check(struct partition *partition, const struct options *options, struct error *error)
 {
 	int status = check_program(options, &partition->program, error);
@@ -409,7 +408,7 @@ static int prepare(const struct options *options, const struct partition *partit
 
 	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
 	    check_mps_limit(options, error) < 0 ||
-	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
+	    /* Before environment_set: a new MPS daemon must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0 ||
 	    program_put_first(&partition->program, partition->directory, error) < 0)
@@ -438,8 +437,7 @@ int action_run(const struct options *options, struct error *error)
 	static struct partition partition; /* large */
 	int status = EXIT_FAILURE;
 
-	/* If another nvtaskset started us, our environment leads to its library. Programs of MPS that we run must not load
-	 * it. */
+	/* Inside another nvtaskset, our environment leads to its library. MPS's programs must not load the library. */
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)

@@ -188,7 +188,7 @@ static int screen_draw(char *text, const struct terminal *terminal, struct error
 	return result;
 }
 
-/* --- what happens between two displays ------------------------------------------------------------------------------ */
+/* --- what happens between two displays ---------------------------------------------------------------------------- */
 
 enum event {
 	EVENT_TIME,   /* the next display is due */
@@ -256,7 +256,7 @@ int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct er
 	return error_set_errno(error, "standard output");
 }
 
-/* --- displays ------------------------------------------------------------------------------------------------------- */
+/* --- displays ----------------------------------------------------------------------------------------------------- */
 
 static const struct screen *shown; /* NULL: nothing is on the screen */
 
@@ -310,7 +310,7 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 	return result;
 }
 
-/* --- one page after another, on the screen --------------------------------------------------------------------------- */
+/* --- one page after another, on the screen ------------------------------------------------------------------------ */
 
 /* False if the keys, or that there are none any more, end it. */
 static bool take_keys(const struct watch *watch, const struct screen *screen)
@@ -360,7 +360,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 	return result;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 int watch(const struct watch *watch, double seconds, bool once, struct error *error)
 {

@@ -42,7 +42,7 @@ int watch(const struct watch *watch, double seconds, bool once, struct error *er
 /* Whether a key or a signal waits for the display that is on the screen. */
 bool watch_is_wanted(void);
 
-/* --- for looks of others ----------------------------------------------------------------------------------------------- */
+/* --- for looks of others ------------------------------------------------------------------------------------------ */
 
 /* Milliseconds since a fixed moment. */
 int64_t event_now(void);

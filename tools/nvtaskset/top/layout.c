@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- lines ---------------------------------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------------------------------------- */
 
 struct sheet {
 	const struct terminal *terminal;
@@ -49,7 +49,7 @@ static const char *end_style(const struct sheet *sheet)
 	return sheet->terminal->moves_cursor ? "\033[m" : "";
 }
 
-/* --- the table of programs ------------------------------------------------------------------------------------------ */
+/* --- the table of programs ---------------------------------------------------------------------------------------- */
 
 _Static_assert(TOP_COLUMN_COUNT <= COLUMNS_MAX && KERNEL_NUMBER_COUNT + 1 <= COLUMNS_MAX, "there is room");
 
@@ -86,7 +86,7 @@ static void draw_row(struct sheet *sheet, const struct table *table, size_t row,
 	end_line(sheet);
 }
 
-/* --- the kernels of one program --------------------------------------------------------------------------------------- */
+/* --- the kernels of one program ----------------------------------------------------------------------------------- */
 
 static const struct column kernel_columns[] = {
 #define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, true},
@@ -137,7 +137,7 @@ static void draw_kernels(struct sheet *sheet, const struct model *model, const s
 	}
 }
 
-/* --- a bar for each GPU ----------------------------------------------------------------------------------------------- */
+/* --- a bar for each GPU ------------------------------------------------------------------------------------------- */
 
 #define BAR_MIN 12
 #define BAR_MAX 60
@@ -259,7 +259,7 @@ static void draw_gpus(struct sheet *sheet, const struct model *model, size_t lin
 	}
 }
 
-/* --- other lines ------------------------------------------------------------------------------------------------------ */
+/* --- other lines -------------------------------------------------------------------------------------------------- */
 
 static size_t count_programs(const struct model *model)
 {
@@ -388,7 +388,7 @@ static void draw_help(struct sheet *sheet, size_t lines)
 	}
 }
 
-/* --- the page --------------------------------------------------------------------------------------------------------- */
+/* --- the page ----------------------------------------------------------------------------------------------------- */
 
 /* How many lines each part gets. */
 struct plan {

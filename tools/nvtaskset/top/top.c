@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* --- a look as a JSON document, which json.md describes ------------------------------------------------------------- */
+/* --- a look as a JSON document, which json.md describes ----------------------------------------------------------- */
 
 static json_t *set_or_null(const struct tpcset *set)
 {
@@ -92,7 +92,7 @@ static json_t *document_of(const struct activities *activities)
 	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------- */
+/* --- the page ----------------------------------------------------------------------------------------------------- */
 
 struct subject {
 	const struct options *options;

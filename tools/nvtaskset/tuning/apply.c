@@ -1,4 +1,4 @@
-/* Does what a plan says, and looks whether it holds. */
+/* Applies a plan, and checks its predictions. */
 #include "tasks.h"
 
 #include "api/time_given.h"
@@ -30,7 +30,7 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 		sprintf(line, " %d", (int)task->pid);
 }
 
-/* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
+/* Like -p. A plan is for one GPU: a program that works only elsewhere is refused. */
 static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before;
@@ -69,7 +69,7 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 {
 	int result = keeper_start(error);
 
-	/* First those that run, then those that are started. */
+	/* First running programs, then new programs. */
 	for (int is_new = 0; is_new < 2; is_new++) {
 		for (size_t i = 0; i < tasks->count && result == 0; i++) {
 			if ((tasks->list[i].pid == 0) == is_new)

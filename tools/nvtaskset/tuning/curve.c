@@ -12,15 +12,16 @@
 #include <signal.h>
 #include <string.h>
 
-#define WINDOW_NS 300e6    /* a size is measured for so long at least, */
-#define WINDOW_JOBS 12     /* and until there may be so many jobs, */
-#define WINDOW_MOST_NS 1e9 /* but no longer than this, */
-#define JOBS_LEAST 4       /* or than so many jobs take; */
-#define SLOWER 1.6         /* so much longer than with the size before */
-#define TRIES 3            /* where no jobs can be told apart: on a busy machine, idle times may not be seen */
-#define KERNELS_NS 100e6   /* and its kernels for so long, or a quarter of that */
-#define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
-#define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
+#define WINDOW_NS 300e6    /* the shortest measurement of a size */
+#define WINDOW_JOBS 12     /* jobs in a measurement, within the bounds */
+/* The longest measurement, unless a few jobs take longer. */
+#define WINDOW_MOST_NS 1e9
+#define JOBS_LEAST 4
+#define SLOWER 1.6         /* a job's time, compared with the size before */
+#define TRIES 3            /* on a busy machine, idle times may not be seen */
+#define KERNELS_NS 100e6   /* the shortest measurement of a size's kernels, or a quarter of the size's */
+#define TIME_NS 8e9        /* for all sizes; then the rest is left out */
+#define BUSY_ALL 0.98      /* without idle times, kernels tell jobs apart */
 #define NEIGHBOUR_PART 4   /* of the TPCs */
 #define BAR "########################"
 
@@ -29,25 +30,25 @@ struct study {
 	struct sampled program;
 	struct monitor *monitor;
 	double window_ns; /* for the next size */
-	/* What was measured. */
+	/* The results. */
 	pid_t pid;
-	double seconds;        /* it took so long */
-	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
-	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
+	double seconds;        /* the whole measurement */
+	struct jobs_rule rule; /* from the largest size, or from --kernels */
+	struct curve curve, beside; /* `beside` is empty without a neighbour */
 	unsigned int neighbour_tpcs;
 	struct curve_bound bound;
-	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
+	const char *why_ended; /* why smaller sizes are missing; or NULL */
 };
 
-/* --- one size ------------------------------------------------------------------------------------------------------------------ */
+/* --- one size ----------------------------------------------------------------------------------------------------- */
 
-/* So many kernels are a job; 0: jobs have different numbers. */
+/* The kernels of a job; 0: jobs have different numbers. */
 static uint64_t kernels_of(const struct jobs_rule *rule)
 {
 	return rule->same >= JOBS_SAME ? rule->kernels : 0;
 }
 
-/* The jobs between idle times, which are like those of the largest size. False if no job could be told apart. */
+/* The jobs between idle times, as at the largest size. False if no job could be told apart. */
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
@@ -60,7 +61,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	double kernels = (double)kernels_of(&study->rule), jobs = kernels > 0 ? (double)program->kernels / kernels : (double)times.count;
 
 	*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
-	/* A program that is busy all the time: so many kernels are a job. */
+	/* A busy program: the number of kernels makes a job. */
 	if (kernels > 0 && (is_given || (times.count < 2 && (double)program->busy_ns > BUSY_ALL * span))) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
@@ -69,7 +70,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	return point->jobs >= 2;
 }
 
-/* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
+/* The time of kernels on the GPU. Measured after the jobs, since each look at times takes some milliseconds. */
 static void measure_kernels(struct study *study, struct curve_point *point)
 {
 	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0, longest_ns = 0;
@@ -142,9 +143,9 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 	return result;
 }
 
-/* --- all sizes ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all sizes ---------------------------------------------------------------------------------------------------- */
 
-/* The neighbour's TPCs are no one else's from the beginning: both curves are of the same sizes. */
+/* The neighbour's TPCs are taken from the begin on: both curves have the same sizes. */
 static int measure(struct study *study, struct error *error)
 {
 	struct segment_partition neighbours;
@@ -166,7 +167,7 @@ static int measure(struct study *study, struct error *error)
 	return is_done ? 0 : -1;
 }
 
-/* A program that was started here is watched until its jobs look alike: at first, programs prepare their work. */
+/* A new program is watched until its jobs look alike: at first, programs prepare their work. */
 static int prepare(struct study *study, bool is_new, struct error *error)
 {
 	struct sampled *program = &study->program;
@@ -188,7 +189,7 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	return 0;
 }
 
-/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+/* --- as JSON ------------------------------------------------------------------------------------------------------ */
 
 static json_t *points_of(const struct curve *curve)
 {
@@ -218,7 +219,7 @@ static json_t *document_of(const struct study *study)
 	                 "bound", study->bound.word, "fit", fitted);
 }
 
-/* --- as text --------------------------------------------------------------------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 static void print_points(const struct curve *curve, const json_t *points)
 {
@@ -269,13 +270,12 @@ static void print(const struct study *study, const json_t *document)
 	printf("Bound by: %s.\n", study->bound.text);
 }
 
-/* --- a picture ------------------------------------------------------------------------------------------------------------------- */
+/* --- a picture ---------------------------------------------------------------------------------------------------- */
 
-/* Of the axes. They meet in the point 0 0. */
+/* Of the axes, which meet in the point 0 0. */
 #define WIDTH 520.0
 #define HEIGHT 280.0
 
-/* All curves are of the same sizes. */
 static void draw_points(FILE *file, const struct curve *curve, const char *colour, double tpcs, double ns)
 {
 	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++)
@@ -317,7 +317,7 @@ static void draw(const struct study *study, FILE *file)
 	fputs("</svg>\n", file);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static int report(struct study *study, struct error *error)
 {
@@ -340,7 +340,8 @@ static int report(struct study *study, struct error *error)
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
 }
 
-/* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
+/* COMMAND has all TPCs at first. Its output must not mix with ours. After the measurement COMMAND goes on, and we
+ * wait. */
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
@@ -348,7 +349,7 @@ int action_curve(const struct options *options, struct error *error)
 	bool is_new = options->command != NULL, is_given = options->kernels > 0;
 
 	study = (struct study){.room.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
-	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
+	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* an old picture stays until the end */
 
 	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);

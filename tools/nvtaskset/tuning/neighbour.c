@@ -1,4 +1,4 @@
-/* A program that disturbs others: it copies memory, or computes, all the time. */
+/* A program that disturbs its neighbours: copies memory, or computes, all the time. */
 #include "programs.h"
 
 #include "gpu/neighbour_kernels.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define BYTES (UINT64_C(128) << 20) /* more than any cache has */
+#define BYTES (UINT64_C(128) << 20) /* more than any cache */
 #define ROUNDS UINT64_C(20000)
 #define BLOCKS 2048
 #define THREADS 256
 
-/* The driver's functions, by their names. */
+/* A function of the driver, by its name. */
 static int call(void *library, const char *name, void *a, void *b, void *c)
 {
 	int (*function)(void *, void *, void *);
@@ -38,7 +38,7 @@ int neighbour_main(const char *kind, const char *gpu)
 	             call(library, "cuMemAlloc_v2", &memory, (void *)(2 * BYTES), NULL);
 
 	memcpy(&launch, &address, sizeof launch);
-	/* One is in flight, and one waits. */
+	/* One launch is in flight, and one waits. */
 	for (unsigned int i = 0; !failed; i++)
 		failed = launch(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL) ||
 		         (i % 2 == 1 && call(library, "cuCtxSynchronize", NULL, NULL, NULL));

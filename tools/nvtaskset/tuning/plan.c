@@ -6,7 +6,7 @@
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
-#define ROUNDS 4 /* plans are made with what was seen of the one before */
+#define ROUNDS 4 /* each plan learns from the check of the plan before */
 
 #define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
 
@@ -14,17 +14,18 @@ struct planning {
 	struct room room;
 	struct tasks tasks;
 	struct plan_task needs[PROGRAMS_MAX];
-	struct task *of[PROGRAMS_MAX];  /* whose they are */
+	struct task *of[PROGRAMS_MAX];  /* the task of each */
 	struct plan_problem problem;
-	unsigned int programs;       /* of best effort; together, their longest launches take: */
+	/* The programs of best effort, and the sum of their longest launches. */
+	unsigned int programs;
 	uint64_t launches_ns;
 	struct plan plan;
-	unsigned int fewest; /* TPCs, of the heuristic that goes on */
-	int searched;        /* of all ways; -1: they were not searched */
-	unsigned int rounds;         /* so many plans were applied and checked before this one */
+	unsigned int fewest; /* TPCs, by the heuristic */
+	int searched;        /* TPCs, by a search of all ways; -1: not searched */
+	unsigned int rounds;         /* plans applied and checked before */
 };
 
-/* --- the problem --------------------------------------------------------------------------------------------------------------- */
+/* --- the problem -------------------------------------------------------------------------------------------------- */
 
 static int pose(struct planning *planning, struct error *error)
 {
@@ -54,7 +55,7 @@ static int pose(struct planning *planning, struct error *error)
 	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
 }
 
-/* Which task, by how much, and what would have to give. */
+/* The task, the missing time, and possible relief. */
 static int explain_failure(const struct planning *planning, struct error *error)
 {
 	const struct plan *plan = &planning->plan;
@@ -78,9 +79,9 @@ static int explain_failure(const struct planning *planning, struct error *error)
 	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, what);
 }
 
-/* --- places and times ---------------------------------------------------------------------------------------------------------- */
+/* --- places and times --------------------------------------------------------------------------------------------- */
 
-/* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
+/* A task lends while idle, for at most half of the time that its deadline leaves. Only clients of MPS lend. */
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
@@ -103,7 +104,8 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	return 0;
 }
 
-/* Where no TPC is left: in the partition that can give the largest quotas, one for each task of best effort; if one can. */
+/* Without a free TPC: in the partition with room for the largest quotas, one for each task of best effort, if there is
+ * any. */
 static void place_by_quota(const struct planning *planning, struct grant *common)
 {
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
@@ -116,7 +118,7 @@ static void place_by_quota(const struct planning *planning, struct grant *common
 	}
 }
 
-/* All of best effort share what is left, or are in one partition by quotas. */
+/* All tasks of best effort share the remaining TPCs, or a partition by quotas. */
 static int place_best_effort(struct planning *planning, struct error *error)
 {
 	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->room.options->mps.mode != MPS_OFF};
@@ -151,9 +153,9 @@ static int make(struct planning *planning, struct error *error)
 	return result == 0 && planning->programs > 0 ? place_best_effort(planning, error) : result;
 }
 
-/* --- as it is shown ------------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* Tasks in its partition. */
+/* The number of further tasks in the task's partition. */
 static int others_of(const struct planning *planning, const struct task *task)
 {
 	int others = -1;
@@ -200,7 +202,7 @@ static json_t *document_of(const struct planning *planning)
 	                 planning->room.options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
-/* A check takes the place of the words that would do it. */
+/* The results of a check stand in the place of command lines. */
 static void print(const struct planning *planning, const json_t *document)
 {
 	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
@@ -232,9 +234,9 @@ static void print(const struct planning *planning, const json_t *document)
 		printf("Checked for %g s.\n", planning->room.options->check_seconds);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* Does and checks it, as far as that is wanted, and shows it. */
+/* Applies and checks the plan, as far as wanted, and makes the document. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
 	const struct options *options = planning->room.options;
@@ -253,8 +255,9 @@ static int carry_out(struct planning *planning, json_t **document, struct error 
 	return 0;
 }
 
-/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
- * a task also waits for others, and its curve is of what it does itself. Returns whether a task was late, or slower than predicted. */
+/* The check took place beside the real tasks, and counts more than a neighbour that only disturbs. In a shared
+ * partition a task also waits for its partners, and its curve has no such waits. Returns whether a task was late, or
+ * slower than predicted. */
 static bool learn(struct planning *planning)
 {
 	bool is_wrong = false;
@@ -269,7 +272,7 @@ static bool learn(struct planning *planning)
 	return is_wrong;
 }
 
-/* With what was seen, another plan is made; where that is impossible, the last one stays. */
+/* After a check, makes a better plan; if there is none, the last plan stays. */
 int action_plan(const struct options *options, struct error *error)
 {
 	static struct planning planning; /* large */

@@ -7,11 +7,11 @@
 #include <sys/prctl.h>
 
 #define PAUSE_US 20
-#define BURSTS 100000 /* more than that are not seen */
+#define BURSTS 100000 /* further bursts are not seen */
 
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	/* The editor's mapping is the view's. */
+	/* Shares the editor's mapping. */
 	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(BURSTS * sizeof *program->bursts),
 	                            .view = {.pid = program->editor.pid, .segment = program->editor.segment.memory}};
 	counts_view_follow(&program->view);
@@ -32,7 +32,7 @@ void sampled_close(struct sampled *program)
 	editor_close(&program->editor);
 }
 
-/* What is between two looks began with the earlier one, or ended with the later one. */
+/* A burst between two looks began with the first look, or ended with the second. */
 static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 {
 	counts_view_follow(&program->view);
@@ -40,7 +40,7 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 	bool is_busy = counts.in_flight > 0, was_busy = program->is_busy || counts.launched != program->launched;
 	uint64_t began = program->is_busy ? program->began_ns : is_busy ? now_ns : before_ns;
 
-	if (before_ns == now_ns) { /* the first one */
+	if (before_ns == now_ns) { /* the first look */
 		program->count = 0;
 		program->busy_ns = 0;
 		program->at_launched = counts.launched;

@@ -10,7 +10,7 @@
 #define NS_OF_MS 1e6
 #define DAY_MS 86400e3
 
-/* --- JSON ----------------------------------------------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
 
 static const char *describe(enum json_error_code code)
 {
@@ -60,7 +60,7 @@ static bool is_of_kind(const json_t *value, const char *kind)
 	       (json_is_boolean(value) && strcmp(kind, TRUTH) == 0);
 }
 
-/* The value must be an object with the first of the members, and may have the rest; the last has no name. */
+/* The value must be an object with the first member, and may have the rest. The last member has no name. */
 static int check_members(json_t *object, const char *what, const struct member *members, struct error *error)
 {
 	const char *name;
@@ -81,17 +81,17 @@ static int check_members(json_t *object, const char *what, const struct member *
 	return 0;
 }
 
-/* --- curves ------------------------------------------------------------------------------------------------------------------- */
+/* --- curves ------------------------------------------------------------------------------------------------------- */
 
-/* What is longer than a number of ns can be does not end. */
+/* A time beyond any number of ns never ends. */
 static uint64_t ns_or_never(double ns)
 {
 	return ns > 0 && ns < (double)SCHEDULE_NEVER ? (uint64_t)ns : SCHEDULE_NEVER;
 }
 
-/* More TPCs make no task later: curve_ns sees to that. In one partition, jobs run one after the other, so those of a kind do not disturb
- * each other there. The memory is one for the whole GPU: a task that was also measured beside a neighbour takes as long as that where
- * it is not the only one. */
+/* More TPCs make no task later: curve_ns sees to that. In one partition, jobs run one after the other, and do not
+ * disturb each other there. The memory is one for the whole GPU: beside other tasks, a task takes as long as was
+ * measured beside a neighbour. */
 void task_fill_times(struct task *task, const struct tasks *tasks)
 {
 	for (unsigned int tpcs = 1; tpcs < PLAN_TPCS; tpcs++) {
@@ -104,8 +104,8 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 	task->needs.launch_ns = task->launches_ns;
 }
 
-/* Real neighbours want less of the memory than one that does nothing else: the middle was within 11 % of what was measured beside five
- * of them, where the curve alone was 6 to 29 % too short (planning.md). */
+/* Real neighbours use less memory bandwidth than one that does nothing else. Beside five real neighbours, the middle
+ * was within 11 % of the measurement, and the curve alone was 6 to 29 % too short (planning.md). */
 double task_predicted_ns(const struct task *task, const struct tasks *tasks)
 {
 	double alone = curve_ns(&task->curve, task->grant.tpcs, CURVE_JOB), beside = curve_ns(&task->beside, task->grant.tpcs, CURVE_JOB);
@@ -113,7 +113,7 @@ double task_predicted_ns(const struct task *task, const struct tasks *tasks)
 	return tasks->count > 1 && beside > 0 ? (alone + beside) / 2 : alone;
 }
 
-/* What a point does not have stays 0. */
+/* A number that the point lacks stays 0. */
 static int read_points(struct curve *curve, json_t *array, struct error *error)
 {
 	size_t index;
@@ -135,7 +135,7 @@ static int read_points(struct curve *curve, json_t *array, struct error *error)
 	return 0;
 }
 
-/* The curve itself, or the path of its file, relative to that of the tasks. */
+/* The curve itself, or the path of its file, relative to the file of tasks. */
 static int read_curve(struct task *task, json_t *curve, const char *tasks_path, struct error *error)
 {
 	const char *name = json_string_value(curve), *slash = strrchr(tasks_path, '/');
@@ -153,7 +153,7 @@ static int read_curve(struct task *task, json_t *curve, const char *tasks_path, 
 	return is_read && task->curve.count == 0 ? error_set(error, "curve: has no points") : is_read ? 0 : -1;
 }
 
-/* --- tasks -------------------------------------------------------------------------------------------------------------------- */
+/* --- tasks -------------------------------------------------------------------------------------------------------- */
 
 static int read_command(struct task *task, const json_t *command, struct error *error)
 {
@@ -171,7 +171,7 @@ static int read_command(struct task *task, const json_t *command, struct error *
 
 enum { PERIOD, DEADLINE, RATE, LAUNCH, NUMBERS };
 
-/* What a task is given in numbers. NAN: it is not given. */
+/* The numbers of a task; NAN: not given. */
 static int take_numbers(struct task *task, const double given[NUMBERS], struct error *error)
 {
 	static const char *const names[NUMBERS] = {"period_ms", "deadline_ms", "per_second", "launch_ms"};
@@ -193,7 +193,7 @@ static int take_numbers(struct task *task, const double given[NUMBERS], struct e
 	return task->needs.deadline_ns > 0 ? 0 : error_set(error, "task %.60s: its deadline must be 1 ns or longer", task->name);
 }
 
-/* Adds one. Two tasks of one program would each change its partition. */
+/* Adds a task. Two tasks with one program would each change its partition. */
 static int read_task(struct tasks *tasks, json_t *value, const char *path, struct error *error)
 {
 	static const struct member members[] = {
