@@ -12,7 +12,7 @@
 #define PAUSE_MS 100
 #define PAUSES_BETWEEN_LOOKS 100 /* the controller is asked at first, and then every 10 seconds */
 
-/* What is to be claimed, by nvtaskset's numbers of GPUs. */
+/* A job's claims, by nvtaskset's numbers of GPUs. */
 struct claims {
 	const struct nvtaskset_topology *topology;
 	struct nvtaskset_claim wanted[ALLOCATION_GPUS_MAX];
@@ -22,7 +22,7 @@ struct claims {
 
 /* --- the job's control group -------------------------------------------------------------------------------------- */
 
-#define LENGTH_MAX 255 /* that a group's file has room for */
+#define LENGTH_MAX 255 /* the room in a group's file */
 
 bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 {
@@ -38,7 +38,7 @@ bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 	return true;
 }
 
-/* Of this process, which is a step of the job. NULL without one. */
+/* The control group of this process, a step of the job. NULL without a group. */
 static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 {
 	char line[PATH_MAX];
@@ -52,11 +52,11 @@ static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 	return found ? path : NULL;
 }
 
-/* --- its GPUs ----------------------------------------------------------------------------------------------------- */
+/* --- the job's GPUs ----------------------------------------------------------------------------------------------- */
 
 #define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
 
-/* The n-th of a list with commas. */
+/* The n-th bus id of a list with commas. */
 static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
                          struct nvtaskset_error *error)
 {
@@ -100,8 +100,9 @@ static int find_by_device(const struct nvtaskset_topology *topology, unsigned in
 	return -1;
 }
 
-/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, whose numbers are the driver's. nvtaskset counts by PCI addresses. On
- * most machines that is the same; otherwise the driver or plugstack.conf has the order: bus ids in Slurm's order, or "". */
+/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, with the driver's numbers. nvtaskset counts by PCI
+ * addresses. On most machines the numbers are equal; otherwise the driver or plugstack.conf has the order: bus ids in
+ * Slurm's order, or "". */
 static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
                     struct nvtaskset_error *error)
 {
@@ -118,7 +119,7 @@ static int find_gpu(const struct nvtaskset_topology *topology, const char *order
 
 /* --- claiming ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the set is made of whole GPCs, and of how many. */
+/* Whether the set is made of `count` whole GPCs. */
 static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
                           unsigned int count)
 {
@@ -140,8 +141,8 @@ static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned in
 	return gpcs == count && nvtaskset_set_equal(&seen, set);
 }
 
-/* So many TPCs, on all GPUs or on none; `first` are those of the first GPU. Where they are missing, the group stays without:
- * another step may be waiting for them. If the limit of memory cannot be set, the group is removed. */
+/* Claims the TPCs of all GPUs, or of none; `first` is the set of the first GPU. Without enough TPCs, the group stays,
+ * without any: a second step may be waiting for TPCs. If the limit of memory cannot be set, the group is removed. */
 static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, const struct claims *claims,
                       struct nvtaskset_set *first, struct nvtaskset_error *error)
 {
@@ -162,7 +163,7 @@ static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, c
 	return result;
 }
 
-/* What is not whole GPCs is given back. */
+/* Gives back a set that is not made of whole GPCs. */
 static int try_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
 {
 	struct nvtaskset_set set;
@@ -177,7 +178,7 @@ static int try_gpcs(const struct job *job, const struct claims *claims, unsigned
 	return result;
 }
 
-/* GPCs have different numbers of TPCs: the largest number first that the job's shards allow. */
+/* GPCs have different numbers of TPCs: first tries the largest number that the job's shards allow. */
 static int claim_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
 {
 	struct claims some = *claims;
@@ -190,8 +191,8 @@ static int claim_gpcs(const struct job *job, const struct claims *claims, unsign
 	return result;
 }
 
-/* One step at a time: what one gives back another may just be counting on, and what one has claimed already, whatever it is,
- * holds for all. */
+/* One step at a time: a second step may count on TPCs that the first gives back. The claim of the first step holds for
+ * all steps. */
 static int claim_once(const struct job *job, const struct config *config, const struct options *options,
                       const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
 {
@@ -213,7 +214,7 @@ static int claim_once(const struct job *job, const struct config *config, const 
 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Removes what dead jobs have left. Whether this job is still to run. */
+/* Removes the files of dead jobs. Whether this job is still to run. */
 static bool look(const struct job *job)
 {
 	struct allocation allocation;
@@ -241,9 +242,9 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 	return result;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- all claims --------------------------------------------------------------------------------------------------- */
 
-/* A job that has the whole GPU has all its TPCs. */
+/* A job with the whole GPU has all its TPCs. */
 static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
                       struct nvtaskset_claim *claim, struct nvtaskset_error *error)
 {
@@ -275,7 +276,7 @@ static int claim_on(const struct nvtaskset_topology *topology, const struct job 
 	return check_options(options, note, error) < 0 ? -1 : claim_in_time(job, config, options, &claims, note, error);
 }
 
-/* Jobs with whole GPUs are started also where nothing is known about these: jobs with shards are not. */
+/* Jobs with whole GPUs start also without a topology: jobs with shards do not. */
 static int claim_all(const struct job *job, const struct config *config, const struct options *options, struct jobs_note *note,
                      struct nvtaskset_error *error)
 {

@@ -58,13 +58,13 @@ int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 
 	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
 		return reason_set_errno(error, "%.200s", directory);
-	/* Whatever the umask was. The library asks the rest: whether others can change something there. */
+	/* For any umask. The library checks whether other users can change the directory. */
 	if (lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_mode & 0755) != 0755)
 		chmod(directory, 0755);
 	return 0;
 }
 
-/* Calls `each` with every job that has a file. It may remove files. -1 with the reason. */
+/* Calls `each` with every job that has a file; `each` may remove files. -1 with the reason. */
 static int for_each(const struct job *job, int (*each)(const struct job *, const char *, uint32_t, struct nvtaskset_error *),
                     struct nvtaskset_error *error)
 {
@@ -101,7 +101,7 @@ static bool read_small(const char *path, char text[TEXT_MAX])
 	return length > 0;
 }
 
-/* Complete, or not at all. */
+/* Writes the whole file, or none. */
 static void write_small(const struct job *job, const char *path, const char *text)
 {
 	char new[PATH_MAX], name[32];
@@ -121,7 +121,7 @@ static void write_small(const struct job *job, const char *path, const char *tex
 		unlink(new);
 }
 
-/* One GPU's part, and what stands behind it. */
+/* Reads the numbers of a GPU, and returns the rest. */
 static const char *read_gpu(const char *text, struct jobs_gpu *gpu)
 {
 	int length = 0;
@@ -179,7 +179,7 @@ bool jobs_has_shards(const struct jobs_note *note)
 
 /* --- locks -------------------------------------------------------------------------------------------------------- */
 
-/* It ends with this process: that is what the descriptor is kept for. */
+/* The lock ends with this process, which keeps the descriptor open. */
 void jobs_hold(const struct job *job)
 {
 	char path[PATH_MAX];
@@ -238,7 +238,7 @@ int jobs_remove(const struct job *job, struct nvtaskset_error *error)
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-/* Programs of a job that the controller has forgotten run until it hears of them. */
+/* Programs of a job that the controller has forgotten run until the controller hears of them. */
 static int remove_dead(const struct job *job, const char *name, uint32_t id, struct nvtaskset_error *error)
 {
 	const struct job other = {job->directory, job->node, id};
@@ -278,10 +278,10 @@ static int ask(const struct job *job, unsigned int user, struct jobs_note *note,
 
 	if (allocation_ask(&allocation, job->id, job->node, error) < 0)
 		return -1;
-	/* A controller that was killed may have forgotten it. What it has is not known, so it must not run. */
+	/* A controller that was killed may have forgotten the job. Without a known allocation, the job must not run. */
 	if (!allocation.is_here)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm's controller does not know that job %u is on this node", job->id);
-	/* Its epilog may have been here: what is written now nobody would remove. */
+	/* The epilog may have been here already: nobody would remove new files. */
 	if (allocation.is_ending)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "job %u is ending", job->id);
 	*note = (struct jobs_note){
@@ -291,7 +291,7 @@ static int ask(const struct job *job, unsigned int user, struct jobs_note *note,
 	return 0;
 }
 
-/* Steps that begin at the same time take turns here: the second one finds the first one's note. */
+/* Steps that begin at the same time take turns: the second step finds the note of the first. */
 int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error)
 {
 	struct jobs_note there;

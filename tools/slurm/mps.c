@@ -48,7 +48,7 @@ static const char *pipes_of(const struct job *job, unsigned int user, char path[
 	return path;
 }
 
-/* Keeps others from starting or ending the user's daemon until the descriptor is closed. -1 with the reason. */
+/* Nobody starts or ends the user's daemon until the descriptor is closed. -1 with the reason. */
 static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_error *error)
 {
 	char name[32];
@@ -59,7 +59,7 @@ static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_
 
 /* --- as the user -------------------------------------------------------------------------------------------------- */
 
-/* For ever: the process is ours. */
+/* Becomes the user for ever: only this process. */
 static int become(unsigned int user)
 {
 	const struct passwd *entry = getpwuid(user);
@@ -70,17 +70,18 @@ static int become(unsigned int user)
 	               : -1;
 }
 
-/* What holds our locks must not outlive us. A change of the user would undo it. */
+/* A child with our locks must not outlive us. A change of the user would undo the signal. */
 static int end_with(pid_t parent)
 {
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : -1;
 }
 
-/* The user can stop such a process, or let it wait, at any time: then it is killed. Each of its questions to the daemon has five
- * seconds. */
+/* The user can stop the process, or let it wait, at any time: then the process is killed. Each of its questions to the
+ * daemon has five seconds. */
 #define PATIENCE_MS 20000
 
-/* True if the process has said nothing and ended: its work is done. Else it is killed, so that it can be waited for. */
+/* True if the process has ended without a word: its work is done. Otherwise kills the process, for the wait that
+ * follows. */
 static bool has_done_it(pid_t child, int channel, struct error *said)
 {
 	struct pollfd readable = {.fd = channel, .events = POLLIN};
@@ -99,8 +100,8 @@ static bool has_done_it(pid_t child, int channel, struct error *said)
 	return is_silent;
 }
 
-/* A process of the user, in a session of its own, with nothing in its environment but what MPS needs. Its reason comes through a
- * pipe. -1 with it. */
+/* A process of the user, in a session of its own, with only MPS's variables in its environment. -1 with the reason,
+ * which comes through a pipe. */
 static int run_as(unsigned int user, const char *pipes, const struct config *config, int (*work)(const char *, struct error *),
                   struct nvtaskset_error *error)
 {
@@ -148,8 +149,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return 0;
 }
 
-/* And the files that it has left. One that has ended by itself is no failure. No job needs it: a program that still uses it is no
- * job's. */
+/* Stops the daemon, and removes its files. A daemon that has ended by itself is no failure. No job needs the daemon: a
+ * program that still uses MPS is outside of jobs. */
 static int stop(const char *pipes, struct error *error)
 {
 	struct mps_status status;
@@ -166,7 +167,7 @@ static int stop(const char *pipes, struct error *error)
 
 /* --- the beginning ------------------------------------------------------------------------------------------------ */
 
-/* Nobody but the user can enter. */
+/* Only the user can enter. */
 static int make_home(const struct job *job, unsigned int user, struct nvtaskset_error *error)
 {
 	char path[PATH_MAX];
@@ -211,10 +212,10 @@ void mps_end(const struct job *job, const struct config *config, unsigned int us
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-/* The file is the user's: a lie in it harms nobody else. */
+/* The file is the user's: a lie there harms nobody else. */
 static bool is_running(const struct job *job, unsigned int user)
 {
-	/* Below the job's directory, the user chooses what is there: no link, and no other file system, leads us away. */
+	/* Below the job's directory, the user chooses the files: no link, and no mount, leads us away. */
 	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
 	                       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
 	char path[128];

@@ -47,7 +47,7 @@ int options_parse_memory(struct options *options, const char *text)
 	return 0;
 }
 
-/* In the job's node, the text is what a user has sent: a reason is one line. */
+/* In the job's node, the text is a user's: a reason is one line. */
 static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
 {
 	struct options parsed = given;

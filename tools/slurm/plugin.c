@@ -1,5 +1,5 @@
 /*
- * Which hook of Slurm's runs what, and where.
+ * The hooks of Slurm, and their work.
  *
  *   context      process                    user    here
  *   local        srun                       user    the options
@@ -9,8 +9,8 @@
  *   job_script   a process before each job  root    MPS
  *                and one after it                   gives the TPCs back; MPS
  *
- * A hook never fails where that would drain the node, and its user would not hear why: prolog and epilog write to Slurm's log, and
- * a step keeps its reason, which each of its tasks prints.
+ * A hook never fails if that would drain the node without a word to the user. Prolog and epilog write to Slurm's log. A
+ * step keeps its reason, and each of its tasks prints the reason.
  */
 #include "claim.h"
 #include "common.h"
@@ -27,8 +27,8 @@
 
 /* --- slurmd ------------------------------------------------------------------------------------------------------- */
 
-/* A mistake is told when the daemon starts, and not by the first job. The files are looked through by the next step: it can
- * ask the controller, which perhaps does not answer yet. */
+/* A mistake is reported when the daemon starts, and not by the first job. The next step compares the files with the
+ * jobs, and asks the controller, which perhaps does not answer yet. */
 static int begin_slurmd(int count, char **arguments)
 {
 	struct config config;
@@ -77,17 +77,17 @@ static int begin_job(const struct script *script, struct nvtaskset_error *error)
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-/* The tasks are forked from this process, and so know it too. */
+/* The tasks are forked from this process, and inherit the values. */
 static struct {
 	struct config config;
 	struct nvtaskset_error failure; /* "": none */
 	char directory[PATH_MAX];
-	char group[PATH_MAX];           /* "": the job has no TPCs, or whole GPUs */
-	char pipes[PATH_MAX];           /* of MPS; "": without */
+	char group[PATH_MAX];           /* "": no TPCs, or whole GPUs */
+	char pipes[PATH_MAX];           /* of MPS; "": without MPS */
 } step;
 
-/* The job goes back into the queue, where it may be; otherwise it fails. A node on which it can never run must not have it
- * for ever. */
+/* The job goes back into the queue, if allowed; otherwise the job fails. A job that can never run on this node must not
+ * stay. */
 static void requeue(const struct job *job, uint32_t id, const char *reason)
 {
 	struct allocation allocation;
@@ -97,7 +97,7 @@ static void requeue(const struct job *job, uint32_t id, const char *reason)
 		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id, allocation.restarts + 1, reason);
 }
 
-/* Slurm gives all components the options of the last one, so they say nothing about this one. */
+/* Slurm gives all components the options of the last component: the options say nothing about this component. */
 static bool is_heterogeneous(spank_t spank)
 {
 	char size[16];
@@ -126,8 +126,8 @@ static int begin(const struct job *job, unsigned int user, const struct options 
 	return mps_is_wanted(&step.config) ? mps_find(job, user, step.pipes, error) : 0;
 }
 
-/* It has no tasks, and what it adopts has none of its environment. Where it is, it is there before the others until the job's
- * end: so these need not ask the controller. */
+/* The extern step has no tasks, and adopted programs do not get its environment. If there is an extern step, it lives
+ * from before the first step to the job's end, and the steps need not ask the controller. */
 static void begin_extern(const struct job *job, unsigned int user)
 {
 	struct jobs_note note;
@@ -159,13 +159,14 @@ static void begin_step(spank_t spank)
 
 /* --- a task's environment ----------------------------------------------------------------------------------------- */
 
-/* Programs get our library as from the command nvtaskset: its directory comes first in LD_LIBRARY_PATH, so that nothing of
- * the system's changes, and jobs without TPCs find the driver alone. Where every program carries it anyway (nvtaskset system
- * enable), and in containers, plugstack.conf says library=none. Its TPCs stand in the group's file: so changes reach all tasks. */
+/* Programs get our library as from the command nvtaskset: our directory comes first in LD_LIBRARY_PATH. Nothing of the
+ * system changes, and jobs without TPCs find the driver alone. In containers, and if every program gets our library
+ * anyway (nvtaskset system enable), plugstack.conf has library=none. The TPCs are in the group's file: changes reach
+ * all tasks. */
 
 #define GROUP_FILE "NVTASKSET_GROUP_FILE"
 #define SEARCH_PATH "LD_LIBRARY_PATH"
-#define SEARCH_PATH_MAX (128 * 1024) /* no variable of the kernel's is longer */
+#define SEARCH_PATH_MAX (128 * 1024) /* the kernel's limit of a variable */
 
 static int set(spank_t spank, const char *variable, const char *value, struct nvtaskset_error *error)
 {
@@ -188,7 +189,7 @@ static int check_library(const char *library, struct nvtaskset_error *error)
 	return 0;
 }
 
-/* Once, and in front, whatever the step's environment has from the job's script. */
+/* Puts the directory in front, once, whatever the job's script has set. */
 static int put_library_first(spank_t spank, const char *library, struct nvtaskset_error *error)
 {
 	char *path = malloc(SEARCH_PATH_MAX + PATH_MAX);
@@ -228,7 +229,7 @@ static void leave_others(spank_t spank, const char *directory)
 		spank_unsetenv(spank, GROUP_FILE);
 }
 
-/* A CUDA_MPS_PIPE_DIRECTORY that the user has set stays. A job without a group keeps a group of its user's own. */
+/* A CUDA_MPS_PIPE_DIRECTORY of the user's stays. A job without a group keeps a group of its user's own. */
 static int set_environment(spank_t spank, struct nvtaskset_error *error)
 {
 	const char *library = step.config.library;
@@ -237,7 +238,7 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 		leave_others(spank, step.directory);
 		return 0;
 	}
-	/* Of an nvtaskset that has started srun, on another machine perhaps. */
+	/* Set by an nvtaskset that has started srun, perhaps on another machine. */
 	spank_unsetenv(spank, "NVTASKSET_PARTITION");
 	spank_unsetenv(spank, "NVTASKSET_PID");
 	if (*step.pipes)
@@ -249,13 +250,13 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 
 /* --- the hooks ---------------------------------------------------------------------------------------------------- */
 
-/* Slurm looks for these by name. */
+/* Slurm looks for the hooks by name. */
 #pragma GCC visibility push(default)
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(nvtaskset, 1)
 
-/* An error in plugstack.conf must not keep users from submitting: the node says it. */
+/* An error in plugstack.conf must not keep users from submitting: the node reports the error. */
 int slurm_spank_init(spank_t spank, int count, char **arguments)
 {
 	switch (spank_context()) {
@@ -281,7 +282,7 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments)
 	return 0;
 }
 
-/* In each task, as its user, behind all that Slurm itself sets in its environment. */
+/* In each task, as its user, after all of Slurm's own settings in the environment. */
 int slurm_spank_task_init(spank_t spank, int count, char **arguments)
 {
 	struct nvtaskset_error error = step.failure;
@@ -294,7 +295,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments)
 	return result;
 }
 
-/* Before the job's first step on this node, in each of its runs. */
+/* Before the job's first step on this node, in each run. */
 int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
 {
 	struct script script;
@@ -305,8 +306,7 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
 	return 0;
 }
 
-/* After the job's processes on this node have ended. What cannot be removed now, a later step removes when it looks through the
- * files (jobs.h). */
+/* After the end of the job's processes on this node. A later step removes files that cannot be removed now (jobs.h). */
 int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
 {
 	struct script script;

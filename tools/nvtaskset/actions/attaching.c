@@ -20,10 +20,10 @@ static void print_report(pid_t pid, const struct attach_report *report)
 		        (int)report->thread, report->seconds * 1e3, report->tries);
 }
 
-/* What a process lacks for a partition of its own that is in force, or will be. */
+/* The lack of a process for a partition of its own that is, or will be, in force. */
 enum need {
 	NEED_NOTHING,
-	NEED_SEGMENT, /* it shares its parent's, and will load our library when it uses CUDA */
+	NEED_SEGMENT, /* shares its parent's, and will load our library at the first use of CUDA */
 	NEED_LIBRARY
 };
 

@@ -1,5 +1,6 @@
 /*
- * Completion: what may stand where a command line is being typed. The three shells' functions (tools/completions) only ask.
+ * Completion: the possible words in the place of the word that is being typed. The shells' functions
+ * (tools/completions) only ask.
  */
 #include "cli/actions.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The word that is being typed. What comes before `end` is there already: the elements of a list, or the name of an option. */
+/* The word that is being typed. Before `end` are the elements of a list, or the name of an option. */
 struct typed {
 	const char *word, *end;
 };
@@ -33,7 +34,7 @@ static void offer_words(const struct typed *typed, const char *words)
 	}
 }
 
-/* --- what there is on this machine -------------------------------------------------------------------------------- */
+/* --- programs and GPUs of this machine ---------------------------------------------------------------------------- */
 
 static void offer_gpus(const struct typed *typed)
 {
@@ -91,7 +92,7 @@ static void offer_programs(const struct typed *typed, bool groups)
 	processes_free(&processes);
 }
 
-/* --- what may stand there ----------------------------------------------------------------------------------------- */
+/* --- possible words ----------------------------------------------------------------------------------------------- */
 
 static void offer_value(const struct typed *typed, const struct option_row *row)
 {
@@ -173,7 +174,7 @@ static void offer_set(const struct typed *typed, const struct beginning *beginni
 	}
 }
 
-/* `place` is that of the word that is typed. */
+/* `place`: of the typed word. */
 static void offer_argument(const struct typed *typed, const struct beginning *beginning, int place)
 {
 	enum action action = beginning->options.action;

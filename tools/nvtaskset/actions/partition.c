@@ -28,13 +28,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What -p is about, and what is known of it. */
+/* The subject of -p, and the findings about it. */
 struct subject {
 	const struct options *options;
 	struct topology_list list;
-	struct pids pids;               /* the processes that were named */
-	struct targets targets;         /* those of them that have a partition */
-	struct group group;             /* whose they are; none without --group */
+	struct pids pids;               /* the named processes */
+	struct targets targets;         /* the named processes with a partition */
+	struct group group;             /* the group of the processes; none without --group */
 	struct segment_revision before; /* of the group, or of the first process */
 	int lock;                       /* of the group's directory, or -1 */
 };
@@ -46,10 +46,10 @@ static bool is_group(const struct subject *subject)
 
 /* --- showing ------------------------------------------------------------------------------------------------------ */
 
-/* "pid 7" or "group train", as taskset begins its lines. */
+/* "pid 7" or "group train": the begin of a line, as in taskset. */
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
 
-/* The line that taskset prints; if several GPUs are shown, it also names the GPU. */
+/* taskset's line, with the GPU's name if several GPUs are shown. */
 static void show_sets(const char *name, const char *when, const struct options *options, const struct gpu_choices *chosen,
                       const struct segment_revision *revision)
 {
@@ -91,8 +91,8 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 	return text;
 }
 
-/* The sets before and after a change, and a line for each that was given of the time and of memory; the first
- * of the time says what became of the gift. */
+/* The sets before and after a change, and a line for each given time and for memory; the first line of time has `use`,
+ * the line of memory `memory`. */
 static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
                  const struct segment_revision *before, const struct segment_revision *now, const char *use,
                  const char *memory)
@@ -242,7 +242,7 @@ static int change_group(struct subject *subject, const struct segment_revision *
 
 #define ROUNDS 16
 
-/* What was started meanwhile has what its parent had then. A tree that grows all the time has an end for us. */
+/* A new process has its parent's partition of the time of its start. A tree that grows all the time is given up. */
 static int change_new_ones(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
@@ -263,7 +263,7 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 	return result < 0 ? EDITOR_SOME : 0;
 }
 
-/* As editor_change. */
+/* Like editor_change. */
 static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	int result = is_group(subject) ? change_group(subject, wanted, error)
@@ -276,7 +276,7 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 	return result;
 }
 
-/* Whether a process has a partition of its own, without all that was wanted. */
+/* Whether a process with a partition of its own lacks some of `wanted`. */
 static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
 {
 	struct segment_revision has, should_have;
@@ -293,7 +293,7 @@ static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
 	return stays;
 }
 
-/* False only if the kernel says for each thread that there is none: most programs need no search of all processes. */
+/* False only if the kernel lists no child for any thread: most programs need no search of all processes. */
 static bool may_have_children(pid_t pid)
 {
 	char pattern[64], first[16];
@@ -328,7 +328,7 @@ static int check_descendants(const struct subject *subject, const struct segment
 	return result;
 }
 
-/* Chooses the GPUs to show of each process. That can fail, so it comes before any change. */
+/* Chooses the GPUs to show of each process, before any change, since the choice can fail. */
 static int choose_all(struct subject *subject, const struct gpu_choices *groups, struct error *error)
 {
 	struct targets *targets = &subject->targets;
@@ -362,7 +362,7 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 	free(own.list);
 }
 
-/* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
+/* A failure after the change does not undo the change: then the exit status is different. */
 static int show_and_change(struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *wanted,
                            struct error *error)
 {
@@ -371,7 +371,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
-	/* There may be none: then these are NULL, which memcpy forbids. */
+	/* Without targets, both arrays are NULL, which memcpy forbids. */
 	for (size_t i = 0; i < targets->count; i++)
 		targets->before[i] = targets->revisions[i];
 	int result = changes ? change(subject, wanted, error) : 0;
@@ -386,7 +386,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 	return result == 0 ? EXIT_SUCCESS : result == EDITOR_SOME && changes ? EXIT_CHANGED : EXIT_FAILURE;
 }
 
-/* --- what is wanted ----------------------------------------------------------------------------------------------- */
+/* --- the wanted partition ----------------------------------------------------------------------------------------- */
 
 static int find_wanted(struct subject *subject, struct segment_revision *wanted, const struct gpu_choices *chosen,
                        struct error *error)
@@ -419,7 +419,7 @@ static int check_times(const struct subject *subject, struct error *error)
 	return result;
 }
 
-/* Every SET is parsed before the first is written, so that a mistake in one changes nothing. */
+/* Every SET is parsed before the first is written: a mistake in one changes nothing. */
 static int act(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -440,7 +440,7 @@ static int act(struct subject *subject, struct error *error)
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Adds the GPUs that the partition names. False if it names none, or there are too many. */
+/* Adds the GPUs of the partition. False if there are none, or too many. */
 static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)
 {
 	bool fits = revision->count > 0;
@@ -464,8 +464,8 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 	return found;
 }
 
-/* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the
- * kernel driver takes time for each GPU (hardware.md, "Topology"). */
+/* If no other GPU is needed (-G, --json), loads only the GPUs of the partitions, if visible here: the kernel driver
+ * takes time for each GPU (hardware.md, "Topology"). */
 static int load_topologies(struct subject *subject, struct error *error)
 {
 	struct topology_wanted wanted = {.count = 0};
@@ -478,8 +478,8 @@ static int load_topologies(struct subject *subject, struct error *error)
 	               : topology_load(&subject->list, error);
 }
 
-/* A SET that is wrong must not have changed a program that is attached to. A number of TPCs is chosen later, and so are
- * the GPUs if there are several and no -G. */
+/* A wrong SET must not have changed a program to be attached to. A number of TPCs is chosen later, and likewise the
+ * GPUs if there are several and no -G. */
 static int check_sets(const struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -510,8 +510,8 @@ static void allow_many(void)
 	}
 }
 
-/* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
- * does not exist, none is needed. */
+/* With --attach, topologies are loaded first, for our library. Otherwise they are loaded last: if the process does not
+ * exist, no topology is needed. */
 static int open_processes(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;

@@ -1,9 +1,10 @@
 /*
- * The word cdi: containers get a partition as they get a device.
+ * The word cdi: containers get a partition like a device.
  *
- * A device is a group with a file (state/group/group.h). What the programs of its containers may have stands there, so it changes
- * live, and the file is all of nvtaskset's state that a container sees: for reading, and no other group's. Which TPCs the groups of
- * one specification have is known by their directory, so two that choose at once get different ones.
+ * A device is a group with a file (state/group/group.h). The file has the partition of all programs in the device's
+ * containers, and can be changed live. Of nvtaskset's state, a container sees only the file of its own group, for
+ * reading. The directory of the groups has the TPCs of all groups of a specification: two commands that choose at once
+ * choose different TPCs.
  */
 #include "cli/actions.h"
 
@@ -56,7 +57,7 @@ static int make_front(const char *directory, char front[PATH_MAX], struct error 
 
 /* --- a device ----------------------------------------------------------------------------------------------------- */
 
-/* All that `cdi add` finds out before it writes the specification. */
+/* The findings of `cdi add` before the specification is written. */
 struct plan {
 	const struct options *options;
 	struct specification specification;
@@ -66,7 +67,7 @@ struct plan {
 	struct mps_status mps;
 	struct group group;
 	int lock;
-	bool is_new; /* the group */
+	bool is_new; /* whether the group is new */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
 	char gpus[TOPOLOGY_ENVIRONMENT_MAX];
 };
@@ -92,7 +93,7 @@ static bool needs_mps(const struct options *options)
 	return segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
 }
 
-/* The daemon must run before: started by a container, it would end with it. */
+/* The daemon must run before: a daemon that a container starts would end with the container. */
 static int look_at_mps(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
@@ -128,7 +129,7 @@ static int find(struct plan *plan, struct error *error)
 	return path_join(plan->path, plan->specification.directory, name) ? 0 : error_set(error, "%.200s: the path is too long", name);
 }
 
-/* Which TPCs; for -n, with the lock that keeps others from choosing. */
+/* Chooses TPCs; for -n, with the lock against a second choice. */
 static int choose(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
@@ -159,8 +160,8 @@ static void unlock(struct plan *plan)
 	plan->lock = -1;
 }
 
-/* Two that add or remove at once take turns, and each sees what the other has written. With -n the lock is held already: given
- * back in between, it would go to one that waits for this process to have chosen. */
+/* Commands that add or remove at once take turns, and each sees the result of the command before. With -n the lock is
+ * held already: a waiting command could take the lock if it were given back in between. */
 static int read_locked(struct plan *plan, struct error *error)
 {
 	specification_close(&plan->specification);
@@ -191,7 +192,7 @@ static int write_device(struct plan *plan, struct error *error)
 	               : specification_write(&plan->specification, error);
 }
 
-/* The group has its partition before anybody can use the device. */
+/* The group gets its partition before the device can be used. */
 static int add(struct plan *plan, struct error *error)
 {
 	if (make_group(plan, error) < 0)
@@ -238,8 +239,8 @@ int action_cdi_add(const struct options *options, struct error *error)
 
 /* --- removing ----------------------------------------------------------------------------------------------------- */
 
-/* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. A command
- * that was killed before it had added a device, or had removed it all, leaves a group. */
+/* In this order: no container gets the device any more, and then its TPCs are free. Running containers keep their
+ * partition. A killed command may leave a group without a device. */
 int action_cdi_remove(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */

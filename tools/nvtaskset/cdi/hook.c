@@ -131,7 +131,7 @@ bool hook_is_me(const char *name)
 	return name && strcmp(name, HOOK_NAME) == 0;
 }
 
-/* Whatever the runtime has done with them: the end of a child and the bound in time come by signals. */
+/* Sets the signals that the runtime may have changed: the end of a child and the bound in time come by signals. */
 static void take_signals(void)
 {
 	sigset_t none;

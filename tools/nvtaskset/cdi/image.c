@@ -28,7 +28,7 @@
 struct task {
 	const char *driver, *search_path;
 	int ldconfig; /* the host's, since the image's own is not believed */
-	int glibc;    /* what our library needs */
+	int glibc;    /* the version that our library needs */
 	unsigned int machine;
 };
 

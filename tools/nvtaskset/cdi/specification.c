@@ -92,7 +92,7 @@ json_t *specification_find(const struct specification *specification, const char
 
 /* --- edits of containers ------------------------------------------------------------------------------------------ */
 
-/* Others cannot come out of what is mounted, nor gain anything by it. */
+/* A mount gives a container no way out and no rights. */
 static json_t *mount(const char *from, const char *to, bool is_writable)
 {
 	return json_pack("{s:s, s:s, s:[s, s, s, s]}", "hostPath", from, "containerPath", to, "options", "bind",
@@ -111,7 +111,7 @@ static void __attribute__((format(printf, 2, 3))) add_variable(json_t *environme
 	free(text);
 }
 
-/* A container without MPS looks for it nowhere, also not where it has mounted something. LD_LIBRARY_PATH is the image's. */
+/* A container without MPS finds no daemon, even in a mount of its own. LD_LIBRARY_PATH is the image's. */
 static json_t *environment_of(const struct device *device)
 {
 	json_t *list = json_array();
@@ -137,8 +137,8 @@ static json_t *environment_of(const struct device *device)
 	return list;
 }
 
-/* It runs in the container's mounts, before the container's root becomes the root. Without an environment of its own, it would get
- * the image's. */
+/* Runs in the container's mounts, before the container's root becomes the root. Without "env", the hook would get the
+ * image's environment. */
 static json_t *hook_of(const struct device *device, const char *hook)
 {
 	return json_pack("{s:s, s:s, s:[s, s, s, s], s:[s], s:i}", "hookName", "createContainer", "path", hook, "args", HOOK_NAME, device->group,
@@ -146,7 +146,7 @@ static json_t *hook_of(const struct device *device, const char *hook)
 	                 "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "timeout", HOOK_SECONDS);
 }
 
-/* All edits are the device's: a runtime takes no device without any. */
+/* All edits are the device's: a runtime refuses a device without edits. */
 static json_t *edits_of(const struct device *device, const char *hook, const char *library, const char *front)
 {
 	char group[PATH_MAX];
@@ -184,7 +184,7 @@ void specification_remove(struct specification *specification, const char *name)
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* Names begin with a letter before 0.5.0. */
+/* Before 0.5.0, names begin with a letter. */
 static const char *version_of(const struct specification *specification)
 {
 	const char *version = "0.3.0";

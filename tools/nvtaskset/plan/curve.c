@@ -5,13 +5,13 @@
 #include <limits.h>
 #include <math.h>
 
-#define PART 0.667          /* of a size is the next smaller one */
-#define RANGE 24            /* smaller sizes than this part of the largest take too long */
-#define BUSY_LITTLE 0.5     /* of a job's time: the GPU waits for the program for the rest */
-#define GAINS_ALL 0.8       /* of what TPCs could bring */
+#define PART 0.667          /* the next smaller size, of a size */
+#define RANGE 24            /* below this part of the largest size, sizes take too long */
+#define BUSY_LITTLE 0.5     /* of a job's time: otherwise the GPU waits for the program */
+#define GAINS_ALL 0.8       /* of the possible gain */
 #define GAINS_NOTHING 0.3
-#define GAINS_NEVER -0.5   /* more TPCs take longer: something else has disturbed it */
-#define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
+#define GAINS_NEVER -0.5   /* more TPCs take longer: the measurement was disturbed */
+#define SLOWED 0.05         /* by a neighbour: more than between two runs */
 
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 {
@@ -95,8 +95,8 @@ unsigned int curve_enough(const struct curve *curve)
 	return curve->points[i].tpcs;
 }
 
-/* How much of what TPCs could bring they do bring, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q.
- * 1 is twice as fast with twice as many, 0 is nothing. */
+/* The part of the possible gain from more TPCs, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for
+ * sizes p < q. 1: twice as many TPCs are twice as fast; 0: no gain. */
 struct curve_bound curve_bound(const struct curve *curve, const struct curve *memory)
 {
 	static const struct curve_bound

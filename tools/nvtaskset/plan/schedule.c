@@ -1,11 +1,11 @@
-/* Whether tasks meet their deadlines in one partition, and how many TPCs it needs for that. */
+/* Whether tasks meet their deadlines in one partition, and the TPCs for that. */
 #include "plan.h"
 
 #include "base/extremes.h"
 
 #define MS UINT64_C(1000000)
 
-/* Of a task with `above` others above it, all of which are met: so no number here is too large. */
+/* The response time of a task below `above` tasks, which meet their deadlines: no number here is too large. */
 static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
@@ -34,8 +34,8 @@ bool schedule_fixed(struct schedule_task *tasks, unsigned int count)
 	return are_met;
 }
 
-/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
- * Whitehead 1982). */
+/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking
+ * (Leung and Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS])
 {
@@ -73,7 +73,7 @@ static bool is_schedulable(const struct plan_problem *problem, const struct tpcs
 	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count);
 }
 
-/* More TPCs make no task later, so the sizes that do are all above those that do not. */
+/* More TPCs make no task later: all sizes above a sufficient size are sufficient. */
 unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high)
 {
 	unsigned int found = low <= high && is_schedulable(problem, set, high) ? high : 0;
@@ -89,8 +89,8 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 	return found;
 }
 
-/* The programs above all others are deferrable servers (Strosnider et al. 1995): one may use the end of a period and the beginning of the
- * next. */
+/* The programs above all tasks are deferrable servers (Strosnider et al. 1995): a program may use the end of a period
+ * and the beginning of the next. */
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
                     uint64_t launches_ns)
 {

@@ -1,20 +1,20 @@
 /*
- * The word system. With `enable`, every program of this machine that asks for the driver library finds
- * ours in the dynamic linker's cache.
+ * The word system. With `enable`, every program of this machine that asks for the driver library finds ours in the
+ * dynamic linker's cache.
  *
  * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs
- * must find: if a link to the driver were in the same directory, ldconfig would take it for another library of the same
- * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
- * upgrades of the driver keep. No file of the driver is changed.
+ * must find. A link to the driver is in a directory below: in the same directory, ldconfig would take the link for
+ * another library of the same name. The other is a file in /etc/ld.so.conf.d that names the directory of links before
+ * all others. The links use names that upgrades of the driver keep. No file of the driver is changed.
  *
- * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since
- * ldconfig lists our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are
- * compared by their values. The first file of the name is loaded. Where a container's own cache has both files, our
- * library may be loaded in the container, without the link to the driver. For containers ldconfig lists
- * libcuda.so.nvtaskset, too: a file that depends on the libcuda.so.1 in the same directory.
+ * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since ldconfig lists
+ * our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are compared by their
+ * values, and the first file of the name is loaded. If a container's own cache has both files, our library may be
+ * loaded in the container, without the link to the driver. For containers ldconfig lists libcuda.so.nvtaskset, too: a
+ * file that depends on the libcuda.so.1 in the same directory.
  *
- * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
- * the command dies between two steps; `disable` then removes what is there.
+ * After each step, programs find either the driver as before, or our library, which was tested. The command may die
+ * between two steps without harm; `disable` then removes the files that are there.
  */
 #include "cli/actions.h"
 
@@ -41,8 +41,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
-#define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
+#define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig reads only names in .conf */
+#define TEST_CACHE "cache"                      /* in the directory of links; unused by programs */
 
 #define ALIAS_LIBRARY "libnvtaskset-alias.so" /* our libcuda.so (src/listed/alias.c) */
 
@@ -53,15 +53,15 @@ struct link {
 	char target[PATH_MAX];
 };
 
-/* Everything that 'enable' writes. */
+/* The files of 'enable'. */
 struct plan {
-	char library[PATH_MAX];   /* the directory where we are installed */
-	char directory[PATH_MAX]; /* the directory of links in it, for the dynamic linker */
-	char driver[PATH_MAX];    /* a directory in that one, with links to the driver and ours; unlisted */
+	char library[PATH_MAX];   /* where we are installed */
+	char directory[PATH_MAX]; /* the directory of links there, for the dynamic linker */
+	char driver[PATH_MAX];    /* below, with links to the driver and ours; unlisted */
 	struct link links[LINKS_MAX];
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512]; /* the content of the file */
-	int lock; /* one process changes all this at a time */
+	int lock; /* a single process changes files at a time */
 };
 
 /* --- the plan ---------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void add_link(struct plan *plan, const char *directory, const char *name,
 	snprintf(link->target, sizeof link->target, "%s", target);
 }
 
-/* Finds where we are installed. The others need it. */
+/* Finds where we are installed: first, since the rest of the plan depends on this. */
 static int plan_find_library(struct plan *plan, struct error *error)
 {
 	char own[PATH_MAX];
@@ -84,7 +84,7 @@ static int plan_find_library(struct plan *plan, struct error *error)
 		return -1;
 	if (!realpath(own, plan->library))
 		return error_set_errno(error, "%.200s", own);
-	/* In a file that ldconfig reads, these separate directories or begin a comment. */
+	/* In a file for ldconfig, these separate directories or begin a comment. */
 	if (strpbrk(plan->library, " \t\r\n\f\v:,=#") || strlen(plan->library) > PATH_MAX - 128)
 		return error_set(error, "%.200s: a path that ldconfig does not take: install nvtaskset elsewhere",
 		                 plan->library);
@@ -98,8 +98,8 @@ static int plan_find_library(struct plan *plan, struct error *error)
 	return 0;
 }
 
-/* Plans links to the driver that programs find now, by the name that upgrades keep, and by its other name if it has
- * that. */
+/* Plans links to the driver that programs find now, by the name that upgrades keep, and also by its second name, if
+ * there is one. */
 static int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
@@ -155,7 +155,7 @@ static int make_link(const struct link *link, struct error *error)
 	return 0;
 }
 
-/* Every user must be able to read the directory, whatever the umask is. */
+/* Every user must be able to read the directory, for any umask. */
 static int make_directory(const char *path, struct error *error)
 {
 	if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chmod(path, 0755) < 0)
@@ -175,7 +175,7 @@ static int plan_make_directories(const struct plan *plan, struct error *error)
 	return result;
 }
 
-/* Removes our files, whichever of them exist. If the directory has other files, these and the directory stay. */
+/* Removes our files, as far as they exist. Foreign files stay, and so does the directory then. */
 static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
@@ -207,8 +207,7 @@ static int plan_write_configuration(const struct plan *plan, struct error *error
 	return 0;
 }
 
-/* Reads the directory that the last line of the file names; another installation may have written it. False if there is
- * no such file. */
+/* Reads the directory in the last line of the file, perhaps of another installation. False without a file. */
 static bool plan_read_configuration(char directory[PATH_MAX])
 {
 	static char content[sizeof((struct plan *)NULL)->configuration + 1]; /* large */
@@ -233,23 +232,23 @@ static bool plan_read_configuration(char directory[PATH_MAX])
 static int start(pid_t *pid, const char *cache, int held)
 {
 	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
-	char *const environment[] = {NULL}; /* no locale: the order in which files are read depends on it */
+	char *const environment[] = {NULL}; /* no locale: ldconfig's order of files depends on the locale */
 	posix_spawn_file_actions_t actions;
 
 	posix_spawn_file_actions_init(&actions);
-	/* It warns of directories that do not exist, which is common and harmless. */
+	/* ldconfig warns of missing directories, which are common and harmless. */
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps the descriptor open */
 	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
 
 	posix_spawn_file_actions_destroy(&actions);
 	return failed;
 }
 
-/* Rebuilds the dynamic linker's cache in the file `cache`, from the directories that the files in /etc/ld.so.conf.d name, and changes
- * nothing else: no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig keeps the
- * descriptor `held` open: a lock that must last until it has ended, even if we are killed. */
+/* Rebuilds the dynamic linker's cache in the file `cache`, from the directories of the files in /etc/ld.so.conf.d, and
+ * makes no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig
+ * keeps the descriptor `held` open: a lock until the end of ldconfig, even if we are killed. */
 static int make_cache(const char *cache, int held, struct error *error)
 {
 	int status = -1;
@@ -280,7 +279,7 @@ static void print_step(const struct options *options, const char *format, ...)
 
 /* --- enabling ------------------------------------------------------------------------------------------------ */
 
-/* Checks that programs find our library in this cache. 0, or -1 with the reason. */
+/* Checks that programs find our library in the cache. 0, or -1 with the reason. */
 static int check_cache(const struct plan *plan, const char *cache, struct error *error)
 {
 	char found[PATH_MAX] = "", ours[PATH_MAX];
@@ -296,7 +295,7 @@ static int check_cache(const struct plan *plan, const char *cache, struct error 
 	                        "name comes before ours, names its directory", found);
 }
 
-/* Makes and checks a cache that no program uses, before the real one is changed. */
+/* Makes and checks an unused cache, before the real cache is changed. */
 static int test_cache(const struct plan *plan, struct error *error)
 {
 	char cache[PATH_MAX];
@@ -316,7 +315,7 @@ static void find_older(const struct plan *plan, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
 }
 
-/* Removes the older link once the cache has the new one: programs start meanwhile. */
+/* Removes the older link once the cache has the new link: programs start meanwhile. */
 static int replace_older(const struct plan *plan, struct error *error)
 {
 	char older[PATH_MAX];
@@ -344,7 +343,7 @@ static void undo(const struct plan *plan)
 	char ours[PATH_MAX];
 
 	unlink(CONFIGURATION);
-	/* As long as the cache leads programs to our files, these must stay. */
+	/* As long as the cache leads programs to our files, the files must stay. */
 	if (!loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours) ||
 	    make_cache(LOADER_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
@@ -376,7 +375,7 @@ static void show_plan(const struct plan *plan)
 	printf("%s: rebuilt by ldconfig\n", LOADER_CACHE);
 }
 
-/* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
+/* Programs that find the driver by LD_LIBRARY_PATH are not reached: a warning, and no failure. */
 static void warn_of_bypass(void)
 {
 	struct driver_bypass bypass;
@@ -388,7 +387,7 @@ static void warn_of_bypass(void)
 
 /* --- the actions ------------------------------------------------------------------------------------------------ */
 
-/* What programs find counts, whichever installation has written it. */
+/* Shows the library that programs find, of any installation. */
 int action_system_status(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
@@ -413,7 +412,7 @@ static int require_root(const char *words, struct error *error)
 	                                      words, words);
 }
 
-/* Waits for the lock, and holds it until this process and the ldconfig that it started have ended. */
+/* Waits for the lock, and holds the lock until the end of this process and its ldconfig. */
 static int lock(struct plan *plan, struct error *error)
 {
 	plan->lock = open(plan->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -422,7 +421,6 @@ static int lock(struct plan *plan, struct error *error)
 
 int action_system_enable(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
 	static struct plan plan;
 
 	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 || plan_check_library(&plan, error) < 0)
@@ -446,7 +444,7 @@ int action_system_enable(const struct options *options, struct error *error)
 	return 0;
 }
 
-/* The files are removed last, when the cache no longer leads programs to them. */
+/* The files go last, when the cache no longer leads programs to them. */
 static int disable(const struct plan *plan, const char *directory, bool configured, struct error *error)
 {
 	if (configured && rename(CONFIGURATION, INACTIVE) < 0)

@@ -66,7 +66,7 @@ static struct {
 	int file, after_ms;
 } giving_up = {.output = STDOUT_FILENO, .file = -1, .after_ms = -1};
 
-/* Opened anew, since others who share standard output wait for their writes. */
+/* Opened anew: a program with the same standard output waits for its writes. */
 void terminal_give_up(int file, int after_ms)
 {
 	if (giving_up.output != STDOUT_FILENO)

@@ -7,7 +7,7 @@
 /* --- keys --------------------------------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *sequence; /* behind the escape character, as xterm and its kind send it */
+	const char *sequence; /* behind the escape character, as from xterm and similar terminals */
 	int key;
 } sequences[] = {
 	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},
@@ -16,7 +16,7 @@ static const struct {
 	{"[17~", KEY_F6},     {"[21~", KEY_F10},
 };
 
-/* How many bytes an escape sequence has, without the escape character: ECMA-48's CSI and SS3. */
+/* The bytes of an escape sequence, without the escape character: ECMA-48's CSI and SS3. */
 static size_t sequence_length(const char *bytes, size_t length)
 {
 	size_t end = 1;
@@ -71,7 +71,7 @@ static void go_to(struct view *view, size_t row, const struct model *model)
 	view->first = row < last ? row : last;
 }
 
-/* Goes to the first row from `from` on that contains the text, or to the first of all. */
+/* Goes to the next row with the text, from `from` on and then from the top. */
 static void search_from(struct view *view, size_t from, const struct model *model)
 {
 	size_t count = count_rows(model);

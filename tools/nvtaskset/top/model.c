@@ -51,7 +51,7 @@ const struct column top_columns[TOP_COLUMN_COUNT] = {
 #undef TOP_COLUMN_ENTRY
 };
 
-/* What has no text comes last. */
+/* Empty texts come last. */
 static int compare_texts(const struct row *a, const struct row *b, unsigned int cell)
 {
 	char text_of_a[CELL_MAX], text_of_b[CELL_MAX];
@@ -70,7 +70,7 @@ static int compare_by(const struct row *a, const struct row *b, enum top_column 
 	                   : compare_texts(a, b, cell);
 }
 
-/* Rows that are equal in the column are in the order of rates, and of pids and GPUs, so that they keep their places. */
+/* Rows that are equal in the column are ordered by rate, pid and GPU, and keep their places. */
 static int compare_rows(const void *first, const void *second, void *context)
 {
 	const struct row *a = first, *b = second;
@@ -98,7 +98,7 @@ static void describe_gpus(struct model *model, const struct topology_list *gpus)
 	}
 }
 
-/* Of all users: the bars are. */
+/* Of all users, for the bars. */
 static void add_row(struct model *model, const struct row *row)
 {
 	bool is_busy_known = row->numbers[NUMBER_BUSY].is_known;

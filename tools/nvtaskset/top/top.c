@@ -30,7 +30,7 @@ static json_t *on_gpu(const struct row *row, const struct topology_list *gpus)
 	return json_joined(object, json_numbers(row->numbers, NUMBER_RATE, NUMBER_BUSY_TIME));
 }
 
-/* Its rows begin at `first`. */
+/* The rows of a process; they begin at `first`. */
 static json_t *one_process(const struct activities *activities, size_t first)
 {
 	const struct process *process = activities->list[first].process;
@@ -81,7 +81,7 @@ static json_t *kernels(const struct activities *activities)
 	return array;
 }
 
-/* Of all processes, or of the one whose kernels are looked at. NULL if there is no memory. */
+/* Of all processes, or of the process with shown kernels. NULL without memory. */
 static json_t *document_of(const struct activities *activities)
 {
 	bool has_kernels = activities->kernels_of != 0 && !activities->why_no_kernels;
@@ -101,7 +101,7 @@ struct subject {
 	struct view view;
 };
 
-/* There must be such a process when we begin. */
+/* The process must exist at the beginning. */
 static int check_pid(const struct subject *subject, struct error *error)
 {
 	pid_t pid = subject->activities.kernels_of;
@@ -122,7 +122,7 @@ static int check_pid(const struct subject *subject, struct error *error)
 	return result;
 }
 
-/* While it is paused, programs pay for nothing. */
+/* While paused, programs pay for nothing. */
 static void keep_up(void *context)
 {
 	struct subject *subject = context;
