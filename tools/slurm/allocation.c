@@ -94,8 +94,9 @@ static int parse_entry(struct allocation *allocation, const char *text, size_t l
 	              : is_shards ? parse_parts(allocation, where, amount) : -1) < 0)
 		return misread(text, error);
 	if (is_index && is_shards && allocation->count - before > 1)
-		return reason_set(error, NVTASKSET_ERROR_OTHER, "%u shards of the GPUs %.60s: this version of Slurm does not say how many "
-		                  "of each; ask for shards of one GPU", amount, where + strlen("IDX:"));
+		return reason_set(error, NVTASKSET_ERROR_OTHER, "%u shards of the GPUs %.60s: this version of Slurm "
+		                                                "does not say how many of each; ask for shards of one "
+		                                                "GPU", amount, where + strlen("IDX:"));
 	return 0;
 }
 
@@ -162,7 +163,8 @@ bool allocation_asks_for_shards(const char *text)
 	return asks;
 }
 
-static int read_job(struct allocation *allocation, const job_info_t *job, const char *node, struct nvtaskset_error *error)
+static int read_job(struct allocation *allocation, const job_info_t *job, const char *node,
+                    struct nvtaskset_error *error)
 {
 	uint32_t state = job->job_state & JOB_STATE_BASE;
 	int index = index_of(job->nodes, node);
@@ -175,9 +177,10 @@ static int read_job(struct allocation *allocation, const job_info_t *job, const 
 	    allocation_parse(allocation, job->gres_detail_str[index], error) < 0)
 		return -1;
 	/* Slurm 22.05 starts jobs without shards just after a start of the controller: the job would not be fenced. */
-	if (allocation->is_here && allocation->count == 0 && job->tres_per_node && allocation_asks_for_shards(job->tres_per_node))
-		return reason_set(error, NVTASKSET_ERROR_NO_ROOM, "the job asks for %.60s, and Slurm has started it without",
-		                  job->tres_per_node);
+	if (allocation->is_here && allocation->count == 0 && job->tres_per_node &&
+	    allocation_asks_for_shards(job->tres_per_node))
+		return reason_set(error, NVTASKSET_ERROR_NO_ROOM,
+		                  "the job asks for %.60s, and Slurm has started it without", job->tres_per_node);
 	return 0;
 }
 
@@ -191,7 +194,8 @@ int allocation_ask(struct allocation *allocation, uint32_t job, const char *node
 	if (slurm_load_job(&message, job, SHOW_DETAIL | SHOW_ALL) != SLURM_SUCCESS)
 		return slurm_get_errno() == ESLURM_INVALID_JOB_ID
 		               ? 0
-		               : reason_set(error, NVTASKSET_ERROR_SYSTEM, "the controller does not say what job %u has: %.200s", job,
+		               : reason_set(error, NVTASKSET_ERROR_SYSTEM,
+		                            "the controller does not say what job %u has: %.200s", job,
 		                            slurm_strerror(slurm_get_errno()));
 	found = find_job(message, job);
 	if (found)

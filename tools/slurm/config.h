@@ -24,6 +24,7 @@ struct config {
 int config_parse(struct config *config, int count, char **arguments, struct nvtaskset_error *error);
 
 /* The directory of this node. `node` may be NULL without %n. -1 with the reason. */
-int config_directory(const struct config *config, const char *node, char directory[PATH_MAX], struct nvtaskset_error *error);
+int config_directory(const struct config *config, const char *node, char directory[PATH_MAX],
+                     struct nvtaskset_error *error);
 
 #endif

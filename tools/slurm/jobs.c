@@ -65,7 +65,8 @@ int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 }
 
 /* Calls `each` with every job that has a file; `each` may remove files. -1 with the reason. */
-static int for_each(const struct job *job, int (*each)(const struct job *, const char *, uint32_t, struct nvtaskset_error *),
+static int for_each(const struct job *job,
+                    int (*each)(const struct job *, const char *, uint32_t, struct nvtaskset_error *),
                     struct nvtaskset_error *error)
 {
 	DIR *directory = opendir(job->directory);
@@ -134,7 +135,8 @@ static bool parse_note(struct jobs_note *note, const char *text)
 	int length = 0;
 
 	*note = (struct jobs_note){.start = 0};
-	if (sscanf(text, "%lld %u %u %u%n", &note->start, &note->restarts, &note->user, &note->is_claimed, &length) != 4)
+	if (sscanf(text, "%lld %u %u %u%n", &note->start, &note->restarts, &note->user, &note->is_claimed,
+	           &length) != 4)
 		return false;
 	for (text += length; text && *text == ' ' && note->count < ALLOCATION_GPUS_MAX; note->count++)
 		text = read_gpu(text, &note->gpus[note->count]);
@@ -159,11 +161,12 @@ bool jobs_read_note(const struct job *job, struct jobs_note *note)
 void jobs_write_note(const struct job *job, const struct jobs_note *note)
 {
 	char path[PATH_MAX], text[TEXT_MAX];
-	int length = snprintf(text, sizeof text, "%lld %u %u %u", note->start, note->restarts, note->user, note->is_claimed);
+	int length = snprintf(text, sizeof text, "%lld %u %u %u", note->start, note->restarts, note->user,
+	                      note->is_claimed);
 
 	for (unsigned int i = 0; i < note->count && length < TEXT_MAX - 40; i++)
-		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number, note->gpus[i].shards,
-		                   note->gpus[i].tpcs);
+		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number,
+		                   note->gpus[i].shards, note->gpus[i].tpcs);
 	snprintf(text + length, sizeof text - (size_t)length, "\n");
 	write_small(job, own_path(job, NOTE, path), text);
 }
@@ -280,14 +283,16 @@ static int ask(const struct job *job, unsigned int user, struct jobs_note *note,
 		return -1;
 	/* A controller that was killed may have forgotten the job. Without a known allocation, the job must not run. */
 	if (!allocation.is_here)
-		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm's controller does not know that job %u is on this node", job->id);
+		return reason_set(error, NVTASKSET_ERROR_OTHER,
+		                  "Slurm's controller does not know that job %u is on this node", job->id);
 	/* The epilog may have been here already: nobody would remove new files. */
 	if (allocation.is_ending)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "job %u is ending", job->id);
 	*note = (struct jobs_note){
 		.start = allocation.start, .restarts = allocation.restarts, .user = user, .count = allocation.count};
 	for (unsigned int i = 0; i < allocation.count; i++)
-		note->gpus[i] = (struct jobs_gpu){.number = allocation.gpus[i].number, .shards = allocation.gpus[i].shards};
+		note->gpus[i] = (struct jobs_gpu){.number = allocation.gpus[i].number,
+		                                  .shards = allocation.gpus[i].shards};
 	return 0;
 }
 
@@ -300,7 +305,8 @@ int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note,
 		return -1;
 	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
 
-	if (result == 0 && jobs_read_note(job, &there) && there.start == note->start && there.restarts == note->restarts) {
+	if (result == 0 && jobs_read_note(job, &there) && there.start == note->start &&
+	    there.restarts == note->restarts) {
 		*note = there;
 	} else if (result == 0) {
 		result = jobs_remove(job, error);
@@ -322,8 +328,8 @@ unsigned int jobs_of_user(const struct job *job, unsigned int user)
 		const struct job other = {job->directory, job->node, jobs_of_name(entry->d_name)};
 		struct jobs_note note;
 
-		count += entry->d_name[0] == '.' && other.id != 0 && read_any_note(&other, &note) && note.user == user &&
-		         jobs_has_shards(&note);
+		count += entry->d_name[0] == '.' && other.id != 0 && read_any_note(&other, &note) &&
+		         note.user == user && jobs_has_shards(&note);
 	}
 	if (directory)
 		closedir(directory);

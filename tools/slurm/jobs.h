@@ -4,8 +4,8 @@
  *   job-123       the group of a job with TPCs (include/nvtaskset.h)
  *   .note-123     the job's allocation, "START RESTARTS USER CLAIMED" and "GPU SHARDS TPCS" for each GPU. CLAIMED is 0
  *                 until all TPCs are claimed
- *   .live-123     empty: each step's daemon holds a lock on the file. While a daemon holds the lock, the note is of this
- *                 run, and new steps need not ask the controller. Otherwise the job has no programs here
+ *   .live-123     empty: each step's daemon holds a lock on the file. While a daemon holds the lock, the note is of
+ *                 this run, and new steps need not ask the controller. Otherwise the job has no programs here
  *   .lock         of jobs_lock
  *   .looked       the life of slurmd in which the files were compared with the living jobs
  *

@@ -65,7 +65,8 @@ static int become(unsigned int user)
 	const struct passwd *entry = getpwuid(user);
 
 	return entry && initgroups(entry->pw_name, entry->pw_gid) == 0 &&
-	                       setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) == 0 && setresuid(user, user, user) == 0
+	                       setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) == 0 &&
+	                       setresuid(user, user, user) == 0
 	               ? 0
 	               : -1;
 }
@@ -102,8 +103,8 @@ static bool has_done_it(pid_t child, int channel, struct error *said)
 
 /* A process of the user, in a session of its own, with only MPS's variables in its environment. -1 with the reason,
  * which comes through a pipe. */
-static int run_as(unsigned int user, const char *pipes, const struct config *config, int (*work)(const char *, struct error *),
-                  struct nvtaskset_error *error)
+static int run_as(unsigned int user, const char *pipes, const struct config *config,
+                  int (*work)(const char *, struct error *), struct nvtaskset_error *error)
 {
 	int channel[2], status = 0;
 	bool is_silent = false;
@@ -112,9 +113,10 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 
 	if (child == 0) {
 		struct error why = {.reason = "MPS: its user is not known on this node"};
-		bool failed = setsid() < 0 || clearenv() != 0 || setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
-		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 || end_with(parent) < 0 ||
-		              chdir("/") < 0 || work(pipes, &why) < 0;
+		bool failed = setsid() < 0 || clearenv() != 0 ||
+		              setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
+		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 ||
+		              end_with(parent) < 0 || chdir("/") < 0 || work(pipes, &why) < 0;
 
 		if (failed && write(channel[1], &why, sizeof why) < 0)
 			_exit(2);
@@ -127,8 +129,9 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	return is_silent && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0
-	                                                                  : reason_set(error, NVTASKSET_ERROR_OTHER, "%.300s", said.reason);
+	return is_silent && WIFEXITED(status) && WEXITSTATUS(status) == 0
+	               ? 0
+	               : reason_set(error, NVTASKSET_ERROR_OTHER, "%.300s", said.reason);
 }
 
 static int start(const char *pipes, struct error *error)
@@ -186,7 +189,8 @@ int mps_begin(const struct job *job, const struct config *config, unsigned int u
 	int lock = lock_user(job, user, error), result = lock < 0 ? -1 : jobs_begin(job, user, &note, error);
 
 	if (result == 0 && jobs_has_shards(&note))
-		result = make_home(job, user, error) < 0 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start, error);
+		result = make_home(job, user, error) < 0
+		                 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start, error);
 	if (lock >= 0)
 		close(lock);
 	return result;
@@ -241,8 +245,9 @@ int mps_find(const struct job *job, unsigned int user, char pipes[PATH_MAX], str
 
 	pipes_of(job, user, pipes);
 	if (lock >= 0 && !is_running(job, user))
-		result = reason_set(error, NVTASKSET_ERROR_BUSY, "MPS: no control daemon of user %u runs on this node: slurmd's log says "
-		                    "why, unless the job has just been here before", user);
+		result = reason_set(error, NVTASKSET_ERROR_BUSY, "MPS: no control daemon of user %u runs on this node: "
+		                                                 "slurmd's log says why, unless the job has just been "
+		                                                 "here before", user);
 	if (lock >= 0)
 		close(lock);
 	return result;

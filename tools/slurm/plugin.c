@@ -54,7 +54,8 @@ struct script {
 	uid_t user;
 };
 
-static int begin_script(struct script *script, spank_t spank, int count, char **arguments, struct nvtaskset_error *error)
+static int begin_script(struct script *script, spank_t spank, int count, char **arguments,
+                        struct nvtaskset_error *error)
 {
 	script->job = (struct job){.directory = script->directory, .node = getenv("SLURMD_NODENAME")};
 	if (spank_get_item(spank, S_JOB_ID, &script->job.id) != ESPANK_SUCCESS ||
@@ -71,8 +72,9 @@ static int begin_job(const struct script *script, struct nvtaskset_error *error)
 		return 0;
 	if (!script->job.node)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm does not say on which node");
-	return jobs_make_directory(script->directory, error) < 0 ? -1
-	                                                         : mps_begin(&script->job, &script->config, script->user, error);
+	return jobs_make_directory(script->directory, error) < 0
+	               ? -1
+	               : mps_begin(&script->job, &script->config, script->user, error);
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
@@ -94,7 +96,8 @@ static void requeue(const struct job *job, uint32_t id, const char *reason)
 
 	if (id == SLURM_BATCH_SCRIPT && allocation_ask(&allocation, job->id, job->node, NULL) == 0 &&
 	    allocation.restarts < step.config.requeues && allocation_requeue(job->id) == 0)
-		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id, allocation.restarts + 1, reason);
+		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id,
+		                allocation.restarts + 1, reason);
 }
 
 /* Slurm gives all components the options of the last component: the options say nothing about this component. */
@@ -107,7 +110,9 @@ static bool is_heterogeneous(spank_t spank)
 
 static int make_directory(const struct job *job, struct nvtaskset_error *error)
 {
-	return config_directory(&step.config, job->node, step.directory, error) < 0 ? -1 : jobs_make_directory(step.directory, error);
+	return config_directory(&step.config, job->node, step.directory, error) < 0
+	               ? -1
+	               : jobs_make_directory(step.directory, error);
 }
 
 static int begin(const struct job *job, unsigned int user, const struct options *options, struct nvtaskset_error *error)
@@ -145,9 +150,11 @@ static void begin_step(spank_t spank)
 	uint32_t id;
 	uid_t user;
 
-	if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
+	if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS || !job.node) {
-		reason_set(&step.failure, NVTASKSET_ERROR_OTHER, "Slurm does not say which job this is, or on which node");
+		reason_set(&step.failure, NVTASKSET_ERROR_OTHER,
+		           "Slurm does not say which job this is, or on which node");
 	} else if (id == SLURM_EXTERN_CONT) {
 		begin_extern(&job, user);
 	} else if (begin(&job, user, is_heterogeneous(spank) ? &none : options_given(), &error) < 0) {
@@ -183,8 +190,8 @@ static int check_library(const char *library, struct nvtaskset_error *error)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		snprintf(path, sizeof path, "%.4000s/%s", library, names[i]);
 		if (access(path, R_OK) < 0)
-			return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is not there or cannot be read: 'make install' on this node "
-			                                                "puts it there", path);
+			return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is not there or cannot be read: 'make "
+			                                                "install' on this node puts it there", path);
 	}
 	return 0;
 }
@@ -207,7 +214,8 @@ static int put_library_first(spank_t spank, const char *library, struct nvtaskse
 
 	if (found != ESPANK_SUCCESS && found != ESPANK_ENV_NOEXIST) {
 		reason_set(error, NVTASKSET_ERROR_OTHER, SEARCH_PATH ": %s", spank_strerror(found));
-	} else if (found == ESPANK_SUCCESS && strncmp(rest, library, length) == 0 && (rest[length] == ':' || !rest[length])) {
+	} else if (found == ESPANK_SUCCESS && strncmp(rest, library, length) == 0 &&
+	           (rest[length] == ':' || !rest[length])) {
 		result = 0;
 	} else {
 		/* An empty entry would be the current directory. */
@@ -224,8 +232,8 @@ static void leave_others(spank_t spank, const char *directory)
 	char path[PATH_MAX];
 	size_t length = strlen(directory);
 
-	if (spank_getenv(spank, GROUP_FILE, path, sizeof path) == ESPANK_SUCCESS && strncmp(path, directory, length) == 0 &&
-	    path[length] == '/')
+	if (spank_getenv(spank, GROUP_FILE, path, sizeof path) == ESPANK_SUCCESS &&
+	    strncmp(path, directory, length) == 0 && path[length] == '/')
 		spank_unsetenv(spank, GROUP_FILE);
 }
 

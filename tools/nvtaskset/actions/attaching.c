@@ -34,7 +34,8 @@ static enum need find_need(pid_t pid)
 	enum segment_state state = segment_open(&segment, pid, &why);
 	enum need need = NEED_NOTHING;
 
-	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid);
+	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) &&
+	                  segment_obstacle(&segment, pid);
 
 	if (state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE || is_without)
 		need = NEED_LIBRARY;

@@ -20,7 +20,8 @@ struct typed {
 static void offer(const struct typed *typed, const char *text, const char *about)
 {
 	if (strncmp(text, typed->end, strlen(typed->end)) == 0)
-		printf("%.*s%s\t%.*s\n", (int)(typed->end - typed->word), typed->word, text, (int)strcspn(about, ";"), about);
+		printf("%.*s%s\t%.*s\n", (int)(typed->end - typed->word), typed->word, text, (int)strcspn(about, ";"),
+		       about);
 }
 
 static void offer_words(const struct typed *typed, const char *words)
@@ -57,7 +58,8 @@ static void offer_numbers(const struct typed *typed, const struct options *optio
 	char number[16];
 
 	puts(":list");
-	if (topology_load(&list, &error) < 0 || gpus_choose(&chosen, &list, options->gpus, options->gpu_count, &error) < 0)
+	if (topology_load(&list, &error) < 0 ||
+	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, &error) < 0)
 		return;
 	const struct topology *gpu = chosen.choices[0].gpu;
 	bool is_gpcs = options->notation == NOTATION_GPC_LIST;
@@ -135,7 +137,8 @@ static void offer_options(const struct typed *typed, const struct beginning *beg
 		snprintf(name, sizeof name, "--%s", row->name);
 		if (!row->about || !(row->actions & possible(beginning)))
 			continue;
-		if (equals && strncmp(typed->word, name, (size_t)(equals - typed->word)) == 0 && name[equals - typed->word] == '\0')
+		if (equals && strncmp(typed->word, name, (size_t)(equals - typed->word)) == 0 &&
+		    name[equals - typed->word] == '\0')
 			offer_value(&(struct typed){typed->word, equals + 1}, row);
 		else if (!equals)
 			offer(typed, name, row->about);
@@ -186,7 +189,8 @@ static void offer_argument(const struct typed *typed, const struct beginning *be
 		offer_set(typed, beginning);
 	else if (is_next && beginning->words > 0)
 		offer_words_of_actions(typed, beginning);
-	if (is_next && ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
+	if (is_next &&
+	    ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
 		offer_programs(typed, false);
 	if (is_next && action == ACTION_PLAN)
 		puts(":files");

@@ -50,8 +50,8 @@ static bool is_group(const struct subject *subject)
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
 
 /* taskset's line, with the GPU's name if several GPUs are shown. */
-static void show_sets(const char *name, const char *when, const struct options *options, const struct gpu_choices *chosen,
-                      const struct segment_revision *revision)
+static void show_sets(const char *name, const char *when, const struct options *options,
+                      const struct gpu_choices *chosen, const struct segment_revision *revision)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
@@ -61,7 +61,8 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where, set_format(&set, options->notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where,
+		       set_format(&set, options->notation, text));
 	}
 }
 
@@ -104,8 +105,8 @@ static void show(const char *name, const struct options *options, const struct g
 		show_sets(name, "new", options, chosen, now);
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		if (time_format(now, kind, text)) {
-			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current", time_name(kind), text,
-			       kind == TIME_MEMORY ? memory : use);
+			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current",
+			       time_name(kind), text, kind == TIME_MEMORY ? memory : use);
 			use = "";
 		}
 	}
@@ -139,22 +140,23 @@ static int add_processes(json_t *document, const struct subject *subject, bool c
 
 		segment_read_time(&targets->editors[i].segment, &time);
 		if (!target_is_gone(targets, i))
-			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i], &targets->revisions[i],
-			                            changed ? &targets->before[i] : NULL, &time, &subject->list, error);
+			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i],
+			                            &targets->revisions[i], changed ? &targets->before[i] : NULL, &time,
+			                            &subject->list, error);
 	}
 	return result;
 }
 
-static int write_document(const struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *now,
-                          bool changed, struct error *error)
+static int write_document(const struct subject *subject, const struct gpu_choices *chosen,
+                          const struct segment_revision *now, bool changed, struct error *error)
 {
 	json_t *document = json_partitions();
 	char name[GROUP_NAME_MAX];
 	int result = 0;
 
 	if (is_group(subject))
-		result = json_add_group(document, group_name(&subject->group, name), chosen, now, changed ? &subject->before : NULL,
-		                        &subject->list, error);
+		result = json_add_group(document, group_name(&subject->group, name), chosen, now,
+		                        changed ? &subject->before : NULL, &subject->list, error);
 	if (result == 0)
 		result = add_processes(document, subject, changed, error);
 	if (result == 0)
@@ -176,7 +178,8 @@ static int check_in_force(const struct subject *subject, struct error *error)
 
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
-			obstacle = time_refusal(&time, is_group(subject) ? &subject->options->time : &targets->revisions[i]);
+			obstacle = time_refusal(&time,
+			                        is_group(subject) ? &subject->options->time : &targets->revisions[i]);
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -222,7 +225,8 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 
 	for (size_t i = 0; result == 0 && i < subject->targets.count; i++) {
 		struct editor *editor = &subject->targets.editors[i];
-		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) == GROUP_STRAY;
+		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) ==
+		                GROUP_STRAY;
 
 		if (is_stray && !editor_has_ended(editor))
 			result = editor_change(editor, 1, wanted, error);
@@ -253,10 +257,12 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		struct pids tree = {.count = 0};
 
 		before = targets->count;
-		result = targets_find_tree(&tree, subject->pids.list[0], error) < 0 || targets_add(targets, &tree, error) < 0 ? -1 : 0;
+		result = targets_find_tree(&tree, subject->pids.list[0], error) < 0 ||
+		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
+			                     error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
@@ -320,8 +326,8 @@ static int check_descendants(const struct subject *subject, const struct segment
 		if (!purses_open(&purses, tree.list[i]))
 			continue;
 		if (stays_behind(tree.list[i], wanted))
-			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, keep what they "
-			                          "have: -a changes all", (int)pid, (int)tree.list[i]);
+			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, "
+			                          "keep what they have: -a changes all", (int)pid, (int)tree.list[i]);
 		purses_close(&purses, tree.list[i]);
 	}
 	free(tree.list);
@@ -338,7 +344,8 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 		if (is_group(subject))
 			targets->chosen[i] = *groups;
 		else
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
+			                     error);
 	}
 	return result;
 }
@@ -363,8 +370,8 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 }
 
 /* A failure after the change does not undo the change: then the exit status is different. */
-static int show_and_change(struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *wanted,
-                           struct error *error)
+static int show_and_change(struct subject *subject, const struct gpu_choices *chosen,
+                           const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
 	bool changes = wanted->count > 0 || segment_more_is_given(wanted);
@@ -399,11 +406,13 @@ static int find_wanted(struct subject *subject, struct segment_revision *wanted,
 	if (!is_group(subject))
 		return set_find(wanted, options, chosen, &subject->list, &limits, error);
 	if (claims && !strchr(options->group, '/'))
-		return error_set(error, "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
+		return error_set(error,
+		                 "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
 		                 options->group);
 	if (claims && !realpath(options->group, path))
 		return error_set_errno(error, "%.200s", options->group);
-	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL, &subject->lock, error);
+	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL,
+	                         &subject->lock, error);
 }
 
 static int check_times(const struct subject *subject, struct error *error)
@@ -427,7 +436,8 @@ static int act(struct subject *subject, struct error *error)
 	struct gpu_choices chosen = {.count = 0};
 	bool sets = options->action == ACTION_CHANGE;
 
-	if (((sets || is_group(subject)) && target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
+	if (((sets || is_group(subject)) &&
+	     target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);
@@ -519,7 +529,8 @@ static int open_processes(struct subject *subject, struct error *error)
 	pid_t pid = 0;
 
 	if (parse_pid(&pid, options->pid, error) < 0 ||
-	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error) : pids_add(&subject->pids, pid, error)) < 0)
+	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error)
+	                        : pids_add(&subject->pids, pid, error)) < 0)
 		return -1;
 	if (attaches && (topology_load(&subject->list, error) < 0 || check_sets(subject, error) < 0 ||
 	                 attach_processes(&subject->pids, &subject->list, options->verbose, error) < 0))

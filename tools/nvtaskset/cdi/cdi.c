@@ -39,7 +39,8 @@ static int make_link(const char *directory, const char *name, const char *target
 {
 	char path[PATH_MAX];
 
-	return path_join(path, directory, name) && (symlink(target, path) == 0 || errno == EEXIST) ? 0 : error_set_errno(error, "%.200s", path);
+	return path_join(path, directory, name) && (symlink(target, path) == 0 || errno == EEXIST)
+	               ? 0 : error_set_errno(error, "%.200s", path);
 }
 
 /* The links hold inside containers. */
@@ -51,8 +52,9 @@ static int make_front(const char *directory, char front[PATH_MAX], struct error 
 	if (trust_make_directory(path, real, error) < 0 || make_link(real, DRIVER_LINK, INSIDE_DRIVER, error) < 0)
 		return -1;
 	path_join(front, directory, FRONT);
-	return make_link(front, DRIVER_NAME, INSIDE_LIBRARY "/" DRIVER_NAME, error) < 0 ? -1
-	                                                                                : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
+	return make_link(front, DRIVER_NAME, INSIDE_LIBRARY "/" DRIVER_NAME, error) < 0
+	               ? -1
+	               : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
 }
 
 /* --- a device ----------------------------------------------------------------------------------------------------- */
@@ -83,8 +85,10 @@ static int find_installed(struct plan *plan, struct error *error)
 	if (!realpath(own, plan->library) || !realpath("/proc/self/exe", plan->hook))
 		return error_set_errno(error, "%.200s", own);
 	*strrchr(plan->driver, '/') = '\0';
-	if (trust_check(plan->library, geteuid(), TRUST_FOREVER, &why) < 0 || trust_check(plan->hook, geteuid(), TRUST_FOREVER, &why) < 0)
-		return error_set(error, "%.200s, and containers would load our library from there: install nvtaskset elsewhere", why.reason);
+	if (trust_check(plan->library, geteuid(), TRUST_FOREVER, &why) < 0 ||
+	    trust_check(plan->hook, geteuid(), TRUST_FOREVER, &why) < 0)
+		return error_set(error, "%.200s, and containers would load our library from there: install nvtaskset "
+		                        "elsewhere", why.reason);
 	return 0;
 }
 
@@ -104,8 +108,9 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (options->mps.mode == MPS_OFF)
 		return 0;
 	if (result == 0 && plan->mps.running && plan->mps.has_namespaces && options->strict)
-		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its namespaces is in force cannot "
-		                        "be seen, so --strict makes no such device", plan->mps.pipe_directory);
+		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its "
+		                        "namespaces is in force cannot be seen, so --strict makes no such device",
+		                 plan->mps.pipe_directory);
 	if (result == 0 && plan->mps.running)
 		return 0;
 	if (result == 0)
@@ -122,18 +127,22 @@ static int find(struct plan *plan, struct error *error)
 	const struct options *options = plan->options;
 	const char *const name = options->group;
 
-	if (device_name_check(name, error) < 0 || specification_open(&plan->specification, options->output, error) < 0 ||
-	    find_installed(plan, error) < 0 || topology_load(&plan->list, error) < 0 ||
-	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 || look_at_mps(plan, error) < 0)
+	if (device_name_check(name, error) < 0 ||
+	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
+	    topology_load(&plan->list, error) < 0 ||
+	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 ||
+	    look_at_mps(plan, error) < 0)
 		return -1;
-	return path_join(plan->path, plan->specification.directory, name) ? 0 : error_set(error, "%.200s: the path is too long", name);
+	return path_join(plan->path, plan->specification.directory, name)
+	               ? 0 : error_set(error, "%.200s: the path is too long", name);
 }
 
 /* Chooses TPCs; for -n, with the lock against a second choice. */
 static int choose(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
-	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path, &plan->lock, error);
+	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path,
+	                               &plan->lock, error);
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
@@ -147,7 +156,8 @@ static int make_group(struct plan *plan, struct error *error)
 
 	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
 	path_join(notes, plan->specification.directory, CONTAINERS_NAME);
-	return trust_make_directory(plan->specification.directory, real, error) < 0 || trust_make_directory(notes, real, error) < 0 ||
+	return trust_make_directory(plan->specification.directory, real, error) < 0 ||
+	                       trust_make_directory(notes, real, error) < 0 ||
 	                       make_front(plan->specification.directory, plan->front, error) < 0
 	               ? -1
 	               : group_file_make(&plan->group, plan->path, "", error);
@@ -178,7 +188,8 @@ static int write_device(struct plan *plan, struct error *error)
 		.group = plan->path,
 		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
 		.connections = plan->mps.connections,
-		.priority = options->time.rank.priority == 0 ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
+		.priority = options->time.rank.priority == 0
+	                            ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
 		.gpus = topology_environment_write("", &plan->list, plan->gpus),
 		.driver = plan->driver,
 		.hide = options->hide,
@@ -186,8 +197,8 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return read_locked(plan, error) < 0 ||
-	                       specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0
+	return read_locked(plan, error) < 0 || specification_put(&plan->specification, &device, plan->hook,
+	                                                         plan->library, plan->front, error) < 0
 	               ? -1
 	               : specification_write(&plan->specification, error);
 }
@@ -197,7 +208,8 @@ static int add(struct plan *plan, struct error *error)
 {
 	if (make_group(plan, error) < 0)
 		return -1;
-	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0 ? -1 : write_device(plan, error);
+	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
+	                     ? -1 : write_device(plan, error);
 
 	unlock(plan);
 	if (result < 0 && plan->is_new)
@@ -211,7 +223,8 @@ static void print_device(const struct plan *plan)
 
 	printf(CDI_KIND "=%s:", plan->options->group);
 	for (uint32_t i = 0; i < plan->revision.count; i++)
-		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&plan->revision.partitions[i].set, list),
+		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "",
+		       tpcset_format_list(&plan->revision.partitions[i].set, list),
 		       gpus_label(plan->revision.partitions[i].pci, &plan->list, label));
 	putchar('\n');
 }

@@ -48,8 +48,8 @@ json_t *specification_find(const struct specification *specification, const char
 
 /* Replaces the device of the same name. `hook` is the command's path, `library` the directory of our library, `front` a
  * directory of links. -1 with the reason. */
-int specification_put(struct specification *specification, const struct device *device, const char *hook, const char *library,
-                      const char *front, struct error *error);
+int specification_put(struct specification *specification, const struct device *device, const char *hook,
+                      const char *library, const char *front, struct error *error);
 void specification_remove(struct specification *specification, const char *name);
 
 /* Replaces the file. Without devices, removes the file, since runtimes would refuse it. -1 with the reason. */

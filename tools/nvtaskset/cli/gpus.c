@@ -120,7 +120,8 @@ const char *gpus_set_of(const char *text)
 }
 
 /* The GPU of this name. NULL with the reason; `text` is the argument with the name. */
-static const struct topology *find_named(const struct topology_list *list, const char *name, const char *text, struct error *error)
+static const struct topology *find_named(const struct topology_list *list, const char *name, const char *text,
+                                         struct error *error)
 {
 	const struct topology *found = NULL;
 	struct gpu_choices visible;

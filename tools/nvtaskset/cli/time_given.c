@@ -120,7 +120,8 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 }
 
 /* "quota 30ms/100ms, priority 80", or without values, with `before` in front of each name. */
-static const char *join(const struct segment_revision *revision, const char *before, bool has_values, char text[TIME_LINE])
+static const char *join(const struct segment_revision *revision, const char *before, bool has_values,
+                        char text[TIME_LINE])
 {
 	char value[TIME_TEXT];
 	int length = 0;
@@ -128,8 +129,9 @@ static const char *join(const struct segment_revision *revision, const char *bef
 	text[0] = '\0';
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		if ((kind != TIME_MEMORY || has_values) && time_format(revision, kind, value))
-			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s", length > 0 ? ", " : "", before,
-			                   time_name(kind), has_values ? " " : "", has_values ? value : "");
+			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s",
+			                   length > 0 ? ", " : "", before, time_name(kind), has_values ? " " : "",
+			                   has_values ? value : "");
 	}
 	return text;
 }
@@ -153,8 +155,8 @@ static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t ro
 	if (bounded > 0 && is_held)
 		length = snprintf(text, room, ", let go by a bound %" PRIu64 " %s", bounded, times);
 	else if (bounded > 0)
-		length = snprintf(text, room, ", resumed early %" PRIu64 " %s: work of its own was in flight on another GPU",
-		                  bounded, times);
+		length = snprintf(text, room, ", resumed early %" PRIu64 " %s: work of its own was in flight on "
+		                                                         "another GPU", bounded, times);
 	return length;
 }
 
@@ -167,7 +169,8 @@ static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
 	bool is_held = holds_launches(time->state) || time->held > 0;
 	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
-	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended", (double)time->aside_us / 1e6);
+	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended",
+	                      (double)time->aside_us / 1e6);
 
 	length += describe_held(time->held, text + length, TIME_USE - (size_t)length);
 	return length + describe_bounds(time->bounded, is_held, text + length, TIME_USE - (size_t)length);
@@ -226,5 +229,6 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)
 {
-	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state) : NULL;
+	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state)
+	                                                                          : NULL;
 }

@@ -39,7 +39,8 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 /* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and the
  * reason if not in force; "" if there is nothing to say. Returns `text`. */
 #define TIME_USE 512
-const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
+const char *time_describe(const struct segment_revision *revision, const struct segment_time *time,
+                          char text[TIME_USE]);
 
 /* Until when to wait for programs that were changed now, by clock_ms. */
 double time_wait_end(void);

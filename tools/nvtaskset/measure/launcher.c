@@ -36,13 +36,15 @@
 	X(copy_from, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                 \
 	X(launch, cuLaunchKernel,                                                                 \
 	  (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
-	   unsigned int block_y, unsigned int block_z, unsigned int shared, CUstream stream, void **parameters, void **extra))
+	   unsigned int block_y, unsigned int block_z, unsigned int shared, CUstream stream, void **parameters, \
+	   void **extra))
 
 /* NULL if the driver lacks the function: before CUDA 11.8, there are no clusters. */
 #define OPTIONAL(X)                                                                                     \
 	X(device_uuid, cuDeviceGetUuid, (CUuuid *uuid, CUdevice device))      /* of the whole GPU */        \
 	X(instance_uuid, cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device)) /* of a MIG instance, or else the GPU */ \
-	X(launch_config, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+	X(launch_config, cuLaunchKernelEx, \
+	  (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
 
 #define MEMBER(member, name, parameters) CUresult(*member) parameters;
 #define ROW(member, name, parameters) {#name, &cuda.member},
@@ -255,7 +257,8 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 {
 	struct segment_partition partition = {.pci = launcher->gpu->pci, .set = *bits};
 
-	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
+	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition},
+	                      NULL, error);
 }
 
 static CUresult launch_clusters(const struct launcher *launcher, unsigned int cluster, unsigned int blocks,

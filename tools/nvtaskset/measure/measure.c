@@ -129,7 +129,8 @@ static int observe_without(struct subject *subject, unsigned int bit, struct err
 	tpcset_remove(&bits, bit);
 	int result = launcher_enable(&subject->launcher, &bits, error);
 
-	for (int attempt = 0; result == 0 && (is_all ? attempt < ATTEMPTS_MAX : is_worth_another_launch(subject, bit, attempt)); attempt++)
+	for (int attempt = 0; result == 0 && (is_all ? attempt < ATTEMPTS_MAX
+	                                             : is_worth_another_launch(subject, bit, attempt)); attempt++)
 		result = observe(subject, ran, error);
 	return result;
 }

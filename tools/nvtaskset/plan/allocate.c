@@ -10,7 +10,8 @@
 static unsigned int size_of_both(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
 	struct tpcset both = tpcset_or(&a->tasks, &b->tasks);
-	unsigned int low = a->tpcs > b->tpcs ? a->tpcs : b->tpcs, high = a->tpcs + b->tpcs - 1, most = plan->problem->tpcs;
+	unsigned int low = a->tpcs > b->tpcs ? a->tpcs : b->tpcs, high = a->tpcs + b->tpcs - 1,
+		     most = plan->problem->tpcs;
 	unsigned int tpcs = plan_size(plan->problem, &both, low, high < most ? high : most);
 
 	if (tpcs == 0) {
@@ -30,7 +31,8 @@ static bool merge(struct plan *plan, struct plan_partition *first, struct plan_p
 	if (tpcs == 0)
 		return false;
 	plan->tpcs = plan->tpcs - first->tpcs - second->tpcs + tpcs;
-	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks), tpcset_or(&first->forbidden, &second->forbidden), 0};
+	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks),
+	                                 tpcset_or(&first->forbidden, &second->forbidden), 0};
 	*second = plan->partitions[--plan->count];
 	plan->merges++;
 	return true;
@@ -102,10 +104,11 @@ static bool merge_some(struct plan *plan)
 /* At first, each task has a partition of the smallest size (lemma 2). */
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules)
 {
-	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
+	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"},
+	                                       {"by work", "by work, pairs tested first"}};
 
-	*plan = (struct plan){.problem = problem, .rules = rules, .way = ways[rules.by_work][rules.tests_pairs], .impossible = PLAN_NONE,
-	                      .count = problem->count};
+	*plan = (struct plan){.problem = problem, .rules = rules, .way = ways[rules.by_work][rules.tests_pairs],
+	                      .impossible = PLAN_NONE, .count = problem->count};
 	for (uint32_t i = problem->count; i-- > 0;) {
 		struct plan_partition *partition = &plan->partitions[i];
 

@@ -38,7 +38,8 @@ struct jobs_times {
 	size_t count, late;
 	double median_ns, longest_ns;
 };
-struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns);
+struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels,
+                             uint64_t limit_ns);
 
 /* --- their times, by size ----------------------------------------------------------------------------------------- */
 

@@ -20,7 +20,8 @@ static uint64_t idle_before(const struct burst *burst)
 
 /* The jobs, with idle times below idle_ns inside of jobs. Returns the number. The first and the last job may be cut
  * off. */
-static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels, uint64_t *lengths)
+static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels,
+                        uint64_t *lengths)
 {
 	uint64_t begin_ns = 0;
 	size_t begun = 0;
@@ -73,7 +74,8 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 		if (ratio < jump)
 			continue;
 		count_kernels(&tried, bursts, count, idle + count);
-		if (kernels > 0 ? tried.kernels == kernels && (rule.kernels != kernels || tried.same > rule.same) : tried.same >= JOBS_SAME) {
+		if (kernels > 0 ? tried.kernels == kernels && (rule.kernels != kernels || tried.same > rule.same)
+		                : tried.same >= JOBS_SAME) {
 			rule = tried;
 			jump = kernels > 0 ? jump : ratio;
 		}
@@ -82,7 +84,8 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 	return rule;
 }
 
-struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns)
+struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels,
+                             uint64_t limit_ns)
 {
 	uint64_t *lengths = calloc(count + 1, 2 * sizeof *lengths);
 	size_t jobs = lengths ? find_jobs(bursts, count, rule->idle_ns, lengths + count, lengths) : 0;

@@ -108,7 +108,8 @@ struct plan_relief plan_relieve(const struct plan_problem *problem);
 /* --- parts of a plan ---------------------------------------------------------------------------------------------- */
 
 /* The fewest TPCs, from `low` to `high`, with which the set's tasks meet their deadlines in one partition; 0: none. */
-unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high);
+unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low,
+                       unsigned int high);
 
 /* The set's tasks in a partition of this size, by falling priority. Returns the number. */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
@@ -116,7 +117,7 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
 
 /* The largest part of each period for each of some programs without deadlines in the partition, in whole ms; 0: none. A
  * launch overruns a quota: `launches_ns` is the sum of the programs' longest launches. */
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
-                    uint64_t launches_ns);
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs,
+                    uint64_t period_ns, uint64_t launches_ns);
 
 #endif

@@ -29,7 +29,8 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 	}
 	*plan = (struct plan){.way = "all ways searched", .impossible = PLAN_NONE, .tpcs = best[all]};
 	for (unsigned int left = all; left != 0 && best[all] < NEVER_FITS; left ^= first[left])
-		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = {{first[left]}}};
+		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]],
+		                                                          .tasks = {{first[left]}}};
 	for (uint32_t i = problem->count; i-- > 0 && all != 0;)
 		plan->impossible = sizes[1u << i] == NEVER_FITS ? i : plan->impossible;
 	plan->fits = plan->tpcs <= problem->tpcs;
@@ -40,7 +41,8 @@ bool plan_make(struct plan *plan, const struct plan_problem *problem)
 {
 	struct plan other;
 
-	if (!plan_heuristic(plan, problem, false) && plan->impossible == PLAN_NONE && plan_search(&other, problem) && other.tpcs < plan->tpcs)
+	if (!plan_heuristic(plan, problem, false) && plan->impossible == PLAN_NONE && plan_search(&other, problem) &&
+	    other.tpcs < plan->tpcs)
 		*plan = other;
 	return plan->fits;
 }

@@ -79,9 +79,11 @@ static enum emptiness why_empty(pid_t pid)
 	proc_stat_read(pid, stat);
 	if (stat[0] != '\0' && proc_stat_field(stat, STAT_CODE) == 0)
 		why = IN_EXEC;
-	else if (stat[0] != '\0' && proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
+	else if (stat[0] != '\0' &&
+	         proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
 		why = HAS_ONE;
-	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) ? why : HAS_NONE;
+	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid))
+	               ? why : HAS_NONE;
 }
 
 /* Returns the value of a variable in an environment of `length` bytes, or NULL. */
@@ -116,7 +118,8 @@ static bool read_with_patience(struct claim *claim)
 	enum emptiness why = is_empty ? why_empty(claim->pid) : HAS_NONE;
 	unsigned int patience = EXEC_WAIT_MS;
 
-	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) || (why == IN_EXEC && purse_wait(&patience)));
+	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) ||
+	                                        (why == IN_EXEC && purse_wait(&patience)));
 	     reads += why == HAS_ONE) {
 		found = read_environment(claim, &is_empty);
 		why = is_empty ? why_empty(claim->pid) : HAS_NONE;
@@ -184,7 +187,8 @@ static void add_to_occupied(struct segment_revision *occupied, const struct topo
 		const struct topology *gpu = topology_find(list, partition->pci);
 		struct tpcset all = gpu ? topology_all(gpu) : (struct tpcset){{0}};
 
-		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count; place++) {
+		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count;
+		     place++) {
 			struct segment_partition *taken = &occupied->partitions[place];
 
 			if (pci_address_equal(taken->pci, partition->pci))
@@ -210,7 +214,8 @@ static bool counts(const struct claim *claim, const struct processes *processes)
 	pid_t pid = claim->pid;
 	bool does = !processes_find(processes, pid) && !has_owner(claim, processes);
 
-	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
+	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root &&
+	     generation < PARENT_GENERATIONS;
 	     generation++) {
 		pid = parent_of(pid);
 		does = !processes_find(processes, pid);

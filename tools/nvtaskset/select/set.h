@@ -19,15 +19,15 @@ int set_find(struct segment_revision *revision, const struct options *options, c
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
 /* The TPCs of a GPU that processes have, without `except`. Delays no selection of TPCs. -1 with the reason. */
-int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list, const struct pids *except,
-                   struct error *error);
+int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list,
+                   const struct pids *except, struct error *error);
 
 /* Like set_find, for a group, which may have TPCs already. If the group has a file at `path`, the directory names the
  * TPCs of further groups, whose processes may be hidden. With -n the directory stays locked until the caller closes
  * `lock`, which is -1 at first. */
-int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
-                      const struct topology_list *list, const struct group *group, const char *path, int *lock,
-                      struct error *error);
+int set_find_in_group(struct segment_revision *revision, const struct options *options,
+                      const struct gpu_choices *chosen, const struct topology_list *list, const struct group *group,
+                      const char *path, int *lock, struct error *error);
 
 /* Prints a partition as text for -t. */
 void set_print(const struct segment_revision *revision);

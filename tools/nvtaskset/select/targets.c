@@ -178,14 +178,15 @@ int targets_open(struct targets *targets, const struct pids *pids, struct error 
 {
 	*targets = (struct targets){.count = 0};
 	if (pids->count == 1)
-		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND ? 0 : -1;
+		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND
+		               ? 0 : -1;
 	if (targets_add(targets, pids, error) < 0)
 		return -1;
 	if (targets->count == 0 && targets->left_out.reason[0] != '\0')
 		return error_pass(error, &targets->left_out);
-	return targets->count > 0 ? 0
-	                          : error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-	                                      (int)pids->list[0], pids->count - 1);
+	return targets->count > 0
+	               ? 0 : error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
+	                           (int)pids->list[0], pids->count - 1);
 }
 
 void targets_close(struct targets *targets)
@@ -276,8 +277,8 @@ static int open_of_process(struct group *group, const char *text, struct error *
 		editor_close(&editor);
 	if (state != SEGMENT_FOUND && state != SEGMENT_SHARED)
 		return -1;
-	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group of its user's that can be "
-	                                                                       "reached", pid);
+	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group of its user's "
+	                                                                       "that can be reached", pid);
 }
 
 /* A file's group is known by its members: the name alone does not tell the place of the file. */
@@ -312,7 +313,8 @@ static int open_named(struct group *group, const char *name, struct error *error
 	int found = 0;
 
 	if (!group_name_is_valid(name))
-		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file (with /)", name);
+		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file "
+		                        "(with /)", name);
 	/* Groups of other users do not make a name of ours ambiguous. */
 	found = group_open_named(group, name, geteuid());
 	if (found == 0 && geteuid() == 0)
@@ -321,9 +323,11 @@ static int open_named(struct group *group, const char *name, struct error *error
 		found = find_file(group, name, error);
 	if (found > 1) {
 		group_close(group);
-		return error_set(error, "--group %s: there are several; name a process of the one that you mean: --group PID", name);
+		return error_set(error, "--group %s: there are several; name a process of the one that you mean: "
+		                        "--group PID", name);
 	}
-	return found == 1 ? 0 : found < 0 ? -1 : error_set(error, "--group %s: no program that you may look at is in it", name);
+	return found == 1 ? 0 : found < 0 ? -1 :
+	       error_set(error, "--group %s: no program that you may look at is in it", name);
 }
 
 int group_target(struct group *group, const char *text, struct error *error)
@@ -356,7 +360,8 @@ static bool is_in_cgroup(pid_t pid, const char *cgroup)
 		const char *path = strchr(line, ':');
 
 		path = path ? strchr(path + 1, ':') : NULL;
-		found = path && strncmp(path + 1, cgroup, length) == 0 && (path[1 + length] == '\0' || path[1 + length] == '/');
+		found = path && strncmp(path + 1, cgroup, length) == 0 &&
+		        (path[1 + length] == '\0' || path[1 + length] == '/');
 	}
 	return found;
 }

@@ -54,7 +54,8 @@ static struct ticket *make_ticket(const char *option, struct error *error)
 	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
 		ticket->self = (uint64_t)getpid();
 	if (ticket == MAP_FAILED)
-		error_set(error, "%s: %.200s", option, file < 0 ? why.reason : "no memory to share with other runs of nvtaskset");
+		error_set(error, "%s: %.200s", option, file < 0 ? why.reason : "no memory to share with other runs of "
+		                                                               "nvtaskset");
 	return ticket == MAP_FAILED ? NULL : ticket;
 }
 
@@ -160,8 +161,8 @@ static int take_number(struct ticket *ticket, const char *option, const char *in
 	if (look.before >= 0)
 		close(look.before);
 	if (look.highest == UINT64_MAX)
-		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take turns; "
-		                        "%s", option, instead);
+		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take "
+		                        "turns; %s", option, instead);
 	atomic_store(&ticket->number, look.highest + 1);
 	return 0;
 }
@@ -171,8 +172,8 @@ static bool is_still_before(const struct look *look)
 	uint64_t number = 0;
 	struct flock held = whole;
 
-	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 && number == look->before_number &&
-	       fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 &&
+	       number == look->before_number && fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
 }
 
 /* Waits for the process right before this one. After its turn it is our turn, unless that process was ended. So most

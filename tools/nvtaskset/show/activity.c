@@ -21,8 +21,8 @@ const struct row *activities_find(const struct activities *activities, const str
 
 	for (size_t i = 0; i < activities->count && !found; i++) {
 		const struct row *row = &activities->list[i];
-		bool is_same = row->process->pid == process->pid && row->process->started == process->started && row->has_gpu &&
-		               pci_address_equal(row->pci, gpu);
+		bool is_same = row->process->pid == process->pid && row->process->started == process->started &&
+		               row->has_gpu && pci_address_equal(row->pci, gpu);
 
 		found = is_same ? row : NULL;
 	}
@@ -92,18 +92,19 @@ static bool describe_kernel(struct kernel_activity *kernel, const struct monitor
 	const bool has_times = durations->count > 0;
 	double average = durations_average(durations), instances = (double)function->instances;
 
-	*kernel = (struct kernel_activity){.name = demangle(function->name ? function->name : OTHERS),
-	                                   .numbers = {
-						   [KERNEL_TOTAL] = reading_if(has_times, average * instances),
-						   [KERNEL_INSTANCES] = reading_of(instances),
-						   [KERNEL_TIMED] = reading_of((double)durations->count),
-						   [KERNEL_AVERAGE] = reading_if(has_times, average),
-						   [KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
-						   [KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
-						   [KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
-						   [KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
-						   [KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
-					   }};
+	*kernel = (struct kernel_activity){
+		.name = demangle(function->name ? function->name : OTHERS),
+		.numbers = {
+			[KERNEL_TOTAL] = reading_if(has_times, average * instances),
+			[KERNEL_INSTANCES] = reading_of(instances),
+			[KERNEL_TIMED] = reading_of((double)durations->count),
+			[KERNEL_AVERAGE] = reading_if(has_times, average),
+			[KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
+			[KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
+			[KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
+			[KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
+			[KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
+		}};
 	return kernel->name != NULL;
 }
 
@@ -173,7 +174,8 @@ static int add_process(struct activities *now, const struct process *process, co
 	for (; result == 0 && row_find(&row, now->gpus); row.place++) {
 		row.why_no_times = NOT_MEASURED;
 		if (row.has_gpu)
-			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci), now->span);
+			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci),
+			                                      now->span);
 		result = add(now, &row, error);
 	}
 	return result;

@@ -103,7 +103,8 @@ static const char *format_given(const struct process *process, enum time_kind ki
 static const char *format_lending(const struct row *row, char text[CELL_MAX])
 {
 	const struct process *process = row->process;
-	bool lends = segment_lends_us(&process->revision.lending) > 0, borrows = segment_borrows(&process->revision.lending);
+	bool lends = segment_lends_us(&process->revision.lending) > 0,
+	     borrows = segment_borrows(&process->revision.lending);
 	struct reading waited = row->numbers[NUMBER_WAITED];
 	char duration[CELL_MAX];
 	int length = lends ? snprintf(text, CELL_MAX, "lends %u", tpcset_count(&process->lent)) : 0;

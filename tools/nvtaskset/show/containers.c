@@ -72,7 +72,8 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 /* A file that another user owns, or can write, is not believed. */
 static json_t *load(int directory, const char *id)
 {
-	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+	                                     : -1;
 	struct stat status;
 	json_t *note = NULL;
 
@@ -123,7 +124,8 @@ static bool runs(const struct container *container)
 	return container->pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container->started;
 }
 
-void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context)
+void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
+                     void *context)
 {
 	DIR *notes = opendir(directory);
 	struct container container;

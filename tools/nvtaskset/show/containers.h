@@ -39,6 +39,7 @@ bool container_read(struct container *container, const char *directory, const ch
 
 /* Calls `see` for each running container. Forgets ended containers, but not in another PID namespace, where the hook's
  * pids mean nothing. */
-void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context);
+void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
+                     void *context);
 
 #endif

@@ -95,7 +95,8 @@ static bool has_other_users(const struct groups *groups, const struct group_sum 
 	bool has = false;
 
 	for (size_t i = 0; i < groups->count && !has; i++)
-		has = &groups->list[i] != sum && group_is_same(groups->list[i].first->group.identity, sum->first->group.identity);
+		has = &groups->list[i] != sum &&
+		      group_is_same(groups->list[i].first->group.identity, sum->first->group.identity);
 	return has;
 }
 

@@ -45,7 +45,8 @@ json_t *json_ms(double ns)
 	return json_reading(reading_if(ns > 0, ns / 1e6), false);
 }
 
-json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last)
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first,
+                     unsigned int last)
 {
 	json_t *object = json_object();
 
@@ -198,9 +199,9 @@ static json_t *reasons(const struct segment_counters *counters)
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (counters->reasons[reason] > 0)
-			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]), "text",
-			                                   segment_reason_text((enum segment_reason)reason), "times",
-			                                   counter(counters->reasons[reason])));
+			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]),
+			                                   "text", segment_reason_text((enum segment_reason)reason),
+			                                   "times", counter(counters->reasons[reason])));
 	}
 	return array;
 }
@@ -232,7 +233,8 @@ static json_t *gaps(uint32_t bits)
 }
 
 /* On the GPUs of the partition, also without counts, and on all further GPUs in use. */
-static json_t *kernels(const struct process *process, const struct activities *activities, const struct topology_list *gpus)
+static json_t *kernels(const struct process *process, const struct activities *activities,
+                       const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
 	json_t *array = json_array();
@@ -258,9 +260,10 @@ static json_t *group_reference(const struct process *process)
 
 	snprintf(id, sizeof id, "%" PRIx64 "-%" PRIx64 "-%x", group->identity.device, group->identity.inode,
 	         (unsigned int)process->uid);
-	return group->identity.inode == 0 ? json_null()
-	                                  : json_pack("{s:s, s:s?, s:b}", "id", id, "name",
-	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);
+	return group->identity.inode == 0
+	               ? json_null()
+	               : json_pack("{s:s, s:s?, s:b}", "id", id, "name", group->name[0] != '\0' ? group->name : NULL,
+	                           "is_file", group->is_file);
 }
 
 static json_t *list_of(const struct tpcset *set)
@@ -299,12 +302,12 @@ static json_t *process_members(const struct process *process, const struct activ
                                const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
-	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
-	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
-	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
-	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans",
-	                           loans(&process->borrowed));
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid,
+	                           "uid", (json_int_t)process->uid, "user", process->user, "command", process->command,
+	                           "group", group_reference(process), "not_in_force", process->not_in_force, "kernels",
+	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters),
+	                           "borrowed", list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent),
+	                           "loans", loans(&process->borrowed));
 
 	row_find(&row, gpus);
 	object = json_joined(object, json_pack("{s:o}", "workload", workload_members(&process->workload)));
@@ -316,9 +319,9 @@ static json_t *with_use(json_t *object, const struct segment_time *time)
 {
 	return time ? json_joined(object, json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "in_force",
 	                                            segment_time_is_in_force(time->state), "state",
-	                                            segment_time_text(time->state), "present_us", counter(time->present_us),
-	                                            "aside_us", counter(time->aside_us), "bounded", counter(time->bounded),
-	                                            "held", counter(time->held)))
+	                                            segment_time_text(time->state), "present_us",
+	                                            counter(time->present_us), "aside_us", counter(time->aside_us),
+	                                            "bounded", counter(time->bounded), "held", counter(time->held)))
 	            : object;
 }
 
@@ -336,7 +339,8 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 	return !segment_rank_is_given(rank)
 	               ? json_null()
 	               : with_use(json_pack("{s:o, s:o}", "priority",
-	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)), true), "weight",
+	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)),
+	                                                 true), "weight",
 	                                    json_reading(reading_if(rank.weight > 0, segment_rank_weight(rank)), true)),
 	                          time);
 }
@@ -365,7 +369,8 @@ static json_t *list_process(const struct process *process, const struct activiti
 {
 	json_t *object = process_members(process, activities->measures_times ? activities : NULL, activities->gpus);
 
-	object = json_joined(object, json_pack("{s:o}", "partitions", partitions(&process->revision, activities->gpus)));
+	object = json_joined(object, json_pack("{s:o}", "partitions",
+	                                       partitions(&process->revision, activities->gpus)));
 	return json_joined(object, json_time(&process->revision, &process->time));
 }
 
@@ -410,10 +415,12 @@ static json_t *group_sums(const struct processes *processes, const struct groups
 
 	for (size_t i = 0; i < groups->count; i++) {
 		const struct group_sum *sum = &groups->list[i];
-		json_t *group = json_joined(group_reference(sum->first), json_pack("{s:o}", "pids", members(processes, sum)));
+		json_t *group = json_joined(group_reference(sum->first),
+		                            json_pack("{s:o}", "pids", members(processes, sum)));
 
 		group = json_joined(group, json_numbers(sum->numbers, NUMBER_LAUNCHES, NUMBER_IN_FLIGHT));
-		array = json_with(array, json_joined(group, json_numbers(sum->numbers, NUMBER_UPLOADS, NUMBER_OUTSIDE)));
+		array = json_with(array,
+		                  json_joined(group, json_numbers(sum->numbers, NUMBER_UPLOADS, NUMBER_OUTSIDE)));
 	}
 	return array;
 }
@@ -425,8 +432,9 @@ json_t *json_list(const struct activities *activities, const struct groups *grou
 
 	for (size_t i = 0; i < processes->count; i++)
 		array = json_with(array, list_process(&processes->list[i], activities));
-	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes", array,
-	                 "overlaps", overlaps(processes, activities->gpus), "groups", group_sums(processes, groups));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes",
+	                 array, "overlaps", overlaps(processes, activities->gpus), "groups",
+	                 group_sums(processes, groups));
 }
 
 /* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------- */
@@ -548,7 +556,8 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct segment_time *time, const struct topology_list *gpus, struct error *error)
 {
-	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", sets_on_gpus(chosen, revision, before, gpus));
+	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions",
+	                            sets_on_gpus(chosen, revision, before, gpus));
 
 	process = json_joined(process, json_time(revision, time));
 	return json_array_append_new(json_object_get(document, "processes"), process) == 0 ? 0 : no_memory(error);

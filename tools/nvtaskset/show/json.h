@@ -62,7 +62,8 @@ struct json_member {
 	const char *name;
 	bool is_integer;
 };
-json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last);
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first,
+                     unsigned int last);
 json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last);
 
 /* Prints a row of a table: members of an object in columns of nine characters, texts in sixteen. Names end with

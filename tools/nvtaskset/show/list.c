@@ -79,7 +79,8 @@ static void print_unannounced(const struct process *process, FILE *page)
 	for (unsigned int i = 0; i < process->counts.count; i++)
 		kernels = segment_sum(kernels, process->counts.gpus[i].unheard);
 	if (kernels > 0)
-		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that kernels launch\n",
+		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that "
+		                                 "kernels launch\n",
 		        kernels, kernels == 1 ? "kernel" : "kernels", kernels == 1 ? "it" : "they");
 }
 
@@ -91,7 +92,8 @@ static void print_gaps(const struct process *process, FILE *page)
 		gaps |= process->counts.gpus[i].gaps;
 	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
 		if (gaps >> gap & 1)
-			fprintf(page, "        kernels are not all counted: %s\n", counts_gap_text((enum counts_gap)gap));
+			fprintf(page, "        kernels are not all counted: %s\n",
+			        counts_gap_text((enum counts_gap)gap));
 	}
 }
 
@@ -166,7 +168,8 @@ struct subject {
 /* One look; with --busy a second look one sample later. */
 static int take_looks(struct subject *subject, struct error *error)
 {
-	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities, .every_ms = MONITOR_TAKE_MS};
+	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities,
+	                                    .every_ms = MONITOR_TAKE_MS};
 	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 

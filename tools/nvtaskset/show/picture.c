@@ -345,7 +345,8 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 		const struct process *process = &picture->processes->list[i];
 
 		if (process_shares(process, shared)) {
-			fprintf(picture->page, "%c%c", separator, labels_letter(labels_find(picture->labels, process->pid)));
+			fprintf(picture->page, "%c%c", separator,
+			        labels_letter(labels_find(picture->labels, process->pid)));
 			separator = '+';
 		}
 	}

@@ -97,7 +97,8 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
-		process->group = (struct process_group){.identity = segment.group.identity, .is_file = segment.group.is_file};
+		process->group = (struct process_group){.identity = segment.group.identity,
+		                                        .is_file = segment.group.is_file};
 		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;

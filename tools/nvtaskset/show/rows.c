@@ -16,7 +16,8 @@ static void read_kernels(struct row *row)
 	bool knows_ended = is_counted && counts_know_ended(counts.gaps);
 
 	row->gaps = counts.gaps;
-	row->numbers[NUMBER_LAUNCHES] = reading_if(is_counted && counts_know_launched(counts.gaps), (double)counts.launched);
+	row->numbers[NUMBER_LAUNCHES] = reading_if(is_counted && counts_know_launched(counts.gaps),
+	                                           (double)counts.launched);
 	row->numbers[NUMBER_ENDED] = reading_if(knows_ended, (double)counts.ended);
 	row->numbers[NUMBER_IN_FLIGHT] = reading_if(knows_ended, (double)counts.in_flight);
 	row->numbers[NUMBER_UNANNOUNCED] = reading_if(knows_ended, (double)counts.unheard);
@@ -53,7 +54,8 @@ static void read_counters(struct row *row)
 	const struct segment_counters *counters = &row->process->counters;
 	bool is_first = row->place == 0;
 
-	row->numbers[NUMBER_UPLOADS] = reading_if(is_first, (double)segment_sum(counters->restricted, counters->unrestricted));
+	row->numbers[NUMBER_UPLOADS] = reading_if(is_first,
+	                                          (double)segment_sum(counters->restricted, counters->unrestricted));
 	row->numbers[NUMBER_RESTRICTED] = reading_if(is_first, (double)counters->restricted);
 	row->numbers[NUMBER_OUTSIDE] = reading_if(is_first, (double)count_outside(counters));
 	row->numbers[NUMBER_REFRESHED] = reading_if(is_first, (double)counters->refreshed);

@@ -279,7 +279,8 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 		known = (struct watched *)watched_find(watched, process);
 		if (known)
 			follow_lending(known, process, limit);
-		bool borrows = segment_borrows(&process->revision.lending), tells = known && known->look && known->loans;
+		bool borrows = segment_borrows(&process->revision.lending),
+		     tells = known && known->look && known->loans;
 
 		watched->misses_borrowers |= borrows && !tells;
 	}

@@ -89,7 +89,8 @@ static bool take_names(struct workload *workload, const char *link, const char *
 	const char *first = strchr(link, '_'), *second = first ? strchr(first + 1, '_') : NULL;
 	const char *last = second ? strrchr(second, '-') : NULL;
 	size_t digits = strlen(container);
-	bool is_it = last && link[strspn(link, IN_NAMES "_")] == '\0' && strncmp(last + 1, container, digits) == 0 && strcmp(last + 1 + digits, ".log") == 0;
+	bool is_it = last && link[strspn(link, IN_NAMES "_")] == '\0' && strncmp(last + 1, container, digits) == 0 &&
+	             strcmp(last + 1 + digits, ".log") == 0;
 
 	if (is_it) {
 		copy(workload->pod, link, (size_t)(first - link));

@@ -30,7 +30,8 @@ static bool own_directory_is(char directory[PATH_MAX], const char *parent, const
 {
 	char library[PATH_MAX];
 
-	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) && own_library_is(library);
+	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) &&
+	       own_library_is(library);
 }
 
 int own_library_directory(char directory[PATH_MAX], struct error *error)
@@ -100,9 +101,11 @@ static bool find_file(const char *directory, char path[PATH_MAX])
 	bool found = path_join(path, directory, DRIVER_NAME) && is_driver(path);
 	glob_t files = {.gl_pathc = 0};
 
-	if (!found && path_join(pattern, directory, DRIVER_OTHER_NAME ".[0-9]*") && glob(pattern, 0, NULL, &files) == 0) {
+	if (!found && path_join(pattern, directory, DRIVER_OTHER_NAME ".[0-9]*") &&
+	    glob(pattern, 0, NULL, &files) == 0) {
 		for (size_t i = 0; i < files.gl_pathc && !found; i++)
-			found = is_driver(files.gl_pathv[i]) && snprintf(path, PATH_MAX, "%s", files.gl_pathv[i]) < PATH_MAX;
+			found = is_driver(files.gl_pathv[i]) &&
+			        snprintf(path, PATH_MAX, "%s", files.gl_pathv[i]) < PATH_MAX;
 	}
 	globfree(&files);
 	return found;

@@ -149,7 +149,8 @@ int environment_set(const struct environment *environment, struct error *error)
 
 	/* COMMAND keeps this pid through the exec. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
+	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
+	    set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
 	    /* An nvtaskset around this process may have set other GPUs. */
 	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)

@@ -190,7 +190,8 @@ int front_check_others(const char *directory, struct error *error)
 
 	for (size_t i = 0; i < COUNT(names) && result == 0 && can_change_user(); i++) {
 		if (path_join(path, directory, names[i]) && trust_check_open(path, &why) < 0)
-			result = error_set(error, "%.200s: a program that changes its user runs unrestricted", why.reason);
+			result = error_set(error, "%.200s: a program that changes its user runs unrestricted",
+			                   why.reason);
 	}
 	return result;
 }

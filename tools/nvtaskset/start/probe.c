@@ -40,7 +40,8 @@ int probe_main(void)
 	if (!library)
 		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
 	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !own_library_is(map->l_name))
-		fprintf(stderr, PREFIX "programs would load %s, and not our library\n", map ? map->l_name : "something else");
+		fprintf(stderr, PREFIX "programs would load %s, and not our library\n",
+		        map ? map->l_name : "something else");
 	else
 		status = EXIT_SUCCESS;
 	return status;
@@ -123,7 +124,8 @@ static int finish(pid_t pid, bool in_time, const char *text, struct error *error
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	if (!in_time)
-		return error_set(error, "our library was tested, and the driver did not load within %d seconds", LIMIT_SECONDS);
+		return error_set(error, "our library was tested, and the driver did not load within %d seconds",
+		                 LIMIT_SECONDS);
 	return status == 0 ? 0 : explain(text, error);
 }
 

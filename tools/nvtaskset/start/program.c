@@ -121,8 +121,8 @@ static enum program_trouble examine_privileges(const char *command, const char *
 		why = "file capabilities";
 	if (!why)
 		return PROGRAM_FINE;
-	error_set(error, "%.100s: runs with other privileges than yours (%s), and so without our library: start nvtaskset "
-	                 "with those privileges", command, why);
+	error_set(error, "%.100s: runs with other privileges than yours (%s), and so without our library: start "
+	                 "nvtaskset with those privileges", command, why);
 	return PROGRAM_PRIVILEGED;
 }
 
@@ -141,7 +141,8 @@ static enum program_trouble examine_elf(const char *command, int file, const Elf
 	else if (!*is_linker && !elf_file_linker(file, header, linker))
 		error_set(error, "%.100s: statically linked: it does not load our library", command);
 	else if (!*is_linker && !strstr(linker, "/ld-linux"))
-		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command, linker);
+		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command,
+		          linker);
 	else
 		trouble = PROGRAM_FINE;
 	return trouble;

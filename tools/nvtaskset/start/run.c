@@ -43,7 +43,8 @@ static int open_file(struct membership *membership, const struct options *option
 	const char *path = membership->path;
 	bool makes = !options->dry_run && access(path, F_OK) < 0 && errno == ENOENT;
 	struct error why = {.reason = ""};
-	int result = makes ? group_file_make(&membership->group, path, "", &why) : group_file_open(&membership->group, path, &why);
+	int result = makes ? group_file_make(&membership->group, path, "", &why)
+	                   : group_file_open(&membership->group, path, &why);
 
 	if (result < 0)
 		error_reword(&why, GROUP_FILE_ENVIRONMENT ": %.250s", why.reason);
@@ -56,7 +57,9 @@ static int open_named(struct membership *membership, const struct options *optio
 		return -1;
 	int found = group_open_named(&membership->group, options->group, geteuid());
 
-	return found < 2 ? 0 : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
+	return found < 2
+	               ? 0
+	               : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
 }
 
 /* The group of this process. A process does not leave a file's group, also if the environment was cleared. */
@@ -89,8 +92,10 @@ static int membership_find(struct membership *membership, const struct options *
 	look_at_own(membership);
 	membership->path = group_file_named();
 	if (options->group && (membership->group.memory || membership->path))
-		return error_set(error, "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
-		                        "), which it cannot leave", options->group);
+		return error_set(error,
+		                 "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
+		                 "), which it cannot leave",
+		                 options->group);
 	if (membership->path) {
 		group_close(&membership->group);
 		result = open_file(membership, options, error);
@@ -115,8 +120,9 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 
 /* A member gets the group's partition, and a line if SET is different. On GPUs without a partition of the group, a
  * member has all TPCs. */
-static int take_groups(const struct membership *membership, struct segment_revision *revision, const struct options *options,
-                       const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+static int take_groups(const struct membership *membership, struct segment_revision *revision,
+                       const struct options *options, const struct gpu_choices *chosen,
+                       const struct topology_list *list, struct error *error)
 {
 	const struct set_limits limits = {.room = &membership->partition};
 	struct segment_revision wanted = {.count = 0};
@@ -131,15 +137,17 @@ static int take_groups(const struct membership *membership, struct segment_revis
 		struct tpcset set = has ? has->set : topology_all(topology_find(list, gpu));
 
 		if (!tpcset_equal(&set, &wanted.partitions[i].set))
-			fprintf(stderr, "nvtaskset: group %s has TPCs %s of GPU %s, and so has COMMAND; to change all of it: -p --group\n",
+			fprintf(stderr, "nvtaskset: group %s has TPCs %s of GPU %s, and so has COMMAND; to change all "
+			                "of it: -p --group\n",
 			        options->group, tpcset_format_list(&set, list_text), gpus_label(gpu, list, pci));
 	}
 	return 0;
 }
 
 /* A part of the partition of a file's group; on GPUs without a partition of the group, anything. */
-static int take_part(const struct membership *membership, struct segment_revision *revision, const struct options *options,
-                     const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+static int take_part(const struct membership *membership, struct segment_revision *revision,
+                     const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
+                     struct error *error)
 {
 	const struct set_limits limits = {.group = &membership->group, .room = &membership->partition};
 	struct segment_revision wanted;
@@ -168,7 +176,8 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 	int lock = -1, result = -1;
 
 	if (!membership->path)
-		return error_set(error, "its group has no partition yet, and gets one from a command that finds the path of its file in "
+		return error_set(error, "its group has no partition yet, and gets one from a command that finds the "
+		                        "path of its file in "
 		                        GROUP_FILE_ENVIRONMENT);
 	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
 	if (result == 0 && !options->dry_run)
@@ -185,8 +194,9 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 
 /* Finds COMMAND's partition: the wish of the command line, as far as the group leaves a choice. A file's group without
  * a partition gets the same partition. -1 with the reason. */
-static int membership_choose(struct membership *membership, struct segment_revision *revision, const struct options *options,
-                      const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+static int membership_choose(struct membership *membership, struct segment_revision *revision,
+                             const struct options *options, const struct gpu_choices *chosen,
+                             const struct topology_list *list, struct error *error)
 {
 	static const struct set_limits limits;
 	int result;
@@ -206,7 +216,8 @@ static int membership_choose(struct membership *membership, struct segment_revis
 
 /* Gives this process its segment, which stays through the exec, and makes the group if necessary. If limits forbid the
  * segment, the library in COMMAND works without, and prints a warning. */
-static void membership_begin(struct membership *membership, const struct segment_revision *revision, const struct options *options)
+static void membership_begin(struct membership *membership, const struct segment_revision *revision,
+                             const struct options *options)
 {
 	struct segment segment;
 	int descriptor = -1;
@@ -238,16 +249,19 @@ static void print_mps(const struct options *options, const struct mps_status *st
 {
 	char names[TIME_LINE];
 
-	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given && options->mps.mode == MPS_OFF)
+	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given &&
+	    options->mps.mode == MPS_OFF)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
 		        time_options(&options->time, names));
 	else if (segment_shares(&options->time) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(&options->time, names));
+		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n",
+		        time_options(&options->time, names));
 	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->has_namespaces)
-		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its servers and namespaces "
-		                "is in force for COMMAND cannot be seen\n", status->pipe_directory);
+		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its "
+		                "servers and namespaces is in force for COMMAND cannot be seen\n",
+		        status->pipe_directory);
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -273,7 +287,8 @@ static int check_program(const struct options *options, struct program *program,
 {
 	enum program_trouble trouble = program_examine(options->command, program, error);
 	bool is_elsewhere = trouble == PROGRAM_ELSEWHERE;
-	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere || (trouble == PROGRAM_UNREACHABLE && options->verbose);
+	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere ||
+	             (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
 	if (trouble == PROGRAM_ABSENT)
 		return cannot_run(options, error);
@@ -300,7 +315,8 @@ static enum mps_priority mps_priority_of(struct segment_rank rank)
 	enum mps_priority priority = MPS_PRIORITY_AS_IT_IS;
 
 	if (rank.priority > 0)
-		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW : MPS_PRIORITY_NORMAL;
+		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW
+		                                                                : MPS_PRIORITY_NORMAL;
 	return priority;
 }
 
@@ -311,8 +327,8 @@ static int check_mps_limit(const struct options *options, struct error *error)
 	int result = 0;
 
 	if (variable)
-		result = error_set(error, "%s=%.40s: MPS's own limit was seen to make products of cuBLAS wrong: unset the "
-		                          "variable, or use --mps off", variable, getenv(variable));
+		result = error_set(error, "%s=%.40s: MPS's own limit was seen to make products of cuBLAS wrong: unset "
+		                          "the variable, or use --mps off", variable, getenv(variable));
 	if (result < 0 && !options->strict)
 		fprintf(stderr, "nvtaskset: %s\n", error->reason);
 	return options->strict ? result : 0;
@@ -336,9 +352,9 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	int result = mps_prepare(&request, status, error);
 
 	if (result == 0 && status->has_namespaces && options->strict)
-		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for servers and namespaces: "
-		                          "whether one is in force for COMMAND cannot be seen, so --strict does not start it",
-		                   status->pipe_directory);
+		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for "
+		                          "servers and namespaces: whether one is in force for COMMAND cannot be seen, "
+		                          "so --strict does not start it", status->pipe_directory);
 	return result;
 }
 
@@ -376,8 +392,8 @@ static int find_partition(struct partition *partition, const struct options *opt
 		status = EXIT_FAILURE;
 	else if (!options->dry_run)
 		status = check(partition, options, error);
-	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
-	                                                &partition->list, error) < 0)
+	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options,
+	                                                &partition->chosen, &partition->list, error) < 0)
 		status = EXIT_FAILURE;
 	segment_put_time(&partition->revision, &options->time);
 	return status;
@@ -406,11 +422,11 @@ static int prepare(const struct options *options, const struct partition *partit
 		.strict = options->strict,
 	};
 
-	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
+	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 ||
+	                         probe(&environment, error) < 0)) ||
 	    check_mps_limit(options, error) < 0 ||
 	    /* Before environment_set: a new MPS daemon must not inherit COMMAND's environment. */
-	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
-	    environment_set(&environment, error) < 0 ||
+	    prepare_mps(options, &partition->chosen, &status, error) < 0 || environment_set(&environment, error) < 0 ||
 	    program_put_first(&partition->program, partition->directory, error) < 0)
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)

@@ -91,9 +91,8 @@ static int plan_find_library(struct plan *plan, struct error *error)
 	snprintf(plan->directory, sizeof plan->directory, "%.*s/system", PATH_MAX - 64, plan->library);
 	snprintf(plan->driver, sizeof plan->driver, "%.*s/driver", PATH_MAX - 64, plan->directory);
 	snprintf(plan->configuration, sizeof plan->configuration,
-	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA driver's.\n"
-	         "# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n"
-	         "%s\n",
+	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA "
+	         "driver's.\n# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n%s\n",
 	         plan->directory);
 	return 0;
 }
@@ -113,9 +112,9 @@ static int plan_find_driver(struct plan *plan, struct error *error)
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
 			add_link(plan, plan->directory, DRIVER_OTHER_NAME, "../" ALIAS_LIBRARY);
 	} else if (driver_find_bypass(&bypass)) {
-		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
-		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
-		                 bypass.where);
+		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look "
+		                        "into the dynamic linker's cache: start them with nvtaskset, or use --attach",
+		                 bypass.driver, bypass.where);
 	} else {
 		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LOADER_CACHE
 		                        ", where programs look for it: install the driver, or run ldconfig");
@@ -132,8 +131,8 @@ static int plan_check_library(const struct plan *plan, struct error *error)
 	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->library);
 	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
 	               ? 0
-	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
-	                           why.reason);
+	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset "
+	                                  "elsewhere", why.reason);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------- */
@@ -180,7 +179,8 @@ static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
 		("driver/" DRIVER_LINK), ("driver/" DRIVER_LISTED_LINK), ("driver/" DRIVER_NAME), "driver",
-		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
+		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"),
+		"",
 	};
 	char path[PATH_MAX];
 
@@ -261,7 +261,8 @@ static int make_cache(const char *cache, int held, struct error *error)
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to see why");
+	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to "
+	                                                  "see why");
 }
 
 static void print_step(const struct options *options, const char *format, ...)
@@ -289,10 +290,11 @@ static int check_cache(const struct plan *plan, const char *cache, struct error 
 	if (strncmp(found, plan->directory, length) == 0 && found[length] == '/')
 		return 0;
 	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
-		return error_set(error, "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
-		                        " would stand: include it, as its first line");
-	return error_set(error, "programs would still find %.150s first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose "
-	                        "name comes before ours, names its directory", found);
+		return error_set(error,
+		                 "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
+		                 " would stand: include it, as its first line");
+	return error_set(error, "programs would still find %.150s first: /etc/ld.so.conf, or a file in "
+	                        "/etc/ld.so.conf.d whose name comes before ours, names its directory", found);
 }
 
 /* Makes and checks an unused cache, before the real cache is changed. */
@@ -381,8 +383,8 @@ static void warn_of_bypass(void)
 	struct driver_bypass bypass;
 
 	if (driver_find_bypass(&bypass))
-		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: start them "
-		                "with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
+		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: "
+		                "start them with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
 }
 
 /* --- the actions ------------------------------------------------------------------------------------------------ */
@@ -408,7 +410,8 @@ int action_system_status(const struct options *options, struct error *error)
 
 static int require_root(const char *words, struct error *error)
 {
-	return geteuid() == 0 ? 0 : error_set(error, "%s: only root can change what every program loads: sudo nvtaskset %s",
+	return geteuid() == 0 ? 0 : error_set(error,
+	                                      "%s: only root can change what every program loads: sudo nvtaskset %s",
 	                                      words, words);
 }
 
@@ -423,7 +426,8 @@ int action_system_enable(const struct options *options, struct error *error)
 {
 	static struct plan plan;
 
-	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 || plan_check_library(&plan, error) < 0)
+	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 ||
+	    plan_check_library(&plan, error) < 0)
 		return -1;
 	if (options->dry_run) {
 		show_plan(&plan);
@@ -435,7 +439,8 @@ int action_system_enable(const struct options *options, struct error *error)
 		puts("enabled already");
 	} else if (enable(&plan, options, error) == 0) {
 		puts("enabled: programs that start from now on can be given a partition with -p\n"
-		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all TPCs");
+		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all "
+		     "TPCs");
 	} else {
 		undo(&plan);
 		return -1;

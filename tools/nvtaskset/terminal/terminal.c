@@ -71,7 +71,8 @@ void terminal_give_up(int file, int after_ms)
 {
 	if (giving_up.output != STDOUT_FILENO)
 		close(giving_up.output);
-	giving_up.output = file >= 0 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : STDOUT_FILENO;
+	giving_up.output = file >= 0 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+	                             : STDOUT_FILENO;
 	if (giving_up.output < 0)
 		giving_up.output = STDOUT_FILENO;
 	giving_up.file = file;

@@ -12,7 +12,8 @@ static const struct {
 } sequences[] = {
 	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},
 	{"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
-	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},   {"[4~", KEY_END},
+	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},
+	{"[4~", KEY_END},
 	{"[17~", KEY_F6},     {"[21~", KEY_F10},
 };
 

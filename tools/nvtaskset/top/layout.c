@@ -89,7 +89,8 @@ static void draw_row(struct sheet *sheet, const struct table *table, size_t row,
 /* --- the kernels of a program ------------------------------------------------------------------------------------- */
 
 static const struct column kernel_columns[] = {
-#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, true},
+#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) \
+	{heading, KERNEL_##identifier, true, rank, 0, true},
 	KERNEL_NUMBERS(KERNEL_COLUMN)
 #undef KERNEL_COLUMN
 	{.heading = "NAME", .what = KERNEL_NUMBER_COUNT},
@@ -114,12 +115,14 @@ static const char *kernel_cell(const void *item, unsigned int what, char text[CE
 }
 
 /* The last of `count` lines has the number of further kernels. */
-static void draw_kernels(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t count)
+static void draw_kernels(struct sheet *sheet, const struct model *model, const struct view *view, size_t first,
+                         size_t count)
 {
 	size_t left = model->kernel_count - first, shown = left <= count ? left : count > 0 ? count - 1 : 0;
 
-	struct table table = {.columns = kernel_columns, .column_count = KERNEL_NUMBER_COUNT + 1, .items = model->kernels,
-	                      .item_size = sizeof model->kernels[0], .item_count = model->kernel_count, .cell = kernel_cell,
+	struct table table = {.columns = kernel_columns, .column_count = KERNEL_NUMBER_COUNT + 1,
+	                      .items = model->kernels, .item_size = sizeof model->kernels[0],
+	                      .item_count = model->kernel_count, .cell = kernel_cell,
 	                      .utf8 = sheet->terminal->utf8};
 
 	if (model->why_no_kernels) {
@@ -226,7 +229,8 @@ static void draw_gpu(struct sheet *sheet, const struct model *model, const struc
 	bool is_known = load.programs > 0 && load.known == load.programs && !load.is_in_turns;
 	bool has_name = sheet->terminal->columns >= 80;
 	char number[CELL_MAX], words[CELL_MAX];
-	size_t used = strlen("GPU  [] 100.0% ") + strlen(gpu->label) + (has_name ? text_width(gpu->name, sheet->terminal->utf8) : 0);
+	size_t used = strlen("GPU  [] 100.0% ") + strlen(gpu->label) +
+	              (has_name ? text_width(gpu->name, sheet->terminal->utf8) : 0);
 	size_t width = sheet->terminal->columns > used ? sheet->terminal->columns - used : 0;
 
 	width = width > BAR_MAX ? BAR_MAX : width;
@@ -270,10 +274,12 @@ static size_t count_programs(const struct model *model)
 	return count;
 }
 
-static void draw_title(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t rows)
+static void draw_title(struct sheet *sheet, const struct model *model, const struct view *view, size_t first,
+                       size_t rows)
 {
 	char user[TEXT_ROOM(VIEW_TEXT)];
-	size_t programs = count_programs(model), last = first + rows < model->row_count ? first + rows : model->row_count;
+	size_t programs = count_programs(model),
+	       last = first + rows < model->row_count ? first + rows : model->row_count;
 
 	if (model->pid != 0)
 		fprintf(sheet->line, "nvtaskset top: pid %d%s", (int)model->pid, model->has_ended ? " has ended" : "");
@@ -326,7 +332,8 @@ static void draw_notes(struct sheet *sheet, const struct model *model)
 		end_line(sheet);
 	}
 	if (is_empty(model)) {
-		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.", sheet->line);
+		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.",
+		      sheet->line);
 		end_line(sheet);
 	}
 	if (hides_all(model)) {

@@ -115,7 +115,8 @@ int model_make(struct model *model, const struct activities *activities, const s
 
 	*model = (struct model){
 		.pid = activities->kernels_of,
-		.has_ended = activities->kernels_of != 0 && !processes_find(&activities->processes, activities->kernels_of),
+		.has_ended = activities->kernels_of != 0 &&
+	                     !processes_find(&activities->processes, activities->kernels_of),
 		.kernel_count = activities->kernel_count,
 		.kernels = activities->kernels,
 		.why_no_kernels = activities->why_no_kernels,

@@ -35,8 +35,9 @@ static json_t *one_process(const struct activities *activities, size_t first)
 {
 	const struct process *process = activities->list[first].process;
 	json_t *array = json_array();
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:s?}", "pid", (int)process->pid, "uid", (json_int_t)process->uid, "user",
-	                           process->user, "command", process->command, "not_in_force", process->not_in_force);
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:s?}", "pid", (int)process->pid, "uid",
+	                           (json_int_t)process->uid, "user", process->user, "command", process->command,
+	                           "not_in_force", process->not_in_force);
 
 	for (size_t i = first; i < activities->count && activities->list[i].process == process; i++) {
 		if (activities->list[i].has_gpu)
@@ -86,9 +87,9 @@ static json_t *document_of(const struct activities *activities)
 {
 	bool has_kernels = activities->kernels_of != 0 && !activities->why_no_kernels;
 
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(), "span_seconds",
-	                 json_reading(activities->span, false), "processes", processes(activities), "kernels",
-	                 has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(),
+	                 "span_seconds", json_reading(activities->span, false), "processes", processes(activities),
+	                 "kernels", has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
 	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL);
 }
 
@@ -116,7 +117,8 @@ static int check_pid(const struct subject *subject, struct error *error)
 			bool is_whole = segment_read(&segment, &revision, &number);
 
 			segment_close(&segment);
-			error_set(error, "pid %d: %s", (int)pid, is_whole ? "it has just ended" : "its segment is damaged");
+			error_set(error, "pid %d: %s", (int)pid,
+			          is_whole ? "it has just ended" : "its segment is damaged");
 		}
 	}
 	return result;

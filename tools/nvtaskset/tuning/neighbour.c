@@ -27,12 +27,15 @@ static int call(void *library, const char *name, void *a, void *b, void *c)
 
 int neighbour_main(const char *kind, const char *gpu)
 {
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = NULL;
-	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *module, *function, *address = library ? dlsym(library, "cuLaunchKernel") : NULL;
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+	              void **) = NULL;
+	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *module, *function,
+	     *address = library ? dlsym(library, "cuLaunchKernel") : NULL;
 	uint64_t memory = 0, number = strcmp(kind, "memory") == 0 ? BYTES : ROUNDS;
 	void *arguments[] = {&memory, &number};
 	int failed = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || call(library, "cuInit", NULL, NULL, NULL) ||
-	             call(library, "cuDevicePrimaryCtxRetain", &context, (void *)strtoul(gpu, NULL, 10), NULL) || call(library, "cuCtxSetCurrent", context, NULL, NULL) ||
+	             call(library, "cuDevicePrimaryCtxRetain", &context, (void *)strtoul(gpu, NULL, 10), NULL) ||
+	             call(library, "cuCtxSetCurrent", context, NULL, NULL) ||
 	             call(library, "cuModuleLoadData", &module, (void *)neighbour_ptx, NULL) ||
 	             call(library, "cuModuleGetFunction", &function, module, (void *)kind) ||
 	             call(library, "cuMemAlloc_v2", &memory, (void *)(2 * BYTES), NULL);
@@ -45,7 +48,8 @@ int neighbour_main(const char *kind, const char *gpu)
 	return EXIT_FAILURE;
 }
 
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error)
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
+                    struct error *error)
 {
 	char line[PROGRAM_LINE], list[TPCSET_TEXT];
 	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)options->beside, (char *)gpu, NULL};

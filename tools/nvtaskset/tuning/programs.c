@@ -42,7 +42,8 @@ int room_open(struct room *room, const struct segment_revision *partition, const
 {
 	struct gpu_choices chosen;
 
-	if (topology_load(&room->list, error) < 0 || target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
+	if (topology_load(&room->list, error) < 0 ||
+	    target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
@@ -307,7 +308,8 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 
 	do {
 		is_open = editor_open(editor, pid, error) == SEGMENT_FOUND;
-		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 && counts.count == 0;
+		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 &&
+		           counts.count == 0;
 		obstacle = is_early ? "it has made no context on a GPU" : is_open ? target_obstacle(editor) : NULL;
 		if (obstacle) {
 			editor_close(editor);

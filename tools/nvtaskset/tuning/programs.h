@@ -24,7 +24,8 @@ struct room {
 };
 
 /* The GPU of the options, or of the partition, or else CUDA's first; and the TPCs there of all programs but `ours`. */
-int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error);
+int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours,
+              struct error *error);
 unsigned int room_count(const struct room *room);
 
 /* Chooses TPCs like -n. A second call chooses the same TPCs, unless the caller adds them to `taken`. */
@@ -81,7 +82,8 @@ void program_end(pid_t pid, int signal);
  * any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error);
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
+                    struct error *error);
 
 /* --- watching --------------------------------------------------------------------------------------------------------
  * Reads the counts of running programs, some 20000 times a second, to note when each is busy, at no cost to the

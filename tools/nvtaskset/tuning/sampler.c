@@ -12,7 +12,8 @@
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
 	/* Shares the editor's mapping. */
-	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(BURSTS * sizeof *program->bursts),
+	*program = (struct sampled){.editor = program->editor, .pci = pci,
+	                            .bursts = malloc(BURSTS * sizeof *program->bursts),
 	                            .view = {.pid = program->editor.pid, .segment = program->editor.segment.memory}};
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, pci);
@@ -21,7 +22,8 @@ int sampled_open(struct sampled *program, struct pci_address pci, struct error *
 		return error_set(error, "no memory");
 	return counts_know_launched(counts.gaps) && counts_know_ended(counts.gaps)
 	               ? 0
-	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart", (int)program->editor.pid);
+	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart",
+	                           (int)program->editor.pid);
 }
 
 void sampled_close(struct sampled *program)
@@ -49,7 +51,8 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 	} else if (was_busy && !is_busy) {
 		program->busy_ns += now_ns - began;
 		if (program->count < BURSTS)
-			program->bursts[program->count++] = (struct burst){began, now_ns, counts.launched - program->at_launched};
+			program->bursts[program->count++] = (struct burst){began, now_ns,
+			                                                   counts.launched - program->at_launched};
 		program->at_launched = counts.launched;
 	}
 	program->began_ns = began;
