@@ -57,7 +57,6 @@ static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 
 #define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
 
-/* The n-th bus id of a list with commas. */
 static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms,
                          unsigned int *gpu, struct nvtaskset_error *error)
 {
@@ -104,8 +103,8 @@ static int find_by_device(const struct nvtaskset_topology *topology, unsigned in
 }
 
 /* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, with the driver's numbers. nvtaskset counts by PCI
- * addresses. On most machines the numbers are equal; otherwise the driver or plugstack.conf has the order: bus ids in
- * Slurm's order, or "". */
+ * addresses. On most machines the numbers are equal; else the driver or plugstack.conf has the order: Slurm's bus ids,
+ * or "". */
 static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms,
                     unsigned int *gpu, struct nvtaskset_error *error)
 {
@@ -122,7 +121,6 @@ static int find_gpu(const struct nvtaskset_topology *topology, const char *order
 
 /* --- claiming ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the set is made of `count` whole GPCs. */
 static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
                           unsigned int count)
 {
@@ -201,8 +199,7 @@ static int claim_gpcs(const struct job *job, const struct claims *claims, unsign
 	return result;
 }
 
-/* One step at a time: a second step may count on TPCs that the first gives back. The claim of the first step holds for
- * all steps. */
+/* One step at a time: a step may count on TPCs that the step before gives back. The first claim holds for all steps. */
 static int claim_once(const struct job *job, const struct config *config, const struct options *options,
                       const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
 {

@@ -241,7 +241,7 @@ int jobs_remove(const struct job *job, struct nvtaskset_error *error)
 
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-/* Programs of a job that the controller has forgotten run until the controller hears of them. */
+/* Programs of a forgotten job run until the controller hears of them. */
 static int remove_dead(const struct job *job, const char *name, uint32_t id, struct nvtaskset_error *error)
 {
 	const struct job other = {job->directory, job->node, id};

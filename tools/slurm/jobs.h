@@ -60,8 +60,7 @@ struct jobs_note {
 bool jobs_read_note(const struct job *job, struct jobs_note *note);
 void jobs_write_note(const struct job *job, const struct jobs_note *note);
 
-/* Asks the controller; removes files of an earlier run; writes the note, or reads the note of this run. -1 with the
- * reason. */
+/* Asks the controller; removes files of an earlier run; writes the note, or reads this run's. -1 with the reason. */
 int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error);
 
 /* Until this process ends: the job has programs here, and its note is right. */

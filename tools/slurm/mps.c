@@ -26,7 +26,6 @@
 #define PREFIX "mps-"
 #define PIPES "pipe"
 
-/* The file with the daemon's pid. */
 #define PID_FILE "nvidia-cuda-mps-control.pid"
 
 bool mps_is_wanted(const struct config *config)
@@ -77,12 +76,11 @@ static int end_with(pid_t parent)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : -1;
 }
 
-/* The user can stop the process, or let it wait, at any time: then the process is killed. Each of its questions to the
- * daemon has five seconds. */
+/* The user can stop the process, or let it wait: then the process is killed. Each question to the daemon has five
+ * seconds. */
 #define PATIENCE_MS 20000
 
-/* True if the process has ended without a word: its work is done. Otherwise kills the process, for the wait that
- * follows. */
+/* True if the process has ended without a word: its work is done. Else kills the process, for the wait that follows. */
 static bool has_done_it(pid_t child, int channel, struct error *said)
 {
 	struct pollfd readable = {.fd = channel, .events = POLLIN};
@@ -101,8 +99,8 @@ static bool has_done_it(pid_t child, int channel, struct error *said)
 	return is_silent;
 }
 
-/* A process of the user, in a session of its own, with only MPS's variables in its environment. -1 with the reason,
- * which comes through a pipe. */
+/* A process of the user, in its own session, with MPS's variables only. -1 with the reason, which comes through a
+ * pipe. */
 static int run_as(unsigned int user, const char *pipes, const struct config *config,
                   int (*work)(const char *, struct error *), struct nvtaskset_error *error)
 {

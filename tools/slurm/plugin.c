@@ -46,7 +46,6 @@ static int begin_slurmd(int count, char **arguments)
 
 /* --- before and after a job --------------------------------------------------------------------------------------- */
 
-/* The job of a prolog or an epilog. */
 struct script {
 	struct config config;
 	char directory[PATH_MAX];
@@ -88,8 +87,7 @@ static struct {
 	char pipes[PATH_MAX];           /* of MPS; "": without MPS */
 } step;
 
-/* The job goes back into the queue, if allowed; otherwise the job fails. A job that can never run on this node must not
- * stay. */
+/* The job goes back into the queue, if allowed; else the job fails: no job may come back to a wrong node for ever. */
 static void requeue(const struct job *job, uint32_t id, const char *reason)
 {
 	struct allocation allocation;
@@ -167,9 +165,8 @@ static void begin_step(spank_t spank)
 /* --- a task's environment ----------------------------------------------------------------------------------------- */
 
 /* Programs get our library as from the command nvtaskset: our directory comes first in LD_LIBRARY_PATH. Nothing of the
- * system changes, and jobs without TPCs find the driver alone. In containers, and if every program gets our library
- * anyway (nvtaskset system enable), plugstack.conf has library=none. The TPCs are in the group's file: changes reach
- * all tasks. */
+ * system changes, and jobs without TPCs find the driver alone. In containers, and where programs get our library anyway
+ * (nvtaskset system enable), plugstack.conf has library=none. TPCs are in the group's file: changes reach all tasks. */
 
 #define GROUP_FILE "NVTASKSET_GROUP_FILE"
 #define SEARCH_PATH "LD_LIBRARY_PATH"

@@ -23,7 +23,7 @@ static void print_report(pid_t pid, const struct attach_report *report)
 /* The lack of a process for a partition of its own that is, or will be, in force. */
 enum need {
 	NEED_NOTHING,
-	NEED_SEGMENT, /* shares its parent's, and will load our library at the first use of CUDA */
+	NEED_SEGMENT, /* shares the parent's, and will load our library with CUDA */
 	NEED_LIBRARY
 };
 

@@ -1,6 +1,5 @@
 /*
- * Completion: the possible words in the place of the word that is being typed. The shells' functions
- * (tools/completions) only ask.
+ * Completion: the possible words in the place of the typed word. The shells' functions (tools/completions) only ask.
  */
 #include "cli/actions.h"
 

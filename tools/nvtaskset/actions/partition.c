@@ -28,7 +28,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The subject of -p, and the findings about it. */
 struct subject {
 	const struct options *options;
 	struct topology_list list;
@@ -92,8 +91,7 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 	return text;
 }
 
-/* The sets before and after a change, and a line for each given time and for memory; the first line of time has `use`,
- * the line of memory `memory`. */
+/* The sets before and after a change, and a line for each given time and memory; the first line of time has `use`. */
 static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
                  const struct segment_revision *before, const struct segment_revision *now, const char *use,
                  const char *memory)
@@ -520,8 +518,8 @@ static void allow_many(void)
 	}
 }
 
-/* With --attach, topologies are loaded first, for our library. Otherwise they are loaded last: if the process does not
- * exist, no topology is needed. */
+/* With --attach, topologies are loaded first, for our library. Otherwise last: without the process, they are not
+ * needed. */
 static int open_processes(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -542,7 +540,6 @@ static int open_processes(struct subject *subject, struct error *error)
 	return attaches ? 0 : load_topologies(subject, error);
 }
 
-/* A group may have many members, and none. */
 static int open_group(struct subject *subject, struct error *error)
 {
 	uint64_t number;

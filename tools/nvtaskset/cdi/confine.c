@@ -66,7 +66,6 @@ static int mount_over(const char *root)
 	return result;
 }
 
-/* Whether a procfs below `root` can still be seen. */
 static bool is_procfs(const struct mntent *entry, const char *root)
 {
 	struct statfs status;

@@ -26,8 +26,7 @@ typedef int confined_work(int image, const void *task, struct error *error);
  * three. 0, or -1 with the reason, also if the process was killed. */
 int confine(const char *root, confined_work *work, const void *task, struct error *error);
 
-/* In `work`: opens a directory of the image for writing, and makes the last directory of the path if missing. -1 with
- * errno. */
+/* In `work`: opens a directory of the image for writing, and makes the last directory if missing. -1 with errno. */
 int confined_directory(int image, const char *path);
 
 /* In `work`: executes the program of an open file, within the same bounds. A program that uses no processor time for

@@ -140,8 +140,7 @@ static json_t *environment_of(const struct device *device)
 	return list;
 }
 
-/* Runs in the container's mounts, before the container's root becomes the root. Without "env", the hook would get the
- * image's environment. */
+/* Runs in the container's mounts, before the container's root is the root. The default environment is the image's. */
 static json_t *hook_of(const struct device *device, const char *hook)
 {
 	return json_pack("{s:s, s:s, s:[s, s, s, s], s:[s], s:i}", "hookName", "createContainer", "path", hook, "args",

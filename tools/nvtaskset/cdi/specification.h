@@ -18,7 +18,6 @@
 #define CDI_FILE "/run/cdi/nvtaskset.json" /* runtimes look here; gone after a boot, as the groups are */
 #define CDI_KIND "nvtaskset/group"
 
-/* MPS in the containers of a device. */
 struct device {
 	const char *name;
 	const char *group; /* the path of the group's file */
@@ -43,7 +42,6 @@ int device_name_check(const char *name, struct error *error);
 int specification_open(struct specification *specification, const char *path, struct error *error);
 void specification_close(struct specification *specification);
 
-/* The device, or NULL. */
 json_t *specification_find(const struct specification *specification, const char *name);
 
 /* Replaces the device of the same name. `hook` is the command's path, `library` the directory of our library, `front` a

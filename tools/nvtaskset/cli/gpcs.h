@@ -7,7 +7,7 @@
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 
-/* GPC numbers, as members of a tpcset: GPCs with all TPCs in the set, and GPCs with some. TPCs that the GPU lacks do
+/* GPC numbers, as members of a tpcset: GPCs with all their TPCs in the set, and with some. TPCs that the GPU lacks do
  * not count. */
 struct gpcs {
 	struct tpcset whole, part;

@@ -21,8 +21,8 @@ struct gpu_choices {
 	struct gpu_choice choices[TOPOLOGY_GPUS_MAX];
 };
 
-/* The GPUs that a program started here would see, in CUDA's order. -1 with the reason if the order cannot be known, or
- * no GPU is visible. */
+/* The GPUs that a program started here would see, in CUDA's order. -1 with the reason: unknown order, or no visible
+ * GPU. */
 int gpus_visible(struct gpu_choices *visible, const struct topology_list *list, struct error *error);
 
 /* The SET in an argument of -G, or NULL. */

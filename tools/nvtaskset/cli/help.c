@@ -116,7 +116,6 @@ static const struct {
 	{"cdi", "strict", "a container that cannot be kept inside SET does not start"},
 };
 
-/* A name, and beside the name its description. */
 static void print_entry(const char *name, const char *about)
 {
 	int column = printf(" %-*s", NAMES, name);
@@ -154,7 +153,6 @@ static void print_option(const struct option_row *row, const char *about)
 	print_entry(name, about);
 }
 
-/* A bit for each action that begins with this word. */
 static unsigned int actions_of(const char *word)
 {
 	unsigned int actions = 0;

@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(identifier, function, name where an option is refused): the actions. Each function is in a file of its own
- * (actions.h). */
+/* X(identifier, function, name where an option is refused): the actions. Each function has its own file (actions.h). */
 #define ACTIONS(X) \
 	X(RUN, action_run, "a COMMAND") /* SET COMMAND [ARG…]: replaces this process by COMMAND */ \
 	X(SHOW, action_partition, "-p") /* -p PID */ \

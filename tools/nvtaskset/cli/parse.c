@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- arguments that are no options: the words of an action; or SET, and COMMAND or PID
- * ----------------------------- */
+/* --- arguments that are no options: words of an action; or SET, and COMMAND or PID -------------------------------- */
 
 /* Whether any -G has a SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
@@ -367,8 +366,8 @@ static int check_with_mps(const struct options *options, struct error *error)
 	               : 0;
 }
 
-/* Without --mps, the given time decides: a policy, lend and borrow hold back clients of MPS only; with the rest,
- * programs take turns. */
+/* Without --mps, the given time decides. Only clients of MPS can have a policy, lend or borrow; else programs take
+ * turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
 	static const struct segment_revision nothing;
@@ -463,7 +462,6 @@ static int take_options_behind_set(struct line *line, struct error *error)
 	return asks_for_text(options) ? result : arguments_check_set(options, set, result < 0, line->with_set, error);
 }
 
-/* Takes all options, and the words of an action. */
 static int take_beginning(struct line *line, struct error *error)
 {
 	struct beginning *beginning = line->beginning;

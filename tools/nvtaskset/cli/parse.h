@@ -7,7 +7,7 @@
 #include "tables.h"
 
 /* Options come before SET and behind it; behind COMMAND they are COMMAND's. (In taskset, the order around -p is a
- * trap.) The words of an action may stand between options. Moves SET behind the options in `arguments`. -1 with the
+ * trap.) Words of an action may stand between options. Moves SET behind the options in `arguments`. -1 with the
  * reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 

@@ -9,7 +9,6 @@
 
 #include <sys/types.h>
 
-/* A given option. */
 struct taking {
 	struct options *options;
 	const struct option_row *row;

@@ -211,7 +211,7 @@ void time_wait(const struct segment *segment, double end_ms)
 		clock_pause_us(1000);
 }
 
-/* Whether other programs give way to a program of this state, which is never suspended itself. */
+/* Whether programs give way to a program in this state, which is never suspended itself. */
 static bool can_go_first(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||

@@ -45,8 +45,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 /* Until when to wait for programs that were changed now, by clock_ms. */
 double time_wait_end(void);
 
-/* Waits until our thread in the process has seen the edit. Without our thread, the edit holds from the program's next
- * call on. */
+/* Waits until our thread in the process has seen the edit. Without our thread, the edit holds from the next call on. */
 void time_wait(const struct segment *segment, double end_ms);
 
 /* Why the time of `revision` will not be in force, by the process's state; NULL if it may be. */

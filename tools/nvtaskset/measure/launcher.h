@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-/* Enough blocks for every SM: a block has the largest size that every GPU allows, one or two fit an SM, and each runs
- * for some time. */
+/* Enough blocks for every SM: a block has the largest size for all GPUs, and runs for some time; one or two fit
+ * an SM. */
 #define LAUNCHER_BLOCKS_MAX (4 * MEASURED_SMS_MAX)
 
 struct launcher {
@@ -37,8 +37,8 @@ int launcher_start(const char *library, struct topology_list *gpus, struct error
 /* Makes a context on a GPU of the list, until the process ends. */
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error);
 
-/* Enables only these mask bits for the next launches. At least one bit must stand for a TPC that exists: otherwise a
- * launch would never finish. */
+/* Enables only these mask bits for the next launches. One bit must stand for a TPC: else a launch would never
+ * finish. */
 int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct error *error);
 
 /* Launches once, in clusters of `cluster` blocks (0: without clusters). Returns in `sms` the SM of each of the `count`

@@ -251,7 +251,7 @@ static int measure_chosen(const struct gpu_choices *chosen, struct measure_repor
 	return result;
 }
 
-/* Measures the GPUs that `options` choose, or all visible GPUs, through our library in the file `library`. Changes the
+/* Measures the GPUs of `options`, or all visible GPUs, through our library in the file `library`. Changes the
  * environment of this process. */
 static void measure_child(const struct options *options, const char *library, struct measure_report *report)
 {
@@ -317,7 +317,7 @@ static bool ended_within(const struct child *child, int seconds)
 	return TEMP_FAILURE_RETRY(poll(&end, 1, seconds * 1000)) > 0;
 }
 
-/* Waits for the child. Kills the child after `seconds` without a launch. -1 with the reason unless the child
+/* Waits for the child. Kills the child after `seconds` without a launch. -1 with the reason, unless the child
  * finished. */
 static int wait_for_child(const struct child *child, struct measure_report *report, int seconds,
                           struct error *error)
@@ -366,14 +366,13 @@ static int run_child(const struct options *options, const char *library, struct 
 
 /* --- the results -------------------------------------------------------------------------------------------------- */
 
-/* The second source of topologies. */
 static const char *other_source(void)
 {
 	return topology_named_file() ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
 }
 
-/* If another source has the GPU's topology (else `other` is NULL), both must agree in every TPC, mask bit and virtual
- * GPC. */
+/* Compares a GPU with a second source (`other` NULL: no source), which must agree in TPCs, mask bits and virtual
+ * GPCs. */
 static int compare(const struct topology *gpu, const struct topology *other, struct error *error)
 {
 	struct error why;

@@ -32,8 +32,8 @@ struct jobs_rule {
 #define JOBS_SAME 0.8
 struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t kernels);
 
-/* The times of jobs with `kernels` kernels (0: of all jobs), and the number of jobs longer than `limit_ns`. The first
- * and the last job do not count. */
+/* The times of jobs with `kernels` kernels (0: of all jobs), and the number above `limit_ns`, without first and last
+ * job. */
 struct jobs_times {
 	size_t count, late;
 	double median_ns, longest_ns;

@@ -18,8 +18,7 @@ static uint64_t idle_before(const struct burst *burst)
 	return burst->begin_ns - burst[-1].end_ns;
 }
 
-/* The jobs, with idle times below idle_ns inside of jobs. Returns the number. The first and the last job may be cut
- * off. */
+/* The jobs, with idle times below idle_ns inside. Returns the number. The first and the last job may be cut off. */
 static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels,
                         uint64_t *lengths)
 {

@@ -10,8 +10,7 @@
 
 #include "gpu/tpcset.h"
 
-/* --- a test of schedulability, for tasks in one partition, where one job runs at a time
- * ---------------------------- */
+/* --- a test of schedulability, for tasks in one partition, one job at a time -------------------------------------- */
 
 /* A task, in its partition. A job comes at most once in each period. */
 struct schedule_task {
@@ -41,7 +40,7 @@ bool schedule_fixed(struct schedule_task *tasks, unsigned int count);
 
 struct plan_task {
 	uint64_t period_ns, deadline_ns;
-	bool is_memory;   /* disturbs tasks that want memory, too; otherwise tasks that compute */
+	bool is_memory;   /* disturbs tasks that want memory, too; else tasks that compute */
 	bool is_alone;    /* shares its partition with no task */
 	/* Times of a job by TPCs, from element 1 on. SCHEDULE_NEVER: not known, or too long. */
 	const uint64_t *alone_ns;  /* without a second task of its kind in the partition */
@@ -57,8 +56,7 @@ struct plan_problem {
 };
 
 struct plan_rules {
-	/* Merges the pair with the least work (definition 4, the paper's BF); else the pair with the fewest TPCs
-	 * (SMS). */
+	/* Merges the pair with the least work (definition 4, the paper's BF); else with the fewest TPCs (SMS). */
 	bool by_work;
 	bool tests_pairs; /* first tests all pairs of tasks, and forbids pairs that do not fit (ACT); else INA */
 	bool goes_on;     /* merges as long as TPCs can be saved, also if the plan fits */
@@ -77,7 +75,7 @@ struct plan {
 	bool fits;
 	const char *way;    /* the way to the plan */
 	unsigned int tpcs;  /* of all partitions together */
-	/* A task whose deadline no size meets: there is no plan; or PLAN_NONE. */
+	/* A task without a size for its deadline: there is no plan; or PLAN_NONE. */
 	uint32_t impossible;
 	unsigned int merges, forbidden; /* merged partitions; pairs of tasks that may not share */
 	unsigned int count;
@@ -87,8 +85,8 @@ struct plan {
 /* Algorithm 1. Returns whether the plan fits. */
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules);
 
-/* The best plan of the heuristic's four ways: fits, and puts the fewest tasks together. If no plan fits, or with
- * `goes_on`, the plan with the fewest TPCs. */
+/* The best plan of the heuristic's four ways: fits, with the fewest tasks together. If no plan fits, or with `goes_on`,
+ * the plan with the fewest TPCs. */
 bool plan_heuristic(struct plan *plan, const struct plan_problem *problem, bool goes_on);
 
 /* The fewest TPCs of all ways to put tasks together, for up to PLAN_EXACT tasks; false for more. */

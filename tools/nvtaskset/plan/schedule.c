@@ -5,7 +5,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* The response time of a task below `above` tasks, which meet their deadlines: no number here is too large. */
+/* The response time of a task below `above` tasks, which meet their deadlines: no number is too large. */
 static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
@@ -35,8 +35,8 @@ bool schedule_fixed(struct schedule_task *tasks, unsigned int count)
 	return are_met;
 }
 
-/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking
- * (Leung and Whitehead 1982). */
+/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, optimal without blocking (Leung and
+ * Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS])
 {

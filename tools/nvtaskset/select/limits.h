@@ -9,7 +9,7 @@ struct segment_revision;
 /* All NULL: everything. */
 struct set_limits {
 	const struct pids *except;             /* processes whose TPCs count as free (-n) */
-	const struct group *group;             /* likewise the members with all of the group's partition */
+	const struct group *group;             /* likewise members with all of the group's partition */
 	const struct segment_revision *taken;  /* TPCs that count as taken, even without a process (-n) */
 	const struct segment_revision *room;   /* the TPCs of the GPUs in `room`; of any other GPU, all */
 };

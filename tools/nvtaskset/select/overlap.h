@@ -8,9 +8,8 @@
 #include "state/segment/segment.h"
 
 /* Prints a line on standard error that names a program with some of the same TPCs. The user means to share TPCs where a
- * program has the whole GPU, or is given something of the time; and without MPS, programs take turns. The processes
- * `own` have the new partition: ancestors, descendants and the group of `own` do not count. Looks at the latest
- * thousand processes. */
+ * program has the whole GPU, or a part of the time; and without MPS, programs take turns. The processes `own` have the
+ * new partition: their ancestors, descendants and group do not count. Looks at the latest thousand processes. */
 void overlap_report(const struct segment_revision *revision, const struct pids *own, struct group_identity group,
                     const struct topology_list *list);
 

@@ -64,7 +64,6 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
 }
 
-/* The TPCs to choose from. */
 static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
 {
 	const struct segment_partition *room = limits->room ? segment_find(limits->room, gpu->pci) : NULL;

@@ -53,12 +53,11 @@ int target_gpus(struct gpu_choices *chosen, const struct options *options, const
 /* --- groups of running programs (state/group/group.h), as on the command line
  * -------------------------------------- */
 
-/* Opens the group that `text` names: by its name, by the pid of a member, or by the path of its file. -1 with the
- * reason. */
+/* Opens the group that `text` names: by name, by the pid of a member, or by the path of a file. -1 with the reason. */
 int group_target(struct group *group, const char *text, struct error *error);
 
-/* A stray is in the group's control group only. Without its environment and descriptors, it has a partition of its own,
- * and does not follow the group. */
+/* A stray is in the group's control group only: without its environment and descriptors, it does not follow the
+ * group. */
 enum group_place {
 	GROUP_OUTSIDE,
 	GROUP_MEMBER,
@@ -68,8 +67,7 @@ enum group_place {
 /* The place of a process, whose segment names the group `identity`. */
 enum group_place group_place_of(const struct group *group, pid_t pid, struct group_identity identity);
 
-/* Opens the members and strays with a partition; perhaps there are none. -1 with the reason; the caller closes also
- * then. */
+/* Opens the members and strays with a partition, if any. -1 with the reason; the caller closes also then. */
 int targets_open_group(struct targets *targets, const struct group *group, struct error *error);
 
 #endif

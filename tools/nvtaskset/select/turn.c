@@ -33,16 +33,15 @@ struct look {
 	uint64_t highest;
 	bool others_first;             /* a second process comes before this process */
 	uint64_t first, first_of_self; /* the number and `self` of the very first ticket */
-	/* The file of the process to wait for: about to take a number, or else the last before this process; -1:
-	 * none. */
+	/* The file of the process to wait for: about to take a number, or else the last before this process; or -1. */
 	int before;
 	uint64_t before_number, before_self;
 };
 
 static const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-/* NULL with the reason. The file stays open for other processes to find in /proc/PID/fd, and locked, to show without a
- * search when the file is closed. */
+/* NULL with the reason. The file stays open, to be found in /proc/PID/fd, and locked: the lock shows without a search
+ * when the file is closed. */
 static struct ticket *make_ticket(const char *option, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -66,7 +65,7 @@ static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, 
 	return number < other_number || (number == other_number && self < other_self);
 }
 
-/* Whether to wait for this ticket, among all tickets before ours. */
+/* Whether to wait for this ticket, among all earlier tickets. */
 static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
 {
 	return look->before < 0 || number == 0 ||
@@ -103,8 +102,7 @@ static void compare(struct look *look, uint64_t number, uint64_t self, int file)
 	}
 }
 
-/* Reads each ticket of a process. Always false: the search goes on. Skips our own ticket, which forked children have,
- * too. */
+/* Reads each ticket of a process. Always false: the search goes on. Skips our own ticket, also in forked children. */
 static bool look_at_ticket(int file, int number, void *context)
 {
 	struct look *look = context;
@@ -176,8 +174,8 @@ static bool is_still_before(const struct look *look)
 	       number == look->before_number && fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
 }
 
-/* Waits for the process right before this one. After its turn it is our turn, unless that process was ended. So most
- * processes look at all tickets only once more, however many wait. */
+/* Waits for the process right before ours. Then our turn comes, unless that process was ended. So most processes look
+ * at all tickets only once more, however many wait. */
 static void wait_for_one(struct look *look)
 {
 	double start = clock_ms();

@@ -29,8 +29,7 @@ const struct row *activities_find(const struct activities *activities, const str
 	return found;
 }
 
-/* After an exec a process counts anew: the rate is not known. Before its first context on a GPU, it has launched
- * nothing there. */
+/* After an exec a process counts anew: no rate is known. Before a context on a GPU, there were no launches there. */
 static struct reading rate_since(const struct row *now, const struct row *before, struct reading span)
 {
 	struct reading ended = now->numbers[NUMBER_ENDED];
@@ -43,7 +42,7 @@ static struct reading rate_since(const struct row *now, const struct row *before
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* On a GPU on which it has made no context, a program has done nothing. */
+/* Without a context on a GPU, a program has done nothing there. */
 static void take_times(struct row *row, const struct watched *watched, bool sees_borrowers)
 {
 	static const struct watched_gpu nothing;

@@ -55,8 +55,7 @@ struct activities {
 int activities_look(struct activities *activities, const struct topology_list *gpus, struct error *error);
 void activities_free(struct activities *activities);
 
-/* To be called every MONITOR_TAKE_MS between two looks that measure times: programs remember no more. For struct
- * meanwhile. */
+/* To be called every MONITOR_TAKE_MS between two looks with times: programs remember no more. For struct meanwhile. */
 void activities_keep_up(void *activities);
 
 /* The row of the same process on the same GPU, or NULL. */

@@ -43,7 +43,6 @@ const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX])
 	return nanoseconds.is_known ? text : "-";
 }
 
-/* Notes below the table explain the marks. */
 static const char *format_busy(const struct row *row, char text[CELL_MAX])
 {
 	const char *mark = row->is_presence ? "p" : row->shares ? "*" : "";

@@ -25,7 +25,7 @@ bool container_id_is_valid(const char *id)
 	return id[0] != '\0' && id[0] != '.' && id[strspn(id, characters)] == '\0' && strlen(id) < CONTAINER_TEXT - 1;
 }
 
-/* The instance of /proc that this process sees, or 0. In another PID namespace, /proc is another instance. */
+/* The instance of /proc that this process sees, or 0. Each PID namespace has its own. */
 static uint64_t own_proc(void)
 {
 	struct stat status;
@@ -35,7 +35,7 @@ static uint64_t own_proc(void)
 
 /* --- one note ------------------------------------------------------------------------------------------------ */
 
-/* First with a dot in front of the name, which is no note: no reader sees half a note. */
+/* First under a name with a dot in front, which is not a note: readers see no half notes. */
 int container_write(int directory, const struct container *container, struct error *error)
 {
 	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
@@ -69,7 +69,7 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 	text_copy(to, room, text ? text : "");
 }
 
-/* A file that another user owns, or can write, is not believed. */
+/* A file is believed only if no other user can write it. */
 static json_t *load(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

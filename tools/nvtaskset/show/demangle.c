@@ -32,11 +32,11 @@ static demangler *find_demangler(void)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-/* A hostile program can have a name of 300 characters that becomes larger than any memory. So a child demangles, with a
- * limit of a processor's time for each name. */
+/* A hostile program can have a name of 300 characters that becomes larger than any memory. A child demangles, with a
+ * limit of processor time for each name. */
 #define NAME_MS 200
 
-/* A message is a name. The answer is one of these characters, and the text. */
+/* A message is a name. The answer is one character, and the text. */
 enum answer {
 	DEMANGLED = '+',
 	AS_IT_WAS = '-'
@@ -98,7 +98,7 @@ static int start_child(void)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* False if the name stays as it was. A child that has ended has met a hostile name: from then on, all names stay. */
+/* False if the name stays. A child that has ended has met a hostile name: from then on, all names stay. */
 static bool ask(const char *name, char text[NAME_MAX_SHOWN + 1])
 {
 	static int child = -1;

@@ -2,9 +2,9 @@
 #ifndef NVTASKSET_DEMANGLE_H
 #define NVTASKSET_DEMANGLE_H
 
-/* Returns a clean text (terminal/text.h), which the caller frees; NULL without memory. A name that is not from C++
- * stays, and all names without libstdc++. A child process demangles, and ends with this process. After a name that
- * takes too long, this and all later names stay. */
+/* Returns a clean text (terminal/text.h), which the caller frees; NULL without memory. Without libstdc++, and for a
+ * name outside C++, the name itself. A child process demangles, and ends with this process. After a name that takes too
+ * long, all names stay. */
 char *demangle(const char *name);
 
 #endif

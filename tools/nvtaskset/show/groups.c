@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Any user may say that his process is in a group of root's: believed only for the sum of this user. */
+/* Any user may say that his process is in a group of root's. So each user's processes have sums of their own. */
 static bool are_together(const struct process *a, const struct process *b)
 {
 	return group_is_same(a->group.identity, b->group.identity) && a->uid == b->uid;

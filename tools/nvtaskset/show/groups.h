@@ -19,13 +19,12 @@ struct groups {
 	struct group_sum *list; /* by the pid of `first` */
 };
 
-/* Sums up all groups, for each user apart. The caller frees the list, which refers to the processes. -1 with the
- * reason. */
+/* Sums up all groups, for each user apart. The caller frees the list, which needs the processes. -1 with the reason. */
 int groups_sum(struct groups *groups, const struct activities *activities, struct error *error);
 
 bool group_has(const struct group_sum *group, const struct process *process);
 
-/* Whether all processes that share the TPCs are in one group: then sharing is meant. */
+/* Whether all processes with these TPCs are in one group: then sharing is meant. */
 bool groups_explain(const struct processes *processes, const struct shared *shared);
 
 /* Prints a line for each group that has a name, or several members. */

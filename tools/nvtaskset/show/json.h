@@ -26,8 +26,8 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 /* -p: a document without partitions. json_add_partition adds them, one process at a time. */
 json_t *json_partitions(void);
 
-/* Adds the partition of a process on the chosen GPUs. `before`: the partition before the change, or NULL. -1 with the
- * reason, without memory. */
+/* Adds a process's partition on the chosen GPUs. `before`: the partition before the change, or NULL. -1 with the
+ * reason. */
 int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct segment_time *time, const struct topology_list *gpus, struct error *error);
@@ -66,8 +66,7 @@ json_t *json_members(const struct reading *numbers, const struct json_member *me
                      unsigned int last);
 json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last);
 
-/* Prints a row of a table: members of an object in columns of nine characters, texts in sixteen. Names end with
- * NULL. */
+/* Prints a table's row: an object's members in columns of nine characters, texts in sixteen. Names end with NULL. */
 void json_print_row(const json_t *object, const char *const names[]);
 
 /* Milliseconds since 1970. */

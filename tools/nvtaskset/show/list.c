@@ -71,7 +71,6 @@ static void print_lending(const struct process *process, FILE *page)
 		        (double)borrowed->tpc_us / 1e6, borrowed->overruns);
 }
 
-/* Kernels launched and ended without an announcement. */
 static void print_unannounced(const struct process *process, FILE *page)
 {
 	uint64_t kernels = 0;

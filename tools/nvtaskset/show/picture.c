@@ -52,7 +52,6 @@ char labels_letter(unsigned int label)
 	return label < 26 ? (char)('A' + label) : label < LABELS_MAX ? (char)('a' + label - 26) : '?';
 }
 
-/* Labels besides those of processes. */
 enum {
 	FREE = LABELS_MAX + 1,
 	SHARED

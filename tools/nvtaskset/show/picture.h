@@ -19,7 +19,7 @@
 /* The letters of processes. With --watch, a process keeps its letter. */
 #define LABELS_MAX 52
 
-/* Begins with all zero. */
+/* All zero before the first use. */
 struct labels {
 	pid_t pids[LABELS_MAX]; /* 0: free */
 };

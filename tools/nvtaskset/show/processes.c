@@ -172,7 +172,7 @@ struct process *processes_find(const struct processes *processes, pid_t pid)
 	return found;
 }
 
-/* The ancestors of a process with a partition yield unless they use CUDA themselves: shells, for example. */
+/* Ancestors of a process with a partition yield, unless they use CUDA: shells, for example. */
 static void mark_ancestors(struct processes *processes, pid_t pid)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
@@ -203,7 +203,7 @@ static bool is_on(const struct process *process, struct pci_address gpu)
 	return is;
 }
 
-/* A borrower tells which TPCs it uses on all of its GPUs together. */
+/* A borrower tells its borrowed TPCs on all of its GPUs together. */
 static void find_lent(struct process *lender, const struct processes *processes)
 {
 	const struct segment_revision *revision = &lender->revision;
@@ -228,7 +228,7 @@ static int check_limits(enum segment_state state, struct error *error)
 	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
 }
 
-/* Linux lets nobody but root examine a process that has ended, or a kernel thread. Both have no command line. */
+/* Linux lets nobody but root examine an ended process or a kernel thread. Both have no command line. */
 static bool is_program(pid_t pid)
 {
 	char byte;
@@ -236,8 +236,7 @@ static bool is_program(pid_t pid)
 	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)proc_thread(pid)) == 1;
 }
 
-/* A process that ends gives up its memory first, and then its files. A process that only our own limits hide has not
- * ended. */
+/* An ending process gives up its memory first, and then its files. A process behind our own limits has not ended. */
 static bool has_ended(pid_t pid)
 {
 	char text[PROC_STAT_TEXT];
@@ -247,7 +246,7 @@ static bool has_ended(pid_t pid)
 	return !proc_owner(pid, &owner) || (text[0] != '\0' && proc_stat_field(text, STAT_MEMORY) == 0);
 }
 
-/* The last process may have ended while it was read, and then has neither a command nor counts. */
+/* The last process may have ended during the reading, and then has neither a command nor counts. */
 static void drop_last_if_ended(struct processes *processes)
 {
 	struct process *last = &processes->list[processes->count - 1];
@@ -329,7 +328,7 @@ bool process_shares(const struct process *process, const struct shared *shared)
 	return set && tpcset_is_subset(&shared->tpcs, set);
 }
 
-/* Finds the TPCs of `left` with exactly the same processes as `tpc`, and the number of these processes. */
+/* Finds the TPCs of `left` with the same processes as `tpc`, and the number of these processes. */
 static struct tpcset group_of(const struct processes *processes, struct pci_address gpu, const struct tpcset *left,
                               unsigned int tpc, unsigned int *holders)
 {
@@ -382,7 +381,6 @@ static int find_shared_of(struct processes *processes, struct pci_address gpu, s
 	return result;
 }
 
-/* Whether a partition of an earlier process names the GPU. */
 static bool is_named_before(const struct processes *processes, size_t number, struct pci_address gpu)
 {
 	bool is = false;

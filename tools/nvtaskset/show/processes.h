@@ -1,5 +1,5 @@
 /*
- * A snapshot of the processes that have a partition and that this user may examine.
+ * A snapshot of the processes with a partition, as far as this user may examine them.
  */
 #ifndef NVTASKSET_PROCESSES_H
 #define NVTASKSET_PROCESSES_H
@@ -62,8 +62,8 @@ struct processes {
 	bool some_are_hidden;
 };
 
-/* Examines every process. Leaves out processes that end meanwhile, and processes of other users. `not_in_force_too`
- * also finds processes that should have a partition and have no segment, and takes several times as long. The caller
+/* Examines every process. Leaves out processes that end meanwhile, and processes of other users. With
+ * `not_in_force_too`, also finds processes that lack an expected segment, and takes several times as long. The caller
  * frees the result. -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
@@ -75,17 +75,15 @@ const char *processes_note(const struct processes *processes, bool matter);
 /* NULL: there is no process with this pid. */
 struct process *processes_find(const struct processes *processes, pid_t pid);
 
-/* The TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the process yields
- * to its descendants. */
+/* The TPCs of a GPU in the process's partition. NULL for a GPU outside, or if the process yields to its descendants. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
 
 /* --- shared TPCs ------------------------------------------------------------------------------------------------- */
 
-/* Finds the TPCs that processes of the list share, and adds the TPCs to the list. -1 with the reason, without
- * memory. */
+/* Finds the TPCs shared by processes of the list, and adds the TPCs to the list. -1 with the reason, without memory. */
 int shared_find(struct processes *processes, struct error *error);
 
-/* Whether the process is among the processes that share these TPCs. */
+/* Whether the process shares these TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
 
 #endif

@@ -65,7 +65,6 @@ static void read_counters(struct row *row)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The GPU at the row's place, if there is one. */
 static void find_gpu(struct row *row)
 {
 	const struct segment_revision *revision = &row->process->revision;

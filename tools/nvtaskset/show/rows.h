@@ -30,9 +30,8 @@ static inline int reading_compare(struct reading a, struct reading b)
 	return a.is_known != b.is_known ? b.is_known - a.is_known : (a.value < b.value) - (a.value > b.value);
 }
 
-/* X(identifier, member in JSON, whether it is an integer there). First the numbers of the program on one GPU: kernels;
- * since the look before; since the first look, in seconds; memory. Then numbers of the whole program, only in its first
- * row. */
+/* X(identifier, member in JSON, whether an integer there). First numbers of the program on one GPU: kernels; since the
+ * look before; since the first look, in seconds; memory. Then numbers of the whole program, only in its first row. */
 #define NUMBERS(X)                                          \
 	X(LAUNCHES, "launches", true)                       \
 	X(ENDED, "ended", true)                             \
@@ -63,8 +62,7 @@ enum number {
 	NUMBER_OF_PROGRAM = NUMBER_UPLOADS /* the first of the whole program */
 };
 
-/* A process on one GPU: first the GPUs of the partition, then other GPUs with launches. A process without any has one
- * row. */
+/* A process on one GPU: first the partition's GPUs, then GPUs with launches. A process without GPUs has one row. */
 struct row {
 	const struct process *process;
 	uint32_t place; /* among the rows of the process, from 0 on */
@@ -75,7 +73,7 @@ struct row {
 	const struct tpcset *set;        /* NULL: the GPU is not restricted */
 	uint32_t gaps;                   /* why kernels are not known: a bit for each enum counts_gap */
 	struct reading numbers[NUMBER_COUNT];
-	bool is_presence; /* in time slices: the times contain the times of other programs */
+	bool is_presence; /* in time slices: the times contain times of other programs */
 	bool shares;      /* another program has some of the same TPCs; only for `top` */
 	const char *why_no_times; /* NULL: known */
 };

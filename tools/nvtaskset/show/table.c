@@ -28,7 +28,6 @@ static size_t widest_cell(const struct table *table, unsigned int column)
 	return limit > 0 && widest > limit ? limit : widest;
 }
 
-/* Of all columns but the last. */
 static size_t used_width(const struct table *table)
 {
 	size_t used = 0;
@@ -79,7 +78,6 @@ void table_fit(struct table *table, size_t width)
 
 /* --- printing ----------------------------------------------------------------------------------------------------- */
 
-/* A cut cell ends with CUT. */
 static void print_cut(const char *text, size_t width, bool utf8, FILE *page)
 {
 	size_t kept = width > strlen(CUT) ? width - strlen(CUT) : 0;

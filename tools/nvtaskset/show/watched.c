@@ -27,7 +27,6 @@ static struct watched begin_one(const struct process *process)
 	return watched;
 }
 
-/* The first reason; NULL: none. */
 static const char *first_gap(uint32_t gaps)
 {
 	const char *why = NULL;

@@ -37,13 +37,13 @@ struct watched {
 	struct function_sums functions; /* since the begin of watching */
 	bool lends, borrows;
 	struct loans *loans;            /* of a borrower; NULL: without memory */
-	/* The launches of a lender whose waits are not known yet. The first due_count waits can be known after the next
-	 * take of the borrowers. */
+	/* The launches of a lender with unknown waits. The first due_count waits can be known after the borrowers' next
+	 * take. */
 	struct monitor_kernel *launches;
 	size_t launch_count, due_count;
 };
 
-/* Begins with all zero. */
+/* All zero before the first use. */
 struct watch_list {
 	size_t count;
 	struct watched *list;
@@ -53,8 +53,7 @@ struct watch_list {
 	bool (*is_wanted)(void); /* whether urgent work interrupts a take; NULL: never */
 };
 
-/* Begins to watch new programs of the list, and no longer watches programs that left. -1 with the reason, without
- * memory. */
+/* Begins to watch new programs of the list, and ends the watch of gone programs. -1 with the reason, without memory. */
 int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error);
 
 /* Reads new times, without waiting for any program. To be called every MONITOR_TAKE_MS. */

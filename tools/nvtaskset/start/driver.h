@@ -26,8 +26,7 @@ bool driver_find_installed(const char *directory, char path[PATH_MAX]);
 /* Only the list. */
 bool driver_find_in_list(const struct library_path *list, char path[PATH_MAX]);
 
-/* Programs that find the driver without the dynamic linker's cache: LD_LIBRARY_PATH names the driver's directory, as in
- * NVIDIA's containers. */
+/* Programs that find the driver without the linker's cache, by LD_LIBRARY_PATH, as in NVIDIA's containers. */
 struct driver_bypass {
 	const char *where;      /* where LD_LIBRARY_PATH is set, for messages; constant */
 	char driver[PATH_MAX];  /* the driver in a directory of the list */

@@ -1,6 +1,5 @@
 /*
- * The environment of COMMAND and of all its descendants: the partition, and the variables that load our library instead
- * of the driver's.
+ * The environment of COMMAND and its descendants: the partition, and variables to load our library, not the driver's.
  */
 #ifndef NVTASKSET_ENVIRONMENT_H
 #define NVTASKSET_ENVIRONMENT_H

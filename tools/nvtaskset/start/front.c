@@ -91,7 +91,6 @@ static bool is_root(void)
 	return geteuid() == 0 && stat("/", &top) == 0 && top.st_uid == 0;
 }
 
-/* Whether our user namespace has more than one user. */
 static bool has_other_users(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
@@ -117,7 +116,6 @@ static bool can_change_user(void)
 
 /* --- directories with links --------------------------------------------------------------------------------------- */
 
-/* A directory to be made, and the targets of its links. */
 struct links {
 	char name[32]; /* the hash of library and driver */
 	char library[PATH_MAX];
@@ -143,7 +141,7 @@ static int make_links(const struct links *links, const char *base, char director
 }
 
 /* Makes the links in the first usable base directory; `for_others`: readable for all users. On failure, the reason is
- * about the first base directory. */
+ * of the first base directory. */
 static int make_in_some_base(const struct links *links, bool for_others, char directory[PATH_MAX], struct error *error)
 {
 	const bool as_root = is_root();

@@ -16,7 +16,6 @@
 
 /* --- words ---------------------------------------------------------------------------------------- */
 
-/* Whether `list`, words with spaces between, has the word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);

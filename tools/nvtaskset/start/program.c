@@ -104,8 +104,7 @@ static bool grants_nothing(const char *path)
 	       (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID));
 }
 
-/* Whether the kernel would mark the exec as secure (AT_SECURE): real and effective ids differ afterwards, or the
- * program gets capabilities. */
+/* Whether the kernel would mark the exec as secure (AT_SECURE): real and effective ids differ, or with capabilities. */
 static enum program_trouble examine_privileges(const char *command, const char *path, struct error *error)
 {
 	struct stat status;

@@ -1,8 +1,7 @@
 /*
  * Examines COMMAND before the start: whether its dynamic linker will load our library.
  *
- * Reads the file of COMMAND, or of a script's interpreter, and neither files of programs that COMMAND starts nor
- * libraries.
+ * Reads the file of COMMAND, or of a script's interpreter, and no files of libraries, nor of programs started later.
  */
 #ifndef NVTASKSET_PROGRAM_H
 #define NVTASKSET_PROGRAM_H

@@ -118,8 +118,8 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 	return result;
 }
 
-/* A member gets the group's partition, and a line if SET is different. On GPUs without a partition of the group, a
- * member has all TPCs. */
+/* A member gets the group's partition, and a line if SET is different; all TPCs on GPUs outside the group's
+ * partition. */
 static int take_groups(const struct membership *membership, struct segment_revision *revision,
                        const struct options *options, const struct gpu_choices *chosen,
                        const struct topology_list *list, struct error *error)
@@ -281,8 +281,7 @@ static int cannot_run(const struct options *options, struct error *error)
 }
 
 /* With --strict, refuses a program without our library. Otherwise warns of a program with more privileges, or with its
- * work done elsewhere: the program may well use CUDA. Of the remaining programs, warns with -v. The exit status, as of
- * check. */
+ * work done elsewhere: the program may well use CUDA. Warns of the remaining programs with -v. As check. */
 static int check_program(const struct options *options, struct program *program, struct error *error)
 {
 	enum program_trouble trouble = program_examine(options->command, program, error);

@@ -53,7 +53,6 @@ struct link {
 	char target[PATH_MAX];
 };
 
-/* The files of 'enable'. */
 struct plan {
 	char library[PATH_MAX];   /* where we are installed */
 	char directory[PATH_MAX]; /* the directory of links there, for the dynamic linker */
@@ -97,8 +96,7 @@ static int plan_find_library(struct plan *plan, struct error *error)
 	return 0;
 }
 
-/* Plans links to the driver that programs find now, by the name that upgrades keep, and also by its second name, if
- * there is one. */
+/* Plans links to the present driver, by the name that upgrades keep, and by its second name, if any. */
 static int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
@@ -162,7 +160,6 @@ static int make_directory(const char *path, struct error *error)
 	return 0;
 }
 
-/* The directories, and the links in them. */
 static int plan_make_directories(const struct plan *plan, struct error *error)
 {
 	int result = make_directory(plan->directory, error);
@@ -339,7 +336,6 @@ static bool is_enabled(const struct plan *plan)
 	return enabled;
 }
 
-/* Restores the state before 'enable'. */
 static void undo(const struct plan *plan)
 {
 	char ours[PATH_MAX];

@@ -26,8 +26,7 @@ struct terminal {
 
 #define TERMINAL_ENDLESS (~0u)
 
-/* Examines standard output. To be called for each display, since windows change their size. Sets the locale of
- * characters. */
+/* Examines standard output, for each display, since windows change their size. Sets the locale of characters. */
 struct terminal terminal_look(void);
 
 /* Whether to draw with lines and dots: only on a UTF-8 terminal. Files and pipes get ASCII. */

@@ -15,7 +15,7 @@ static bool continues(unsigned char byte)
 }
 
 /* Decodes the first character of `length` bytes (at least 1), and returns its number of bytes; 0 unless valid UTF-8
- * (RFC 3629): the shortest form, no surrogate, and not above U+10FFFF. */
+ * (RFC 3629): the shortest form, no surrogate, at most U+10FFFF. */
 static size_t decode(const char *text, size_t length, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -37,7 +37,7 @@ static size_t decode(const char *text, size_t length, uint32_t *character)
 
 /* --- cleaning ------------------------------------------------------------------------------------------------ */
 
-/* Control characters, which a terminal obeys, and characters that hide or reorder the text around them. */
+/* Control characters, which a terminal obeys, and characters that hide or reorder text. */
 static bool is_harmful(uint32_t character)
 {
 	static const struct {

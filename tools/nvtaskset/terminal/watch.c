@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 /* --- the terminal's alternate screen ---------------------------------------------------------------------------------
- * Gives the terminal back unchanged. A signal that ends or stops programs ends or stops this process, too, after
- * that. */
+ * Gives the terminal back unchanged. After that, signals that end or stop programs end or stop this process. */
 
 struct screen {
 	int signals;           /* a signalfd */
@@ -138,8 +137,7 @@ static size_t screen_read_keys(const struct screen *screen, char *bytes, size_t 
 
 /* --- the content of the screen ------------------------------------------------------------------------------------ */
 
-/* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase the last
- * column. */
+/* Overwrites a row. After a full row, nothing may be erased: terminals would erase the last column. */
 static void paint_row(FILE *frame, const char *line, unsigned int row, const struct terminal *terminal)
 {
 	fputs(row > 0 ? "\r\n" : "", frame);
@@ -172,8 +170,8 @@ static void paint(FILE *frame, char *text, const struct terminal *terminal)
 	fputs(FRAME_END, frame);
 }
 
-/* Shows lines in place of the lines before. Of more lines than rows, the last row says how many are missing. Uses up
- * `text`. -1 with the reason. */
+/* Shows lines in place of the lines before. The last row tells the number of missing lines. Uses up `text`. -1 with the
+ * reason. */
 static int screen_draw(char *text, const struct terminal *terminal, struct error *error)
 {
 	char *frame;

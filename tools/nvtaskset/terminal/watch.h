@@ -21,7 +21,6 @@ struct meanwhile {
 	int64_t every_ms;
 };
 
-/* A display. */
 struct watch {
 	void *subject;
 	/* Looks anew. -1 with the reason. */
@@ -48,8 +47,7 @@ bool watch_is_wanted(void);
 /* Milliseconds since a fixed moment. */
 int64_t event_now(void);
 
-/* The time of the display after the display at `due`: `seconds` later, or `seconds` from now if that has passed
- * already. */
+/* The time of the display after `due`: `seconds` later, or `seconds` from now if that has passed already. */
 int64_t event_due_after(int64_t due, double seconds);
 
 /* Waits until then. Without a reader of standard output, ends like a write to a closed pipe: by SIGPIPE, or by -1 with

@@ -88,7 +88,6 @@ static void search_from(struct view *view, size_t from, const struct model *mode
 	}
 }
 
-/* Removes the last character, of one byte or more. */
 static void rub_out(char *text)
 {
 	size_t length = strlen(text);

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Keys that are not characters. */
 enum {
 	KEY_NONE = 256, /* an unused key, or half of a key */
 	KEY_ESCAPE,

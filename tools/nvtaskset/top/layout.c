@@ -397,7 +397,6 @@ static void draw_help(struct sheet *sheet, size_t lines)
 
 /* --- the page ----------------------------------------------------------------------------------------------------- */
 
-/* The number of lines of each part. */
 struct plan {
 	size_t title, gpus, notes, rows, kernels, footer;
 };
@@ -455,7 +454,6 @@ static void draw_page(struct sheet *sheet, const struct model *model, const stru
 		if (plan.notes > 0)
 			draw_notes(sheet, model);
 	}
-	/* The last line is at the bottom. */
 	while (plan.footer > 0 && sheet->lines < used + plan.rows + plan.kernels + plan.notes)
 		end_line(sheet);
 	if (plan.footer > 0)

@@ -18,8 +18,7 @@
 
 #include <stdio.h>
 
-/* Writes whole lines. A terminal of TERMINAL_ENDLESS rows gets everything, and no line for keys. -1 with the reason,
- * without memory. */
+/* Writes whole lines. A terminal of TERMINAL_ENDLESS rows gets everything, and no line for keys. -1 without memory. */
 int layout_draw(const struct model *model, const struct view *view, const struct terminal *terminal, FILE *page,
                 struct error *error);
 

@@ -7,7 +7,6 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Whether two programs have a TPC in common. */
 static bool share(const struct row *a, const struct row *b)
 {
 	bool are_on_one_gpu = a->process != b->process && a->has_gpu && b->has_gpu && pci_address_equal(a->pci, b->pci);

@@ -79,8 +79,8 @@ struct model {
 	double delay;   /* seconds between two looks */
 };
 
-/* Makes the model from a look, which must stay as long as the model. The caller frees the model. -1 with the reason,
- * and nothing to free. */
+/* Makes the model from a look, which must live as long. The caller frees the model. -1 with the reason, nothing to
+ * free. */
 int model_make(struct model *model, const struct activities *activities, const struct view *view, struct error *error);
 void model_free(struct model *model);
 

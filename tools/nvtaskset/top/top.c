@@ -102,7 +102,6 @@ struct subject {
 	struct view view;
 };
 
-/* The process must exist at the beginning. */
 static int check_pid(const struct subject *subject, struct error *error)
 {
 	pid_t pid = subject->activities.kernels_of;

@@ -1,4 +1,4 @@
-/* Applies a plan, and checks its predictions. */
+/* Applies a plan, and checks the predictions. */
 #include "tasks.h"
 
 #include "api/time_given.h"
@@ -72,7 +72,6 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 {
 	int result = keeper_start(error);
 
-	/* First running programs, then new programs. */
 	for (int is_new = 0; is_new < 2; is_new++) {
 		for (size_t i = 0; i < tasks->count && result == 0; i++) {
 			if ((tasks->list[i].pid == 0) == is_new)

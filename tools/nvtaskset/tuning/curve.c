@@ -30,7 +30,6 @@ struct study {
 	struct sampled program;
 	struct monitor *monitor;
 	double window_ns; /* for the next size */
-	/* The results. */
 	pid_t pid;
 	double seconds;        /* the whole measurement */
 	struct jobs_rule rule; /* from the largest size, or from --kernels */
@@ -361,8 +360,7 @@ static int report(struct study *study, struct error *error)
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
 }
 
-/* COMMAND has all TPCs at first. Its output must not mix with ours. After the measurement COMMAND goes on, and we
- * wait. */
+/* COMMAND has all TPCs at first. Its output must not mix with ours. Afterwards COMMAND goes on, and we wait. */
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */

@@ -1,4 +1,4 @@
-/* A program that disturbs its neighbours: copies memory, or computes, all the time. */
+/* A neighbour that copies memory, or computes, all the time. */
 #include "programs.h"
 
 #include "gpu/neighbour_kernels.h"
@@ -15,7 +15,6 @@
 #define BLOCKS 2048
 #define THREADS 256
 
-/* A function of the driver, by its name. */
 static int call(void *library, const char *name, void *a, void *b, void *c)
 {
 	int (*function)(void *, void *, void *);
@@ -41,7 +40,7 @@ int neighbour_main(const char *kind, const char *gpu)
 	             call(library, "cuMemAlloc_v2", &memory, (void *)(2 * BYTES), NULL);
 
 	memcpy(&launch, &address, sizeof launch);
-	/* One launch is in flight, and one waits. */
+	/* Launches in flight: one runs, one waits. */
 	for (unsigned int i = 0; !failed; i++)
 		failed = launch(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL) ||
 		         (i % 2 == 1 && call(library, "cuCtxSynchronize", NULL, NULL, NULL));

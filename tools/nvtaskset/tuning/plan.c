@@ -113,8 +113,7 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	return 0;
 }
 
-/* Without a free TPC: in the partition with room for the largest quotas, one for each task of best effort, if there is
- * any. */
+/* Without a free TPC: in the partition with room for the largest quotas, one for each task of best effort, if any. */
 static void place_by_quota(const struct planning *planning, struct grant *common)
 {
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
@@ -168,7 +167,6 @@ static int make(struct planning *planning, struct error *error)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* The number of further tasks in the task's partition. */
 static int others_of(const struct planning *planning, const struct task *task)
 {
 	int others = -1;
@@ -276,8 +274,8 @@ static int carry_out(struct planning *planning, json_t **document, struct error 
 }
 
 /* The check took place beside the real tasks, and counts more than a neighbour that only disturbs. In a shared
- * partition a task also waits for its partners, and its curve has no such waits. Returns whether a task was late, or
- * slower than predicted. */
+ * partition a task also waits for its partners: the curve has no such waits. True for a late task, or a wrong
+ * prediction. */
 static bool learn(struct planning *planning)
 {
 	bool is_wrong = false;

@@ -47,8 +47,7 @@ int keeper_start(struct error *error);
 /* Whether a signal came. */
 bool keeper_must_end(void);
 
-/* Changes a program, as often as wanted; fails after a change of the partition by another program, and after a
- * signal. */
+/* Changes a program, as often as wanted; fails after a change by another program, and after a signal. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
 /* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
@@ -57,8 +56,8 @@ int keeper_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------- */
 
-/* Parses a command line, words with a space between: `nvtaskset -G 0 …`. COMMAND, which may be NULL, follows. The texts
- * of the options are in `line`. */
+/* Parses a command line, words with a space between: `nvtaskset -G 0 …`. COMMAND, perhaps NULL, follows. The options'
+ * texts are in `line`. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
 int program_parse(struct options *options, char *line, char *command[], struct error *error);
 
@@ -73,20 +72,18 @@ const char *program_mps(const struct options *options);
 #define PROGRAM_SECONDS 120 /* the longest wait */
 int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program that was started here, if there is one, and waits for the end; signal 0: only waits. The pid stays
- * reserved. */
+/* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
-/* A neighbour that disturbs: the first argument of the command; the work, until the end of the process or its parent;
- * and the start on TPCs of a GPU (its number), with a wait until the neighbour works. The caller ends the neighbour in
- * any case. */
+/* A neighbour that disturbs. The first argument of its command; its work, until it or its parent ends; and its start on
+ * TPCs of a GPU (a number), with a wait until it works. The caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
                     struct error *error);
 
 /* --- watching --------------------------------------------------------------------------------------------------------
- * Reads the counts of running programs, some 20000 times a second, to note when each is busy, at no cost to the
+ * Reads counts of running programs, some 20000 times a second, to note when each is busy, at no cost to the
  * programs. */
 
 /* A program, on one GPU. */

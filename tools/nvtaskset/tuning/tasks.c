@@ -90,8 +90,7 @@ static uint64_t ns_or_never(double ns)
 }
 
 /* More TPCs make no task later: curve_ns sees to that. In one partition, jobs run one after the other, and do not
- * disturb each other there. The memory is one for the whole GPU: beside other tasks, a task takes as long as was
- * measured beside a neighbour. */
+ * disturb each other. All tasks share the memory: a task beside others takes the time measured beside a neighbour. */
 void task_fill_times(struct task *task, const struct tasks *tasks)
 {
 	for (unsigned int tpcs = 1; tpcs < PLAN_TPCS; tpcs++) {
@@ -106,8 +105,8 @@ void task_fill_times(struct task *task, const struct tasks *tasks)
 	task->needs.launch_ns = task->launches_ns;
 }
 
-/* Real neighbours use less memory bandwidth than one that does nothing else. Beside five real neighbours, the middle
- * was within 11 % of the measurement, and the curve alone was 6 to 29 % too short (planning.md). */
+/* Real neighbours use less memory bandwidth than a pure copier. Beside five real neighbours, the middle was within 11 %
+ * of the measurement, and the curve alone was 6 to 29 % too short (planning.md). */
 double task_predicted_ns(const struct task *task, const struct tasks *tasks)
 {
 	double alone = curve_ns(&task->curve, task->grant.tpcs, CURVE_JOB),

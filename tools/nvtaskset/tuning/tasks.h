@@ -44,8 +44,8 @@ struct tasks {
  * releases the document, which has the names. */
 int tasks_read(struct tasks *tasks, const char *path, struct error *error);
 
-/* The times of a task by its curve. Then the time of a job in the task's partition, in the middle between alone and
- * beside a neighbour, if that was measured; 0: no deadline. */
+/* The times of a task by its curve. Then the time of a job in the task's partition: in the middle between alone and
+ * beside a neighbour, if measured; 0: no deadline. */
 void task_fill_times(struct task *task, const struct tasks *tasks);
 double task_predicted_ns(const struct task *task, const struct tasks *tasks);
 
