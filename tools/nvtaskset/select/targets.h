@@ -50,8 +50,7 @@ const char *target_obstacle(const struct editor *editor);
 int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error);
 
-/* --- groups of running programs (state/group/group.h), as on the command line
- * -------------------------------------- */
+/* --- groups of running programs (state/group/group.h), as on the command line ------------------------------------- */
 
 /* Opens the group that `text` names: by name, by the pid of a member, or by the path of a file. -1 with the reason. */
 int group_target(struct group *group, const char *text, struct error *error);

@@ -222,8 +222,7 @@ int program_put_first(const struct program *program, const char *directory, stru
 	return 0;
 }
 
-/* --- COMMAND
- * ------------------------------------------------------------------------------------------------------- */
+/* --- COMMAND ------------------------------------------------------------------------------------------------------ */
 
 /* Why execvp would fail. In PATH, a file that may not be executed tells more than a missing file. */
 static int why_absent(const char *command)

@@ -82,7 +82,7 @@ static void look_at_own(struct membership *membership)
 }
 
 /* Finds the group, if it exists. From here until the end or exec of this process, only this process can join a group by
- * that name; except with --dry-run. -1 with the reason. */
+ * name; except with --dry-run. -1 with the reason. */
 static int membership_find(struct membership *membership, const struct options *options, struct error *error)
 {
 	uint64_t number;
@@ -118,8 +118,8 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 	return result;
 }
 
-/* A member gets the group's partition, and a line if SET is different; all TPCs on GPUs outside the group's
- * partition. */
+/* A member gets the group's partition, whatever SET: a line if SET differs. On GPUs that the group does not name, all
+ * TPCs. */
 static int take_groups(const struct membership *membership, struct segment_revision *revision,
                        const struct options *options, const struct gpu_choices *chosen,
                        const struct topology_list *list, struct error *error)
@@ -144,7 +144,7 @@ static int take_groups(const struct membership *membership, struct segment_revis
 	return 0;
 }
 
-/* A part of the partition of a file's group; on GPUs without a partition of the group, anything. */
+/* A part of the partition of a file's group; on GPUs that the group does not name, anything. */
 static int take_part(const struct membership *membership, struct segment_revision *revision,
                      const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
                      struct error *error)
@@ -159,7 +159,7 @@ static int take_part(const struct membership *membership, struct segment_revisio
 	return put_all(revision, &wanted, error);
 }
 
-/* Only partitions. */
+/* Gives the group only the partitions. */
 static int begin(struct group *group, const struct segment_revision *revision, struct error *error)
 {
 	struct segment_revision first = {.count = revision->count};
@@ -168,7 +168,7 @@ static int begin(struct group *group, const struct segment_revision *revision, s
 	return group_begin(group, &first, error);
 }
 
-/* The first command in a file's group chooses for all members, among TPCs without a group of the same directory. */
+/* The first command in a file's group chooses for all members, among TPCs that no other group of the directory has. */
 static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
                  const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {

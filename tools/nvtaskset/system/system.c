@@ -83,7 +83,7 @@ static int plan_find_library(struct plan *plan, struct error *error)
 		return -1;
 	if (!realpath(own, plan->library))
 		return error_set_errno(error, "%.200s", own);
-	/* In a file for ldconfig, these separate directories or begin a comment. */
+	/* In a file for ldconfig, the characters separate directories or begin a comment. */
 	if (strpbrk(plan->library, " \t\r\n\f\v:,=#") || strlen(plan->library) > PATH_MAX - 128)
 		return error_set(error, "%.200s: a path that ldconfig does not take: install nvtaskset elsewhere",
 		                 plan->library);
@@ -96,7 +96,7 @@ static int plan_find_library(struct plan *plan, struct error *error)
 	return 0;
 }
 
-/* Plans links to the present driver, by the name that upgrades keep, and by its second name, if any. */
+/* Plans links to the present driver, by the name that upgrades keep, and by the second name, if any. */
 static int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
@@ -171,7 +171,7 @@ static int plan_make_directories(const struct plan *plan, struct error *error)
 	return result;
 }
 
-/* Removes our files, as far as they exist. Foreign files stay, and so does the directory then. */
+/* Removes our files, as far as they exist. A directory with foreign files stays. */
 static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {

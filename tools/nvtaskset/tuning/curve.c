@@ -219,8 +219,9 @@ static json_t *document_of(const struct study *study)
 	const struct options *options = study->room.options;
 	const struct jobs_rule *rule = &study->rule;
 	struct curve_fit fit = curve_fit(&study->curve);
-	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6, "b_ms", fit.b_ns / 1e6,
-	                                          "mean_error", fit.mean_error, "worst_error", fit.worst_error)
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6,
+	                                          "b_ms", fit.b_ns / 1e6, "mean_error", fit.mean_error,
+	                                          "worst_error", fit.worst_error)
 	                              : json_null();
 
 	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}",

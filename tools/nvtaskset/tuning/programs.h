@@ -75,8 +75,9 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 /* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
-/* A neighbour that disturbs. The first argument of its command; its work, until it or its parent ends; and its start on
- * TPCs of a GPU (a number), with a wait until it works. The caller ends the neighbour in any case. */
+/* A neighbour that disturbs. The first argument of its command; its work, until the neighbour or its parent ends; and
+ * its start on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any
+ * case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
