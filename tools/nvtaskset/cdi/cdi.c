@@ -2,9 +2,8 @@
  * The word cdi: containers get a partition like a device.
  *
  * A device is a group with a file (state/group/group.h). The file has the partition of all programs in the device's
- * containers, and can be changed live. Of nvtaskset's state, a container sees only the file of its own group, for
- * reading. The directory of the groups has the TPCs of all groups of a specification: two commands that choose at once
- * choose different TPCs.
+ * containers, and can change live. Of nvtaskset's state, a container sees only its own group's file, for reading. The
+ * groups' directory has all TPCs of a specification: two commands that choose at once choose different TPCs.
  */
 #include "cli/actions.h"
 

@@ -6,9 +6,8 @@
 
 #include "tables.h"
 
-/* Options come before SET and behind it; behind COMMAND they are COMMAND's. (In taskset, the order around -p is a
- * trap.) Words of an action may stand between options. Moves SET behind the options in `arguments`. -1 with the
- * reason. */
+/* Options come before SET and behind it, and are COMMAND's behind COMMAND. (In taskset, the order around -p is a trap.)
+ * Words of an action may stand between options. Moves SET behind the options. -1 with the reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 
 /* The beginning of a command line, up to the word that is being typed. */

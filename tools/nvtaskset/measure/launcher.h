@@ -1,6 +1,6 @@
 /*
  * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. Initialises
- * CUDA: for a process with no other work (measure_child.h).
+ * CUDA: for a process with no other work (measure.c).
  *
  * Our library gets a topology with a TPC for each mask bit: a partition is a set of mask bits. All functions return 0,
  * or -1 with the reason.

@@ -22,8 +22,7 @@ static unsigned int size_of_both(struct plan *plan, struct plan_partition *a, st
 	return tpcs;
 }
 
-/* The second partition becomes part of the first, if this saves TPCs (algorithm 2). The last takes the second's
- * place. */
+/* The second partition becomes part of the first, if this saves TPCs (algorithm 2). The last takes its place. */
 static bool merge(struct plan *plan, struct plan_partition *first, struct plan_partition *second)
 {
 	unsigned int tpcs = size_of_both(plan, first, second);

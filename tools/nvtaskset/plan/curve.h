@@ -32,7 +32,7 @@ struct jobs_rule {
 #define JOBS_SAME 0.8
 struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t kernels);
 
-/* The times of jobs with `kernels` kernels (0: of all jobs), and the number above `limit_ns`, without first and last
+/* The times of jobs with `kernels` kernels (0: all), and the number above `limit_ns`, without the first and the last
  * job. */
 struct jobs_times {
 	size_t count, late;

@@ -1,6 +1,5 @@
 /*
- * Turns to select TPCs (-n), or to join a group (--group). Of the processes that see each other in /proc, one selects
- * at a time.
+ * Turns to select TPCs (-n), or to join a group (--group). Of processes that see each other in /proc, one has the turn.
  *
  * Each process has a ticket (Lamport's bakery algorithm): a memfd that all processes find through /proc. No program can
  * take a name first, nothing is left behind, and network namespaces do not matter. A ticket ends with its process.

@@ -69,7 +69,7 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 	text_copy(to, room, text ? text : "");
 }
 
-/* A file is believed only if no other user can write it. */
+/* Only a file of root or of the reader is believed, without write access for any other user. */
 static json_t *load(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

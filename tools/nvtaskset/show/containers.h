@@ -37,8 +37,8 @@ int container_write(int directory, const struct container *container, struct err
 /* Reads the note of the container with this id. False if there is none. */
 bool container_read(struct container *container, const char *directory, const char *id);
 
-/* Calls `see` for each running container. Forgets ended containers, except in a PID namespace without the hook's
- * pids. */
+/* Calls `see` for each running container. Forgets ended containers, except where the hook's pids are foreign
+ * (`proc`). */
 void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
                      void *context);
 

@@ -56,8 +56,7 @@ int keeper_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------- */
 
-/* Parses a command line, words with a space between: `nvtaskset -G 0 …`. COMMAND, perhaps NULL, follows. The options'
- * texts are in `line`. */
+/* Parses words with a space between, `nvtaskset -G 0 …`, then COMMAND, perhaps NULL. `line` has the options' texts. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
 int program_parse(struct options *options, char *line, char *command[], struct error *error);
 
@@ -75,9 +74,8 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 /* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
-/* A neighbour that disturbs. The first argument of its command; its work, until the neighbour or its parent ends; and
- * its start on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any
- * case. */
+/* A neighbour that disturbs. The command's first argument; the work, until the neighbour or its parent ends; the start
+ * on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
 int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
