@@ -101,7 +101,7 @@ int nvtaskset_set_parse_mask(struct nvtaskset_set *set, const char *text, unsign
 const char *nvtaskset_set_format_list(const struct nvtaskset_set *set, char text[NVTASKSET_SET_TEXT]);
 const char *nvtaskset_set_format_mask(const struct nvtaskset_set *set, char text[NVTASKSET_SET_TEXT]);
 
-/* --- GPUs ----------------------------------------------------------------------------------------------------------- */
+/* --- GPUs --------------------------------------------------------------------------------------------------------- */
 
 /* The GPUs of this machine at the time of nvtaskset_topology_load. */
 struct nvtaskset_topology;
@@ -158,7 +158,7 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
                          unsigned int count, enum nvtaskset_strategy strategy, struct nvtaskset_set *chosen,
                          struct nvtaskset_error *error);
 
-/* --- groups --------------------------------------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
 /* A group of processes that have one partition: nvtaskset(1), --group. Who manages jobs gives each job a group with a file:
  * makes the file, claims TPCs for it, starts the job's programs with the file's path in NVTASKSET_GROUP_FILE, and removes
@@ -212,7 +212,7 @@ struct nvtaskset_claim {
 int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,
                           enum nvtaskset_strategy strategy, struct nvtaskset_error *error);
 
-/* --- processes -------------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 /* Finds the processes with a partition that the caller may change. Writes at most `room` pids, in rising order, and the
  * number of all such processes to `count`. */
@@ -299,7 +299,7 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 /* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
 const char *nvtaskset_gap_text(unsigned int gap);
 
-/* --- the time --------------------------------------------------------------------------------------------------------- */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
 /* How much of the time a process may be present on its GPUs, and what it has used. It is suspended in the middle of
  * kernels; or, a client of MPS, its launches are held back: what is said of that stands behind "or". */
@@ -419,7 +419,7 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
                                    struct nvtaskset_error *error);
 int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, struct nvtaskset_error *error);
 
-/* --- times ------------------------------------------------------------------------------------------------------------ */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 /* Watches what a process does with the GPUs: how long they were busy for it, and with which kernels.
  *

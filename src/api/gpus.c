@@ -114,7 +114,7 @@ int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned i
 	return api_fill(description, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- GPCs ------------------------------------------------------------------------------------------------------------- */
+/* --- GPCs --------------------------------------------------------------------------------------------------------- */
 
 static const struct topology_tpc *find_tpc(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc)
 {

@@ -15,7 +15,7 @@ struct nvtaskset_group {
 	struct group group;
 };
 
-/* --- handles ------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 /* NULL with the reason. */
 static struct nvtaskset_group *new_group(const struct nvtaskset_topology *topology, const char *path, struct error *error)
@@ -104,7 +104,7 @@ const char *nvtaskset_group_name(const struct nvtaskset_group *group, char name[
 	return strcpy(name, group_name(&group->group, inner));
 }
 
-/* --- sets ---------------------------------------------------------------------------------------------------------- */
+/* --- sets --------------------------------------------------------------------------------------------------------- */
 
 static int read_group(const struct nvtaskset_group *group, struct segment_revision *revision, struct error *error)
 {
@@ -136,7 +136,7 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
 	               : group_change(&group->group, &wanted, inside_error(error));
 }
 
-/* --- the time ------------------------------------------------------------------------------------------------------ */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
 static int read_given(const struct nvtaskset_group *group, struct api_given *given, struct error *error)
 {
@@ -246,7 +246,7 @@ int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, st
 	return give_wanted(group, &wanted, api_want_memory(&wanted, limit, inside_error(error)), error);
 }
 
-/* --- claims -------------------------------------------------------------------------------------------------------- */
+/* --- claims ------------------------------------------------------------------------------------------------------- */
 
 /* What the group is to have on one GPU. */
 static int choose(const struct nvtaskset_group *group, const struct nvtaskset_claim *claim, enum strategy strategy,

@@ -15,7 +15,7 @@ struct nvtaskset_partition {
 	struct editor editor;
 };
 
-/* --- handles --------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struct nvtaskset_topology *topology,
                              pid_t pid, struct nvtaskset_error *error)
@@ -89,7 +89,7 @@ int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvta
 	                : check_found(editor, inside_error(error));
 }
 
-/* --- sets --------------------------------------------------------------------------------------------------------------- */
+/* --- sets --------------------------------------------------------------------------------------------------------- */
 
 int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_set *set,
                             struct nvtaskset_error *error)
@@ -112,7 +112,7 @@ int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int 
 	               : editor_change(&partition->editor, 1, &wanted, inside_error(error));
 }
 
-/* --- counters ----------------------------------------------------------------------------------------------------------- */
+/* --- counters ----------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_reason_text(unsigned int reason)
 {
@@ -135,7 +135,7 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 	return api_fill(counters, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------------------ */
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 const char *nvtaskset_gap_text(unsigned int gap)
 {
@@ -170,7 +170,7 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	return api_fill(kernels, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- the time ------------------------------------------------------------------------------------------------------------- */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_quota_text(uint32_t state)
 {
@@ -295,7 +295,7 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
 	return change(partition, &wanted, inside_error(error));
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static bool has_partition(pid_t pid)
 {

@@ -77,7 +77,7 @@ int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory
 	return api_fill(public, &filled, sizeof filled, error);
 }
 
-/* --- what a process can have ------------------------------------------------------------------------------------------ */
+/* --- what a process can have -------------------------------------------------------------------------------------- */
 
 #define NOTHING_WAITS "--policy: nothing is held back without a quota or a priority; give one with it"
 
@@ -113,7 +113,7 @@ int api_check_time(pid_t pid, const struct segment_revision *has, const struct s
 	return why ? error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: %s", (int)pid, why) : 0;
 }
 
-/* --- what it has ------------------------------------------------------------------------------------------------------- */
+/* --- what it has -------------------------------------------------------------------------------------------------- */
 
 _Static_assert(SEGMENT_TIME_NONE == 0, "all zero says nothing");
 

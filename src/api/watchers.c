@@ -26,7 +26,7 @@ struct nvtaskset_watcher {
 	struct function_sums functions;
 };
 
-/* --- handles -------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvtaskset_topology *topology, pid_t pid,
                            struct nvtaskset_error *error)
@@ -58,7 +58,7 @@ void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher)
 	free(watcher);
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 /* What is not known is left out. */
 static void add(struct gpu_sum *sum, const struct monitor_gpu *came)
@@ -111,7 +111,7 @@ int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milli
 	return result;
 }
 
-/* --- times ---------------------------------------------------------------------------------------------------------- */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_time_gap_text(unsigned int gap)
 {
@@ -156,7 +156,7 @@ int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned in
 	return api_fill(times, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------ */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 unsigned int nvtaskset_watcher_function_count(const struct nvtaskset_watcher *watcher)
 {

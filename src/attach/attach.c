@@ -25,7 +25,7 @@
 /* How long we wait for another nvtaskset that attaches to the same process. */
 #define LOCK_WAIT_MS 15000
 
-/* --- finding a thread ------------------------------------------------------------------------------------------------ */
+/* --- finding a thread --------------------------------------------------------------------------------------------- */
 
 enum outcome {
 	OUTCOME_DONE,
@@ -126,7 +126,7 @@ static int try_for_a_while(pid_t pid, const struct task *task, struct attach_rep
 	return outcome == OUTCOME_DONE ? 0 : -1;
 }
 
-/* --- one at a time ---------------------------------------------------------------------------------------------------- */
+/* --- one at a time ------------------------------------------------------------------------------------------------ */
 
 /* Locks the process's directory in /proc, against other attachers. The kernel drops the lock when its holder ends. -1
  * with the reason. */

@@ -29,7 +29,7 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 	return result;
 }
 
-/* --- the thread's memory ------------------------------------------------------------------------------------------- */
+/* --- the thread's memory ------------------------------------------------------------------------------------------ */
 
 /*
  * Layout of the memory:
@@ -130,7 +130,7 @@ static void give_memory(struct borrowed_thread *borrowed)
 	borrowed->error = error;
 }
 
-/* --- borrowing ----------------------------------------------------------------------------------------------------- */
+/* --- borrowing ---------------------------------------------------------------------------------------------------- */
 
 /* If our stop made a call fail, has the call made again, from now on and also if we die. */
 static void mend_call(struct borrowed_thread *borrowed)
@@ -245,7 +245,7 @@ void borrowed_close(struct borrowed_thread *borrowed)
 	tracee_release(&borrowed->tracee);
 }
 
-/* --- using it ------------------------------------------------------------------------------------------------------ */
+/* --- using it ----------------------------------------------------------------------------------------------------- */
 
 int borrowed_write(const struct borrowed_thread *borrowed, size_t at, const void *from, size_t length)
 {

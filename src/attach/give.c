@@ -38,7 +38,7 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	return target_check_file_limit(pid, "a partition", sizeof(struct segment_memory), error);
 }
 
-/* --- in the process ------------------------------------------------------------------------------------------------- */
+/* --- in the process ----------------------------------------------------------------------------------------------- */
 
 /* The call's result; -1 with the reason. */
 static int64_t call(struct borrowed_thread *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)

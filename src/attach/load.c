@@ -22,7 +22,7 @@
 #define LIBRARY_NAME "nvtaskset-library"
 #define LIBRARY_MAX (64 << 20)
 
-/* --- the file ------------------------------------------------------------------------------------------------------ */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static int read_content(struct library *library, int file)
 {
@@ -74,7 +74,7 @@ int library_read(struct library *library, const char *path, struct error *error)
 	return result < 0 ? error_set_errno(error, "%.200s", path) : 0;
 }
 
-/* --- the thread's room --------------------------------------------------------------------------------------------- */
+/* --- the thread's room -------------------------------------------------------------------------------------------- */
 
 /*
  * Layout of the room:
@@ -132,7 +132,7 @@ static unsigned int file_flags(void)
 	return file >= 0 ? MFD_CLOEXEC | MFD_EXEC : MFD_CLOEXEC;
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------------------------------------------ */
 
 static struct machine_request request_for(const struct library *library, const struct borrowed_thread *borrowed)
 {

@@ -60,7 +60,7 @@ int machine_set_call(pid_t thread, const struct machine_state *state, uint64_t i
 /* The stopped thread's instruction pointer, and the result of the system call that it has made. */
 int machine_look(pid_t thread, uint64_t *instruction, int64_t *result);
 
-/* --- the way back --------------------------------------------------------------------------------------------------- */
+/* --- the way back ------------------------------------------------------------------------------------------------- */
 
 #define MACHINE_WAY_MARK UINT64_C(0xb9d1f6a35e27c84d)
 
@@ -82,7 +82,7 @@ struct machine_way {
 /* Makes a way back that frees `size` bytes of memory. */
 void machine_make_way(struct machine_way *way, const struct machine_state *state, uint64_t owner, uint64_t size);
 
-/* --- signal handlers ------------------------------------------------------------------------------------------------- */
+/* --- signal handlers ---------------------------------------------------------------------------------------------- */
 
 /* The address in the C library's code to which signal handlers return; 0 if it has none. */
 uint64_t machine_find_signal_return(const struct memory *memory, const struct image *libc);
@@ -90,7 +90,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 /* The instruction that a signal handler interrupted, from the handler's frame at `frame`; 0 if it cannot be read. */
 uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t frame);
 
-/* --- the code that threads run for us ---------------------------------------------------------------------------------- */
+/* --- the code that threads run for us ----------------------------------------------------------------------------- */
 
 #define MACHINE_CODE_MARK UINT64_C(0x8e61c3f2d70b5a94)
 

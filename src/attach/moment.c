@@ -18,7 +18,7 @@ struct __ptrace_rseq_configuration {
 /* How many words of a thread's stack are searched for its callers. */
 #define STACK_WORDS 2048
 
-/* --- system calls --------------------------------------------------------------------------------------------------- */
+/* --- system calls ------------------------------------------------------------------------------------------------- */
 
 /* A call that failed and is made again waits its full time again. SYS_restart_syscall is the rest of a timed wait that
  * was interrupted before: made again, it continues with the time left, as long as only we interrupted it. */
@@ -56,7 +56,7 @@ bool moment_is_wait(long call, bool *goes_on)
 	return found;
 }
 
-/* --- the dynamic linker ---------------------------------------------------------------------------------------------- */
+/* --- the dynamic linker ------------------------------------------------------------------------------------------- */
 
 /* The dynamic linker's locks are recursive: pthread_mutex_t's lock, count, owner, users and kind, of 32 bits each. */
 bool moment_loader_is_busy(const struct target *target)
@@ -75,7 +75,7 @@ bool moment_loader_is_busy(const struct target *target)
 	return busy;
 }
 
-/* --- a thread -------------------------------------------------------------------------------------------------------- */
+/* --- a thread ----------------------------------------------------------------------------------------------------- */
 
 /* Unsafe code is: code that takes the locks in question, code that is called while they are held, and a way back. */
 static bool is_unsafe_code(const struct target *target, uint64_t address)

@@ -136,7 +136,7 @@ static int check_program(pid_t pid, struct error *error)
 	return 0;
 }
 
-/* --- its libraries --------------------------------------------------------------------------------------------------- */
+/* --- its libraries ------------------------------------------------------------------------------------------------ */
 
 static bool defines(const struct target *target, const struct image *image, const char *name)
 {
@@ -230,7 +230,7 @@ static int find_functions(struct target *target, struct error *error)
 	return 0;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 int target_open(struct target *target, pid_t pid, struct error *error)
 {

@@ -23,7 +23,7 @@ const char *monitor_gap_text(enum monitor_gap gap)
 	return texts[gap];
 }
 
-/* --- GPUs and their counts ------------------------------------------------------------------------------------------ */
+/* --- GPUs and their counts ---------------------------------------------------------------------------------------- */
 
 static uint32_t gaps_of_counts(uint32_t gaps)
 {
@@ -61,7 +61,7 @@ static void take_counts(struct monitor *monitor, bool is_first)
 	}
 }
 
-/* --- times ---------------------------------------------------------------------------------------------------------- */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 /* The clock's error is added to the end. */
 static void tell_kernel(struct monitor *monitor, const struct watched_event *found, struct monitor_function *function,
@@ -235,7 +235,7 @@ static void take(struct monitor *monitor)
 	monitor->found_room = 0;
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 static int renew(struct monitor *monitor, struct error *error)
 {

@@ -122,7 +122,7 @@ struct monitor {
 bool monitor_take_memory(struct monitor *monitor, size_t bytes);
 void monitor_return_memory(struct monitor *monitor, size_t bytes);
 
-/* --- monitor.c ------------------------------------------------------------------------------------------------------ */
+/* --- monitor.c ---------------------------------------------------------------------------------------------------- */
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
 struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address pci);

@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-/* --- calls around launches ------------------------------------------------------------------------------------------ */
+/* --- calls around launches ---------------------------------------------------------------------------------------- */
 
 /* There is a GPU whose descriptors do not say that blocks must run at once: those calls say it. */
 static atomic_bool before_hopper;
@@ -126,7 +126,7 @@ void events_call_ended(const struct call *call)
 		events_context_destroyed(call->context);
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------------- */
+/* --- launches ----------------------------------------------------------------------------------------------------- */
 
 void events_submits(struct launch *last, const struct submission *submission)
 {
@@ -136,7 +136,7 @@ void events_submits(struct launch *last, const struct submission *submission)
 		gate_submits(last, end);
 }
 
-/* --- contexts ------------------------------------------------------------------------------------------------------- */
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
 
 static bool finds_first_before_hopper(void)
 {

@@ -50,7 +50,7 @@ static enum segment_source read_inherited(struct inheritance *inheritance)
 	return read_and_close(&segment, is_open, inheritance) || !is_open ? source : SEGMENT_NONE;
 }
 
-/* --- by /proc ------------------------------------------------------------------------------------------------------ */
+/* --- by /proc ----------------------------------------------------------------------------------------------------- */
 
 /* `is_out_of_reach`: the process has a segment, or may have one, but we are not permitted to read it. */
 static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is_out_of_reach)
@@ -84,7 +84,7 @@ static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *ou
 	return found;
 }
 
-/* --- both, then the environment -------------------------------------------------------------------------------------- */
+/* --- both, then the environment ----------------------------------------------------------------------------------- */
 
 /* The partition from the environment may be out of date: nvtaskset -p may have changed that of the ancestors. */
 static void warn_of_start(bool is_withheld, pid_t out_of_reach)
@@ -120,7 +120,7 @@ static bool find_partition(pid_t root, struct inheritance *inheritance)
 	return found;
 }
 
-/* --- the group ------------------------------------------------------------------------------------------------------ */
+/* --- the group ---------------------------------------------------------------------------------------------------- */
 
 /* The group of the file that the environment names replaces another one. */
 static void find_file(struct inheritance *inheritance)

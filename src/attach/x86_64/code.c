@@ -16,7 +16,7 @@
 
 #define FLAG_DIRECTION 0x400
 
-/* --- running the loading code -------------------------------------------------------------------------------------- */
+/* --- running the loading code ------------------------------------------------------------------------------------- */
 
 int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack)
 {
@@ -38,7 +38,7 @@ void machine_end_wait(struct machine_state *state)
 	}
 }
 
-/* --- the code's data ----------------------------------------------------------------------------------------------- */
+/* --- the code's data ---------------------------------------------------------------------------------------------- */
 
 extern const unsigned char machine_code_template[] __attribute__((visibility("hidden")));
 
@@ -76,7 +76,7 @@ size_t machine_copy_extended(const struct machine_state *state, unsigned char to
 	return state->extended_size;
 }
 
-/* --- the code ------------------------------------------------------------------------------------------------------ */
+/* --- the code ----------------------------------------------------------------------------------------------------- */
 
 _Static_assert(offsetof(struct code, memory) == 16 && offsetof(struct code, size) == 24, "as the code has it");
 _Static_assert(offsetof(struct code, leave) == 32 && offsetof(struct code, extended) == 40, "as the code has it");

@@ -136,7 +136,7 @@ uint64_t machine_stack(const struct machine_state *state)
 	return state->registers.rsp;
 }
 
-/* --- running something else ------------------------------------------------------------------------------------------ */
+/* --- running something else --------------------------------------------------------------------------------------- */
 
 struct user_regs_struct x86_64_go_on(const struct machine_state *state, uint64_t instruction)
 {
@@ -174,7 +174,7 @@ int machine_look(pid_t thread, uint64_t *instruction, int64_t *result)
 	return looked;
 }
 
-/* --- signal handlers ------------------------------------------------------------------------------------------------ */
+/* --- signal handlers ---------------------------------------------------------------------------------------------- */
 
 /* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library does not
  * change them. */

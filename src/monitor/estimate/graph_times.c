@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* --- the nodes of one graph ---------------------------------------------------------------------------------------- */
+/* --- the nodes of one graph --------------------------------------------------------------------------------------- */
 
 #define NONE UINT_MAX
 
@@ -156,7 +156,7 @@ uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const 
 	return is_known ? timestamps->end - timestamps->begin - ways : 0;
 }
 
-/* --- the launches of one graph ------------------------------------------------------------------------------------- */
+/* --- the launches of one graph ------------------------------------------------------------------------------------ */
 
 bool replays_launch(struct replays *replays, uint64_t launched_ns)
 {
@@ -252,7 +252,7 @@ uint64_t replays_drop(struct replays *replays, uint64_t number)
 	return count;
 }
 
-/* --- the graphs before a kernel ------------------------------------------------------------------------------------ */
+/* --- the graphs before a kernel ----------------------------------------------------------------------------------- */
 
 /* So many launches before a kernel are looked at. */
 #define LAUNCHES_MOST 32

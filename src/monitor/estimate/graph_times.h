@@ -9,7 +9,7 @@
 #include "state/kernels/timestamps_read.h"
 #include "times.h"
 
-/* --- the nodes of one graph ---------------------------------------------------------------------------------------- */
+/* --- the nodes of one graph --------------------------------------------------------------------------------------- */
 
 /*
  * The timestamps of a graph's nodes, in the order of time, and which launch of the graph they tell the end of.
@@ -51,7 +51,7 @@ bool node_timestamps_duration(const struct node_timestamps *timestamps, unsigned
 /* From the begin of the first kernel to the end of the last one; 0 if that is not known. */
 uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const struct times_calibration *calibration);
 
-/* --- the launches of one graph ------------------------------------------------------------------------------------- */
+/* --- the launches of one graph ------------------------------------------------------------------------------------ */
 
 /*
  * When the launches of one graph were on the GPU: an estimate.
@@ -91,7 +91,7 @@ uint64_t replays_after(const struct replays *replays, uint64_t time);
 /* Those with a smaller number have ended, and it is not known when. Returns how many. */
 uint64_t replays_drop(struct replays *replays, uint64_t number);
 
-/* --- the graphs before a kernel ------------------------------------------------------------------------------------ */
+/* --- the graphs before a kernel ----------------------------------------------------------------------------------- */
 
 /*
  * Which graphs a kernel may have waited for: those that were launched between it and the kernel before it in its
