@@ -42,7 +42,7 @@ static int read_content(struct library *library, int file)
 	return -1;
 }
 
-/* The part of the file that the dynamic linker maps. Without debug information, the file is a quarter as large. */
+/* The part of the file that the dynamic linker maps. Without debug information, a quarter of the file. */
 static size_t loaded_size(const struct library *library)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)library->content;
@@ -79,8 +79,8 @@ int library_read(struct library *library, const char *path, struct error *error)
 /*
  * Layout of the room:
  *
- *   0                        the request, and strings for it
- *   REST_AT to `argument`    the library, while it is copied to its file; then the stack
+ *   0                        the request, with its strings
+ *   REST_AT to `argument`    the library, while copied to a file; then the stack
  *   `argument` to the end    the argument of the library's entry
  */
 #define REST_AT 4096
@@ -90,11 +90,11 @@ int library_read(struct library *library, const char *path, struct error *error)
 /* The lowest number for the library's file (state/handle.h). */
 #define FILE_USUAL 200
 
-/* How long the thread waits for us when it has finished: longer than we are usually without a processor. */
+/* How long the finished thread waits for us: longer than we are usually without a processor. */
 #define PATIENCE_S 1
 
-/* A spelling that no program uses: the dynamic linker knows libraries by their paths. The file's number replaces the
- * last slashes. */
+/* A spelling that no program uses: the dynamic linker knows libraries by path. The file's number replaces the last
+ * slashes. */
 #define LIBRARY_DIRECTORY "/proc/thread-self/./fd/"
 #define LIBRARY_PATH LIBRARY_DIRECTORY "/////////"
 
@@ -122,7 +122,7 @@ size_t library_room(const struct library *library)
 	return argument_at(library) + strlen(library->argument) + 1;
 }
 
-/* Older kernels do not know MFD_EXEC, and do not need it. */
+/* Older kernels do not know MFD_EXEC, and do not need the flag. */
 static unsigned int file_flags(void)
 {
 	int file = memfd_create(LIBRARY_NAME, MFD_CLOEXEC | MFD_EXEC);
@@ -160,7 +160,8 @@ static struct machine_request request_for(const struct library *library, const s
 /* The dynamic linker's messages begin with the library's path. */
 static const char *without_path(const char *text)
 {
-	const char *colon = strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
+	const char *colon =
+	    strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
 
 	return colon ? colon + 2 : text;
 }
@@ -186,7 +187,7 @@ static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 	return error_set(borrowed->error, "pid %d: %s", (int)borrowed->target->pid, without_path(text));
 }
 
-/* The thread itself writes the content to a file in memory, with the process's own rights. Once it runs, it does not
+/* The thread itself writes the content to a file in memory, with the process's own rights. The running thread does not
  * need us. */
 int library_load(const struct library *library, struct borrowed_thread *borrowed)
 {

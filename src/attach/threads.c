@@ -39,8 +39,8 @@ struct asleep {
 	unsigned long stack, instruction;
 };
 
-/* Reads the number of the system call, the stack pointer and the instruction pointer. 1 if the thread sleeps, 0 if it
- * runs, -1 if it has ended. */
+/* Reads the number of the system call, the stack pointer and the instruction pointer. 1 if the thread sleeps, 0 if the
+ * thread runs, -1 if the thread has ended. */
 static int look_at(const struct target *target, pid_t thread, struct asleep *asleep)
 {
 	char text[256];

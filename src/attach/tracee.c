@@ -12,8 +12,8 @@
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
 
-/* How long a step may take. It may be long: the dynamic linker waits for other threads' locks, and they may be loading
- * something large. */
+/* How long a step may take. A step may be long: the dynamic linker waits for the locks of threads that may be loading a
+ * large library. */
 #define PATIENCE_MS 10000
 
 #define LOOK_AGAIN_NS 1000000
@@ -23,7 +23,7 @@
 
 /* The kind of a stop: ptrace(2), "Stopped states". */
 enum stop {
-	STOP_EVENT, /* we asked for it, or the whole process was stopped */
+	STOP_EVENT, /* at our request, or with the whole process */
 	STOP_CALL,
 	STOP_SIGNAL
 };
@@ -31,7 +31,7 @@ enum stop {
 int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 {
 	/* TRACESYSGOOD distinguishes stops at system calls from signals, for the kernel too: if we die in a stop, the
-	 * kernel delivers the stop's signal to the thread, and a stop at a system call must not be taken for one. */
+	 * kernel delivers the stop's signal to the thread. A stop at a system call must not be taken for one. */
 	long options = PTRACE_O_TRACESYSGOOD | (unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	sigset_t child;
 
@@ -45,8 +45,8 @@ int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 	return 0;
 }
 
-/* Each stop sends SIGCHLD, which ends the pause early. Another thread of ours may get the signal instead, so the pause
- * is short. */
+/* Each stop sends SIGCHLD, which ends the pause early. Another thread of ours may get the signal instead: the pause is
+ * short. */
 static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
@@ -111,7 +111,7 @@ enum tracee_answer tracee_step(struct tracee *tracee)
 	return go_on(tracee, PTRACE_SYSCALL, 0) ? wait_for(tracee, STOP_CALL, PTRACE_SYSCALL) : TRACEE_GONE;
 }
 
-/* Lets the thread continue if something else has stopped it. */
+/* Lets the thread continue after a stop by somebody else. */
 static enum tracee_answer keep_running(struct tracee *tracee)
 {
 	int status = 0;
@@ -158,7 +158,7 @@ void tracee_release(struct tracee *tracee)
 	int saved = errno;
 
 	ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
-	/* Removes a pending SIGCHLD that the thread's stops have sent: it is of no interest to anybody else. */
+	/* Removes a pending SIGCHLD from the thread's stops, of no further interest. */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	if (!sigismember(&tracee->blocked, SIGCHLD)) {
