@@ -36,7 +36,8 @@ enum outcome {
 /* Work for a borrowed thread, and the bytes of room for the work. */
 struct task {
 	size_t room;
-	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed); /* closes `borrowed` */
+	/* Closes `borrowed`. */
+	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed);
 	const struct library *library;
 	const struct segment_gift *gift;
 };

@@ -23,9 +23,8 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 	if (answer == TRACEE_GONE)
 		result = borrowed_lost(borrowed);
 	else if (answer == TRACEE_LATE)
-		result = error_set(borrowed->error,
-		                   "pid %d: its thread %d waits for a lock that another thread holds; once it "
-		                   "gets the lock, it will load the library",
+		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; once "
+		                                    "it gets the lock, it will load the library",
 		                   (int)borrowed->target->pid, (int)borrowed->tracee.thread);
 	return result;
 }
@@ -190,9 +189,8 @@ static enum borrow_answer lay_way(struct borrowed_thread *borrowed)
 	borrowed->way = gap_lay(target, thread, &way);
 	if (borrowed->way || errno != ENOSPC)
 		return borrowed->way ? BORROW_DONE : BORROW_RETRY;
-	error_set(borrowed->error,
-	          "pid %d: its libraries leave no room for what attaching needs: start it by nvtaskset",
-	          (int)target->pid);
+	error_set(borrowed->error, "pid %d: its libraries leave no room for what attaching needs: start it by "
+	                           "nvtaskset", (int)target->pid);
 	return BORROW_FAILED;
 }
 

@@ -38,18 +38,14 @@ static int explain_forbidden(pid_t pid, struct error *error)
 	if (tracer > 0)
 		return error_set(error, "pid %d: is being debugged by pid %d: end that first", (int)pid, tracer);
 	if (scope >= 3)
-		return error_set(error,
-		                 "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): start "
-		                 "the program by nvtaskset",
-		                 (int)pid, scope);
+		return error_set(error, "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): "
+		                        "start the program by nvtaskset", (int)pid, scope);
 	if (geteuid() == 0)
 		return error_set(error, "pid %d: the kernel does not let you attach: in a container, it needs the "
 		                        "capability SYS_PTRACE", (int)pid);
 	if (scope > 0)
-		return error_set(error,
-		                 "pid %d: the kernel lets only root attach (kernel.yama.ptrace_scope is %d): run "
-		                 "'sudo nvtaskset --attach -p ...'",
-		                 (int)pid, scope);
+		return error_set(error, "pid %d: the kernel lets only root attach (kernel.yama.ptrace_scope is %d): "
+		                        "run 'sudo nvtaskset --attach -p ...'", (int)pid, scope);
 	return error_set(error, "pid %d: the kernel does not let you attach: run 'sudo nvtaskset --attach -p ...'",
 	                 (int)pid);
 }
@@ -77,17 +73,13 @@ static int check_filters(struct target *target, struct error *error)
 	if (mode == 0)
 		return 0;
 	if (mode == 2 && proc_status(self, "Seccomp:", 0) == 2)
-		return proc_status(self, "Seccomp_filters:", 0) == proc_status(pid, "Seccomp_filters:", 0)
-		           ? 0
-		           : error_set(error,
-		                       "pid %d: its system calls are filtered (seccomp) by other filters than ours: "
-		                       "attach from outside its sandbox, as root",
-		                       (int)pid);
+		return proc_status(self, "Seccomp_filters:", 0) == proc_status(pid, "Seccomp_filters:", 0) ?
+		               0 :
+		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than "
+		                                "ours: attach from outside its sandbox, as root", (int)pid);
 	if (geteuid() != 0)
-		return error_set(error,
-		                 "pid %d: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p "
-		                 "...'",
-		                 (int)pid);
+		return error_set(error, "pid %d: its system calls are filtered (seccomp): run "
+		                        "'sudo nvtaskset --attach -p ...'", (int)pid);
 	target->unfiltered = true;
 	return 0;
 }
@@ -104,11 +96,10 @@ int target_check_file_limit(pid_t pid, const char *what, size_t size, struct err
 	if (line)
 		sscanf(line, "\nMax file size %" SCNu64, &limit);
 	return line && size <= limit
-	           ? 0
-	           : error_set(error,
-	                       "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), and %s has %zu: "
-	                       "run 'prlimit --pid %d --fsize=unlimited'",
-	                       (int)pid, line ? limit : 0, what, size, (int)pid);
+	               ? 0
+	               : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), and %s "
+	                                  "has %zu: run 'prlimit --pid %d --fsize=unlimited'",
+	                           (int)pid, line ? limit : 0, what, size, (int)pid);
 }
 
 static int check_state(pid_t pid, struct error *error)
@@ -129,9 +120,8 @@ static int check_state(pid_t pid, struct error *error)
 		return error_set(error, "pid %d: it has ended", (int)pid);
 	/* With a shadow stack, a return without a call on record there would end the thread. */
 	if (proc_status_has(pid, "x86_Thread_features:", "shstk"))
-		return error_set(error,
-		                 "pid %d: uses a shadow stack, which attaching would violate: start it by nvtaskset",
-		                 (int)pid);
+		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by "
+		                        "nvtaskset", (int)pid);
 	return 0;
 }
 
