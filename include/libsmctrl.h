@@ -41,8 +41,7 @@ int libsmctrl_set_global_mask(uint64_t mask);
 int libsmctrl_set_global_mask_ext(uint128_t mask);
 
 /* For kernels launched into a stream (CUstream or cudaStream_t), until the stream is destroyed. NULL and
- * cudaStreamLegacy mean the default streams of all contexts; cudaStreamPerThread means the calling thread's default
- * streams. */
+ * cudaStreamLegacy mean the default streams of all contexts; cudaStreamPerThread means those of the calling thread. */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 
@@ -50,8 +49,7 @@ int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 int libsmctrl_set_next_mask(uint64_t mask);
 int libsmctrl_set_next_mask_ext(uint128_t mask);
 
-/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL for no TPCs, or a TPC above 63
- * (127 for _ext). */
+/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL: none left, or above 63 or 127. */
 int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive);
 int libsmctrl_make_mask_ext(uint128_t *result, uint32_t low, uint32_t high_exclusive);
 

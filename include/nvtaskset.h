@@ -133,8 +133,7 @@ struct nvtaskset_gpu {
 int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned int gpu,
                            struct nvtaskset_gpu *description, struct nvtaskset_error *error);
 
-/* The GPC of the chip with the TPC. The TPCs of a GPC share caches and a path to memory. -1 if the GPC is unknown or
- * the TPC does not exist. */
+/* The GPC of the chip with the TPC. TPCs of a GPC share caches and a path to memory. -1: unknown, or no such TPC. */
 int nvtaskset_gpu_gpc_of(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc);
 
 /* The virtual GPC of a TPC: a cluster of thread blocks runs within one virtual GPC. A virtual GPC with a number of
@@ -291,7 +290,7 @@ struct nvtaskset_kernels {
 /* Reads the counts of one GPU, one after the other while the process runs. `launched` comes last: kernels that end
  * meanwhile are still in flight. The counts are exact when nothing is being launched. A graph's kernels count as
  * launched when the call returns, and some may have ended before. Known counts only rise, except `in_flight`; a program
- * executed by the process begins with 0. The counts are in memory of the process, which may be hostile. Takes some
+ * executed by the process begins with 0. The process, which may be hostile, has the counts in its memory. Takes some
  * dozens of microseconds. */
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
                                 struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
@@ -431,9 +430,8 @@ int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, st
 /* Watches the work of a process on the GPUs: for how long the GPUs were busy, and with which kernels.
  *
  * Counts are always there; times are measured only while somebody looks, at the program's cost (nvtaskset(1), "top").
- * All numbers are of the time since the watcher was opened, and only grow: for the numbers of a second, take
- * differences. Times are estimates, since the GPU tells only when a kernel has ended. A kernel launched before has no
- * time. */
+ * All numbers are of the time since the watcher was opened, and only grow: for a second, take differences. Times are
+ * estimates, since the GPU tells only when a kernel has ended. A kernel launched before has no time. */
 struct nvtaskset_watcher;
 
 /* An unknown number. */
@@ -467,8 +465,7 @@ struct nvtaskset_times {
 	uint64_t error_ns;   /* how exactly a begin is known if the GPU was idle before; may be NVTASKSET_UNKNOWN */
 	uint64_t timed;      /* kernels with a seen end; samples in graphs */
 	uint64_t lost;       /* kernels with a lost time, for want of looks */
-	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. May be 0 where too little was
-	 * seen yet. */
+	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. 0 if too little was seen. */
 	uint64_t gaps;
 	uint32_t is_known;    /* 1 or 0; 0: busy_ns and tpc_ns are NVTASKSET_UNKNOWN */
 	/* 1 or 0; 1: without MPS, times contain the time slices of other processes, and mean presence. */

@@ -257,7 +257,6 @@ int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, st
 
 /* --- claims ------------------------------------------------------------------------------------------------------- */
 
-/* Chooses the group's set on one GPU. */
 static int choose(const struct nvtaskset_group *group, const struct nvtaskset_claim *claim, enum strategy strategy,
                   const struct segment_revision *taken, const struct segment_revision *before,
                   struct segment_partition *chosen, struct error *error)

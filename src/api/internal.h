@@ -65,8 +65,7 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu,
                                 const struct segment_revision *revision);
 
-/* Makes `wanted` a change to the set, and nothing else. -1 with the reason if the set is empty, or has TPCs that the
- * GPU lacks; or if there is no such GPU. */
+/* Makes `wanted` a change to the set only. -1 with the reason: the set is empty, or the GPU or TPCs do not exist. */
 int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topology *topology, unsigned int gpu,
                  const struct nvtaskset_set *set, struct error *error);
 

@@ -57,8 +57,7 @@ static bool is_same_file(int a, int b)
 	       status_a.st_ino == status_b.st_ino;
 }
 
-/* 0 if the process still has the segment: a process without the file still has the mapping. Otherwise -1 with the
- * reason. */
+/* 0 if the process still has the segment, perhaps with the file closed. Otherwise -1 with the reason. */
 static int check_found(const struct editor *editor, struct error *error)
 {
 	struct editor found;

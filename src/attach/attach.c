@@ -93,7 +93,6 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	return outcome;
 }
 
-/* Tries every candidate for borrowing, once. */
 static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
                                 struct error *error)
 {
@@ -131,8 +130,7 @@ static int try_for_a_while(pid_t pid, const struct task *task, struct attach_rep
 
 /* --- one at a time ------------------------------------------------------------------------------------------------ */
 
-/* Locks the process's directory in /proc, against other attachers. The kernel drops the lock when the holder ends. -1
- * with the reason. */
+/* Locks the process's directory in /proc, against other attachers, until our end at most. -1 with the reason. */
 static int lock_process(pid_t pid, struct error *error)
 {
 	int directory = proc_open(pid, "", O_RDONLY | O_DIRECTORY);

@@ -23,8 +23,8 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 	if (answer == TRACEE_GONE)
 		result = borrowed_lost(borrowed);
 	else if (answer == TRACEE_LATE)
-		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; once "
-		                                    "it gets the lock, it will load the library",
+		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; "
+		                                    "once it gets the lock, it will load the library",
 		                   (int)borrowed->target->pid, (int)borrowed->tracee.thread);
 	return result;
 }
@@ -154,8 +154,7 @@ static bool is_in_code(const struct target *target, const struct machine_state *
 	return is_code(target, machine_instruction(state) / PAGE * PAGE);
 }
 
-/* Whether the thread still works for an attacher that has died: in the code, or with a stack in the memory that starts
- * with the code. */
+/* Whether the thread still works for an attacher that has died: in the code, or with a stack in the code's memory. */
 static bool is_borrowed(const struct target *target, const struct machine_state *state)
 {
 	const struct mapping *stack = memory_find(&target->memory, machine_stack(state));

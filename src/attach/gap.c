@@ -23,8 +23,7 @@ static bool has_memory(const struct target *target, uint64_t at, uint64_t memory
 	       head.mark == MACHINE_CODE_MARK && head.way == at;
 }
 
-/* Whether an attacher left the way back behind, and the thread needs the way no longer: the thread has ended, or is
- * elsewhere. */
+/* Whether an attacher left the way back behind, and the thread has ended or is elsewhere: the way is not needed. */
 static bool is_left(const struct target *target, uint64_t at, const struct machine_way *way, uint64_t thread)
 {
 	const struct range range = {at, at + sizeof *way};
@@ -47,8 +46,7 @@ static uint64_t find_place(const struct target *target, const struct range *gap,
 	return found;
 }
 
-/* The mark is written first, and cleared last (gap_clear): so a way back written or cleared in part is recognized as
- * left behind. */
+/* The mark is written first, and cleared last (gap_clear): a way back written in part is recognized as left behind. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way)
 {
 	uint64_t at = 0;

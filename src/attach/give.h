@@ -20,8 +20,7 @@ struct segment_gift {
 	} room;
 };
 
-/* Copies the revision that the process shares now. -1 with the reason if nothing is shared, or the process's limits
- * leave no room. */
+/* Copies the revision shared by the process now. -1 with the reason: nothing is shared, or the limits leave no room. */
 int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error);
 
 /* -1 with the reason; the process then has no new descriptor or memory. */

@@ -93,8 +93,7 @@ int library_read(struct library *library, const char *path, struct error *error)
 /* How long the finished thread waits for us: longer than we are usually without a processor. */
 #define PATIENCE_S 1
 
-/* A spelling that no program uses: the dynamic linker knows libraries by path. The file's number replaces the last
- * slashes. */
+/* A spelling that no program uses: the dynamic linker knows libraries by path. The number replaces the last slashes. */
 #define LIBRARY_DIRECTORY "/proc/thread-self/./fd/"
 #define LIBRARY_PATH LIBRARY_DIRECTORY "/////////"
 
@@ -166,8 +165,7 @@ static const char *without_path(const char *text)
 	return colon ? colon + 2 : text;
 }
 
-/* Reads the result: 0 if the library is loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or
- * the library. */
+/* Reads the result: 0: the library is loaded; LIBRARY_UNSEEN; -1 with the kernel's, linker's or library's reason. */
 static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 {
 	const struct memory *memory = &borrowed->target->memory;
@@ -187,8 +185,7 @@ static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 	return error_set(borrowed->error, "pid %d: %s", (int)borrowed->target->pid, without_path(text));
 }
 
-/* The thread itself writes the content to a file in memory, with the process's own rights. The running thread does not
- * need us. */
+/* The thread itself writes the content to a file in memory, with its own rights, and does not need us afterwards. */
 int library_load(const struct library *library, struct borrowed_thread *borrowed)
 {
 	const struct machine_request request = request_for(library, borrowed);

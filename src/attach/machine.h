@@ -3,8 +3,8 @@
  * sections on a thread's state and on signal handlers, attach/x86_64/way.c and attach/x86_64/code.c the other two.
  *
  * A thread comes back by the way back: a piece of code with the thread's registers, and without need of a stack. All
- * code of the thread for us ends there, so the thread continues as before even if we have died. While we live, we
- * restore the registers ourselves.
+ * code of the thread for us ends there: the thread continues even if we have died. While we live, we restore its
+ * registers.
  */
 #ifndef NVTASKSET_ATTACH_MACHINE_H
 #define NVTASKSET_ATTACH_MACHINE_H
@@ -127,11 +127,9 @@ struct machine_request {
 	uint64_t name, path, path_last, entry, argument;
 	/* For the library's file: memfd_create's flags, the lowest descriptor number, and the content. */
 	uint64_t file_flags, file_min, content, content_size;
-	/* How long the finished thread waits for us. */
 	uint64_t patience_s, patience_ns;
-	/* Results. `finished` is not 0 once the results are there. `failed` is the kernel's negative error number if
-	 * the file could not be made, or 0. `library` is dlopen's handle, or 0. `refusal` is 0, or not 0 with the
-	 * reason in `text`. */
+	/* Results. `finished` is not 0 once the results are there. `failed` is the kernel's negative error number for
+	 * the file, or 0. `library` is dlopen's handle, or 0. `refusal` is 0, or not 0 with the reason in `text`. */
 	uint64_t finished;
 	int64_t failed;
 	uint64_t library, refusal;
@@ -143,8 +141,8 @@ void machine_end_wait(struct machine_state *state);
 
 /* Makes the thread continue with the loading code of the code at `code`, on the stack. The thread makes a memfd, opens
  * the library there, and calls the function `entry` with `argument`, for NULL or the reason of a refusal. After a
- * refusal the library is closed. The thread closes the file, restores errno, sets `finished`, and waits for us. If we
- * do not come, the thread goes back. */
+ * refusal the library is closed. Then the thread closes the file, restores errno, sets `finished`, and waits for us. If
+ * we do not come, the thread goes back. */
 int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request,
                         uint64_t stack);
 

@@ -21,7 +21,6 @@ struct memory {
 	size_t count;
 };
 
-/* A part of an address space. */
 struct range {
 	uint64_t start, end;
 };

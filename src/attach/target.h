@@ -27,13 +27,11 @@ struct target {
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 };
 
-/* Inspects the process without stopping or changing anything. -1 with the reason if we cannot attach. On success, the
- * caller closes the target. */
+/* Inspects the process without stopping or changing anything. -1 with the reason if we cannot attach. To be closed. */
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 
-/* Whether the process may write a file of the size; otherwise the kernel would end the process (SIGXFSZ). -1 with the
- * reason, in which `what` names the file. */
+/* Whether the process may write a file of the size, without SIGXFSZ. -1 with the reason; `what` names the file. */
 int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error);
 
 /* Sets the reason for a failure with the errno, with a command to run if one helps. Always -1. */

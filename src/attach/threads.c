@@ -33,7 +33,6 @@ static enum thread_rank rank_waiting(const struct target *target, long call, uin
 	return rank;
 }
 
-/* A thread that sleeps in a system call. */
 struct asleep {
 	long call;
 	unsigned long stack, instruction;

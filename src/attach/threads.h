@@ -24,8 +24,7 @@ struct thread_candidate {
 	enum thread_rank rank;
 };
 
-/* Lists the threads worth a try now, the best first; the caller frees *threads. Returns the number; 0 without threads,
- * or without memory. */
+/* Lists the threads worth a try now, the best first; the caller frees *threads. Returns how many; 0 without memory. */
 size_t threads_choose(const struct target *target, struct thread_candidate **threads);
 
 /* Whether the thread with the number in its own PID namespace has ended, or sleeps outside of the range. */

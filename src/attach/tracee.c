@@ -12,13 +12,11 @@
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
 
-/* How long a step may take. A step may be long: the dynamic linker waits for the locks of threads that may be loading a
- * large library. */
+/* How long a step may take: the dynamic linker waits for locks of threads, perhaps for the load of a large library. */
 #define PATIENCE_MS 10000
 
 #define LOOK_AGAIN_NS 1000000
 
-/* The pause between two looks at a running thread. */
 #define RUN_PAUSE_US 50
 
 /* The kind of a stop: ptrace(2), "Stopped states". */
@@ -45,8 +43,7 @@ int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 	return 0;
 }
 
-/* Each stop sends SIGCHLD, which ends the pause early. Another thread of ours may get the signal instead: the pause is
- * short. */
+/* Each stop sends SIGCHLD, which ends the pause early. The pause is short, since another thread may get the signal. */
 static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
@@ -80,8 +77,7 @@ static bool go_on(struct tracee *tracee, int request, long signal)
 	return ptrace(request, tracee->thread, NULL, signal) == 0;
 }
 
-/* Waits for a stop of the wanted kind. After other stops the thread continues, by `request`, and gets its signals as if
- * we were not there. */
+/* Waits for a stop of the wanted kind. After other stops the thread continues, by `request`, and gets its signals. */
 static enum tracee_answer wait_for(struct tracee *tracee, enum stop wanted, int request)
 {
 	int status = 0;

@@ -120,7 +120,6 @@ struct call_words {
 	uint32_t phase; /* 0 at the begin, 1 at the end */
 };
 
-/* Properties of a call. */
 enum calls_kind {
 	CALLS_LAUNCHES = 1 << 0,    /* a kernel, outside of graphs */
 	CALLS_COOPERATIVE = 1 << 1, /* a kernel, with all blocks at once */
@@ -383,7 +382,6 @@ struct call_memory_info {
 	size_t *free, *total;
 };
 
-/* The device of a call for a context. */
 CUdevice calls_device_of_context(const struct call *call);
 
 /* The GPU of the memory that a call creates at a place; -1: no GPU. */

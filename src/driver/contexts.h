@@ -14,7 +14,6 @@
 struct gpu;
 struct releases;
 
-/* Known facts of a context. */
 struct context_facts {
 	struct gpu *gpu;           /* never NULL */
 	struct releases *releases; /* releases.h; NULL if we have not heard of the context's creation */
@@ -28,11 +27,9 @@ struct gpu *contexts_gpu(CUcontext context);
 CUresult contexts_enter(CUcontext context, bool *is_pushed);
 void contexts_leave(bool is_pushed);
 
-/* The device of a context. */
 CUresult contexts_device(CUcontext context, CUdevice *device);
 
-/* Visits the active primary contexts, and holds each meanwhile, until `visit` returns false. The driver lists only
- * primary contexts. */
+/* Visits the active primary contexts, holding each, until `visit` returns false. The driver lists no other contexts. */
 void contexts_visit_primaries(bool (*visit)(CUcontext context));
 
 /* Without asking the driver. NULL or false: the table does not have the context. */

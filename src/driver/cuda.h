@@ -1,6 +1,5 @@
 /*
- * Our part of NVIDIA's driver API, declared here: no CUDA toolkit is needed. Names are the driver API's own. Values are
- * published in NVIDIA's documentation.
+ * Our part of NVIDIA's driver API, with the published names and values: no CUDA toolkit is needed.
  */
 #ifndef NVTASKSET_DRIVER_CUDA_H
 #define NVTASKSET_DRIVER_CUDA_H

@@ -81,8 +81,7 @@ static bool read_environment(void)
 	return text && topology_environment_read("", text, &topologies) == 0;
 }
 
-/* Uses the description of the GPUs from the command at the start or the attach. False without a description, or if a
- * GPU of the program is missing there. */
+/* Uses the command's description of the GPUs, from start or attach. False without one, or if a GPU is missing there. */
 static bool use_description(void)
 {
 	bool good = shown->gpus.count > 0 && !topology_named_file() &&

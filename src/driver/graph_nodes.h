@@ -26,12 +26,10 @@ void graph_nodes_free(struct graph_nodes *nodes);
  * bodies nor nodes that kernels may update. */
 bool graph_nodes_run_once(const struct graph_nodes *nodes);
 
-/* A node is about to be destroyed. Instances of the graph still run the node, and no upload is possible: the node is
- * out of reach. */
+/* A node is about to be destroyed. Instances of the graph still run the node, but no upload is possible any more. */
 void graph_nodes_lose(struct graph_nodes *nodes, CUgraphNode node);
 
-/* Whether a node can be a kernel: without another upload, it must be counted. A copy can be a kernel, unless from or to
- * host memory. */
+/* Whether a node can be a kernel, and counts if not uploaded. A copy can be a kernel, unless from or to host memory. */
 bool graph_nodes_can_be_kernel(CUgraphNode node);
 
 /* Calls `visit` for each node inside of `node`, at any depth, and then for `node`. False if a call returned false,
@@ -43,9 +41,8 @@ bool graph_nodes_visit(CUgraphNode node, graph_nodes_visitor *visit, void *data)
  * The bodies of conditional nodes.
  *
  * The driver returns a node's bodies when the node is added (CUDA_CONDITIONAL_NODE_PARAMS), and no call returns the
- * bodies later. So bodies are remembered here until the node or the graph is destroyed; without an announcement (a
- * capture that failed), until the handle is used again. Conditional nodes inside of a body are forgotten with the body.
- * For any thread.
+ * bodies later. So bodies are remembered until the node or the graph is destroyed; without an announcement (a failed
+ * capture), until the handle is used again. Conditional nodes in a body are forgotten with the body. For any thread.
  */
 
 /* A conditional node has been added to a graph, or to a body. Without memory, the node stays unknown. */

@@ -34,8 +34,7 @@ enum {
 };
 
 /* We declare all features, since the driver refuses APIs to a subscription without (facts.md, "The callback table").
- * Today there are features 0 to 10. A declared feature does no harm if the driver does not know the feature; REFUSALS
- * in a row mean that there are no more. */
+ * Today there are features 0 to 10. Declaring an unknown feature does no harm. REFUSALS in a row: there are no more. */
 #define FEATURES 32
 #define REFUSALS 4
 
@@ -50,7 +49,6 @@ struct launch_words {
 	void *qmd;
 };
 
-/* The parameters of a submission. */
 struct submission_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;

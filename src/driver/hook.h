@@ -39,16 +39,14 @@ struct submission {
 struct hook_events {
 	/* A kernel is about to be uploaded. The record lasts until the return. */
 	void (*launch)(struct launch *launch);
-	/* We have the slot, and no event is announced yet. Slow work belongs here: later, slow work would delay the
-	 * launches of all threads. */
+	/* We have the slot, and no event is announced yet. Slow work belongs here: later, it would delay launches. */
 	void (*subscribed)(void);
 	/* A context has been made, or is about to be destroyed. The handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);
 	/* Between the begin and the end of a call, on the calling thread; only while wanted (hook_want_submissions). */
 	void (*submits)(struct launch *last, const struct submission *submission);
-	/* The code of a module of the program is loaded: an ELF file of `size` bytes, if the driver's layout is known
-	 * to us. */
+	/* The code of a program's module is loaded: an ELF file of `size` bytes, if the driver's layout is known. */
 	void (*module_loaded)(const void *cubin, size_t size);
 	/* The listeners of an API call: bits that come with the call; 0: nobody. Asked by hook_want_more and
 	 * hook_want_less, and not for each call. */
@@ -73,7 +71,6 @@ enum hook_state hook_subscribe(const struct hook_events *events, struct error *e
 /* Whether this thread is in a callback of another subscriber, where the driver may hold locks. */
 bool hook_is_in_other(void);
 
-/* Whether events come. */
 bool hook_is_subscribed(void);
 
 /* From here on submissions are announced, or no more. False if the driver does not announce any. */

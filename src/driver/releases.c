@@ -66,8 +66,7 @@ static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, start, 0) : result;
 }
 
-/* Without the mode the driver refuses while this thread, or in the global mode any thread, captures a stream; and the
- * capture is lost (hardware.md). */
+/* Otherwise the driver refuses while this thread, or in the global mode any thread, captures; the capture is lost. */
 static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;

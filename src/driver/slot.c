@@ -38,7 +38,6 @@ struct slot_subscriber {
 	struct slot_subscriber *next; /* in the list of former subscribers */
 };
 
-/* The other subscriber. */
 static struct {
 	atomic_bool taken;     /* from the begin of subscribing to the end of unsubscribing */
 	atomic_uint under_way; /* events that are, or may be, in the callback */

@@ -47,8 +47,7 @@ typedef CUresult slot_enable_all(uint32_t on, uint32_t handle);
 typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature);
 
 /* From here on, a tool can subscribe beside us. `handle` is our subscription; `is_ours` names the events that we need.
- * -1 with the reason if the table cannot be changed: the driver then refuses further subscribers, since we have the
- * slot. */
+ * -1 with the reason if the table cannot be changed: the driver then refuses further subscribers. */
 int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error);
 
 /* From here on, `may_be_free` is called when the slot's holder has unsubscribed, on the same thread. Once we have the

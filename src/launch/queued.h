@@ -20,8 +20,7 @@ void queued_call_begins(const struct call *call);
 /* The descriptor is written, as `change` says. `is_stamped`: with the timestamp of the end. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped);
 
-/* Commands are in the pushbuffer (struct hook_events). Returns the launch's end if the commands are the launch's, and
- * the end is known; otherwise a number of 0. */
+/* Commands are in the pushbuffer (struct hook_events). Returns the end of the commands' launch; number 0: not known. */
 struct launch_end queued_submits(struct launch *last, const struct submission *submission);
 
 #endif

@@ -155,8 +155,7 @@ static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring,
 	return has_end;
 }
 
-/* The end could not be seen before the first waiting launch had come to the GPU. An end of another launch contradicts
- * known bounds, and is not believed. */
+/* The end was not to be seen before the first waiting launch was on the GPU. Another launch's end is not believed. */
 static void compare_graph(const struct monitor *monitor, const struct watched_ring *ring,
                           const struct watched_graph *graph)
 {

@@ -15,7 +15,6 @@ struct loans {
 	struct monitor_kernel list[LOANS_MAX];
 };
 
-/* Adds the launches of a take. */
 void loans_add(struct loans *loans, const struct monitor_times *times);
 
 /* The wait of a lender's launch: from the launch to the end of the borrower's last earlier launch; 0: all had ended.

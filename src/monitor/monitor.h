@@ -110,7 +110,7 @@ void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns);
  * all looks of this process. -1 with the reason if the process has ended. */
 int monitor_take(struct monitor *monitor, struct monitor_times *times, struct error *error);
 
-/* The look ends, except for other watchers. `monitor` may be NULL. */
+/* Ends the look of this watcher. `monitor` may be NULL. */
 void monitor_end(struct monitor *monitor);
 
 #endif

@@ -24,7 +24,6 @@
 
 #define MONITOR_BIT(gap) (UINT32_C(1) << (gap))
 
-/* A GPU of the process's. */
 struct watched_gpu {
 	struct monitor_gpu taken;
 	struct times times;
@@ -76,7 +75,6 @@ struct watched_ring {
 	unsigned int graph_count;
 };
 
-/* An event of the current take. */
 struct watched_event {
 	struct watched_ring *ring;
 	struct timestamps_event event;

@@ -5,8 +5,7 @@
  * Programs with more privileges than the user may load us too (nvtaskset system enable). So all of the library reads
  * the environment by secure_getenv only.
  *
- * The process is not ours: if anything fails here, the program runs on without us, and a line on standard error says
- * so.
+ * The process is not ours: if anything fails here, the program runs on without us, and a line on standard error tells.
  */
 #include "base/driver_names.h"
 #include "base/log.h"

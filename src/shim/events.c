@@ -29,7 +29,6 @@ static bool asks_to_run_at_once(int id)
 	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
 }
 
-/* The listeners of a call. */
 enum listener {
 	CONTROL = 1 << 0,
 	QUEUED = 1 << 1,

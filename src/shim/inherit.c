@@ -68,8 +68,7 @@ static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is
 	return found;
 }
 
-/* Searches the ancestors, up to and including `root`. `out_of_reach`: an ancestor with a segment that we may not read,
- * which ends the search; otherwise 0. */
+/* Searches the ancestors up to `root`. `out_of_reach`: an ancestor with an unreadable segment, which is the last. */
 static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();

@@ -1,5 +1,4 @@
-/* Sets the library up in a process, and connects the driver's events with the modules. After a failure, the program
- * runs on without us. */
+/* Sets the library up, and connects the driver's events with the modules. The program runs on without us on failure. */
 #include "shim.h"
 
 #include "base/clock.h"
@@ -196,9 +195,8 @@ static int make_private_segment(const struct inheritance *inheritance, const cha
 	return result;
 }
 
-/* Uses the segment of the process, or makes a segment with the inherited partition, or without a partition (`is_new`).
- * A program with more privileges than the user does not obey an inherited partition, but keeps the partition for
- * programs that it executes. */
+/* Uses the segment of the process, or makes a segment, with the inherited partition or without (`is_new`). A program
+ * with more privileges than the user does not obey an inherited partition, but keeps it for programs executed later. */
 static int have_segment(bool *is_new, struct error *error)
 {
 	struct inheritance inheritance = {.group = group_closed, .descriptor = -1};

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Blocks of the largest size that all GPUs support. Each block is busy for CYCLES, to spread the blocks over all
- * SMs. */
+/* Blocks of the largest size that all GPUs support. Each is busy for CYCLES, to spread the blocks over all SMs. */
 #define BLOCKS_PER_SM 4
 #define THREADS 1024
 #define CYCLES 20000

@@ -78,8 +78,7 @@ static bool will_restart(const struct user_regs_struct *registers)
 	        result == RESTART_WITH_REST);
 }
 
-/* Restarts the call as the kernel does. A call with a time left continues, unless another interrupted call came
- * between. */
+/* Restarts the call as the kernel does. A call with a time left continues, unless a further call was interrupted. */
 void x86_64_restart_call(struct user_regs_struct *registers)
 {
 	if (!will_restart(registers))

@@ -4,8 +4,7 @@
 
 #include "attach/machine.h"
 
-/* Changes the registers to make the thread itself repeat an interrupted call, if the kernel would; otherwise changes
- * nothing. */
+/* Changes the registers to make the thread itself repeat an interrupted call, if the kernel would. Else no change. */
 void x86_64_restart_call(struct user_regs_struct *registers);
 
 /* The thread's registers, changed to continue at another instruction, without an interrupted call. */

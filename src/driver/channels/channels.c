@@ -13,8 +13,7 @@ enum {
 	KIND_COMPUTE = 0xc0  /* the same: clcbc0.h, … */
 };
 
-/* The CUDA driver numbers its objects from here on, in order, and uses no number again. Handles outside are
- * different. */
+/* The CUDA driver numbers its objects from here on, in order, and uses no number again. Other handles lie outside. */
 #define FIRST_HANDLE 0x5c000000
 #define LAST_HANDLE 0x5d000000 /* more than any program comes to */
 
@@ -383,7 +382,6 @@ static enum channels_result list_for_suspension(const struct kernel_client *clie
 	return result == CHANNELS_DONE && are_changing() ? CHANNELS_CHANGING : result;
 }
 
-/* An outdated list is brought up to date once. */
 static enum channels_result suspend_listed(const struct kernel_client *client, struct error *error)
 {
 	enum channels_result result = list_for_suspension(client, channels_are_current(), error);
@@ -436,7 +434,6 @@ static enum channels_result refresh_list(const struct kernel_client *client, str
 	return result;
 }
 
-/* Whether the group's context has gone meanwhile. */
 static bool is_gone(const struct kernel_client *client, const struct channel_group *group)
 {
 	return kernel_client_class_of(client, group->handle) != CLASS_GROUP;

@@ -55,7 +55,6 @@ enum channels_result channels_set_slice(uint64_t slice_us, struct error *error);
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);
 
-/* The number of searches for channels. */
 uint64_t channels_looks(void);
 
 /* The channels found, in our thread alone. */

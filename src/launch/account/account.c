@@ -14,8 +14,7 @@ static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")
 /* For launches that are counted nowhere: the launch path need not ask. */
 static __thread _Atomic uint64_t nowhere __attribute__((tls_model("initial-exec")));
 
-/* An ending thread gives its slot back. For a key at or above the limit, the C library allocates memory in each
- * thread. */
+/* An ending thread gives its slot back. For keys from the limit on, the C library allocates memory in each thread. */
 #define KEYS_WITHOUT_MEMORY 32 /* glibc's PTHREAD_KEY_2NDLEVEL_SIZE */
 static pthread_key_t slot_key;
 static atomic_bool has_slot_key;

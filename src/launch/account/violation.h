@@ -21,8 +21,7 @@ void violation_note_all(const char *reason, const char *until);
 /* Reads the environment. Before another thread can change the environment. */
 void violation_open(void);
 
-/* Something is about to run unrestricted. With --strict, prints the reason and ends the process; otherwise does
- * nothing. */
+/* Something is about to run unrestricted. With --strict, prints the reason and ends the process. */
 void violation_refuse(const char *reason);
 
 #endif

@@ -137,8 +137,7 @@ static void change(struct kernels *kernels, const struct node *node, uint64_t by
 	kernels->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
 }
 
-/* A first upload counts for each launch; a later descriptor, for this call. False without memory, or with too many
- * contexts. */
+/* A first upload counts for each launch; a later descriptor, for this call. False without memory, or without room. */
 static bool put(struct instance *instance, const struct node *new)
 {
 	struct share *share = share_of(instance, new->place);

@@ -46,8 +46,7 @@ struct graph_descriptor *graph_counts_remember(struct launch *launch);
 /* All descriptors of the call, at the end. */
 void graph_counts_restore(struct frame *frame);
 
-/* An instance has been made. `run_once`: each kernel runs once at each launch. False without memory: the instance stays
- * unknown. */
+/* An instance has been made. `run_once`: each kernel runs once at each launch. False without memory: stays unknown. */
 bool graph_counts_add(CUgraphExec exec, bool run_once);
 
 /* An instance, known or not, is about to be destroyed. */

@@ -49,8 +49,7 @@ static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 	return result == CUDA_SUCCESS && disabled != CUDA_ERROR_INVALID_CLUSTER_SIZE ? disabled : result;
 }
 
-/* A disabled node stays disabled: the application uploads the node by enabling. Returns whether a kernel may be left as
- * before. */
+/* A disabled node stays disabled: enabling uploads the node. Returns whether a kernel may be left as before. */
 static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
@@ -77,8 +76,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 		count_stale();
 }
 
-/* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. The
- * begin of a look is no change. */
+/* Whether graphs may have the whole GPU, and the partition has restricted a GPU or changed since. Not for a look. */
 static bool older_are_stale(uint64_t masks)
 {
 	return expects_older && masks - segment_raised(&own) > whole_edit;
@@ -182,8 +180,7 @@ void graphs_call_begins(const struct call *call)
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
 	struct counts_place *place = place_of(call);
 
-	/* Readers see that the graph is about to run: the kernels count when the call has ended, and may have run by
-	 * then. */
+	/* Readers see that the graph is about to run: the kernels count after the call, and may have run by then. */
 	if (place)
 		counts_graph_begins(place);
 	/* First: may raise the epoch of masks. */

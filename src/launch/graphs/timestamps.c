@@ -20,8 +20,7 @@
 #define NODES_AT_EDGE 64
 #define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
 
-/* An instance is uploaded for a turn once a second at most, and all instances together for 1 % of the time: a node
- * takes 1.5 us. */
+/* An instance is uploaded for a turn once a second at most, and all together 1 % of the time: a node takes 1.5 us. */
 #define TURN_NS UINT64_C(1000000000)
 #define TURN_NS_FOR_NODE UINT64_C(150000)
 
@@ -61,7 +60,6 @@ static struct table instances;
 /* Some nodes may have a cell. */
 static atomic_bool has_stamped;
 
-/* When the next instance may be uploaded for a turn. */
 static _Atomic uint64_t next_turn_ns;
 
 static unsigned int nodes_of(const struct instance *instance)

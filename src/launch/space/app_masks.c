@@ -52,8 +52,7 @@ static bool is_set(const struct app_mask *mask)
 
 /* --- the masks --------------------------------------------------------------------------------------------- */
 
-/* The mask of a stream. An entry is never freed, since readers take no lock: a destroyed stream leaves a vacant
- * entry. */
+/* The mask of a stream. Readers take no lock, so no entry is freed: a destroyed stream leaves a vacant entry. */
 struct stream_mask {
 	struct table_entry entry;
 	struct shared_mask mask;

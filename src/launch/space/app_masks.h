@@ -30,8 +30,7 @@ enum app_masks_scope {
 
 /* Sets a mask. `stream` is a CUstream and is used with APP_MASKS_ONE only. The default streams NULL and 1 share one
  * mask, in all contexts; 2 is the calling thread's default stream. Returns 0; ENOTSUP if launches will never be
- * announced to us; ENOMEM; EINVAL. libsmctrl looks the name up in our library in the process: another meaning needs
- * another name. */
+ * announced to us; ENOMEM; EINVAL. libsmctrl looks the name up in our library: another meaning needs another name. */
 #define APP_MASKS_ENTRY "nvtaskset_set_mask_1"
 typedef int app_masks_set(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;
@@ -39,8 +38,7 @@ __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;
 /* From now on, masks can be set. `hears`: we are subscribed. A second call may follow if another tool delays us. */
 void app_masks_open(bool hears);
 
-/* In the child of a fork, which keeps the parent's masks. The parent's other threads do not exist there: the lock is
- * free. */
+/* In the child of a fork, which keeps the parent's masks. The lock is free: the parent's threads do not exist there. */
 void app_masks_after_fork(void);
 
 /* Disables TPCs of the partition. A mask that would leave no TPC is overruled. */

@@ -1,6 +1,5 @@
 /*
- * The decision about a launch so far. Each decider changes the result of the decider before (launch/launch.c has the
- * order).
+ * The decision about a launch so far. Each decider changes the former result (launch/launch.c has the order).
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_DECISION_H
 #define NVTASKSET_LAUNCH_SPACE_DECISION_H

@@ -6,8 +6,7 @@
  * limit of MPS for that makes cuBLAS compute wrong products.
  *
  * cuBLAS gets the driver's own answers. With 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, for whatever reason,
- * cuBLAS computes wrong products (hardware.md). A cuBLAS linked statically into the program cannot be distinguished
- * from the program.
+ * cuBLAS computes wrong products (hardware.md). A statically linked cuBLAS cannot be distinguished from the program.
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_HIDE_H
 #define NVTASKSET_LAUNCH_SPACE_HIDE_H
@@ -21,7 +20,6 @@
 /* Reads the environment. Before another thread can change the environment. */
 void hide_open(void);
 
-/* Whether we must hear of an API call. */
 bool hide_wants_call(int id);
 
 /* A wanted call has ended: reduces the answer. */

@@ -8,7 +8,6 @@
 
 static struct segment segment;
 
-/* The partition on one GPU. */
 struct compiled {
 	uint64_t number; /* of the compiled revision of the segment; 0: not compiled yet */
 	struct decision decision;
@@ -85,8 +84,7 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 	return decision;
 }
 
-/* All GPUs of unknown topology share one entry, without a PCI address: any entry of the revision may be meant for
- * one. */
+/* All GPUs of unknown topology share one entry, without a PCI address: any entry of the revision may be meant. */
 static struct decision compile(const struct gpu *gpu, bool is_empty, const struct segment_partition *partition,
                                const struct compiled *before)
 {
@@ -102,8 +100,7 @@ static struct decision compile(const struct gpu *gpu, bool is_empty, const struc
 	return decision;
 }
 
-/* Compiles the segment's current revision. If the revision cannot be read, the revision before stays in force, and the
- * next launch tries again. */
+/* Compiles the segment's current revision. An unreadable revision leaves the former in force until the next launch. */
 static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, struct gpu_partition *partition,
                                                          const struct compiled *before)
 {

@@ -31,8 +31,7 @@ struct occupancy residency_need(const struct topology *topology, const struct la
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
 /* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says so more
- * exactly. The driver's occupancy query takes the shared memory added by a launch; the descriptor includes the
- * function's. */
+ * exactly. The driver's occupancy query takes the shared memory without the function's own, unlike the descriptor. */
 static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
 {
 	unsigned int own = 0;

@@ -97,7 +97,6 @@ static void add_bound(struct hull *hull, const struct clock_bound *bound, uint64
 		add_point(hull, (struct point){distance(cpu, bound->at), sign * difference(bound->offset, base)});
 }
 
-/* The last span with a bound. */
 static uint64_t last_span(const struct clock_fit *fit)
 {
 	uint64_t last = 0;

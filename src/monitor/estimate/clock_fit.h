@@ -26,8 +26,7 @@ struct clock_fit {
 	} spans[CLOCK_FIT_SPANS];
 };
 
-/* Of an event on the GPU, to a moment of the processor. The last is not always true: a contradiction to the others is
- * not believed. */
+/* Of an event on the GPU, to a moment of the processor. The last may be wrong: contradictions are not believed. */
 enum clock_order {
 	CLOCK_NOT_BEFORE,
 	CLOCK_NOT_AFTER,

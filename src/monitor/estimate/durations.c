@@ -13,7 +13,6 @@ static unsigned int bucket_of(uint64_t ns)
 	return bucket < DURATIONS_BUCKETS ? bucket : DURATIONS_BUCKETS - 1;
 }
 
-/* The middle of a bucket. */
 static uint64_t value_of(unsigned int bucket)
 {
 	unsigned int power = bucket / DURATIONS_STEPS + 3;

@@ -254,7 +254,6 @@ uint64_t replays_drop(struct replays *replays, uint64_t number)
 
 /* --- the graphs before a kernel ----------------------------------------------------------------------------------- */
 
-/* How many launches before a kernel are looked at. */
 #define LAUNCHES_MOST 32
 
 /* The timestamp of the graph's last node, of any launch; TIMES_UNKNOWN where not known. */

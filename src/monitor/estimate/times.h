@@ -93,14 +93,12 @@ void times_share(struct times *times, struct shared_clock *shared);
 /* As clock_fit_offset: by the bounds here, or by better shared bounds without a contradiction. */
 bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *offset);
 
-/* A kernel was launched, at 0 if that is not known, and the timestamp has been seen at `seen`; `unseen`, not 0: a time
- * when the timestamp could not be seen yet. Before times_add for the same kernel. Returns whether the clocks are known
- * better now. */
+/* A kernel was launched (0: not known when), and the timestamp has been seen at `seen`, and not yet at `unseen` if not
+ * 0. Before times_add for the same kernel. Returns whether the clocks are known better now. */
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen);
 
 /* The kernel has ended: adds its time on the GPU to the next times_take; the duration may be TIMES_UNKNOWN. In the
- * order of launches in each stream. False if the time is not known, since no clocks have been compared, or without
- * memory. */
+ * order of launches in each stream. False if not known, since no clocks have been compared, or without memory. */
 bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns);
 
 /* Whether the clocks are known well enough for the last duration of times_add. */
