@@ -89,8 +89,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 /* The instruction interrupted by a signal handler, from the handler's frame at `frame`; 0 if unreadable. */
 uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t frame);
 
-/* --- the code for threads
- * ------------------------------------------------------------------------------------------ */
+/* --- the code for threads ----------------------------------------------------------------------------------------- */
 
 #define MACHINE_CODE_MARK UINT64_C(0x8e61c3f2d70b5a94)
 

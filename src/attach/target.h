@@ -27,7 +27,8 @@ struct target {
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 };
 
-/* Inspects the process without stopping or changing anything. -1 with the reason if we cannot attach. To be closed. */
+/* Inspects the process without stopping or changing anything. -1 with the reason if we cannot attach. On success, the
+ * caller closes the target. */
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 

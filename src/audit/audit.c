@@ -24,7 +24,7 @@ __attribute__((visibility("default"))) char *la_objsearch(const char *name, uint
 static char library[PATH_MAX];
 static char driver[PATH_MAX];
 
-/* The text after the prefix; NULL if the text does not begin with it. */
+/* The text after the prefix; NULL without the prefix. */
 static const char *behind(const char *text, const char *prefix)
 {
 	while (*prefix && *text == *prefix) {

@@ -1,6 +1,6 @@
 /*
- * Calls of the driver's API, as the driver announces calls: published CUPTI_DRIVER_TRACE_CBID_* numbers, and the layout
- * of the arguments. No other file knows both.
+ * The driver's announcements of calls of its API: the published CUPTI_DRIVER_TRACE_CBID_* numbers, and the layout of
+ * the arguments. No other file knows either.
  */
 #ifndef NVTASKSET_DRIVER_CALLS_H
 #define NVTASKSET_DRIVER_CALLS_H
@@ -74,7 +74,7 @@ struct frame {
 
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* the masks' epoch at the call's begin: an instantiation may upload */
-	bool runs_once; /* the made instance */
+	bool runs_once; /* the instance that the call makes */
 	bool refreshes; /* the call uploads nodes again, disabled and enabled by us */
 	/* launch/graphs/counts.h: written descriptors */
 	struct graph_descriptor *written;
@@ -139,7 +139,7 @@ enum calls_kind {
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
 	CALLS_EVENT = 1 << 16,      /* the wait is for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
-	CALLS_BY_GRID = 1 << 18,    /* launches a function with a set size of the block */
+	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */

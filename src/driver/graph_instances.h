@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An instance has been made. False without memory, or if the driver lists no nodes: the instance stays unknown. */
+/* An instance has been made. False without memory or a list of the nodes: the instance stays unknown then. */
 bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number);
 
 /* graph_nodes_run_once. False if the instance is not known. */

@@ -29,7 +29,8 @@ bool graph_nodes_run_once(const struct graph_nodes *nodes);
 /* A node is about to be destroyed. Instances of the graph still run the node, but no upload is possible any more. */
 void graph_nodes_lose(struct graph_nodes *nodes, CUgraphNode node);
 
-/* Whether a node can be a kernel, and counts if not uploaded. A copy can be a kernel, unless from or to host memory. */
+/* Whether a node can be a kernel, and so must be counted if it cannot be uploaded again. A copy can be a kernel, unless
+ * from or to host memory. */
 bool graph_nodes_can_be_kernel(CUgraphNode node);
 
 /* Calls `visit` for each node inside of `node`, at any depth, and then for `node`. False if a call returned false,

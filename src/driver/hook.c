@@ -281,7 +281,7 @@ bool hook_is_subscribed(void)
 	return atomic_load(&subscribed);
 }
 
-/* Submissions stay announced, since another tool may need submissions. Then nobody is called. */
+/* Submissions stay announced, since another tool may need the announcements; nobody is called. */
 bool hook_want_submissions(bool wanted)
 {
 	CUresult result = atomic_load(&subscribed) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;

@@ -66,7 +66,8 @@ static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, start, 0) : result;
 }
 
-/* Otherwise the driver refuses while this thread, or in the global mode any thread, captures; the capture is lost. */
+/* Otherwise the driver refuses while this thread, or in the global mode any thread, captures a stream; and the capture
+ * is lost (hardware.md). */
 static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;

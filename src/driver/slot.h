@@ -1,6 +1,6 @@
 /*
- * Shares the driver's single subscriber slot: CUPTI, and tools with CUPTI, work beside us (facts.md, "The callback
- * table").
+ * Shares the driver's single subscriber slot: CUPTI, and the tools that use CUPTI, work beside us (facts.md, "The
+ * callback table").
  *
  * We stay the driver's subscriber. Our functions replace the table's entries for subscribing and enabling. A second
  * subscriber gets our handle, and we pass on the events that the subscriber enabled, but for our own calls of the

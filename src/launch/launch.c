@@ -162,8 +162,8 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	launch->gpu = facts.gpu;
 	launch->releases = facts.releases ? facts.releases : &releases_unknown;
 	control_check(edits);
-	/* The partition limits all deciders. The program's masks are limited by what yielding leaves. Residency needs
-	 * all results, and can give TPCs back, for this launch only: so the launch is remembered before. */
+	/* The partition limits all deciders. What yielding leaves limits the program's masks. Residency needs all
+	 * results, and can give TPCs back; it concerns this launch only, and so comes after remember(). */
 	partition_decide(launch, &decision);
 	yielding_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
@@ -239,7 +239,7 @@ static inline void disable_as_before(struct launch *launch)
 	}
 }
 
-/* Not inline: launch_upload would save more registers, in every launch. */
+/* Not inline: launch_upload would save more registers for it, in every launch. */
 static __attribute__((noinline)) void count_as_before(struct launch *launch)
 {
 	count_and_release(launch, false);

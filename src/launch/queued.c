@@ -78,7 +78,7 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* An earlier launch had the cell. Before its end, the earlier launch would overwrite the end of this launch. */
+/* An earlier launch had the cell. Until its end, the earlier launch may still overwrite the end of this launch. */
 static bool is_free(const struct launch_end *end)
 {
 	return __atomic_load_n(end->at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS >= end->number;

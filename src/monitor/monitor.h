@@ -59,7 +59,7 @@ struct monitor_gpu {
 	uint64_t kernels;     /* that have ended, exact (state/kernels/counts.h); also without known times */
 	uint64_t timed;       /* the part with a seen end */
 	uint64_t lost; /* the part with a time overwritten before the read, or in a lapse of the look */
-	uint64_t span_ns; /* how long the take lasted, without stretches of lost timestamps: BUSY% is busy of span */
+	uint64_t span_ns; /* the time covered, without stretches of lost timestamps: BUSY% is busy of span */
 	uint64_t busy_ns; /* at least one kernel was on the GPU; under MPS also while all waited for a neighbour's */
 	uint64_t tpc_ns;      /* busy_ns times the TPCs of the kernels; the most of overlapping kernels */
 	uint64_t busy_error_ns; /* by how much busy_ns may be wrong, if the clocks are */

@@ -2,10 +2,10 @@
  * libcuda.so.1: stands in front of the real driver library. The dynamic linker loads the driver, our dependency, and
  * then calls our constructor.
  *
- * Programs with more privileges than the user may load us too (nvtaskset system enable). So all of the library reads
+ * Programs with more privileges than their users may load us too (nvtaskset system enable). So all of the library reads
  * the environment by secure_getenv only.
  *
- * The process is not ours: if anything fails here, the program runs on without us, and a line on standard error tells.
+ * The process is not ours: if anything fails here, the program runs on without us, and standard error says so.
  */
 #include "base/driver_names.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-/* Hands each call of the driver's API, and each new or ending context, to the modules; in the modules' order. */
+/* Hands each call of the driver's API, and each new or ending context, to the modules, in their order. */
 #ifndef NVTASKSET_SHIM_EVENTS_H
 #define NVTASKSET_SHIM_EVENTS_H
 

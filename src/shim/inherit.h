@@ -23,9 +23,9 @@ struct inheritance {
 	int descriptor;     /* names the group */
 };
 
-/* Reads the environment: before another thread can change the environment, and not in a program with more privileges
- * than the user. If the partition may not be the parent's current partition, a line on standard error says so, or with
- * --strict the program ends. -1 with the reason if the environment has no valid partition. */
+/* Reads the environment: before another thread can change it, and not in a program with more privileges than its user.
+ * If the partition may not be the parent's current partition, a line on standard error says so, or with --strict the
+ * program ends. -1 with the reason if the environment has no valid partition. */
 int inherit_partition(struct inheritance *inheritance, struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sets the library up, and connects the driver's events with the modules. The program runs on without us on failure. */
+/* Sets up the library, and connects the driver's events to the modules. On failure the program runs on without us. */
 #include "shim.h"
 
 #include "base/clock.h"

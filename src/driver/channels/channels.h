@@ -1,6 +1,6 @@
 /*
- * Suspends the work of this process on the GPUs, in the middle of kernels, and resumes the work. Also sets the time for
- * which the work runs at a time (facts.md, "Time slices").
+ * Suspends the work of this process on the GPUs, in the middle of kernels, and resumes the work; and sets for how long
+ * the work runs at a time (facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some channels that can
  * run kernels, all in one group. The kernel driver lets a process stop its own channels, and set the time slice of its
@@ -43,8 +43,8 @@ enum channels_result channels_find(struct error *error);
  * After a change, channels are looked for first; otherwise 0.5 ms for one context and 1.4 ms for ten. */
 enum channels_result channels_suspend(struct error *error);
 
-/* Resumes all channels. -1 with the reason if the kernel driver cannot be asked any more, since the descriptor is gone,
- * and the channels too; or if the kernel driver refuses a channel. */
+/* Resumes all channels, also if some have gone meanwhile. -1 with the reason if the kernel driver cannot be asked any
+ * more, since the descriptor is gone, and the channels too; or if the kernel driver refuses a channel. */
 int channels_resume(struct error *error);
 
 /* From here on, all channels run for `slice_us` at a time while further programs have work; 0: for the slice without

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 enum {
-	CLASS_GROUP = 0xa06c /* class/cla06c.h: a group of channels; the client makes groups */
+	CLASS_GROUP = 0xa06c /* class/cla06c.h: a group of channels; its maker is the client */
 };
 
 /* From here on, the CUDA driver's calls are watched. `made` is told of each new object, in the thread of the call. The
@@ -31,7 +31,8 @@ bool kernel_client_is_known(void);
 void kernel_client_provoke(void);
 void kernel_client_provoke_in_primary(void);
 
-/* A copy of the known client. -1 with the reason: no client is known, or the program may have closed the descriptor. */
+/* A copy of the known client. -1 with the reason if no client is known, or the descriptor is a different file now: the
+ * program may have closed the descriptor. */
 struct kernel_client {
 	uint32_t handle; /* 0: not known yet */
 	int file;

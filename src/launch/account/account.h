@@ -2,7 +2,8 @@
  * Counts launches and their results: in this process's segment the launches that the partition restricted, and in the
  * place of the context (state/kernels/counts.h) all launches. There the GPU counts the ends.
  *
- * Each thread counts in a counter slot of its own, and gives the slot back at the end. Further threads share a slot.
+ * Each thread counts in a counter slot of its own, and gives the slot back at the end. Threads without one share a
+ * slot.
  */
 #ifndef NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
 #define NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
@@ -18,7 +19,7 @@
 /* "off": kernels are not counted, and no release slot is used. */
 #define ACCOUNT_ENVIRONMENT "NVTASKSET_ACCOUNT"
 
-/* Reads the environment. Before account_use, and before another thread can change the environment. */
+/* Reads the environment: to be called before account_use, and before another thread can change it. */
 void account_open(void);
 
 /* From here on, counts go to the segment. Only while no thread launches: at the start, and in the child of a fork. */
@@ -27,7 +28,7 @@ void account_use(const struct segment *segment);
 /* In the child of a fork that shares the parent's segment: kernels count no more. Raise the epoch afterwards. */
 void account_stop(void);
 
-/* From here on, an ending thread gives its slot back. Call this once, when the library will certainly stay. */
+/* From here on, an ending thread gives its slot back. Call this once, when it is certain that the library stays. */
 void account_follow_threads(void);
 
 /* Where this thread counts. For account.c, and declared here for account_launch alone. */
@@ -62,7 +63,8 @@ void account_uncounted_node(const struct releases *releases, enum qmd_release_ou
 /* It is unknown how often a node is launched. */
 void account_node_gap(const struct releases *releases, enum counts_gap why);
 
-/* A graph unknown to us runs in the context: older, or without memory here. A context without a place is older. */
+/* A graph unknown to us runs in the context: it is older, or there was no memory. A context without a place is
+ * older. */
 void account_unknown_graph(CUcontext context, enum counts_gap why);
 
 void account_reason(enum segment_reason reason);

@@ -1,7 +1,7 @@
 /*
  * The time of launches, by function and grid, or instance of a graph: a fixed table without a lock. A length has two
- * places: in the process's own part of the GPU, and with more. A length rises at once, and falls slowly. In a full
- * table, a new length takes the place of an old length. For any thread.
+ * places: in the process's own part of the GPU, and where the process has more. A length rises at once, and falls
+ * slowly. In a full table, a new length takes the place of an old length. For any thread.
  */
 #ifndef NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
 #define NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
@@ -36,10 +36,10 @@ static inline uint64_t lengths_ns(const struct length *length, enum length_place
 /* A launch took `ns`. Nothing is noted if the length does not have this key any more. */
 void lengths_note(struct length *length, uint64_t key, enum length_place place, uint64_t ns);
 
-/* Lowers the length with more, by 1 / `part`. */
+/* Lowers the length in LENGTH_MORE, by 1 / `part`. */
 void lengths_fall(struct length *length, uint32_t part);
 
-/* In the child of a fork, with new functions. */
+/* In the child of a fork, with functions of its own. */
 void lengths_forget(void);
 
 #endif

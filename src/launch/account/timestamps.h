@@ -24,7 +24,8 @@ void timestamps_want(bool wanted);
 /* Whether somebody looks. In the launch path. */
 bool timestamps_are_on(void);
 
-/* The descriptor is about to be changed, for `tpcs` TPCs; 0: not known. If somebody looks, adds the release: true. */
+/* The descriptor is about to be changed, for `tpcs` TPCs; 0: not known. If somebody looks, adds the release. Returns
+ * whether somebody does. */
 bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
 
 /* A stream's name in timestamps. The stream may be a stream of every context (driver/cuda.h). */

@@ -18,7 +18,7 @@ void violation_note_all(const char *reason, const char *until);
  * and here the user has asked for the end.
  */
 
-/* Reads the environment. Before another thread can change the environment. */
+/* Reads the environment: to be called before another thread can change it. */
 void violation_open(void);
 
 /* Something is about to run unrestricted. With --strict, prints the reason and ends the process. */

@@ -3,11 +3,11 @@
  *
  * A launch does not announce its kernels. The upload of a node does, at the first launch of an instance and after a
  * change. Each node has a descriptor of its own, and is known here by the descriptor's address. So a launch has as many
- * kernels as descriptors, without the driver's own kernels: in front, or for a disabled node.
+ * kernels as descriptors, but for the driver's own kernels, which stand in front, or for a disabled node.
  *
- * A fill may become a kernel only by an update of the instance, with a new descriptor at each launch (hardware.md,
- * "Graphs"). The first upload of an instance brings all descriptors of nodes. So a kernel with a later descriptor is a
- * fill, and counts for the current launch only.
+ * A fill that becomes a kernel only when an update makes it large has no such descriptor: each launch announces the
+ * fill anew (hardware.md, "Graphs"). The first upload of an instance brings the descriptors of all nodes. So a later
+ * descriptor is of a large fill, and counts for the current launch only.
  *
  * Some instances do not run each kernel once at each launch by the program: with bodies, or launched or updated by
  * kernels. The kernels count at their end (COUNTS_UNHEARD), and the launches count nothing.

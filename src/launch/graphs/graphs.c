@@ -76,7 +76,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 		count_stale();
 }
 
-/* Whether graphs may have the whole GPU, and the partition has restricted a GPU or changed since. Not for a look. */
+/* Whether graphs may have the whole GPU, and the partition has restricted a GPU or changed since (not by a look). */
 static bool older_are_stale(uint64_t masks)
 {
 	return expects_older && masks - segment_raised(&own) > whole_edit;

@@ -35,7 +35,7 @@ enum app_masks_scope {
 typedef int app_masks_set(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;
 
-/* From now on, masks can be set. `hears`: we are subscribed. A second call may follow if another tool delays us. */
+/* From now on, masks can be set. `hears`: we are subscribed. Another tool may delay that: then call this again. */
 void app_masks_open(bool hears);
 
 /* In the child of a fork, which keeps the parent's masks. The lock is free: the parent's threads do not exist there. */

@@ -3,7 +3,7 @@
  *
  * Everything that can change a decision raises the epoch: each edit of the partition or of the group's, by anybody; a
  * mask of the program's own; a created or destroyed context, since the handle may be reused; a new segment, in the
- * child of a fork. Room for the moment does not raise the epoch: the gate tells each launch (time/gate/gate.h).
+ * child of a fork. TPCs that a launch may use for the moment do not: the gate tells each launch (time/gate/gate.h).
  *
  * A writer first writes the change and then raises the epoch. A decider first reads the epoch and then its sources:
  * after a change in between, the next launch is decided anew.

@@ -79,7 +79,8 @@ static bool begins(const char *name, const char *with)
 }
 
 /* Whether cuBLAS has made the API call announced on this thread, itself or through the CUDA runtime. Also true if the
- * stack cannot be read: our frames (and a sanitizer's), the driver's, perhaps the CUDA runtime's, then the caller's. */
+ * stack cannot be read. The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA
+ * runtime's, then the caller's. */
 static bool caller_is_cublas(void)
 {
 	static const char ours;

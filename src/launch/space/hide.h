@@ -17,7 +17,7 @@
 
 #define HIDE_ENVIRONMENT "NVTASKSET_HIDE"
 
-/* Reads the environment. Before another thread can change the environment. */
+/* Reads the environment: to be called before another thread can change it. */
 void hide_open(void);
 
 bool hide_wants_call(int id);

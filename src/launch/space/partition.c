@@ -65,7 +65,7 @@ static void publish(struct gpu_partition *partition, const struct compiled *comp
 
 /* --- compiling ---------------------------------------------------------------------------------------------------- */
 
-/* A partition without TPCs of the GPU is ignored, and the partition before stays in force: no launch could ever run
+/* A partition without TPCs of the GPU is ignored, and the partition before stays in force: no launch could run there
  * (facts.md, "Launches that never finish"). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {

@@ -30,7 +30,7 @@ void residency_decide(const struct launch *launch, struct decision *decision);
 /* The need of the launch in an API call. */
 struct occupancy residency_need(const struct topology *topology, const struct launch_request *request);
 
-/* Reads the environment. Before another thread can change the environment. */
+/* Reads the environment: to be called before another thread can change it. */
 void residency_open(void);
 
 /* Whether we must hear of an API call; the call begins, or has ended. */

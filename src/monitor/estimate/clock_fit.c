@@ -125,7 +125,7 @@ static void collect(struct limits *limits, const struct clock_fit *fit, uint64_t
 		uint64_t index = (last - back) % CLOCK_FIT_SPANS;
 		const struct clock_bounds *bounds = &fit->spans[index];
 		const struct clock_bound none = {.is_known = false},
-					 *usual = is_believed[index] ? &bounds->usual : &none;
+		                         *usual = is_believed[index] ? &bounds->usual : &none;
 		bool is_first = !usual->is_known || distance(usual->at, bounds->upper.at) < 0;
 
 		if (bounds->span + back != last)

@@ -49,7 +49,7 @@ struct times_kernel {
 		uint64_t launched_ns; /* the last launch */
 		/* The last end, by the GPU's clock, perhaps of that launch; 0: no graphs; TIMES_UNKNOWN. */
 		uint64_t timestamp_ns;
-	} before, perhaps_before; /* in the same stream; in any (graph_times.h); not used for a running kernel */
+	} before, perhaps_before; /* in the kernel's stream; in another (graph_times.h); not for a running kernel */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX
