@@ -49,7 +49,8 @@ int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 int libsmctrl_set_next_mask(uint64_t mask);
 int libsmctrl_set_next_mask_ext(uint128_t mask);
 
-/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL: none left, or above 63 or 127. */
+/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL if no TPC is left, or a TPC is
+ * above 63 (127 for _ext). */
 int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive);
 int libsmctrl_make_mask_ext(uint128_t *result, uint32_t low, uint32_t high_exclusive);
 

@@ -46,7 +46,7 @@ static uint64_t find_place(const struct target *target, const struct range *gap,
 	return found;
 }
 
-/* The mark is written first, and cleared last (gap_clear): a way back written in part is recognized as left behind. */
+/* The mark is written first, and cleared last (gap_clear): a way back in part is recognized as left behind. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way)
 {
 	uint64_t at = 0;

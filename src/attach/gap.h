@@ -22,7 +22,7 @@
  * address; 0 with errno, ENOSPC if there is no room. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way);
 
-/* Notes in the way back the thread's memory for us, which keeps the way needed. -1 if the thread has ended. */
+/* Notes the thread's memory for us in the way back, which is needed while the memory exists. -1: thread has ended. */
 int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory);
 
 /* Restores the zeros. */

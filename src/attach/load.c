@@ -165,7 +165,7 @@ static const char *without_path(const char *text)
 	return colon ? colon + 2 : text;
 }
 
-/* Reads the result: 0: the library is loaded; LIBRARY_UNSEEN; -1 with the kernel's, linker's or library's reason. */
+/* Reads the result: 0: loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or the library. */
 static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 {
 	const struct memory *memory = &borrowed->target->memory;

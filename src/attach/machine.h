@@ -113,7 +113,7 @@ struct machine_code {
 void machine_make_code(struct machine_code *code, const struct machine_state *state, uint64_t way, uint64_t memory,
                        uint64_t size, uint64_t extended);
 
-/* Copies the extended registers for the code, to an address with a multiple of 64. Returns the length. */
+/* Copies the extended registers for the code, to an address that is a multiple of 64. Returns the length. */
 size_t machine_copy_extended(const struct machine_state *state, unsigned char to[MACHINE_EXTENDED_MAX]);
 
 #define MACHINE_TEXT 256

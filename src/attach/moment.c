@@ -12,7 +12,7 @@ struct __ptrace_rseq_configuration {
 };
 #endif
 
-/* Process ids are below (the kernel's PID_MAX_LIMIT). */
+/* Process ids are smaller (the kernel's PID_MAX_LIMIT). */
 #define PIDS_MAX (1 << 22)
 
 /* How many words of a thread's stack are searched for its callers. */

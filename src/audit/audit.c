@@ -4,7 +4,7 @@
  *
  * LD_LIBRARY_PATH is not enough: DT_RPATH and the program's own directories may come first, and a program may open the
  * driver by path. The dynamic linker asks audit libraries before all paths. But an audit library leaves little room for
- * the thread-local storage of later libraries, so only --strict uses it.
+ * the thread-local storage of later libraries, so only --strict uses one.
  *
  * An audit library has a namespace of its own. Any library needed here, even libc, would be loaded into every process a
  * second time. So only functions of this file are called.

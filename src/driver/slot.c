@@ -179,7 +179,7 @@ static bool has_ours(int domain)
 	return found;
 }
 
-/* Event by event, without ours: otherwise, a launch before ours is enabled again would not be announced. */
+/* Event by event, without ours: between disabling the domain and enabling ours again, a launch would be missed. */
 static void disable_others(int domain)
 {
 	for (int id = 0; id < IDS; id++) {

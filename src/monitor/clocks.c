@@ -106,8 +106,8 @@ static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 	return wait;
 }
 
-/* Looks all the time, for a while. The wait for a nearly idle program is longer, and less close. To evaluate the clocks
- * takes longer than a look, and happens only after news. */
+/* Looks all the time, for a while. A nearly idle program is waited for longer, and looked at less closely. To evaluate
+ * the clocks takes longer than a look, and happens only after news. */
 void monitor_clocks_compare_closely(struct monitor *monitor)
 {
 	uint64_t begin = process_clock_ns(), now = begin, wait = time_to_wait(monitor, begin);

@@ -57,7 +57,7 @@ bool channels_are_current(void)
  * context and making the next (hardware.md, "Time slices"). So nothing is suspended while a context comes or goes. A
  * change lasts CHANGE_NS at most: the end of a context is not announced, and channels may come without a context. */
 #define CHANGE_NS UINT64_C(500000000)
-static _Atomic uint64_t made, going; /* the last channel was made, and a context began to go; 0: never */
+static _Atomic uint64_t made, going; /* when the last channel was made, and a context began to go; 0: never */
 static atomic_uint makers;           /* threads that have made channels, with no finished context since */
 static __thread bool is_maker __attribute__((tls_model("initial-exec")));
 

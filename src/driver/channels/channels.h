@@ -81,7 +81,7 @@ extern struct channels_list {
 	} groups[GROUPS_MAX];      /* handles are never used again */
 } channels_list __attribute__((visibility("hidden")));
 
-/* In the child of a fork, without a client and channels. */
+/* In the child of a fork, which has no client and no channels. */
 void channels_after_fork(void);
 
 #endif

@@ -63,8 +63,7 @@ void account_uncounted_node(const struct releases *releases, enum qmd_release_ou
 /* It is unknown how often a node is launched. */
 void account_node_gap(const struct releases *releases, enum counts_gap why);
 
-/* A graph unknown to us runs in the context: it is older, or there was no memory. A context without a place is
- * older. */
+/* A graph unknown to us runs in the context: older, or for lack of memory. A context without a place is older. */
 void account_unknown_graph(CUcontext context, enum counts_gap why);
 
 void account_reason(enum segment_reason reason);

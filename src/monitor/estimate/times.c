@@ -254,7 +254,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 	return is_known;
 }
 
-/* Long before, clocks are compared more closely, if ends are seen at all (monitor/monitor.c). */
+/* Long before, clocks are compared more closely, if ends are seen at all (monitor/clocks.c). */
 #define COARSE_NS 100000
 
 bool times_know_duration(const struct times *times, uint64_t duration_ns)
