@@ -216,7 +216,7 @@ static void *run(void *unused)
 /* Room for the thread, and for the thread-local variables of all libraries of the program. */
 #define STACK_BYTES ((size_t)512 << 10)
 
-/* Not as the maker of the thread, which may keep its processor for itself. */
+/* Not the scheduling of the maker: the maker may keep its processor for itself. */
 static void set_scheduling(pthread_attr_t *attributes)
 {
 	const struct sched_param usual = {.sched_priority = 0};

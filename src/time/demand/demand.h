@@ -19,7 +19,7 @@
 /* Closer looks are one look in the history. */
 #define DEMAND_LOOK_NS UINT64_C(800000)
 
-/* One of some 80 looks sees a gap of 50 us in each 4 ms. A process without a seen gap in this time has no gaps. */
+/* One of some 80 looks sees a gap of 50 us in each 4 ms. A process without a seen gap for this time has no gaps. */
 #define DEMAND_GAPS_NS UINT64_C(500000000)
 
 /* All zero: nothing was read yet. */
@@ -27,7 +27,7 @@ struct demand {
 	bool is_known;       /* the ends of all kernels are known exactly */
 	bool wants;          /* work is in flight */
 	uint64_t launched, ended;
-	uint64_t moved;      /* the numbers changed at this look, or since the look before */
+	uint64_t moved;      /* the last change of the numbers: then, or since the look before */
 	uint64_t idle_since; /* idle since then at least */
 	uint64_t looked;
 	uint64_t paused;     /* the last look without work, or the first look */
@@ -43,7 +43,7 @@ uint64_t demand_idle_ns(const struct demand *demand);
 /* Whether the process pauses now and then: a look within DEMAND_GAPS_NS saw no work. */
 bool demand_pauses(const struct demand *demand);
 
-/* Whether work is in flight, or the pause is short: work in the last three looks, and in most looks. */
+/* Whether work is in flight, or the pause is short: work in one of the last three looks, and in most looks. */
 bool demand_is_present(const struct demand *demand);
 
 #endif

@@ -29,7 +29,7 @@ struct gate_state {
 	_Atomic uint64_t longest_hold;   /* for the quota */
 	_Atomic uint64_t together;       /* launches that went, and may wait for further launches */
 	_Atomic uint64_t together_ended; /* the number of first launches in `together` that have ended */
-	atomic_bool group_is_together;   /* as `together`, of a group member, at the last look */
+	atomic_bool group_is_together;   /* a group member had a launch of `together` in flight at our last look */
 	atomic_bool graphs_are_together; /* a capture had a launch of `together`: any graph may have one, for ever */
 	_Atomic uint64_t began; /* when the last launch with nothing in flight went */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */

@@ -27,7 +27,7 @@ static uint64_t turn_length(const struct rivals *rivals)
 	return min_u64((higher_us + lower_us) * 1000, PRIORITY_PERIOD_NS / 2);
 }
 
-/* In a turn the program has the usual slice, and before a turn as well: a suspended program costs nothing. */
+/* The usual slice in a turn. Before a turn as well: the slice of a suspended program costs nothing. */
 static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual,
                              const struct rivals *rivals)
 {

@@ -13,7 +13,7 @@
  * nothing.
  *
  * No program waits for ever: at the begin of each PRIORITY_PERIOD_NS of the common clock, all suspended programs have
- * a turn, with a time slice for each program with work. A program that splits into several has no more of the turn.
+ * a common turn, with a slice for each program with work. A program that splits into several has no more of the turn.
  */
 #ifndef NVTASKSET_TIME_RULES_PRIORITY_H
 #define NVTASKSET_TIME_RULES_PRIORITY_H
@@ -46,7 +46,7 @@ struct priority {
 
 struct priority_verdict {
 	bool suspends;
-	uint64_t slice_us; /* the time at once; 0: the program's own */
+	uint64_t slice_us; /* how long to run at once; 0: the program's own slice */
 	uint64_t until;    /* when to ask again at the latest; UINT64_MAX: at news */
 };
 

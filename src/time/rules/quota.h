@@ -23,9 +23,9 @@ struct quota {
 	int64_t run_ns, period_ns; /* RUN of a whole PERIOD is no limit: only counted */
 	struct budget *budget;
 	uint64_t accounted;    /* the end of the time that is charged */
-	bool wanted;           /* work was in flight at that moment */
+	bool wanted;           /* work was in flight at `accounted` */
 	bool is_spent;         /* the budget is used up */
-	uint64_t spent_in;     /* the begin of the period of is_spent */
+	uint64_t spent_in;     /* the begin of the period in which the budget was used up */
 };
 
 /* Gives a program a quota, or changes the quota: earlier use is kept. */

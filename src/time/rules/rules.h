@@ -23,7 +23,7 @@
 #define RULES_BOUND_NS UINT64_C(100000000)
 #define RULES_BACK_NS UINT64_C(10000000)
 
-/* Between two looks while the program has work in flight or is suspended: with peers, and without known peers. */
+/* Between two looks while the program has work in flight or is suspended: beside rivals, and without. */
 #define RULES_LOOK_NS UINT64_C(1000000)
 #define RULES_ALONE_NS UINT64_C(10000000)
 
@@ -40,7 +40,7 @@ struct rules {
 
 struct rules_verdict {
 	bool suspends;
-	uint64_t slice_us; /* the time at once beside peers with work; 0: the program's own */
+	uint64_t slice_us; /* how long to run at once beside peers with work; 0: the program's own slice */
 	uint64_t until;    /* when to ask again at the latest */
 	uint64_t soonest;  /* no suspension before */
 };

@@ -2,16 +2,17 @@
  * The rule of a weight: programs of the same priority on a GPU share the time in proportion to the weights, while
  * several have work. Pure: the caller gives the time, in ns of a clock that never goes back.
  *
- * The rule is weighted fair queueing, by presence. The GPU gives equal times to the present programs. So a program has
- * been served the time, divided by the number of present programs and by the weight. A program that has been served
- * more than the least served present program, by more than a lead, is suspended until the least served has caught up.
- * Members of a group add to one number, and are suspended together. A program that splits into several has one share.
+ * The rule is weighted fair queueing, by presence. The GPU gives equal times to the present programs. So in each
+ * moment, a program is served the time over the number of present programs, and over its weight. A program that has
+ * been served more than the least served present program, by more than a lead, is suspended until the least served has
+ * caught up. Members of a group add to one number, and are suspended together. A program that splits into several has
+ * one share.
  *
  * Nothing is saved up: a program that comes, or comes back, has been served at least as much as the least served
  * present program. Nothing is owed for long: a program is ahead by two leads at most, and is even again after
  * WEIGHT_WAIT_NS, since only the peers themselves say how much each was served.
  *
- * While no program pauses, each runs for longer at once: changes then take less time.
+ * While no program pauses, each runs for longer at once: less time is lost by changes.
  */
 #ifndef NVTASKSET_TIME_RULES_WEIGHT_H
 #define NVTASKSET_TIME_RULES_WEIGHT_H
@@ -44,7 +45,7 @@ struct weight {
 
 struct weight_verdict {
 	bool suspends;
-	uint64_t slice_us; /* 0: the program's own */
+	uint64_t slice_us; /* 0: the program's own slice */
 };
 
 /* Gives a program a weight, or changes the weight; `served` counts the group's share. */
