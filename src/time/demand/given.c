@@ -9,7 +9,7 @@
 static struct rules rules;
 static struct budget own;     /* the account of the program alone */
 static struct budget *shared; /* the account of the group; NULL: none, or not in reach */
-static bool is_wanted;        /* the program itself was given rules */
+static bool is_wanted;        /* the program was given rules, and not only marked (company.h) */
 static struct board_claim self; /* the claim on each GPU */
 
 void given_forget(void)

@@ -1,4 +1,4 @@
-/* The work in flight of this process on each GPU, by its own counts (driver/releases.h). */
+/* The work in flight of this process on each GPU, by the counts of the process (driver/releases.h). */
 #ifndef NVTASKSET_TIME_DEMAND_WORK_H
 #define NVTASKSET_TIME_DEMAND_WORK_H
 

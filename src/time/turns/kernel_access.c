@@ -13,7 +13,7 @@
 static atomic_bool listens;
 static atomic_bool is_of_mps;
 
-/* The most provoked requests: after so many in vain, more do not help either. */
+/* The most provoked requests: after a hundred in vain, more do not help. */
 #define ASKED_MAX 100
 static atomic_uint asked;
 

@@ -1,8 +1,8 @@
 /*
- * Whether the program uses memory for which somebody may wait while the program is suspended: the kernel driver, to
- * move a page that a kernel has touched; or a second program with the same memory.
+ * Whether the program uses memory for which a party may wait while the program is suspended: the kernel driver, to
+ * move a page after the touch of a kernel; or a second program with the same memory.
  *
- * Each function returns the reason never to suspend the program any more, or SEGMENT_TIME_NONE.
+ * Each function returns the reason never to suspend the program again, or SEGMENT_TIME_NONE.
  */
 #ifndef NVTASKSET_TIME_TURNS_MEMORY_USE_H
 #define NVTASKSET_TIME_TURNS_MEMORY_USE_H
