@@ -93,6 +93,7 @@ struct frame {
 		uint64_t bytes;           /* reserved, or to give back */
 		void *holding;            /* the pool, or the address or handle to give up */
 		bool is_refused;
+		bool is_managed;          /* the memory to give back */
 		struct call_array array;  /* in place of the program's */
 	} memory;
 };

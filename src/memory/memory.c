@@ -126,10 +126,22 @@ static uint64_t bytes_asked(const struct call *call)
 	return counted(bytes);
 }
 
-static void alloc_begins(const struct call *call, struct account *account)
+static void reserve_asked(const struct call *call, struct account *account)
 {
 	if (account)
 		reserve(call, account, bytes_asked(call));
+}
+
+static void allocation_begins(const struct call *call)
+{
+	reserve_asked(call, account_of_call(call));
+}
+
+static void creation_begins(const struct call *call)
+{
+	const struct call_alloc *asked = (const struct call_alloc *)call->arguments;
+
+	reserve_asked(call, account_of_device(calls_device_of_place(asked->place)));
 }
 
 /* The driver has chosen the pitch. */
@@ -143,25 +155,48 @@ static void correct_pitch(const struct call *call)
 	memory->bytes = bytes;
 }
 
-static void alloc_ended(const struct call *call)
+static void *made_by(const struct call *call)
+{
+	return *(void **)call->arguments[0];
+}
+
+static void allocation_succeeds(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
-	void *made = *(void **)call->arguments[0];
 
+	if (!memory->account)
+		return;
 	if (call->id == CALL_ALLOC_PITCH)
 		correct_pitch(call);
-	if (call->id == CALL_ALLOC_MANAGED)
-		overhead_has_managed();
-	if (call->id == CALL_MEMORY_CREATE)
-		mapped_create(made, memory->account, memory->bytes);
-	else
-		holdings_add(&(struct holding){made, memory->account, call->context, memory->bytes});
+	holdings_add(&(struct holding){
+		.key = made_by(call),
+		.account = memory->account,
+		.context = call->context,
+		.bytes = memory->bytes,
+		.is_managed = call->id == CALL_ALLOC_MANAGED,
+	});
+}
+
+static void creation_succeeds(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account)
+		mapped_create(made_by(call), memory->account, memory->bytes);
+}
+
+static void give_back(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account && memory->bytes > 0)
+		account_change(memory->account, -(int64_t)memory->bytes);
 }
 
 /* --- pools and graphs --------------------------------------------------------------------------------------------- */
 
 /* A captured call becomes a node that allocates. */
-static void pool_call_begins(const struct call *call)
+static void pool_allocation_begins(const struct call *call)
 {
 	struct call_alloc_from_pool asked = calls_pool_allocation(call);
 	struct account *account = account_of_call(call);
@@ -172,6 +207,25 @@ static void pool_call_begins(const struct call *call)
 	else if (account)
 		reserve(call, account, pools_growth(account, &asked.pool, asked.bytes));
 	call->frame->memory.holding = asked.pool;
+}
+
+static void pool_allocation_succeeds(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account && memory->holding)
+		pools_settle(memory->account, memory->holding, memory->bytes);
+}
+
+static void pool_destroyed(const struct call *call)
+{
+	pools_forget(call->arguments[0]);
+}
+
+static void node_with_allocation(const struct call *call)
+{
+	(void)call;
+	graph_allocations_expect();
 }
 
 static void graph_call_begins(const struct call *call)
@@ -185,42 +239,38 @@ static void graph_call_begins(const struct call *call)
 		reserve(call, account, pools_growth_of_graph(account, bytes, was_launched));
 }
 
-static void settle_graph(const struct call *call)
+static void graph_call_succeeds(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
 
-	if (*call->result == CUDA_SUCCESS)
-		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
-	pools_settle_graphs(memory->account, memory->bytes);
-}
-
-static void graph_call_ended(const struct call *call)
-{
-	const struct call_memory *memory = &call->frame->memory;
-
-	if (calls_instantiate_graph(call->id))
+	if (calls_instantiate_graph(call->id)) {
 		graph_allocations_instantiated(call);
-	else if (memory->account)
-		settle_graph(call);
+	} else if (memory->account) {
+		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
+		pools_settle_graphs(memory->account, memory->bytes);
+	}
 }
 
 /* --- frees -------------------------------------------------------------------------------------------------------- */
 
 static void free_begins(const struct call *call)
 {
+	struct call_memory *memory = &call->frame->memory;
 	struct holding taken = holdings_take(call->arguments[0]);
 
-	call->frame->memory.account = taken.bytes > 0 ? taken.account : NULL;
-	call->frame->memory.bytes = taken.bytes;
-	call->frame->memory.holding = taken.context;
+	memory->account = taken.bytes > 0 ? taken.account : NULL;
+	memory->bytes = taken.bytes;
+	memory->holding = taken.context;
+	memory->is_managed = taken.is_managed;
 }
 
-static void free_failed(const struct call *call)
+static void free_fails(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
 
 	if (memory->account)
-		holdings_add(&(struct holding){call->arguments[0], memory->account, memory->holding, memory->bytes});
+		holdings_add(&(struct holding){call->arguments[0], memory->account, memory->holding, memory->bytes,
+		                               memory->is_managed});
 }
 
 static void end_begins(const struct call *call, struct mapped_end end)
@@ -229,12 +279,30 @@ static void end_begins(const struct call *call, struct mapped_end end)
 	call->frame->memory.bytes = end.bytes;
 }
 
-static void give_back(const struct call *call)
+static void release_begins(const struct call *call)
 {
-	const struct call_memory *memory = &call->frame->memory;
+	end_begins(call, mapped_release(call->arguments[0]));
+}
 
-	if (memory->account && memory->bytes > 0)
-		account_change(memory->account, -(int64_t)memory->bytes);
+static void unmap_begins(const struct call *call)
+{
+	end_begins(call, mapped_unmap(call->arguments[0], (size_t)call->arguments[1]));
+}
+
+/* --- mappings ----------------------------------------------------------------------------------------------------- */
+
+static void mapped(const struct call *call)
+{
+	const struct call_map *mapping = (const struct call_map *)call->arguments;
+
+	mapped_map(mapping->handle, mapping->address, mapping->bytes);
+}
+
+static void retained(const struct call *call)
+{
+	const struct call_retain *retained = (const struct call_retain *)call->arguments;
+
+	mapped_retain(*retained->handle, retained->address);
 }
 
 /* --- the driver's own memory -------------------------------------------------------------------------------------- */
@@ -248,8 +316,16 @@ static void context_begins(const struct call *call)
 	call->frame->memory.account = account;
 }
 
-static void look(struct account *account)
+static void context_made(const struct call *call)
 {
+	if (call->frame->memory.account)
+		overhead_context_made(call->frame->memory.account);
+}
+
+static void look(const struct call *call)
+{
+	struct account *account = account_of_call(call);
+
 	if (account)
 		overhead_look(account, false);
 }
@@ -262,8 +338,9 @@ static void lower(size_t *number, uint64_t most)
 		*number = (size_t)most;
 }
 
-static void say_total(const struct call_total_memory *asked)
+static void say_total(const struct call *call)
 {
+	const struct call_total_memory *asked = (const struct call_total_memory *)call->arguments;
 	struct account *account = account_of_device(asked->device);
 
 	if (account)
@@ -286,94 +363,81 @@ static void say_free(const struct call *call)
 	lower(asked->free, room.free);
 }
 
-/* --- dispatch ----------------------------------------------------------------------------------------------------- */
+/* --- which calls -------------------------------------------------------------------------------------------------- */
 
-static void begin(const struct call *call)
+/* What is done about a call: at the begin, and at the end. */
+struct way {
+	void (*begins)(const struct call *call);
+	void (*succeeds)(const struct call *call);
+	void (*fails)(const struct call *call);
+};
+
+static void nothing(const struct call *call)
 {
-	const struct call_alloc *asked = (const struct call_alloc *)call->arguments;
-
-	switch (call->id) {
-	case CALL_ALLOC:
-	case CALL_ALLOC_MANAGED:
-	case CALL_ALLOC_PITCH:
-	case CALL_ARRAY_CREATE:
-	case CALL_ARRAY_CREATE_3D:
-	case CALL_MIPMAPS_CREATE:
-		alloc_begins(call, account_of_call(call));
-		break;
-	case CALL_MEMORY_CREATE:
-		alloc_begins(call, account_of_device(calls_device_of_place(asked->place)));
-		break;
-	case CALL_ALLOC_ASYNC:
-	case CALL_ALLOC_ASYNC_PER_THREAD:
-	case CALL_ALLOC_FROM_POOL:
-	case CALL_ALLOC_FROM_POOL_PER_THREAD:
-		pool_call_begins(call);
-		break;
-	case CALL_FREE:
-	case CALL_ARRAY_DESTROY:
-	case CALL_MIPMAPS_DESTROY:
-		free_begins(call);
-		break;
-	case CALL_MEMORY_RELEASE:
-		end_begins(call, mapped_release(call->arguments[0]));
-		break;
-	case CALL_MEMORY_UNMAP:
-		end_begins(call, mapped_unmap(call->arguments[0], (size_t)call->arguments[1]));
-		break;
-	case CALL_CONTEXT_CREATE_2:
-	case CALL_CONTEXT_CREATE_3:
-	case CALL_CONTEXT_CREATE_4:
-	case CALL_PRIMARY_RETAIN:
-		context_begins(call);
-		break;
-	case CALL_GRAPH_ADD_ALLOCATION:
-		graph_allocations_expect();
-		break;
-	default:
-		if (calls_upload_nodes(call->id))
-			graph_call_begins(call);
-	}
+	(void)call;
 }
 
-static void succeed(const struct call *call)
+static const struct way *way_of_graph(int id)
 {
-	const struct call_map *mapping = (const struct call_map *)call->arguments;
-	const struct call_retain *retained = (const struct call_retain *)call->arguments;
-	struct call_memory *memory = &call->frame->memory;
+	static const struct way launch_or_instantiation = {graph_call_begins, graph_call_succeeds, give_back};
+	static const struct way other = {nothing, nothing, nothing};
 
-	switch (call->id) {
+	return calls_upload_nodes(id) ? &launch_or_instantiation : &other;
+}
+
+static const struct way *way_of(int id)
+{
+	static const struct way allocation = {allocation_begins, allocation_succeeds, give_back};
+	static const struct way creation = {creation_begins, creation_succeeds, give_back};
+	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_succeeds, give_back};
+	static const struct way node = {node_with_allocation, nothing, nothing};
+	static const struct way freeing = {free_begins, give_back, free_fails};
+	static const struct way release = {release_begins, give_back, give_back};
+	static const struct way unmapping = {unmap_begins, give_back, give_back};
+	static const struct way mapping = {nothing, mapped, nothing};
+	static const struct way retaining = {nothing, retained, nothing};
+	static const struct way end_of_pool = {nothing, pool_destroyed, nothing};
+	static const struct way context = {context_begins, context_made, nothing};
+	static const struct way drivers_own = {nothing, look, nothing};
+	static const struct way rest = {nothing, say_free, nothing};
+	static const struct way total = {nothing, say_total, nothing};
+
+	switch (id) {
 	case CALL_ALLOC:
 	case CALL_ALLOC_MANAGED:
 	case CALL_ALLOC_PITCH:
 	case CALL_ARRAY_CREATE:
 	case CALL_ARRAY_CREATE_3D:
 	case CALL_MIPMAPS_CREATE:
+		return &allocation;
 	case CALL_MEMORY_CREATE:
-		if (memory->account)
-			alloc_ended(call);
-		break;
+		return &creation;
 	case CALL_ALLOC_ASYNC:
 	case CALL_ALLOC_ASYNC_PER_THREAD:
 	case CALL_ALLOC_FROM_POOL:
 	case CALL_ALLOC_FROM_POOL_PER_THREAD:
-		if (memory->account && memory->holding)
-			pools_settle(memory->account, memory->holding, memory->bytes);
-		break;
+		return &pool_allocation;
+	case CALL_GRAPH_ADD_ALLOCATION:
+		return &node;
 	case CALL_FREE:
 	case CALL_ARRAY_DESTROY:
 	case CALL_MIPMAPS_DESTROY:
+		return &freeing;
 	case CALL_MEMORY_RELEASE:
+		return &release;
 	case CALL_MEMORY_UNMAP:
-		give_back(call);
-		break;
+		return &unmapping;
+	case CALL_MEMORY_MAP:
+		return &mapping;
+	case CALL_MEMORY_RETAIN:
+		return &retaining;
+	case CALL_POOL_DESTROY:
+		return &end_of_pool;
 	case CALL_CONTEXT_CREATE_2:
 	case CALL_CONTEXT_CREATE_3:
 	case CALL_CONTEXT_CREATE_4:
 	case CALL_PRIMARY_RETAIN:
-		if (memory->account)
-			overhead_context_made(memory->account);
-		break;
+		return &context;
 	case CALL_CONTEXT_SET_LIMIT:
 	case CALL_MODULE_LOAD:
 	case CALL_MODULE_LOAD_DATA:
@@ -381,39 +445,14 @@ static void succeed(const struct call *call)
 	case CALL_MODULE_LOAD_FAT_BINARY:
 	case CALL_LIBRARY_LOAD:
 	case CALL_LIBRARY_LOAD_DATA:
-		look(account_of_call(call));
-		break;
-	case CALL_MEMORY_MAP:
-		mapped_map(mapping->handle, mapping->address, mapping->bytes);
-		break;
-	case CALL_MEMORY_RETAIN:
-		mapped_retain(*retained->handle, retained->address);
-		break;
-	case CALL_POOL_DESTROY:
-		pools_forget(call->arguments[0]);
-		break;
+		return &drivers_own;
 	case CALL_MEMORY_GET_INFO:
-		say_free(call);
-		break;
+		return &rest;
 	case CALL_TOTAL_MEMORY:
-		say_total((const struct call_total_memory *)call->arguments);
-		break;
+		return &total;
 	default:
-		if (calls_upload_nodes(call->id))
-			graph_call_ended(call);
+		return way_of_graph(id);
 	}
-}
-
-static void fail(const struct call *call)
-{
-	struct call_memory *memory = &call->frame->memory;
-
-	if (call->id == CALL_FREE || call->id == CALL_ARRAY_DESTROY || call->id == CALL_MIPMAPS_DESTROY)
-		free_failed(call);
-	else
-		give_back(call);
-	if (memory->is_refused)
-		*call->result = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* --- around calls ------------------------------------------------------------------------------------------------- */
@@ -427,21 +466,24 @@ void memory_call_begins(const struct call *call)
 		return;
 	*memory = (struct call_memory){.depth = 1};
 	memory_call_is_in_progress(true);
-	begin(call);
+	way_of(call->id)->begins(call);
 	errno = saved;
 }
 
 void memory_call_ended(const struct call *call)
 {
 	struct call_memory *memory = &call->frame->memory;
+	const struct way *way = way_of(call->id);
 	int saved = errno;
 
 	if (driver_is_called_by_us() || memory->depth == 0 || --memory->depth > 0)
 		return;
-	if (*call->result == CUDA_SUCCESS)
-		succeed(call);
-	else
-		fail(call);
+	if (*call->result == CUDA_SUCCESS) {
+		way->succeeds(call);
+	} else {
+		way->fails(call);
+		*call->result = memory->is_refused ? CUDA_ERROR_OUT_OF_MEMORY : *call->result;
+	}
 	memory_call_is_in_progress(false);
 	errno = saved;
 }
