@@ -11,6 +11,9 @@ void *memory_at(CUdeviceptr address, size_t bytes);
  * goes with the family that registered it (facts.md, "Releases"). */
 void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes);
 
+/* The bytes of a device's managed memory that nothing has touched. */
+uint64_t memory_untouched(CUdevice device);
+
 /* The context is about to be destroyed: what belongs to it is gone. */
 void memory_forget(CUcontext context);
 

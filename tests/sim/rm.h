@@ -29,4 +29,13 @@ int rm_call(int file, unsigned long request, void *argument);
 bool rm_is_file(int number);
 int rm_answer(unsigned long request, void *argument);
 
+/* Opens /dev/nvidiactl for questions about memory, with FAULT_TELLS_MEMORY (rm_memory.c): the descriptor; whether a
+ * descriptor is such; and the answer. */
+int rm_memory_open(void);
+bool rm_memory_is_file(int number);
+int rm_memory_answer(unsigned long request, void *argument);
+
+/* A file of no content, with no other descriptor. */
+int rm_open_file(void);
+
 #endif
