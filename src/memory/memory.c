@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "account.h"
+#include "base/extremes.h"
 #include "calls_in_progress.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
@@ -78,16 +79,23 @@ static void make_room(struct account *account)
 		driver.thread_exchange_capture_mode(&mode);
 }
 
-static void reserve(const struct call *call, struct account *account, uint64_t bytes)
+/* `pool`: NULL for memory that is of no pool. */
+static bool try_to_reserve(struct account *account, const void *pool, uint64_t bytes)
+{
+	return pool ? pools_reserve(account, pool, bytes) : account_reserve(account, bytes);
+}
+
+static void reserve(const struct call *call, struct account *account, const void *pool, uint64_t bytes)
 {
 	struct call_memory *memory = &call->frame->memory;
-	bool is_reserved = account_reserve(account, bytes);
+	bool is_reserved = try_to_reserve(account, pool, bytes);
 
 	if (!is_reserved) {
 		make_room(account);
-		is_reserved = account_reserve(account, bytes);
+		is_reserved = try_to_reserve(account, pool, bytes);
 	}
 	memory->account = account;
+	memory->holding = (void *)(uintptr_t)(is_reserved ? pool : NULL);
 	memory->bytes = is_reserved ? bytes : 0;
 	memory->is_refused = !is_reserved;
 	if (!is_reserved)
@@ -129,7 +137,7 @@ static uint64_t bytes_asked(const struct call *call)
 static void reserve_asked(const struct call *call, struct account *account)
 {
 	if (account)
-		reserve(call, account, bytes_asked(call));
+		reserve(call, account, NULL, bytes_asked(call));
 }
 
 static void allocation_begins(const struct call *call)
@@ -195,26 +203,49 @@ static void give_back(const struct call *call)
 
 /* --- pools and graphs --------------------------------------------------------------------------------------------- */
 
+#define MOST_ASKED (UINT64_C(1) << 60) /* sums do not overflow */
+
 /* A captured call becomes a node that allocates. */
 static void pool_allocation_begins(const struct call *call)
 {
 	struct call_alloc_from_pool asked = calls_pool_allocation(call);
 	struct account *account = account_of_call(call);
-	bool is_captured = driver_captures(asked.stream);
 
-	if (is_captured)
+	if (driver_captures(asked.stream)) {
 		graph_allocations_expect();
-	else if (account)
-		reserve(call, account, pools_growth(account, &asked.pool, asked.bytes));
-	call->frame->memory.holding = asked.pool;
+	} else if (account) {
+		const void *pool = asked.pool ? asked.pool : pools_current(account);
+
+		reserve(call, account, pool, pool ? min_u64(asked.bytes, MOST_ASKED) : 0);
+	}
 }
 
-static void pool_allocation_succeeds(const struct call *call)
+static void pool_allocation_ended(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
 
-	if (memory->account && memory->holding)
-		pools_settle(memory->account, memory->holding, memory->bytes);
+	if (memory->holding)
+		pools_settle(memory->holding, memory->bytes);
+}
+
+static void pool_made(const struct call *call)
+{
+	const struct call_create_pool *made = (const struct call_create_pool *)call->arguments;
+
+	pools_made(*made->made, account_of_device(calls_device_of_place(made->place)));
+}
+
+static void pool_trimmed(const struct call *call)
+{
+	pools_settle(call->arguments[0], 0);
+}
+
+static void graphs_trimmed(const struct call *call)
+{
+	struct account *account = account_of_device((CUdevice)(uintptr_t)call->arguments[0]);
+
+	if (account)
+		pools_settle(account, 0);
 }
 
 static void pool_destroyed(const struct call *call)
@@ -236,19 +267,16 @@ static void graph_call_begins(const struct call *call)
 	struct account *account = bytes > 0 ? account_of_call(call) : NULL;
 
 	if (account)
-		reserve(call, account, pools_growth_of_graph(account, bytes, was_launched));
+		reserve(call, account, account, pools_asked_by_graph(account, bytes, was_launched));
 }
 
 static void graph_call_succeeds(const struct call *call)
 {
-	const struct call_memory *memory = &call->frame->memory;
-
-	if (calls_instantiate_graph(call->id)) {
+	if (calls_instantiate_graph(call->id))
 		graph_allocations_instantiated(call);
-	} else if (memory->account) {
+	else if (call->frame->memory.account)
 		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
-		pools_settle_graphs(memory->account, memory->bytes);
-	}
+	pool_allocation_ended(call);
 }
 
 /* --- frees -------------------------------------------------------------------------------------------------------- */
@@ -379,7 +407,8 @@ static void nothing(const struct call *call)
 
 static const struct way *way_of_graph(int id)
 {
-	static const struct way launch_or_instantiation = {graph_call_begins, graph_call_succeeds, give_back};
+	static const struct way launch_or_instantiation = {graph_call_begins, graph_call_succeeds,
+	                                                   pool_allocation_ended};
 	static const struct way other = {nothing, nothing, nothing};
 
 	return calls_upload_nodes(id) ? &launch_or_instantiation : &other;
@@ -389,14 +418,18 @@ static const struct way *way_of(int id)
 {
 	static const struct way allocation = {allocation_begins, allocation_succeeds, give_back};
 	static const struct way creation = {creation_begins, creation_succeeds, give_back};
-	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_succeeds, give_back};
+	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_ended,
+	                                           pool_allocation_ended};
 	static const struct way node = {node_with_allocation, nothing, nothing};
 	static const struct way freeing = {free_begins, give_back, free_fails};
 	static const struct way release = {release_begins, give_back, give_back};
 	static const struct way unmapping = {unmap_begins, give_back, give_back};
 	static const struct way mapping = {nothing, mapped, nothing};
 	static const struct way retaining = {nothing, retained, nothing};
+	static const struct way making_of_pool = {nothing, pool_made, nothing};
+	static const struct way trimming_of_pool = {nothing, pool_trimmed, nothing};
 	static const struct way end_of_pool = {nothing, pool_destroyed, nothing};
+	static const struct way trimming_of_graphs = {nothing, graphs_trimmed, nothing};
 	static const struct way context = {context_begins, context_made, nothing};
 	static const struct way drivers_own = {nothing, look, nothing};
 	static const struct way rest = {nothing, say_free, nothing};
@@ -431,6 +464,12 @@ static const struct way *way_of(int id)
 		return &mapping;
 	case CALL_MEMORY_RETAIN:
 		return &retaining;
+	case CALL_POOL_CREATE:
+		return &making_of_pool;
+	case CALL_POOL_TRIM:
+		return &trimming_of_pool;
+	case CALL_GRAPH_MEMORY_TRIM:
+		return &trimming_of_graphs;
 	case CALL_POOL_DESTROY:
 		return &end_of_pool;
 	case CALL_CONTEXT_CREATE_2:
