@@ -253,10 +253,10 @@ static void pool_destroyed(const struct call *call)
 	pools_forget(call->arguments[0]);
 }
 
-static void node_with_allocation(const struct call *call)
+static void node_made(const struct call *call)
 {
-	(void)call;
-	graph_allocations_expect();
+	if (call->id == CALL_GRAPH_ADD_ALLOCATION || calls_node_parameters(call)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		graph_allocations_expect();
 }
 
 static void graph_call_begins(const struct call *call)
@@ -420,7 +420,7 @@ static const struct way *way_of(int id)
 	static const struct way creation = {creation_begins, creation_succeeds, give_back};
 	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_ended,
 	                                           pool_allocation_ended};
-	static const struct way node = {node_with_allocation, nothing, nothing};
+	static const struct way node = {nothing, node_made, nothing};
 	static const struct way freeing = {free_begins, give_back, free_fails};
 	static const struct way release = {release_begins, give_back, give_back};
 	static const struct way unmapping = {unmap_begins, give_back, give_back};
@@ -451,6 +451,8 @@ static const struct way *way_of(int id)
 	case CALL_ALLOC_FROM_POOL_PER_THREAD:
 		return &pool_allocation;
 	case CALL_GRAPH_ADD_ALLOCATION:
+	case CALL_GRAPH_NODE_ADD:
+	case CALL_GRAPH_NODE_ADD_2:
 		return &node;
 	case CALL_FREE:
 	case CALL_ARRAY_DESTROY:

@@ -261,7 +261,20 @@ TEST_WITH(set_up, tear_down, a_pool_gives_way)
 		gpu_check(end_async(made[i]));
 }
 
-TEST_WITH(set_up, tear_down, allocations_of_graphs)
+static CUresult add_allocation(CUgraph graph, struct graph_allocation *what)
+{
+	return cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, what);
+}
+
+static CUresult add_generic(CUgraph graph, struct graph_allocation *what)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .allocation = *what};
+
+	return cuGraphAddNode_v2(&(CUgraphNode){NULL}, graph, NULL, NULL, 0, &parameters);
+}
+
+/* Two chunks are in use, and the graph wants three. */
+static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_allocation *what))
 {
 	const CUmemPoolProps pool_of_graph = in_pool();
 	struct graph_allocation what = {.bytes = 3 * CHUNK};
@@ -271,7 +284,7 @@ TEST_WITH(set_up, tear_down, allocations_of_graphs)
 
 	memcpy(what.pool, &pool_of_graph, sizeof what.pool);
 	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, &what));
+	gpu_check(add(graph, &what));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 2; i++)
 		gpu_check(make_plain(&held[i]));
@@ -283,6 +296,19 @@ TEST_WITH(set_up, tear_down, allocations_of_graphs)
 	gpu_check(end_address(held[0]));
 	gpu_check(cuGraphExecDestroy(exec));
 	gpu_check(cuGraphDestroy(graph));
+}
+
+/* Before other nodes that allocate: from the first such node on, all graphs are looked at. */
+TEST_WITH(set_up, tear_down, allocations_of_graphs_by_the_generic_call)
+{
+	if (!cuGraphAddNode_v2)
+		gpu_skip("this driver has no cuGraphAddNode_v2");
+	launch_graph_with(add_generic);
+}
+
+TEST_WITH(set_up, tear_down, allocations_of_graphs)
+{
+	launch_graph_with(add_allocation);
 }
 
 TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)

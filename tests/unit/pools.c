@@ -40,17 +40,18 @@ void account_change(struct account *of, int64_t bytes)
 /* What the driver says of the only pool. */
 static uint64_t held, used;
 static int pool;
-static void (*at_question)(void);
+static void (*at_question)(void); /* after the second answer */
 
 static CUresult answer(void *asked, int attribute, void *value)
 {
-	void (*do_now)(void) = at_question;
+	void (*do_now)(void) = attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? at_question : NULL;
 
 	assert_ptr_equal(asked, &pool);
 	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? held : used;
-	at_question = NULL;
-	if (do_now)
+	if (do_now) {
+		at_question = NULL;
 		do_now();
+	}
 	return CUDA_SUCCESS;
 }
 
