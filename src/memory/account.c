@@ -129,7 +129,7 @@ void account_reclaim(void)
 	pthread_mutex_lock(&lock);
 	open_book();
 	if (has_file())
-		ledger_reclaim(book.ledger, book.file);
+		ledger_reclaim(book.ledger, book.file, book.slot);
 	pthread_mutex_unlock(&lock);
 }
 

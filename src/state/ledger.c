@@ -1,7 +1,5 @@
 #include "ledger.h"
 
-#include "base/proc.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -104,23 +102,17 @@ static int lock_of(int file, int slot, int command, short type)
 	return command == F_OFD_GETLK && result == 0 ? lock.l_type != F_UNLCK : result;
 }
 
-/* Whether a process with its lock lost, by closing the file, is still there: false if unknown. */
-static bool is_running(const struct ledger_member *member)
+/* A child of a fork that has not unmapped the ledger keeps the lock. */
+static bool has_no_process(const struct ledger_member *member)
 {
-	struct identity own = identity_own();
-	uint64_t pid = atomic_load(&member->pid), execution = 0;
-	char stat[PROC_STAT_TEXT];
-
-	if (atomic_load(&member->namespace) != own.namespace || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
-		return false;
-	proc_stat_read((pid_t)pid, stat);
-	execution = execution_of((pid_t)pid);
-	return proc_state((pid_t)pid, stat) != 'Z' && (execution == 0 || execution == atomic_load(&member->execution));
+	return atomic_load(&member->namespace) == identity_own().namespace &&
+	       kill((pid_t)atomic_load(&member->pid), 0) < 0 && errno == ESRCH;
 }
 
 static bool is_dead(const struct ledger_member *member, int file, int slot)
 {
-	return atomic_load(&member->pid) != 0 && lock_of(file, slot, F_OFD_GETLK, F_WRLCK) == 0 && !is_running(member);
+	return atomic_load(&member->pid) != 0 &&
+	       (lock_of(file, slot, F_OFD_GETLK, F_WRLCK) == 0 || has_no_process(member));
 }
 
 /* In the name of a slot whose owner does nothing any more. Several processes may do the same: each step happens
@@ -156,12 +148,12 @@ static void empty_all(struct ledger *ledger, int slot)
 		empty(&ledger->gpus[i], slot);
 }
 
-void ledger_reclaim(struct ledger *ledger, int file)
+void ledger_reclaim(struct ledger *ledger, int file, int own)
 {
 	for (int slot = 0; slot < LEDGER_MEMBERS && file >= 0; slot++) {
 		uint64_t pid = atomic_load(&ledger->members[slot].pid);
 
-		if (is_dead(&ledger->members[slot], file, slot)) {
+		if (slot != own && is_dead(&ledger->members[slot], file, slot)) {
 			empty_all(ledger, slot);
 			atomic_compare_exchange_strong(&ledger->members[slot].pid, &pid, 0);
 		}
@@ -177,21 +169,14 @@ static void occupy(struct ledger *ledger, int slot)
 
 	empty_all(ledger, slot);
 	atomic_store(&member->namespace, own.namespace);
-	atomic_store(&member->execution, execution_own());
 	atomic_store(&member->pid, own.pid);
 }
 
 /* The lock keeps the slot from being taken twice. */
 static bool try_to_join(struct ledger *ledger, int file, int slot)
 {
-	struct ledger_member *member = &ledger->members[slot];
-	bool is_own = ledger_slot_of(ledger, identity_own()) == slot;
 	bool may = lock_of(file, slot, F_OFD_SETLK, F_WRLCK) == 0;
 
-	if (may && atomic_load(&member->pid) != 0 && !is_own && is_running(member)) {
-		lock_of(file, slot, F_OFD_SETLK, F_UNLCK);
-		may = false;
-	}
 	if (may)
 		occupy(ledger, slot);
 	return may;

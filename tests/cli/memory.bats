@@ -111,6 +111,24 @@ start_in() { # NAME, options and SET -- steps
 	[ "$(NVTASKSET_GROUP_FILE=$WORK/groups/job nv all "$BUILD/tests/programs/play" allocate 500)" = 0 ]
 }
 
+# A dead program is known by a lock, and neither by /proc nor by open files.
+@test "programs that cannot see each other, as in two containers: a dead one's memory is there, a live one's is not" {
+	needs_namespaces --pid --mount
+	mkdir -m 755 "$WORK/groups"
+	export NVTASKSET_GROUP_FILE=$WORK/groups/job
+	nv -t 0-7 true
+	nvtaskset -p --group "$WORK/groups/job" --memory 512M
+	apart=(unshare --pid --fork --mount-proc --kill-child)
+	play=("$BUILD/nvtaskset" --mps off all "$BUILD/tests/programs/play")
+	start_as a "${apart[@]}" "${play[@]}" allocate 300 closefrom 3 wait
+	wait_until has_come a
+	[ "$("${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	[ "$("${apart[@]}" "${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	kill -KILL "$a"
+	wait "$a" || true
+	[ "$("${apart[@]}" "${play[@]}" room allocate 500 | xargs)" = "512/512 0" ]
+}
+
 # Lets it do the following steps up to the next "wait", and prints what it says.
 next_of() { # NAME
 	local before
