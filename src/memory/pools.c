@@ -110,8 +110,8 @@ static enum outcome replace(const struct pool *before, uint64_t bytes, uint64_t 
 	return outcome;
 }
 
-/* Counts what the pool has once all allocations in progress have ended, at most: so each has room, whichever ends
- * first. If another thread has counted meanwhile, the driver's answers may be older than the other thread's. */
+/* Counts what the pool has once all allocations in progress have ended, at most: so each allocation has room, in any
+ * order. If a second thread has counted meanwhile, the driver's answers may be outdated. */
 static bool change(const void *key, uint64_t asked_more, bool obeys)
 {
 	enum outcome outcome = OUTDATED;

@@ -298,7 +298,7 @@ static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_alloca
 	gpu_check(cuGraphDestroy(graph));
 }
 
-/* Before other nodes that allocate: from the first such node on, all graphs are looked at. */
+/* Comes first of the cases with graphs: from the first allocating node on, all graphs are looked at. */
 TEST_WITH(set_up, tear_down, allocations_of_graphs_by_the_generic_call)
 {
 	if (!cuGraphAddNode_v2)

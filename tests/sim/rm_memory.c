@@ -1,5 +1,5 @@
-/* The kernel driver's answers about memory, to whoever opens /dev/nvidiactl: how much memory of a GPU is free, and how
- * much this process has. Managed memory counts once a kernel or a copy has touched the memory, as on an H200. */
+/* The kernel driver's answers about memory, by way of /dev/nvidiactl: how much memory of a GPU is free, and how much
+ * the process has. Managed memory counts once a kernel or a copy has touched the memory, as on an H200. */
 #include "rm.h"
 
 #include "context.h"
@@ -18,9 +18,9 @@
 #define FIRST_CLIENT 0xc2000000u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int file = -1; /* of which each client gets a duplicate */
+static int file = -1; /* each client gets a duplicate */
 static uint32_t clients;
-static CUdevice devices[CLIENTS]; /* the last one that a client has asked for */
+static CUdevice devices[CLIENTS]; /* of each client, the newest */
 
 int rm_memory_open(void)
 {
