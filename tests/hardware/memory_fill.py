@@ -27,8 +27,8 @@ def fill(allocate, errors):
 
 
 def with_torch():
-    """PyTorch keeps freed tensors' memory in a cache of pieces. For a larger tensor, the cache is of no use: PyTorch has
-    to give the pieces back to the driver, and to ask again. Libraries such as cuBLAS ask the driver themselves, and
+    """PyTorch keeps freed tensors' memory in a cache of pieces. For a larger tensor, the cache is of no use: PyTorch
+    has to give the pieces back to the driver, and to ask again. Libraries such as cuBLAS ask the driver themselves, and
     fail while the cache holds the rest of the memory, on a full GPU as well. Therefore a program empties the cache."""
     import torch
 

@@ -3,7 +3,7 @@
  *
  * TPCs and GPCs ask for shards, which only job_submit.lua can turn them into, at the controller. The step compares what they say with
  * what the job has got: where the script is missing, the job fails with the reason.
- * The limit of memory is for the group of a job with shards: the job's first step on a node sets it.
+ * The limit of memory is for the group of a job with shards. A step with a limit sets the limit of all steps.
  */
 #ifndef NVTASKSET_SLURM_OPTIONS_H
 #define NVTASKSET_SLURM_OPTIONS_H
