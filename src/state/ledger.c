@@ -61,8 +61,19 @@ static void complete(struct ledger_gpu *gpu, uint64_t total)
 		atomic_compare_exchange_strong(&account->share, &share, word_of(amount, slot, number_in(total)));
 }
 
-/* The intent stands there already. False if the total would exceed `most`. */
-static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t number, uint32_t most)
+struct bounds {
+	uint32_t most, most_of_command;
+	const struct ledger *ledger; /* NULL: there is no limit of a command */
+};
+
+static bool exceeds(const struct bounds *bounds, const struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t total)
+{
+	return total > bounds->most ||
+	       (bounds->ledger && add(ledger_of_command(bounds->ledger, gpu, slot), kib) > bounds->most_of_command);
+}
+
+/* The intent stands there already. False if a limit would be exceeded. */
+static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t number, const struct bounds *bounds)
 {
 	uint64_t before = atomic_load(&gpu->total), after;
 
@@ -70,7 +81,7 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 		complete(gpu, before);
 		uint32_t amount = add(amount_in(before), kib);
 
-		if (kib > 0 && amount > most)
+		if (kib > 0 && exceeds(bounds, gpu, slot, kib, amount))
 			return false;
 		after = word_of(amount, slot, number);
 	} while (!atomic_compare_exchange_weak(&gpu->total, &before, after));
@@ -78,7 +89,7 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 	return true;
 }
 
-bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
+static bool change(struct ledger_gpu *gpu, int slot, int64_t kib, const struct bounds *bounds)
 {
 	struct ledger_account *account = &gpu->accounts[slot];
 	uint32_t number = next_number(atomic_load(&account->share));
@@ -86,7 +97,18 @@ bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
 	if (kib > INT32_MAX || kib < INT32_MIN)
 		return false;
 	atomic_store(&account->intent, word_of((uint32_t)(int32_t)kib, slot, number));
-	return carry_out(gpu, slot, (int32_t)kib, number, most);
+	return carry_out(gpu, slot, (int32_t)kib, number, bounds);
+}
+
+bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
+{
+	return change(gpu, slot, kib, &(struct bounds){.most = most});
+}
+
+bool ledger_change_within(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most,
+                          const struct ledger *ledger, uint32_t most_of_command)
+{
+	return change(gpu, slot, kib, &(struct bounds){most, most_of_command, ledger});
 }
 
 /* --- the dead ----------------------------------------------------------------------------------------------------- */
@@ -168,6 +190,7 @@ static void occupy(struct ledger *ledger, int slot)
 	struct identity own = identity_own();
 
 	empty_all(ledger, slot);
+	atomic_store(&member->command, 0);
 	atomic_store(&member->namespace, own.namespace);
 	atomic_store(&member->pid, own.pid);
 }
@@ -245,4 +268,18 @@ uint32_t ledger_total(const struct ledger_gpu *gpu)
 uint32_t ledger_share(const struct ledger_gpu *gpu, int slot)
 {
 	return amount_in(atomic_load(&gpu->accounts[slot].share));
+}
+
+uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot)
+{
+	uint64_t command = atomic_load(&ledger->members[slot].command);
+	uint32_t sum = ledger_share(gpu, slot);
+
+	for (int other = 0; other < LEDGER_MEMBERS && command != 0; other++) {
+		const struct ledger_member *member = &ledger->members[other];
+		bool is_there = other != slot && atomic_load(&member->pid) != 0;
+
+		sum = is_there && atomic_load(&member->command) == command ? add(sum, ledger_share(gpu, other)) : sum;
+	}
+	return sum;
 }

@@ -9,7 +9,8 @@
  *   2. A compare-and-swap changes the total. The word has the slot and the change's number.
  *   3. The share follows. The next member to change the total completes the share of the change before.
  * A member that dies after (1) has changed nothing; after (2) it has changed both. Members never wait for each other. A
- * change is refused in (2) where the total would exceed the limit: so threads and processes together never do.
+ * change is refused in (2) where the total would exceed the limit: so threads and processes together never do. The
+ * shares agree with the total that (2) replaces. So a second limit, for some of the members, holds as exactly.
  *
  * A member is dead when the kernel has dropped the member's lock on a byte of the file. The lock belongs to the open
  * file by which the member has mapped the ledger: the lock lasts as long as the mapping, even if the program closes
@@ -37,7 +38,8 @@
 struct ledger {
 	struct ledger_member {
 		_Atomic uint64_t pid; /* 0: the slot is free; written last */
-		_Atomic uint64_t namespace, unused;
+		_Atomic uint64_t namespace;
+		_Atomic uint64_t command; /* 0, or of all members with a second limit in common */
 	} members[LEDGER_MEMBERS];
 	struct ledger_gpu {
 		_Atomic uint64_t pci;   /* 0: none yet */
@@ -62,12 +64,19 @@ const struct ledger_gpu *ledger_look(const struct ledger *ledger, struct pci_add
  * changed, if `kib` is more than 0 and the total would exceed `most`. */
 bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most);
 
+/* The same; nor may the slot's command exceed a limit. */
+bool ledger_change_within(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most,
+                          const struct ledger *ledger, uint32_t most_of_command);
+
 /* Empties the slots of dead members. `own`: the process's slot, joined by the same file. */
 void ledger_reclaim(struct ledger *ledger, int file, int own);
 
 /* In KiB. */
 uint32_t ledger_total(const struct ledger_gpu *gpu);
 uint32_t ledger_share(const struct ledger_gpu *gpu, int slot);
+
+/* In KiB, of all members of the slot's command; without a command, of the slot. */
+uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot);
 
 /* The slot of a process; -1 if it has none. */
 int ledger_slot_of(const struct ledger *ledger, struct identity who);

@@ -192,6 +192,25 @@ next_of() { # NAME
 	[ "$(next_of b)" = 2 ]
 }
 
+@test "a command inside a command has its own limit; in a group's file, for all its processes, within the group's" {
+	play=$BUILD/tests/programs/play
+	[ "$(nv --memory 512M -t 0-7 nvtaskset --mps off --memory 1G -t 0-3 "$play" room)" = 1024/1024 ]
+	[ "$(nv --memory 512M -t 0-7 nvtaskset --mps off -t 0-3 "$play" room)" = 16384/16384 ]
+	mkdir "$WORK/groups"
+	export NVTASKSET_GROUP_FILE=$WORK/groups/job
+	nv -t 0-7 true
+	nvtaskset -p --group "$WORK/groups/job" --memory 1G
+	# shellcheck disable=SC2016 # of the shell inside
+	script='"$0" allocate 300 wait >"$1" & until grep -q waiting "$1"; do sleep 0.01; done
+		"$0" room allocate 300 allocate 200; kill -USR1 $!; wait'
+	start_as a nvtaskset --mps off --memory 512M all "$play" allocate 300 wait
+	wait_until has_come a
+	[ "$(nv --memory 512M all bash -c "$script" "$play" "$WORK/first" | xargs)" = "212/512 2 0" ]
+	[ "$(nv --memory 2G all "$play" room allocate 800 | xargs)" = "724/1024 2" ]
+	nvtaskset -p --memory 900M "$a"
+	[ "$(nv --memory 512M all "$play" allocate 500)" = 0 ]
+}
+
 # The simulator's kernel driver does not tell what a process has.
 @test "attached to: it holds from then on, and what was there before is said" {
 	needs_attach

@@ -182,7 +182,7 @@ TEST_WITH(make_ledger, drop_ledger, the_living)
 
 static _Atomic uint64_t *child_of_dead(void)
 {
-	return &ledger->members[LEDGER_MEMBERS - 1].unused;
+	return &ledger->members[LEDGER_MEMBERS - 1].command;
 }
 
 static void leave_a_child(struct ledger_gpu *gpu, int slot)
@@ -216,6 +216,33 @@ TEST_WITH(make_ledger, drop_ledger, joining_again)
 	close(own);
 	assert_int_equal(ledger_join(ledger, open_again()), slot);
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 1);
+}
+
+static void take_50_of_command_7(struct ledger_gpu *gpu, int slot)
+{
+	ledger->members[slot].command = 7;
+	take_50(gpu, slot);
+	_exit(ledger_change_within(gpu, slot, 60, LEDGER_UNLIMITED, ledger, 100));
+}
+
+/* Members of a command have a limit together, beside the limit of all. */
+TEST_WITH(make_ledger, drop_ledger, commands)
+{
+	struct ledger_gpu *gpu = ledger_find(ledger, pci);
+	int slot = ledger_join(ledger, open_again());
+
+	as_child(take_50_of_command_7);
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 0);
+	ledger->members[slot].command = 7;
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 50);
+	assert_false(ledger_change_within(gpu, slot, 51, LEDGER_UNLIMITED, ledger, 100));
+	assert_false(ledger_change_within(gpu, slot, 50, 99, ledger, 100));
+	assert_true(ledger_change_within(gpu, slot, 50, 100, ledger, 100));
+	assert_each(ledger_total(gpu), 100, ledger_of_command(ledger, gpu, slot), 100);
+	assert_true(ledger_change_within(gpu, slot, -50, 0, ledger, 0));
+	ledger->members[slot].command = 8;
+	assert_true(ledger_change_within(gpu, slot, 100, LEDGER_UNLIMITED, ledger, 100));
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 100);
 }
 
 /* --- many at once ------------------------------------------------------------------------------------------------- */
