@@ -184,6 +184,31 @@ static CUresult make_async(uint64_t *made)
 	return result;
 }
 
+static CUresult make_from_pool_per_thread(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocFromPoolAsync_ptsz(&address, CHUNK, pool, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult make_async_per_thread(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocAsync_ptsz(&address, CHUNK, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult end_async_per_thread(uint64_t made)
+{
+	CUresult result = cuMemFreeAsync(made, CU_STREAM_PER_THREAD);
+
+	return result == CUDA_SUCCESS ? cuCtxSynchronize() : result;
+}
+
 static CUresult end_async(uint64_t made)
 {
 	CUresult result = cuMemFreeAsync(made, NULL);
@@ -204,7 +229,9 @@ static const struct {
 	{"cuMipmappedArrayCreate", make_mipmaps, end_mipmaps},
 	{"cuMemCreate", make_handle, end_handle},
 	{"cuMemAllocFromPoolAsync", make_from_pool, end_async},
+	{"cuMemAllocFromPoolAsync_ptsz", make_from_pool_per_thread, end_async_per_thread},
 	{"cuMemAllocAsync", make_async, end_async},
+	{"cuMemAllocAsync_ptsz", make_async_per_thread, end_async_per_thread},
 };
 
 static CUmemPoolProps in_pool(void)
@@ -274,7 +301,8 @@ static CUresult add_generic(CUgraph graph, struct graph_allocation *what)
 }
 
 /* Two chunks are in use, and the graph wants three. */
-static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_allocation *what))
+static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_allocation *what),
+                              CUresult (*launch)(CUgraphExec exec, CUstream stream))
 {
 	const CUmemPoolProps pool_of_graph = in_pool();
 	struct graph_allocation what = {.bytes = 3 * CHUNK};
@@ -288,9 +316,11 @@ static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_alloca
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 2; i++)
 		gpu_check(make_plain(&held[i]));
-	assert_int_equal(cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuGraphUpload(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuGraphUpload_ptsz(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(launch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[1]));
-	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(launch(exec, NULL));
 	assert_true(get_free() < MIB + SLACK);
 	assert_int_equal(make_plain(&held[1]), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[0]));
@@ -303,12 +333,15 @@ TEST_WITH(set_up, tear_down, allocations_of_graphs_by_the_generic_call)
 {
 	if (!cuGraphAddNode_v2)
 		gpu_skip("this driver has no cuGraphAddNode_v2");
-	launch_graph_with(add_generic);
+	launch_graph_with(add_generic, cuGraphLaunch);
 }
 
 TEST_WITH(set_up, tear_down, allocations_of_graphs)
 {
-	launch_graph_with(add_allocation);
+	launch_graph_with(add_allocation, cuGraphLaunch);
+	trim();
+	leave_room(4);
+	launch_graph_with(add_allocation, cuGraphLaunch_ptsz);
 }
 
 TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)

@@ -339,6 +339,16 @@ HOOKED_3(cuMemAllocAsync, CUdeviceptr *, address, size_t, bytes, CUstream, strea
 	return give_from(pool, address, bytes);
 }
 
+HOOKED_3(cuMemAllocAsync_ptsz, CUdeviceptr *, address, size_t, bytes, CUstream, stream)
+{
+	return do_cuMemAllocAsync(address, bytes, stream);
+}
+
+HOOKED_4(cuMemAllocFromPoolAsync_ptsz, CUdeviceptr *, address, size_t, bytes, void *, pool, CUstream, stream)
+{
+	return give_from(pool, address, bytes);
+}
+
 HOOKED_4(cuMemAllocFromPoolAsync, CUdeviceptr *, address, size_t, bytes, void *, pool, CUstream, stream)
 {
 	return give_from(pool, address, bytes);
