@@ -270,6 +270,17 @@ uint32_t ledger_share(const struct ledger_gpu *gpu, int slot)
 	return amount_in(atomic_load(&gpu->accounts[slot].share));
 }
 
+uint32_t ledger_of_living(const struct ledger *ledger, const struct ledger_gpu *gpu, int file)
+{
+	uint32_t sum = ledger_total(gpu);
+
+	for (int slot = 0; slot < LEDGER_MEMBERS && file >= 0; slot++) {
+		if (is_dead(&ledger->members[slot], file, slot))
+			sum = add(sum, -(int64_t)ledger_share(gpu, slot));
+	}
+	return sum;
+}
+
 uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot)
 {
 	uint64_t command = atomic_load(&ledger->members[slot].command);

@@ -75,6 +75,9 @@ void ledger_reclaim(struct ledger *ledger, int file, int own);
 uint32_t ledger_total(const struct ledger_gpu *gpu);
 uint32_t ledger_share(const struct ledger_gpu *gpu, int slot);
 
+/* In KiB, of all members that live. `file`: of the ledger; -1: the dead count as well, until a member looks. */
+uint32_t ledger_of_living(const struct ledger *ledger, const struct ledger_gpu *gpu, int file);
+
 /* In KiB, of all members of the slot's command; without a command, of the slot. */
 uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot);
 

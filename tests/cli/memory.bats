@@ -126,6 +126,7 @@ start_in() { # NAME, options and SET -- steps
 	[ "$("${apart[@]}" "${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
 	kill -KILL "$a"
 	wait "$a" || true
+	[[ "$("${apart[@]}" "$BUILD/nvtaskset" -p --group "$WORK/groups/job")" == *"memory: 512M: 0 in use" ]]
 	[ "$("${apart[@]}" "${play[@]}" room allocate 500 | xargs)" = "512/512 0" ]
 }
 
@@ -148,6 +149,7 @@ next_of() { # NAME
 	[ "$(next_of b)" = 2 ]
 	kill -KILL "$a"
 	wait "$a" || true
+	[ "$(nvtaskset -p --group "g$$" | tail -n 1)" = "group g$$'s current memory: 512M: 0 in use" ]
 	[ "$(next_of b)" = 0 ]
 	[ "$(nvtaskset -p --group "g$$" | tail -n 1)" = "group g$$'s current memory: 512M: 300M in use" ]
 	nvtaskset -p --group "g$$" --memory 1G
@@ -211,7 +213,23 @@ next_of() { # NAME
 	[ "$(nv --memory 512M all "$play" allocate 500)" = 0 ]
 }
 
-# The simulator's kernel driver does not tell what a process has.
+@test "attached to, where the kernel driver tells: what was there before counts" {
+	needs_attach
+	! is_sanitized || skip "not with a sanitizer"
+	export SIM_FAULTS=tells-memory # beside the program's own, a context has 64 MiB
+	start env LD_LIBRARY_PATH="$BUILD/sim" "$BUILD/tests/programs/play" allocate 300 wait allocate 200 wait allocate 100 wait
+	waits 1
+	run -0 nvtaskset --attach -p --memory 512M "$PROGRAM"
+	[ "${lines[1]}" = "pid $PROGRAM's new memory: 512M: 364M in use" ]
+	[[ "$(nvtaskset -l)" != *"        memory: "* ]]
+	go_on
+	waits 2
+	go_on
+	waits 3
+	[ "$(grep -v waiting "$WORK/output" | xargs)" = "0 2 0" ]
+}
+
+# Usually the simulator's kernel driver does not tell what a process has.
 @test "attached to: it holds from then on, and what was there before is said" {
 	needs_attach
 	! is_sanitized || skip "not with a sanitizer"
