@@ -5,6 +5,7 @@
 #include "calls_in_progress.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
+#include "driver/hook.h"
 #include "graph_allocations.h"
 #include "holdings.h"
 #include "mapped.h"
@@ -12,6 +13,7 @@
 #include "pools.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 void memory_use(const struct segment *segment)
 {
@@ -45,12 +47,13 @@ void memory_find_older(void)
 
 bool memory_wants_call(int id)
 {
-	return calls_are_about_memory(id) || (graph_allocations_exist() && calls_upload_nodes(id));
+	return calls_are_about_memory(id) || calls_synchronize(id) ||
+	       (graph_allocations_exist() && calls_upload_nodes(id));
 }
 
 bool memory_may_want_call(int id)
 {
-	return calls_are_about_memory(id) || calls_upload_nodes(id);
+	return calls_are_about_memory(id) || calls_upload_nodes(id) || (pools_exist() && calls_synchronize(id));
 }
 
 /* --- reserving ---------------------------------------------------------------------------------------------------- */
@@ -354,8 +357,10 @@ static void look(const struct call *call)
 {
 	struct account *account = account_of_call(call);
 
-	if (account)
+	if (account) {
+		pools_settle_all(account, false);
 		overhead_look(account, false);
+	}
 }
 
 /* --- sizes for the program ---------------------------------------------------------------------------------------- */
@@ -503,7 +508,7 @@ void memory_call_begins(const struct call *call)
 	struct call_memory *memory = &call->frame->memory;
 	int saved = errno;
 
-	if (driver_is_called_by_us() || memory->depth++ > 0)
+	if (driver_is_called_by_us() || calls_synchronize(call->id) || memory->depth++ > 0)
 		return;
 	*memory = (struct call_memory){.depth = 1};
 	memory_call_is_in_progress(true);
@@ -511,7 +516,29 @@ void memory_call_begins(const struct call *call)
 	errno = saved;
 }
 
-void memory_call_ended(const struct call *call)
+/* A thread is not in a call about memory while the thread waits for the GPU. */
+static void synchronized(const struct call *call)
+{
+	int saved = errno;
+
+	if (driver_is_called_by_us() || call->frame->memory.depth > 0)
+		return;
+	memory_call_is_in_progress(true);
+	pools_synchronized();
+	memory_call_is_in_progress(false);
+	errno = saved;
+}
+
+/* From the first pool on, synchronisations matter. */
+static void listen_to_more(void)
+{
+	static atomic_bool listens;
+
+	if (pools_exist() && !atomic_load_explicit(&listens, memory_order_relaxed) && !atomic_exchange(&listens, true))
+		hook_want_more();
+}
+
+static void other_ended(const struct call *call)
 {
 	struct call_memory *memory = &call->frame->memory;
 	const struct way *way = way_of(call->id);
@@ -526,7 +553,16 @@ void memory_call_ended(const struct call *call)
 		*call->result = memory->is_refused ? CUDA_ERROR_OUT_OF_MEMORY : *call->result;
 	}
 	memory_call_is_in_progress(false);
+	listen_to_more();
 	errno = saved;
+}
+
+void memory_call_ended(const struct call *call)
+{
+	if (calls_synchronize(call->id))
+		synchronized(call);
+	else
+		other_ended(call);
 }
 
 void memory_context_destroyed(CUcontext context)

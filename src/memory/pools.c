@@ -5,6 +5,7 @@
 #include "driver/functions.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
 
@@ -19,6 +20,7 @@ struct pool {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pointer_map pools;
+static atomic_bool exist; /* some that are no graphs' */
 
 static uint64_t in_pieces(uint64_t bytes)
 {
@@ -134,6 +136,8 @@ static struct pool *find_or_add(const void *key, struct account *account)
 		there = pointer_map_add(&pools, sizeof *there, key);
 	if (is_new && there)
 		there->account = account;
+	if (there && !is_of_graphs(there))
+		atomic_store_explicit(&exist, true, memory_order_relaxed);
 	return there;
 }
 
@@ -213,6 +217,21 @@ void pools_settle_all(struct account *account, bool trims)
 		if (is_meant && trims)
 			trim(&pool);
 		if (is_meant)
+			pools_settle(pool.key, 0);
+	}
+}
+
+bool pools_exist(void)
+{
+	return atomic_load_explicit(&exist, memory_order_relaxed);
+}
+
+void pools_synchronized(void)
+{
+	struct pool pool;
+
+	for (size_t place = 0; copy_from(place, &pool); place++) {
+		if (pool.bytes > 0 && !is_of_graphs(&pool))
 			pools_settle(pool.key, 0);
 	}
 }

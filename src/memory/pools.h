@@ -1,7 +1,7 @@
 /*
  * Memory kept by the driver for the program: in pools (cuMemAllocAsync), and for the allocations of graphs. Counted
- * is all that the driver holds, by its own word, used or not. A pool gives memory back when the program synchronises,
- * without a call of its own: the driver is asked again when the number matters.
+ * is all that the driver holds, by its own word, used or not. A pool gives memory back when the program synchronises:
+ * the driver is asked again then, and when the number matters.
  *
  * Counted beside are allocations in progress, as far as the pool may have to grow for all of them: threads that
  * allocate at once do not count on the same unused memory. A pool grows by whole pieces, and can exceed the limit by
@@ -30,6 +30,10 @@ void pools_settle(const void *pool, uint64_t bytes);
 /* A pool of a GPU; NULL: its memory is no GPU's, and is not counted. The pool is gone. */
 void pools_made(const void *pool, struct account *account);
 void pools_forget(const void *pool);
+
+/* Whether there is a pool; and the program has synchronised: a pool may have given memory back. */
+bool pools_exist(void);
+void pools_synchronized(void);
 
 /* Counts anew all memory of the GPU's pools and graphs. With `trims`, unused memory is given back before. */
 void pools_settle_all(struct account *account, bool trims);

@@ -6,6 +6,7 @@
  */
 #include "../cases.h"
 #include "state/segment/edit.h"
+#include "state/segment/memory.h"
 #include "support/gpu.h"
 
 static struct gpu_under_test gpu;
@@ -269,6 +270,29 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 	assert_in_range(get_free(), 0, 4 * CHUNK + SLACK + 1023);
 	gpu_check(make_plain(&made[0]));
 	gpu_check(end_address(made[0]));
+}
+
+static uint64_t in_use(void)
+{
+	struct segment segment = gpu_own_segment();
+	uint64_t used = segment_read_memory_use(&segment, gpu.topology->pci).used;
+
+	segment_close(&segment);
+	return used;
+}
+
+/* Other processes see at once that a pool has given memory back. */
+TEST_WITH(set_up, tear_down, a_synchronisation_empties_pools)
+{
+	uint64_t before = in_use(), made;
+
+	for (int i = 0; i < 2; i++) {
+		gpu_check(make_async(&made));
+		assert_true(in_use() >= before + CHUNK);
+		gpu_check(cuMemFreeAsync(made, NULL));
+		gpu_check(i == 0 ? cuStreamSynchronize(NULL) : cuCtxSynchronize());
+		assert_in_range(in_use(), before, before + SLACK + 1023);
+	}
 }
 
 /* Unused memory of a pool goes to other allocations. */

@@ -279,6 +279,14 @@ HOOKED_2(cuMemPoolTrimTo, void *, pool, size_t, kept)
 	return CUDA_SUCCESS;
 }
 
+void device_memory_synchronized(void)
+{
+	pthread_mutex_lock(&handles);
+	for (CUdevice device = 0; device < DEVICES; device++)
+		shrink(&defaults[device], 0);
+	pthread_mutex_unlock(&handles);
+}
+
 HOOKED_1(cuMemPoolDestroy, void *, handle)
 {
 	struct pool *pool = handle;

@@ -22,6 +22,9 @@ bool device_memory_take(CUdevice device, uint64_t bytes);
 void device_memory_give(CUdevice device, uint64_t bytes);
 uint64_t device_memory_held(CUdevice device);
 
+/* The program has synchronised: the devices' own pools give unused memory back. */
+void device_memory_synchronized(void);
+
 /* The total memory of a device, and the largest sum of allocations. */
 #define DEVICE_MEMORY_BYTES (UINT64_C(16) << 30)
 
