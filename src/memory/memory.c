@@ -245,7 +245,7 @@ static void pool_trimmed(const struct call *call)
 
 static void graphs_trimmed(const struct call *call)
 {
-	struct account *account = account_of_device((CUdevice)(uintptr_t)call->arguments[0]);
+	struct account *account = account_of_device(*(const CUdevice *)call->arguments);
 
 	if (account)
 		pools_settle(account, 0);

@@ -111,6 +111,10 @@ start_in() { # NAME, options and SET -- steps
 	[ "$(NVTASKSET_GROUP_FILE=$WORK/groups/job nv all "$BUILD/tests/programs/play" allocate 500)" = 0 ]
 }
 
+nothing_is_in_use() {
+	[[ "$("${apart[@]}" "$BUILD/nvtaskset" -p --group "$WORK/groups/job")" == *"memory: 512M: 0 in use" ]]
+}
+
 # A dead program is known by a lock, and neither by /proc nor by open files.
 @test "programs that cannot see each other, as in two containers: a dead one's memory is there, a live one's is not" {
 	needs_namespaces --pid --mount
@@ -126,7 +130,7 @@ start_in() { # NAME, options and SET -- steps
 	[ "$("${apart[@]}" "${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
 	kill -KILL "$a"
 	wait "$a" || true
-	[[ "$("${apart[@]}" "$BUILD/nvtaskset" -p --group "$WORK/groups/job")" == *"memory: 512M: 0 in use" ]]
+	wait_until nothing_is_in_use
 	[ "$("${apart[@]}" "${play[@]}" room allocate 500 | xargs)" = "512/512 0" ]
 }
 
