@@ -123,15 +123,15 @@ nothing_is_in_use() {
 	nv -t 0-7 true
 	nvtaskset -p --group "$WORK/groups/job" --memory 512M
 	apart=(unshare --pid --fork --mount-proc --kill-child)
-	play=("$BUILD/nvtaskset" --mps off all "$BUILD/tests/programs/play")
-	start_as a "${apart[@]}" "${play[@]}" allocate 300 closefrom 3 wait
+	player=("$BUILD/nvtaskset" --mps off all "$BUILD/tests/programs/play")
+	start_as a "${apart[@]}" "${player[@]}" allocate 300 closefrom 3 wait
 	wait_until has_come a
-	[ "$("${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
-	[ "$("${apart[@]}" "${play[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	[ "$("${player[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	[ "$("${apart[@]}" "${player[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
 	kill -KILL "$a"
 	wait "$a" || true
 	wait_until nothing_is_in_use
-	[ "$("${apart[@]}" "${play[@]}" room allocate 500 | xargs)" = "512/512 0" ]
+	[ "$("${apart[@]}" "${player[@]}" room allocate 500 | xargs)" = "512/512 0" ]
 }
 
 # Lets it do the following steps up to the next "wait", and prints what it says.
