@@ -257,7 +257,7 @@ static bool write_down(struct account *account, uint64_t bytes, bool obeys)
 	int64_t change = in_units(bytes) - in_units(account->bytes);
 	bool is_done = !account->gpu || change == 0 || change_ledger(account, change, obeys);
 
-	if (is_done)
+	if (is_done || !obeys)
 		account->bytes = bytes;
 	if (is_done && account->own && change != 0)
 		ledger_change(account->own, 0, change, LEDGER_UNLIMITED);
@@ -268,8 +268,10 @@ bool account_reserve(struct account *account, uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
 	read_limits();
+	bool is_limited = limits.own != SEGMENT_MEMORY_OFF || limits.together != SEGMENT_MEMORY_OFF;
 	bool fits = bytes <= limits.own && account->bytes <= limits.own - bytes;
-	bool is_done = fits && write_down(account, account->bytes + bytes, true);
+	/* Without a limit, nothing is refused, even where the ledger's words are too small. */
+	bool is_done = fits && (write_down(account, account->bytes + bytes, is_limited) || !is_limited);
 
 	pthread_mutex_unlock(&lock);
 	return is_done;

@@ -448,9 +448,10 @@ TEST_WITH(set_up, tear_down, live)
 TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
 {
 	CUdeviceptr address;
-	size_t whole;
+	size_t whole, pitch;
 
 	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	assert_int_equal(cuMemAllocPitch_v2(&address, &pitch, (size_t)3 << 40, 1, 3), CUDA_ERROR_INVALID_VALUE);
 	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
 	limit_to_bytes(at_begin + 2 * whole);
 	assert_int_equal(cuMemAlloc_v2(&address, whole + whole / 2), CUDA_ERROR_OUT_OF_MEMORY);
