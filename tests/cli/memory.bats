@@ -132,6 +132,12 @@ nothing_is_in_use() {
 	wait "$a" || true
 	wait_until nothing_is_in_use
 	[ "$("${apart[@]}" "${player[@]}" room allocate 500 | xargs)" = "512/512 0" ]
+	start_in parent all -- allocate 300 fork wait
+	find_child "$parent"
+	ALL+=("$child")
+	kill -KILL "$parent"
+	wait "$parent" || true
+	wait_until nothing_is_in_use
 }
 
 # Lets it do the following steps up to the next "wait", and prints what it says.
