@@ -1,6 +1,6 @@
 /*
- * Memory made by cuMemCreate: counted until the last handle and the last mapping are gone, and never counted where
- * another process has made the memory.
+ * Memory made by cuMemCreate: counted until the last handle and the last mapping are gone, and never counted as an
+ * import.
  *
  * processes: no
  */
@@ -43,7 +43,7 @@ TEST_WITH(set_up, NULL, imports)
 	assert_end(mapped_release(at(1)), NULL, 0);
 }
 
-/* One call can unmap several mappings side by side. */
+/* A call can unmap several mappings side by side. */
 TEST_WITH(set_up, NULL, side_by_side)
 {
 	for (uintptr_t i = 1; i <= 3; i++) {
@@ -70,7 +70,7 @@ TEST_WITH(set_up, NULL, of_two_gpus)
 	assert_int_equal(second.bytes, 0);
 }
 
-/* Two mappings of one piece, and a handle that comes again. */
+/* Two mappings of a piece, and a handle that comes again. */
 TEST_WITH(set_up, NULL, two_mappings)
 {
 	mapped_create(at(1), &first, 10);
