@@ -720,4 +720,21 @@ TEST(without_a_window)
 	assert_int_equal(window_allows(&gate, &idle, 1), 0);
 }
 
+/* Of a length beyond each window, the gate doubts a part at each refusal. A launch that took longer than in the own
+ * part was disturbed. */
+TEST(doubts)
+{
+	begin(deep);
+	struct length *length = lengths_find(&(struct launched_work){.what = &kinds[0], .grid = {1, 1, 1}});
+	uint64_t key = atomic_load(&length->key);
+
+	lengths_note(length, key, LENGTH_MORE, 4 * LIMIT);
+	assert_true(window_refuses(&gate, length, 4 * LIMIT));
+	assert_int_equal(lengths_ns(length, LENGTH_MORE), 4 * LIMIT - LIMIT / 1024);
+	lengths_note(length, key, LENGTH_PART, LIMIT);
+	lengths_note(length, key, LENGTH_MORE, 8 * LIMIT);
+	assert_true(window_refuses(&gate, length, 8 * LIMIT));
+	assert_int_equal(lengths_ns(length, LENGTH_MORE), 7 * LIMIT);
+}
+
 RUN_TESTS(NULL, NULL)
