@@ -435,7 +435,7 @@ static void run_unless_sanitized(void (*body)(void))
 	timed_run_and_pass(body);
 }
 
-static atomic_bool is_handled;
+static atomic_bool is_in_handler, is_handled;
 
 static void note_signal(int number)
 {
@@ -445,6 +445,7 @@ static void note_signal(int number)
 /* Not what a program should do. */
 static void launch_on_signal(int number)
 {
+	atomic_store(&is_in_handler, true);
 	timed_launch(1); /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 	atomic_store(&is_handled, true);
 }
@@ -466,7 +467,7 @@ TIMED_BY(run_unless_sanitized, launch_in_handler)
 	signal(SIGUSR1, launch_on_signal);
 	hold_with_little();
 	pthread_kill(launcher.thread, SIGUSR1);
-	timed_sleep_ms(50);
+	wait_for_flag(&is_in_handler);
 	wait_until_held();
 	assert_false(atomic_load(&is_handled));
 	let_go();
