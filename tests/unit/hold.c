@@ -4,12 +4,14 @@
  *
  * link: -Wl,--wrap=process_clock_ns -Wl,--wrap=clock_pause_us -Wl,--wrap=wakeup_ring
  * link: -Wl,--wrap=pthread_setcancelstate -Wl,--wrap=graphs_call_ended
+ * link: -Wl,--wrap=graph_instances_move
  */
 #include "../cases.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "driver/gpus.h"
+#include "driver/graph_instances.h"
 #include "launch/graphs/graphs.h"
 #include "launch/space/epoch.h"
 #include "shim/events.h"
@@ -87,6 +89,17 @@ void __wrap_graphs_call_ended(const struct call *call);
 void __wrap_graphs_call_ended(const struct call *call)
 {
 	entering_at_count = atomic_load(&gate.entering) + (call->frame != &frame);
+}
+
+static uint64_t graph_is_at;
+
+enum graph_move __wrap_graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
+enum graph_move __wrap_graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move)
+{
+	bool is_there = where == graph_is_at;
+
+	graph_is_at = may_move ? where : graph_is_at;
+	return is_there ? GRAPH_IS_THERE : may_move ? GRAPH_MOVES : GRAPH_STAYS;
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
@@ -259,14 +272,15 @@ TEST(the_thread_is_as_before)
 	assert_each(atomic_load(&gate_state.held), 1, atomic_load(&gate_state.held_ns), now - BEGIN);
 }
 
-/* Threads of the program always see work in flight. */
-TEST(a_graph_is_counted_before_the_gate_forgets_the_launch)
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* Returns whether the graph had more TPCs. A change of the TPCs takes a millisecond. */
+static bool launch_graph(CUresult result)
 {
 	struct {
 		CUgraphExec exec;
 		CUstream stream;
 	} arguments = {(CUgraphExec)&frame, (CUstream)0x1000};
-	CUresult result = CUDA_SUCCESS;
 	const struct call call = {CALL_GRAPH_LAUNCH, (CUcontext)&gpu, (void **)&arguments, &result, &frame};
 
 	frame.gate = &gate;
@@ -274,8 +288,41 @@ TEST(a_graph_is_counted_before_the_gate_forgets_the_launch)
 	frame.gate_epoch = epoch_now();
 	atomic_store(&gate_listens, true);
 	gate_call_begins(&call);
+	bool has_more = frame.has_more;
+
+	now += frame.moves_since != 0 ? MS : 0;
 	events_call_ended(&call);
+	return has_more;
+}
+
+/* Threads of the program always see work in flight. */
+TEST(a_graph_is_counted_before_the_gate_forgets_the_launch)
+{
+	launch_graph(CUDA_SUCCESS);
 	assert_each(entering_at_count, 1, atomic_load(&gate.entering), 0);
+}
+
+/* A change to more TPCs comes after twenty times the cost of the last change. */
+TEST(a_graph_changes_seldom)
+{
+	const struct launched_work work = {.what = &frame, .is_graph = true};
+	struct length *length = lengths_find(&work);
+	struct claim *claim = &gate.claims.list[0];
+
+	lengths_note(length, atomic_load(&length->key), LENGTH_MORE, 100 * US);
+	atomic_store(&gate.known, GATE_HAS_CLAIMS);
+	gate.claims.has_part = true;
+	gate.claims.part = gate.claims.all_own;
+	claim->gives = claim->takes = (struct tpcset){{0xf00}};
+	claim->is_unknown = claim->is_open = true;
+	assert_true(launch_graph(CUDA_ERROR_INVALID_VALUE));
+	claim->is_open = false;
+	assert_false(launch_graph(CUDA_ERROR_INVALID_VALUE));
+	claim->is_open = true;
+	now += 20 * MS - 1;
+	assert_false(launch_graph(CUDA_ERROR_INVALID_VALUE));
+	now++;
+	assert_true(launch_graph(CUDA_ERROR_INVALID_VALUE));
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

@@ -737,4 +737,27 @@ TEST(doubts)
 	assert_int_equal(lengths_ns(length, LENGTH_MORE), 7 * LIMIT);
 }
 
+static enum queue_answer count_visit(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	++*(unsigned int *)data;
+	return QUEUE_LEAVE;
+}
+
+/* A launch of unknown length is decided about behind twelve launches at most. */
+TEST(far_behind)
+{
+	const struct scenario unknown = {.streams = 1, .depth = 40, SHORT, ONE, .kinds = KINDS};
+	unsigned int left = 0;
+
+	begin(unknown);
+	run_keeper();
+	now += 20 * MS;
+	for (unsigned int i = 0; i < 30; i++)
+		launch(0);
+	run_keeper();
+	queue_walk(false, count_visit, &left);
+	assert_int_equal(left, 30 - 13);
+	drain();
+}
+
 RUN_TESTS(NULL, NULL)
