@@ -44,6 +44,7 @@ const uint32_t calls_kinds[CALLS_MAX] = {CALLS(KINDS)};
 
 CALLS_ARE(is_cooperative, CALLS_COOPERATIVE)
 CALLS_ARE(has_config, CALLS_BY_CONFIG)
+CALLS_ARE(has_grid, CALLS_BY_GRID)
 
 #define ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
 
@@ -303,10 +304,10 @@ static CUstream stream_of(const struct call *call)
 
 	if (has_config(call->id))
 		stream = by_config->config ? by_config->config->hStream : NULL;
+	else if (!has_grid(call->id))
+		stream = ((const struct list_arguments *)call->arguments)->stream;
 	else if (call->id == CALL_LAUNCH_GRID_ASYNC)
 		stream = ((const struct grid_arguments *)call->arguments)->stream;
-	else if (call->id != CALL_LAUNCH_OLDEST && call->id != CALL_LAUNCH_GRID)
-		stream = ((const struct list_arguments *)call->arguments)->stream;
 	return named(stream, call->id);
 }
 
@@ -365,7 +366,7 @@ struct launched_work calls_read_work(const struct call *call)
 		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
 	else if (has_config(call->id))
 		work = work_of_config((const struct config_arguments *)call->arguments);
-	else if (call->id == CALL_LAUNCH_OLDEST || call->id == CALL_LAUNCH_GRID || call->id == CALL_LAUNCH_GRID_ASYNC)
+	else if (has_grid(call->id))
 		work = (struct launched_work){.what = ((const struct grid_arguments *)call->arguments)->function};
 	else
 		work = work_of_list((const struct list_arguments *)call->arguments, call->id);
@@ -385,10 +386,11 @@ CUstream calls_waiting_stream(const struct call *call)
 void calls_enter(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct launch_request request;
+	struct launch_request request = {.function = NULL};
 
 	if (calls_launch(call->id)) {
-		calls_read_request(call, &request);
+		if (calls_may_launch_at_once(call->id))
+			calls_read_request(call, &request);
 		frame->stream = stream_of(call);
 		frame->shape = request.shape;
 		frame->turn = 0;

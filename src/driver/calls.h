@@ -100,6 +100,7 @@ struct frame {
 /* A call, at its begin or its end. */
 struct call {
 	int id; /* enum call_id */
+	unsigned int wanted_by; /* bits of hook_events' wants_call */
 	CUcontext context;
 	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
 	CUresult *result; /* valid at its end; the program gets what is written there */
@@ -139,6 +140,7 @@ enum calls_kind {
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
 	CALLS_EVENT = 1 << 16,      /* it waits for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
+	CALLS_BY_GRID = 1 << 18,    /* launches a function that has the size of the block */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -150,9 +152,9 @@ enum calls_kind {
 	X(MODULE_LOAD_DATA_EX, 20, CALLS_MEMORY)                                                     \
 	X(MODULE_LOAD_FAT_BINARY, 21, CALLS_MEMORY)                                                  \
 	X(ARRAY_DESTROY, 89, CALLS_MEMORY)                                                           \
-	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES)                                                        \
-	X(LAUNCH_GRID, 116, CALLS_LAUNCHES)                                                          \
-	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES)                                                    \
+	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES | CALLS_BY_GRID)                                        \
+	X(LAUNCH_GRID, 116, CALLS_LAUNCHES | CALLS_BY_GRID)                                          \
+	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES | CALLS_BY_GRID)                                    \
 	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
 	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES)                                               \
 	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \

@@ -79,6 +79,7 @@ static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may 
 static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
 static atomic_bool wants_submissions;
+static atomic_uint wanted_by[CALLS_MAX]; /* the answers of wants_call */
 
 /* This thread's current or last launch. Its frame is valid from the begin of an API call to its end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
@@ -110,10 +111,13 @@ static void *word_of(const void *parameters, unsigned int word)
 
 static inline void on_call(int id, const struct call_words *words)
 {
-	if (__builtin_expect(words->size < sizeof *words, 0) || !events.wants_call(id))
+	unsigned int by = (unsigned int)id < CALLS_MAX ? atomic_load_explicit(&wanted_by[id], memory_order_relaxed) : 0;
+
+	if (__builtin_expect(words->size < sizeof *words, 0) || by == 0)
 		return;
 	const struct call call = {
 		.id = id,
+		.wanted_by = by,
 		.context = words->context,
 		.arguments = words->arguments,
 		.result = words->result,
@@ -220,7 +224,7 @@ static bool is_ours(int domain, int id)
 	         id == RESOURCE_MODULE_LOADED)) ||
 	       (domain == DOMAIN_SUBMISSION && (id == SUBMISSION_WRITTEN || id == SUBMISSION_RING) &&
 	        atomic_load(&wants_submissions)) ||
-	       (domain == DOMAIN_CALL && events.wants_call(id));
+	       (domain == DOMAIN_CALL && events.wants_call(id) != 0);
 }
 
 /* NULL with the reason. */
@@ -253,10 +257,23 @@ static CUresult enable(int domain, int id)
 	return ((slot_enable *)entries[SLOT_ENABLE])(true, subscription, domain, id);
 }
 
+/* Of two threads that ask at the same time, the last one has the newest answer. */
+static bool ask_who_wants(int id)
+{
+	unsigned int by;
+
+	do {
+		by = events.wants_call(id);
+		atomic_store(&wanted_by[id], by);
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (by != events.wants_call(id));
+	return by != 0;
+}
+
 void hook_want_more(void)
 {
 	for (int id = 0; id < CALLS_MAX; id++) {
-		if (events.wants_call(id))
+		if (ask_who_wants(id))
 			enable(DOMAIN_CALL, id);
 	}
 }
@@ -284,11 +301,11 @@ bool hook_want_submissions(bool wanted)
 
 void hook_want_less(void)
 {
-	for (int id = 0; id < CALLS_MAX && !slot_is_shared(); id++) {
-		if (!events.wants_call(id)) {
+	for (int id = 0; id < CALLS_MAX; id++) {
+		if (!ask_who_wants(id) && !slot_is_shared()) {
 			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
-			/* Another thread may want it by now. */
-			if (events.wants_call(id))
+			/* Another thread may want the call by now. */
+			if (ask_who_wants(id))
 				enable(DOMAIN_CALL, id);
 		}
 	}

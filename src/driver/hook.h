@@ -50,9 +50,11 @@ struct hook_events {
 	/* The code of one of the program's modules is loaded: an ELF file of `size` bytes, if the driver is as we know
 	 * it. */
 	void (*module_loaded)(const void *cubin, size_t size);
-	/* An API call that `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on this thread
-	 * have the call's frame. */
-	bool (*wants_call)(int id);
+	/* Who wants an API call: bits that come with the call; 0: nobody. Asked by hook_want_more and hook_want_less, and
+	 * not for each call. */
+	unsigned int (*wants_call)(int id);
+	/* A wanted call begins, or has ended. Between call_begins and call_ended, launches on this thread have the call's
+	 * frame. */
 	void (*call_begins)(const struct call *call);
 	void (*call_ended)(const struct call *call);
 	/* Another tool has the slot, and we wait for it. Then that tool has left, and we have subscribed. */
@@ -78,10 +80,10 @@ bool hook_is_subscribed(void);
 /* From here on submissions are announced, or no more. False if the driver does not announce any. */
 bool hook_want_submissions(bool wanted);
 
-/* Call it when `wants_call` accepts more calls than before: from here on these are announced, too. */
+/* Call it when `wants_call` has more bits than before: from here on the calls are announced with these bits. */
 void hook_want_more(void);
 
-/* The same when it accepts fewer. Those that another tool may need stay announced to the library, which ignores them. */
+/* The same for fewer bits. Calls that another tool may need stay announced to the library, which ignores the calls. */
 void hook_want_less(void);
 
 #endif

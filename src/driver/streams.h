@@ -17,6 +17,11 @@ uintptr_t streams_number(CUstream stream, CUcontext context);
 /* In the lower half a bit for those that wait, in the upper one for those of them into which something was launched since. */
 extern _Atomic uint64_t streams_waiting __attribute__((visibility("hidden")));
 
+static inline bool streams_some_wait(void)
+{
+	return atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0;
+}
+
 /* This stream waits for a value or the host; a launch goes into it. From any thread. */
 void streams_wait(CUstream stream, CUcontext context);
 void streams_launch(CUstream stream, CUcontext context);

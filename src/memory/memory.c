@@ -47,9 +47,9 @@ bool memory_wants_call(int id)
 	return calls_are_about_memory(id) || (graph_allocations_exist() && calls_upload_nodes(id));
 }
 
-bool memory_alone_wants_call(int id)
+bool memory_may_want_call(int id)
 {
-	return calls_are_about_memory(id) && !calls_are(id, ~(unsigned int)(CALLS_MEMORY | CALLS_PER_THREAD));
+	return calls_are_about_memory(id) || calls_upload_nodes(id);
 }
 
 /* --- reserving ---------------------------------------------------------------------------------------------------- */

@@ -45,10 +45,9 @@ void memory_after_fork(void);
  * Calls the driver. */
 void memory_find_older(void);
 
+/* Whether such a call is listened to now; and whether such a call may be, before the program ends. */
 bool memory_wants_call(int id);
-
-/* Whether only the room of memory listens to the call. */
-bool memory_alone_wants_call(int id);
+bool memory_may_want_call(int id);
 
 void memory_call_begins(const struct call *call);
 void memory_call_ended(const struct call *call);

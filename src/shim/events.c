@@ -29,67 +29,61 @@ static bool asks_to_run_at_once(int id)
 	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
 }
 
-static bool some_want_call(int id)
+/* Who wants a call. */
+enum listener {
+	CONTROL = 1 << 0,
+	QUEUED = 1 << 1,
+	GATE = 1 << 2,
+	MEMORY = 1 << 3,
+	GRAPHS = 1 << 4,
+	MASKS = 1 << 5,
+	RESIDENCY = 1 << 6,
+	AT_ONCE = 1 << 7, /* launch/launch.c reads the frame */
+	STREAMS = 1 << 8,
+	HIDE = 1 << 9,
+};
+
+/* What these listeners do with a call may change the next decision about a launch. */
+#define DECIDE_ANEW (GRAPHS | MASKS | RESIDENCY | AT_ONCE)
+
+unsigned int events_want_call(int id)
 {
-	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : gate_wants_call(id) || queued_wants_call(id) || control_wants_call(id) ||
-	                                         hide_wants_call(id) || residency_wants_call(id) ||
-	                                         app_masks_want_call(id) || asks_to_run_at_once(id) ||
-	                                         streams_made_wants_call(id) || memory_wants_call(id);
+	bool is_of_graphs = calls_are_of_graphs(id);
+
+	if (is_of_graphs && !driver_has_graphs())
+		return 0;
+	return (control_wants_call(id) ? CONTROL : 0) | (queued_wants_call(id) ? QUEUED : 0) |
+	       (gate_wants_call(id) ? GATE : 0) | (memory_may_want_call(id) ? MEMORY : 0) | (is_of_graphs ? GRAPHS : 0) |
+	       (app_masks_want_call(id) ? MASKS : 0) | (residency_wants_call(id) ? RESIDENCY : 0) |
+	       (asks_to_run_at_once(id) ? AT_ONCE : 0) | (streams_made_wants_call(id) ? STREAMS : 0) |
+	       (hide_wants_call(id) ? HIDE : 0);
 }
 
-/* Kernels without further wishes are most calls, where anybody listens. */
-bool events_want_call(int id)
-{
-	return (calls_launch_kernel(id) && gate_wants_call(id)) || some_want_call(id);
-}
-
-/* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
-static inline bool is_for_gate_alone(int id)
-{
-	bool may_be = calls_launch_kernel(id) || (calls_may_launch_at_once(id) && !residency_wants_call(id) && !asks_to_run_at_once(id));
-
-	return may_be && gate_wants_call(id) && !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
-}
-
-/* Graphs come first: to refresh a graph, we call the driver. Then the driver announces the upload like a launch, before
- * the call's own. Misfits come last: they may change the call's arguments, which the hook reads after this. */
-static void others_begin(const struct call *call)
-{
-	if (calls_are_of_graphs(call->id))
-		graphs_call_begins(call);
-	if (app_masks_want_call(call->id))
-		app_masks_call_begins(call);
-	if (residency_wants_call(call->id))
-		residency_call_begins(call);
-	if (!calls_synchronize(call->id)) /* synchronizations launch nothing, and come often */
-		launch_forget(call->frame);
-}
-
-/* The gate comes before all that is decided about a launch: while the launch waits there, that may change. */
-static void begins_for_all(const struct call *call)
-{
-	control_call_begins(call);
-	if (queued_wants_call(call->id))
-		queued_call_begins(call);
-	if (gate_wants_call(call->id))
-		gate_call_begins(call);
-	launch_enter_call(call->frame);
-	if (memory_wants_call(call->id))
-		memory_call_begins(call);
-	others_begin(call);
-}
-
+/* The gate comes before all that is decided about a launch: while the launch waits there, that may change. Graphs come
+ * before masks: to refresh a graph, we call the driver. Then the driver announces the upload like a launch, before the
+ * call's own. Misfits come last: they may change the call's arguments, which the hook reads after this. */
 void events_call_begins(const struct call *call)
 {
-	if (is_for_gate_alone(call->id)) {
+	unsigned int by = call->wanted_by;
+
+	if (by & CONTROL)
+		control_call_begins(call);
+	if (by & QUEUED)
+		queued_call_begins(call);
+	if (by & GATE) {
 		gate_call_begins(call);
 		launch_enter_call(call->frame);
-	} else if (memory_alone_wants_call(call->id)) {
-		memory_call_begins(call);
-	} else {
-		begins_for_all(call);
 	}
+	if (by & MEMORY && memory_wants_call(call->id))
+		memory_call_begins(call);
+	if (by & GRAPHS)
+		graphs_call_begins(call);
+	if (by & MASKS)
+		app_masks_call_begins(call);
+	if (by & RESIDENCY)
+		residency_call_begins(call);
+	if (by & DECIDE_ANEW)
+		launch_forget(call->frame);
 }
 
 /* Of a kernel: its context launches nothing any more. */
@@ -101,36 +95,33 @@ static bool is_fault(CUresult result)
 
 static void others_ended(const struct call *call)
 {
-	if (memory_alone_wants_call(call->id)) {
-		memory_call_ended(call);
-		return;
-	}
-	if (residency_wants_call(call->id))
+	unsigned int by = call->wanted_by;
+
+	if (by & RESIDENCY)
 		residency_call_ended(call);
-	if (app_masks_want_call(call->id))
+	if (by & MASKS)
 		app_masks_call_ended(call);
-	if (streams_made_wants_call(call->id))
+	if (by & STREAMS)
 		streams_made_call_ended(call);
-	if (hide_wants_call(call->id))
+	if (by & HIDE)
 		hide_call_ended(call);
-	if (calls_are_of_graphs(call->id))
+	if (by & GRAPHS)
 		graphs_call_ended(call);
-	if (memory_wants_call(call->id))
+	if (by & MEMORY && memory_wants_call(call->id))
 		memory_call_ended(call);
 }
 
 /* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
 void events_call_ended(const struct call *call)
 {
-	bool is_synchronization = calls_synchronize(call->id);
-
-	if (!is_synchronization && !is_for_gate_alone(call->id))
+	if (call->wanted_by & ~(unsigned int)(CONTROL | QUEUED | GATE))
 		others_ended(call);
-	if (is_synchronization)
-		gate_synchronized(call);
-	else if (gate_wants_call(call->id))
+	if (call->wanted_by & GATE) {
 		gate_call_ended(call);
-	launch_leave_call(call->frame);
+		launch_leave_call(call->frame);
+	} else if (calls_synchronize(call->id)) {
+		gate_synchronized(call);
+	}
 	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);
 }

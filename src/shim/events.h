@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* API calls: whether we must hear of one; one of these begins, or has ended. */
-bool events_want_call(int id);
+/* API calls (driver/hook.h): who wants one; a wanted one begins, or has ended. */
+unsigned int events_want_call(int id);
 void events_call_begins(const struct call *call);
 void events_call_ended(const struct call *call);
 

@@ -57,7 +57,7 @@ void control_call_begins(const struct call *call)
 	control_check(segment_revision_number(&segment));
 	if (call->id == CALL_IPC_OPEN_EVENT)
 		streams_have_foreign_event();
-	enum segment_time_state why = memory_use_of_call(call);
+	enum segment_time_state why = memory_use_wants_call(call->id) ? memory_use_of_call(call) : SEGMENT_TIME_NONE;
 
 	if (why != SEGMENT_TIME_NONE)
 		never_again(why);

@@ -100,10 +100,15 @@ static void on_submission(struct launch *last, const struct submission *submissi
 	queued_submits(last, submission);
 }
 
+static unsigned int wants_call(int id)
+{
+	return queued_wants_call(id);
+}
+
 static const struct hook_events events = {
 	.launch = on_launch, .subscribed = ignore, .context_created = on_context,
 	.context_destroyed = queue_forget_context, .submits = on_submission, .module_loaded = ignore_module,
-	.wants_call = queued_wants_call, .call_begins = queued_call_begins, .call_ended = on_call_ended,
+	.wants_call = wants_call, .call_begins = queued_call_begins, .call_ended = on_call_ended,
 	.waits = ignore, .subscribed_late = ignore,
 };
 

@@ -36,7 +36,7 @@ struct subscription {
 	uint32_t handle;
 	callback *function;
 	void *user;
-	bool has_launches, has_segments; /* read once: a test changes its environment while our thread enables events */
+	bool has_launches, has_segments; /* as the faults were at the subscription */
 	_Atomic uint32_t features;       /* one bit each */
 	struct subscription *previous;
 };

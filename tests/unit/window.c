@@ -257,7 +257,8 @@ static bool announce(struct launched *launch, unsigned int stream, unsigned int 
 	} arguments = {.function = (CUfunction)&kinds[kind], .grid = {1, 1, 1}, .stream = handle(stream)};
 	CUresult result = launch ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	struct frame *frame = &driver_record.frame;
-	const struct call call = {CALL_LAUNCH, context, (void **)&arguments, &result, frame};
+	const struct call call = {.id = CALL_LAUNCH, .context = context, .arguments = (void **)&arguments,
+	                          .result = &result, .frame = frame};
 
 	frame->gate = &gate;
 	frame->gate_context = context;
@@ -292,7 +293,8 @@ static void wait_for_host(unsigned int stream)
 	} arguments = {handle(stream)};
 	CUresult result = CUDA_SUCCESS;
 	struct frame *frame = &driver_record.frame;
-	const struct call call = {CALL_ADD_CALLBACK, context, (void **)&arguments, &result, frame};
+	const struct call call = {.id = CALL_ADD_CALLBACK, .context = context, .arguments = (void **)&arguments,
+	                          .result = &result, .frame = frame};
 
 	streams[stream].host_returns = now + 300 * US;
 	queue_interrupt();
@@ -317,7 +319,7 @@ static bool run_keeper(void)
 {
 	window_sweep(&gate);
 	window_learn(&gate);
-	return window_move(&gate, 0);
+	return window_move(&gate, (struct launch_end){.number = 0});
 }
 
 /* --- what must be so ---------------------------------------------------------------------------------------------- */

@@ -77,11 +77,9 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 
 static void graph_has_moved(const struct call *call)
 {
-	struct length *length;
+	struct length *length = window_length_of(call->frame->cookie);
 	uint64_t now = process_clock_ns();
-	const struct launched_work work = calls_read_work(call);
 
-	length = lengths_find(&work);
 	atomic_store(&length->until, now + GRAPH_COSTS * (now - call->frame->moves_since));
 	call->frame->moves_since = 0;
 }
@@ -98,7 +96,7 @@ static bool is_next(CUstream stream, CUcontext context)
 static bool may_start(const struct arrival *arrival)
 {
 	CUcontext context = arrival->call->context;
-	bool some_wait = atomic_load_explicit(&streams_waiting, memory_order_relaxed) != 0;
+	bool some_wait = streams_some_wait();
 	bool is_idle = (some_wait || arrival->work.is_graph) && window_is_idle(arrival->gate);
 	bool waits = some_wait && streams_may_wait(arrival->work.stream, context, is_idle);
 
@@ -125,19 +123,15 @@ static void decide(struct arrival *arrival)
 		        window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
 }
 
-/* Whether to learn the length: now and then; always while the length is unknown. */
-static bool is_due(const struct arrival *arrival, enum length_place place)
+static enum length_place place_of(const struct frame *frame)
 {
-	static _Atomic unsigned int calls;
-
-	return lengths_ns(arrival->length, place) == 0 ||
-	       atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 4 == 0;
+	return frame->has_more ? LENGTH_MORE : LENGTH_PART;
 }
 
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
 	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
-	bool waits = streams_next_waits(arrival->work.stream, arrival->call->context);
+	bool waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context);
 
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
@@ -149,7 +143,7 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
 	frame->is_answered = frame->has_more;
 	frame->open = frame->has_more ? arrival->open : 0;
-	if (is_due(arrival, frame->has_more ? LENGTH_MORE : LENGTH_PART))
+	if (window_is_due(arrival->gate, arrival->length, place_of(frame)))
 		frame->launched_ns = process_clock_ns();
 }
 
@@ -195,7 +189,8 @@ static void begin(const struct call *call)
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
 	decide_under_lock(&arrival, frame);
-	streams_launch(arrival.work.stream, call->context);
+	if (streams_some_wait())
+		streams_launch(arrival.work.stream, call->context);
 }
 
 void gate_call_begins(const struct call *call)
@@ -219,11 +214,9 @@ void gate_call_begins(const struct call *call)
 static void follow(struct gate *gate, const struct launch *launch, struct launch_end end)
 {
 	const struct frame *frame = &launch->frame;
-	struct length *length = lengths_at((unsigned int)frame->cookie);
-	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
 
-	samples_add(&gate->samples,
-	            &(struct sample){length, atomic_load(&length->key), place, end, frame->front, frame->launched_ns});
+	window_follow(gate, window_length_of(frame->cookie), place_of(frame), (struct launch_end[]){frame->front, end},
+	              frame->launched_ns);
 }
 
 void gate_submits(struct launch *launch, struct launch_end end)
@@ -242,7 +235,7 @@ void gate_submits(struct launch *launch, struct launch_end end)
 	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
 		gate->open |= frame->is_noted ? frame->open : 0;
 		if (waits)
-			window_move(gate, frame->cookie);
+			window_move(gate, end);
 		else if (is_followed)
 			follow(gate, launch, end);
 		gate_unlock(gate);
@@ -264,14 +257,10 @@ static struct launch_end end_of(const struct call *call)
 static void follow_graph(struct gate *gate, const struct call *call)
 {
 	const struct frame *frame = call->frame;
-	const struct launched_work work = calls_read_work(call);
-	struct length *length = lengths_find(&work);
-	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
-	const struct launch_end end = {.number = IN_FLIGHT_UNTIL_IDLE};
+	const struct launch_end ends[] = {{.number = 0}, {.number = IN_FLIGHT_UNTIL_IDLE}};
 
 	if (gate_lock(gate)) {
-		samples_add(&gate->samples, &(struct sample){length, atomic_load(&length->key), place, end, {.number = 0},
-		                                             frame->launched_ns});
+		window_follow(gate, window_length_of(frame->cookie), place_of(frame), ends, frame->launched_ns);
 		gate_unlock(gate);
 	}
 }

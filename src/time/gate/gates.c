@@ -1,5 +1,6 @@
 #include "gates.h"
 
+#include "base/clock.h"
 #include "driver/gpus.h"
 #include "driver/streams.h"
 
@@ -38,6 +39,20 @@ bool gates_make(const struct gpu *gpu)
 			munmap(gate, sizeof *gate);
 	}
 	return gate;
+}
+
+#define LOCK_TRIES 1000
+
+bool gate_lock_soon(struct gate *gate, long pause_us)
+{
+	bool has = gate_lock(gate);
+
+	for (unsigned int tries = 0; !has && tries < LOCK_TRIES; tries++) {
+		if (pause_us > 0)
+			clock_pause_us(pause_us);
+		has = gate_lock(gate);
+	}
+	return has;
 }
 
 void gates_open(const struct gpu *gpu)

@@ -52,6 +52,7 @@ struct gate {
 	struct in_flight in_flight;
 	struct samples samples;
 	struct lending_debt debt;
+	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* claims in whose TPCs launches that wait in the queue may be */
 	struct gate_wide {    /* for launches that these claims allow */
 		uint32_t generation, open;
@@ -76,6 +77,10 @@ static inline bool gate_lock(struct gate *gate)
 	return !atomic_load_explicit(&gate->is_locked, memory_order_relaxed) &&
 	       !atomic_exchange_explicit(&gate->is_locked, true, memory_order_acquire);
 }
+
+/* Tries again and again, with pauses of so many microseconds: a thread has the lock for some microseconds, unless the
+ * thread is stopped. */
+bool gate_lock_soon(struct gate *gate, long pause_us);
 
 static inline void gate_unlock(struct gate *gate)
 {

@@ -177,25 +177,12 @@ static bool look(struct arrival *arrival)
 	return does;
 }
 
-#define LOCK_TRIES 1000
-
-/* A different thread has the lock for a moment. */
-static bool lock(struct gate *gate)
-{
-	unsigned int tries = 0;
-	bool has = gate_lock(gate);
-
-	while (!has && tries++ < LOCK_TRIES)
-		has = gate_lock(gate);
-	return has;
-}
-
 /* While a different thread has the lock for longer than an episode, as in a debugger, the launch goes. */
 static bool try(struct arrival *arrival)
 {
 	bool does = false;
 
-	if (lock(arrival->gate)) {
+	if (gate_lock_soon(arrival->gate, 0)) {
 		does = look(arrival);
 		gate_unlock(arrival->gate);
 	} else if (arrival->must_go ||

@@ -48,16 +48,17 @@ static struct {
 
 /* --- gates -------------------------------------------------------------------------------------------------------- */
 
-/* A thread of the program has the lock for some microseconds, unless the thread is stopped: false then. */
-#define LOCK_TRIES 1000
+/* Of the GPU with this number in keeper.work; NULL if the GPU or the gate is not known. */
+static struct gate *gate_at(unsigned int i)
+{
+	const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+
+	return gpu ? gates_of(gpu) : NULL;
+}
+
 static bool lock(struct gate *gate)
 {
-	unsigned int tries = 0;
-	bool has;
-
-	while (!(has = gate_lock(gate)) && ++tries < LOCK_TRIES)
-		clock_pause_us(10);
-	return has;
+	return gate_lock_soon(gate, 10);
 }
 
 static void listen(void)
@@ -150,14 +151,13 @@ static uint64_t move_windows(uint64_t now)
 	uint64_t until = UINT64_MAX;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+		struct gate *gate = gate_at(i);
 
 		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
 			continue;
 		window_sweep(gate);
 		window_learn(gate);
-		until = min_u64(until, now + (window_move(gate, 0) ? WINDOW_NS : WATCH_NS));
+		until = min_u64(until, now + (window_move(gate, (struct launch_end){.number = 0}) ? WINDOW_NS : WATCH_NS));
 		gate_unlock(gate);
 	}
 	return until;
@@ -219,8 +219,7 @@ static bool is_launching(void)
 	unsigned int entering = 0;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+		struct gate *gate = gate_at(i);
 
 		entering += gate ? atomic_load(&gate->entering) : 0;
 	}

@@ -42,6 +42,22 @@ static uint64_t longest_limit(const struct gate *gate)
 	return limit_ns;
 }
 
+/* Odd, since the call and the walk often ask in turn. */
+#define DUE_EACH 5
+
+bool window_is_due(struct gate *gate, const struct length *length, enum length_place place)
+{
+	return lengths_ns(length, place) == 0 || gate->follows++ % DUE_EACH == 0;
+}
+
+void window_follow(struct gate *gate, struct length *length, enum length_place place, const struct launch_end ends[2],
+                   uint64_t launched_ns)
+{
+	uint64_t key = atomic_load_explicit(&length->key, memory_order_relaxed);
+
+	samples_add(&gate->samples, &(struct sample){length, key, place, ends[1], ends[0], launched_ns});
+}
+
 void window_learn(struct gate *gate)
 {
 	uint64_t limit_ns = longest_limit(gate);
@@ -125,16 +141,16 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the number of the length, the GPU, enum window_kind, the edits at the launch, and a running number. */
+/* From below: the number of the length, the GPU, enum window_kind, the edits at the launch. No cookie is 0. */
 #define LENGTH_BITS 13
 #define GPU_BITS 8
-#define EDITS_BITS 17
+#define EDITS_BITS 39
 #define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
 #define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
 #define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
 #define EDITS_SHIFT (KINDS_SHIFT + 3)
 #define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
-#define NUMBER_SHIFT (EDITS_SHIFT + EDITS_BITS)
+#define COOKIE_BIT (UINT64_C(1) << 63)
 
 _Static_assert(LENGTHS <= 1 << LENGTH_BITS && GPUS_MAX <= 1 << GPU_BITS, "the cookie has room for both");
 
@@ -145,16 +161,19 @@ static uint64_t edits_now(void)
 
 uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds)
 {
-	static _Atomic uint64_t number;
-
 	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT |
-	       edits_now() | atomic_fetch_add_explicit(&number, 1, memory_order_relaxed) << NUMBER_SHIFT;
+	       edits_now() | COOKIE_BIT;
+}
+
+struct length *window_length_of(uint64_t cookie)
+{
+	return lengths_at((unsigned int)cookie % (1u << LENGTH_BITS));
 }
 
 struct move {
 	struct gate *gate;
 	struct claims_idle idle;
-	uint64_t newest;
+	struct launch_end newest;
 	bool waits;           /* launches wait that may still be changed */
 	uint64_t recalled_ns; /* the time of launches that were called back */
 };
@@ -162,7 +181,9 @@ struct move {
 /* Whether the GPU has not fetched the launch. */
 static bool can_be_changed(const struct move *move, const struct queued *launch)
 {
-	return launch->ahead >= QUEUE_FETCHED || launch->cookie == move->newest;
+	bool is_newest = launch->end.number == move->newest.number && launch->end.at == move->newest.at;
+
+	return launch->ahead >= QUEUE_FETCHED || is_newest;
 }
 
 static const struct qmd_mask *part_of(struct gate *gate)
@@ -206,20 +227,18 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 		disable->words[i] &= wide->disable.words[i];
 }
 
-/* Now and then; always while the length is unknown. */
-static void follow(struct gate *gate, const struct queued *launch, struct length *length, enum length_place place)
+static void follow(struct gate *gate, const struct queued *launch, enum length_place place)
 {
-	bool is_due = lengths_ns(length, place) == 0 || launch->turn % 4 == 0;
+	struct length *length = window_length_of(launch->cookie);
 
-	if (is_due && launch->ahead > 0)
-		samples_add(&gate->samples,
-		            &(struct sample){length, atomic_load(&length->key), place, launch->end, launch->front, 0});
+	if (launch->ahead > 0 && window_is_due(gate, length, place))
+		window_follow(gate, length, place, (struct launch_end[]){launch->front, launch->end}, 0);
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct gate *gate = move->gate;
-	struct length *length = lengths_at((unsigned int)launch->cookie);
+	struct length *length = window_length_of(launch->cookie);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = window_allows(gate, &move->idle, ns);
 	enum queue_answer answer = QUEUE_STOP;
@@ -227,10 +246,10 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	if (open != 0 && window_add(gate, open, ns, launch->end) != 0) {
 		gate->open |= open;
 		widen(gate, launch, open, disable);
-		follow(gate, launch, length, LENGTH_MORE);
+		follow(gate, launch, LENGTH_MORE);
 		answer = QUEUE_CHANGE;
 	} else if (ns == 0 ? launch->ahead <= NEAR : window_refuses(gate, length, ns)) {
-		follow(gate, launch, length, LENGTH_PART);
+		follow(gate, launch, LENGTH_PART);
 		answer = QUEUE_LEAVE;
 	}
 	return answer;
@@ -254,7 +273,7 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
 		if (!is_wide(move->gate, launch))
-			follow(move->gate, launch, lengths_at((unsigned int)launch->cookie), LENGTH_PART);
+			follow(move->gate, launch, LENGTH_PART);
 	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
@@ -273,7 +292,7 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
 	    narrow(move->gate, launch, disable)) {
 		move->recalled_ns +=
-		        window_length(move->gate, lengths_at((unsigned int)launch->cookie), move->gate->open);
+		        window_length(move->gate, window_length_of(launch->cookie), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
 	return answer;
@@ -300,7 +319,7 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 		call_back(gate, gate->open & ~idle->open);
 }
 
-bool window_move(struct gate *gate, uint64_t newest)
+bool window_move(struct gate *gate, struct launch_end newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
 

@@ -21,6 +21,13 @@ void window_look(struct gate *gate, struct claims_idle *idle);
 /* Removes ended launches from the window. */
 void window_sweep(struct gate *gate);
 
+/* Whether to learn the length of a launch: now and then, and always while the length is unknown. */
+bool window_is_due(struct gate *gate, const struct length *length, enum length_place place);
+
+/* Learns the length at the end of a launch (samples.h). */
+void window_follow(struct gate *gate, struct length *length, enum length_place place, const struct launch_end ends[2],
+                   uint64_t launched_ns);
+
 /* Learns the lengths of ended launches. */
 void window_learn(struct gate *gate);
 
@@ -46,12 +53,13 @@ enum window_kind {
 	WINDOW_WIDE = 4,  /* the launch was wide from the begin on */
 };
 uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
+struct length *window_length_of(uint64_t cookie);
 
 /* The claims are about to change: waiting launches leave the TPCs of all claims. */
 void window_begin_anew(struct gate *gate);
 
-/* Decides about waiting launches. The launch with the cookie `newest` is being submitted, and the GPU has not been
- * told; 0: no launch is. Returns whether a waiting launch may still be changed. */
-bool window_move(struct gate *gate, uint64_t newest);
+/* Decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not been
+ * told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
+bool window_move(struct gate *gate, struct launch_end newest);
 
 #endif
