@@ -4,7 +4,7 @@
  *
  * link: -Wl,--wrap=process_clock_ns -Wl,--wrap=clock_pause_us -Wl,--wrap=wakeup_ring
  * link: -Wl,--wrap=pthread_setcancelstate -Wl,--wrap=graphs_call_ended
- * link: -Wl,--wrap=graph_instances_move
+ * link: -Wl,--wrap=graph_instances_move -Wl,--wrap=driver_has_graphs
  */
 #include "../cases.h"
 
@@ -91,6 +91,12 @@ void __wrap_graphs_call_ended(const struct call *call)
 	entering_at_count = atomic_load(&gate.entering) + (call->frame != &frame);
 }
 
+bool __wrap_driver_has_graphs(void);
+bool __wrap_driver_has_graphs(void)
+{
+	return true;
+}
+
 static uint64_t graph_is_at;
 
 enum graph_move __wrap_graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
@@ -150,7 +156,8 @@ static uint64_t launch(void)
 		CUstream stream;
 	} arguments = {.function = (CUfunction)&frame, .grid = {1, 1, 1}, .stream = (CUstream)0x1000};
 	CUresult result = CUDA_ERROR_INVALID_VALUE;
-	const struct call call = {CALL_LAUNCH, (CUcontext)&gpu, (void **)&arguments, &result, &frame};
+	const struct call call = {.id = CALL_LAUNCH, .context = (CUcontext)&gpu, .arguments = (void **)&arguments,
+	                          .result = &result, .frame = &frame};
 	uint64_t came = now;
 
 	frame.gate = &gate;
@@ -281,12 +288,14 @@ static bool launch_graph(CUresult result)
 		CUgraphExec exec;
 		CUstream stream;
 	} arguments = {(CUgraphExec)&frame, (CUstream)0x1000};
-	const struct call call = {CALL_GRAPH_LAUNCH, (CUcontext)&gpu, (void **)&arguments, &result, &frame};
+	struct call call = {.id = CALL_GRAPH_LAUNCH, .context = (CUcontext)&gpu, .arguments = (void **)&arguments,
+	                    .result = &result, .frame = &frame};
 
 	frame.gate = &gate;
 	frame.gate_context = call.context;
 	frame.gate_epoch = epoch_now();
 	atomic_store(&gate_listens, true);
+	call.wanted_by = events_want_call(call.id);
 	gate_call_begins(&call);
 	bool has_more = frame.has_more;
 

@@ -82,8 +82,8 @@ void __wrap_claims_see(struct claims *made, const struct claims *before, struct 
 	made->list[0] = (struct claim){.is_unknown = true, .limit_ns = MS, .borrowers = 1};
 }
 
-bool __wrap_window_move(struct gate *gate, uint64_t newest);
-bool __wrap_window_move(struct gate *gate, uint64_t newest)
+bool __wrap_window_move(struct gate *gate, struct launch_end newest);
+bool __wrap_window_move(struct gate *gate, struct launch_end newest)
 {
 	return launches_wait;
 }
