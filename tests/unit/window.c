@@ -762,4 +762,19 @@ TEST(far_behind)
 	drain();
 }
 
+/* Some launches tell a known length again. */
+TEST(lengths_are_learnt_now_and_then)
+{
+	begin_deep();
+	drain();
+	run_keeper();
+	now += 20 * MS;
+	assert_int_equal(gate.samples.count, 0);
+	for (unsigned int i = 0; i < 16; i++)
+		launch(0);
+	run_keeper();
+	assert_in_range(gate.samples.count, 3, 5);
+	drain();
+}
+
 RUN_TESTS(NULL, NULL)
