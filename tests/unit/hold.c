@@ -52,6 +52,7 @@ void __wrap_clock_pause_us(long us)
 	pauses++;
 	last_pause_us = (uint64_t)us;
 	now += (uint64_t)us * US;
+	assert_true(now < BEGIN + 10000 * MS); /* no wait is for ever */
 	if (now >= rests_at)
 		atomic_store(&claims_number, 0);
 	errno = EINTR;
@@ -120,6 +121,7 @@ FIXTURE(begin)
 	now = BEGIN;
 	rests_at = NEVER;
 	pauses = rings = 0;
+	graph_is_at = 0;
 	gate_after_fork();
 	memset(&gate_state, 0, sizeof gate_state);
 	memset(&frame, 0, sizeof frame);
@@ -136,7 +138,7 @@ FIXTURE(begin)
 	prctl(PR_SET_TIMERSLACK, SLACK);
 }
 
-/* A program with a quota that is spent, and no program of a higher priority. */
+/* A program with a quota, and no program of a higher priority. */
 static void have_quota(uint64_t spent_at)
 {
 	gate.claims.count = 0;
