@@ -48,7 +48,7 @@ run-install:
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
 	$(foreach document,$(documents),install -D -m 644 docs/$(document) $(DESTDIR)$(DOCDIR)/$(document) &&) true
-	install -D -m 644 share/systemd/nvtaskset-metrics.socket $(DESTDIR)$(UNITDIR)/nvtaskset-metrics.socket
+	mkdir -p $(DESTDIR)$(UNITDIR)
 	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in \
 		>$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
 	$(Q)$(if $(DESTDIR),,$(link_driver))
@@ -113,7 +113,7 @@ endef
 
 installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so $(notdir $(listed)) \
 	libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) \
-	$(ZSH_COMPLETION) $(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
+	$(ZSH_COMPLETION) $(FISH_COMPLETION) $(UNITDIR)/nvtaskset-metrics.service \
 	$(addprefix $(DOCDIR)/,$(documents))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf

@@ -186,7 +186,7 @@ misses_set() { # WORD WITH_SET ARGUMENT…
 	refuses "--attach: not with -l; only with -p" nv --attach -l
 	refuses "--strict: only with a COMMAND and 'cdi add'" nvtaskset --strict -tp 3 $$
 	refuses "--strict: not with -l; only with a COMMAND and 'cdi add'" nvtaskset --strict -l
-	refuses "--watch: only with -l and -T" nv --watch -t 0 true
+	refuses "--watch: only with -l, -T and 'metrics'" nv --watch -t 0 true
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset --dry-run -l

@@ -18,8 +18,7 @@ load helpers
 	[ -e "$WORK/stage/usr/lib/nvtaskset/libcuda.so.1" ]
 	[ -e "$WORK/stage/usr/share/man/man1/nvtaskset.1" ]
 	[ -e "$WORK/stage/usr/share/doc/nvtaskset/reference/json.md" ]
-	[ -e "$WORK/stage/usr/lib/systemd/system/nvtaskset-metrics.socket" ]
-	grep -qx 'ExecStart=/usr/bin/nvtaskset metrics' "$WORK/stage/usr/lib/systemd/system/nvtaskset-metrics.service"
+	grep -q '^ExecStart=/usr/bin/nvtaskset metrics ' "$WORK/stage/usr/lib/systemd/system/nvtaskset-metrics.service"
 	[ -z "$(find "$WORK/stage" -name directories)" ]
 	in_source uninstall DESTDIR="$WORK/stage" PREFIX=/usr
 	[ -z "$(ls "$WORK/stage")" ]

@@ -186,67 +186,118 @@ value() { # NAME [LABEL=VALUE]…
 	[[ "$output" == *"nvtaskset: file: No space left on device" ]]
 }
 
-# --- a socket ----------------------------------------------------------------------------------------------------------
+# --- again and again ---------------------------------------------------------------------------------------------------
 
-hand_over() { # KIND STEP… -- COMMAND…
-	run "$BATS_TEST_DIRNAME/handed_over" "$@" 3>&-
+# In the background, until the test ends or `pages_end`.
+pages_begin() { # [RIGHTS] -- OPTION…
+	local as=()
+	while [ "$1" != -- ]; do
+		as+=("$1")
+		shift
+	done
+	[ -d "$WORK/out" ] || mkdir -m 777 "$WORK/out"
+	start_writer "${as[@]}" nvtaskset metrics --output "$WORK/out/gpus" "${@:2}"
 }
 
-openmetrics="application/openmetrics-text; version=1.0.0; charset=utf-8"
-classic="text/plain; version=0.0.4; charset=utf-8"
+start_writer() { # COMMAND…
+	"$@" 2>"$WORK/said" 3>&- &
+	WRITER=$!
+}
 
-@test "a socket of systemd's: one response for each connection, in the format that the client asks for" {
+pages_end() {
+	kill "$WRITER"
+	status=0
+	wait "$WRITER" || status=$?
+}
+
+has_page() {
+	cp "$WORK/out/gpus" "$WORK/metrics" 2>/dev/null
+}
+
+# Waits for so many further pages.
+pages() { # NUMBER
+	local left=$1 last="" now
+	while [ "$left" -gt 0 ]; do
+		now=$(stat -c %y "$WORK/out/gpus" 2>/dev/null || true)
+		[ "$now" = "$last" ] || left=$((left - 1))
+		last=$now
+	done
+}
+
+@test "--watch: the file is replaced again and again, until a signal" {
 	needs_parser
-	hand_over listening get /metrics -- nvtaskset metrics
-	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
-	[ "${lines[1]}" = "$classic" ]
-	sed 1,2d <<<"$output" >"$WORK/metrics"
-	parse prometheus "$WORK/metrics" nvtaskset_gpu_tpcs | grep -q ' 66$'
-	accept="application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
-	hand_over listening get /metrics "$accept" -- nvtaskset metrics
-	[ "${lines[1]}" = "$openmetrics" ]
-	sed 1,2d <<<"$output" >"$WORK/metrics"
-	parse openmetrics "$WORK/metrics" nvtaskset_gpu_tpcs | grep -q ' 66$'
-	hand_over listening get /metrics "$accept" get / -- nvtaskset metrics --format prometheus
-	[ "$(grep -cxF "$classic" <<<"$output")" -eq 2 ]
-	hand_over listening get "/metrics?x=1" -- nvtaskset metrics --format openmetrics
-	[ "${lines[1]}" = "$openmetrics" ]
+	pages_begin -- --watch=0.1
+	start_playing -t 0-7 -- where where wait
+	launches=$(listed kernels[0].launches)
+	is_told() { has_page && [ "$(value nvtaskset_launched_kernels_total "pid=$PROGRAM")" = "$launches" ]; }
+	wait_until is_told
+	pages_end
+	[ "$status" -eq 143 ]
+	[ ! -s "$WORK/said" ]
+	[ "$(ls -A "$WORK/out")" = gpus ]
 }
 
-# Also where nobody asks for longer than a lease lasts, which ends where the service itself gets no time for so long.
-counts_unasked() { # STEP…
-	hand_over listening get /metrics "$@" rest 3 get /metrics -- nvtaskset metrics --busy --format openmetrics
-	sed '1,/^# EOF/d' <<<"$output" | sed 1,2d >"$WORK/metrics"
+# The signal comes while a page is written.
+@test "--watch: a signal leaves no temporary file" {
+	for _ in $(seq 20); do
+		pages_begin -- --watch=0.1
+		until compgen -G "$WORK/out/.gpus.*" >/dev/null; do :; done
+		pages_end
+		[ "$(ls -A "$WORK/out")" = gpus ]
+	done
+}
+
+@test "--watch: the first page must succeed, and a later one may fail" {
+	refuses "--watch: writes a file again and again; add --output FILE" nvtaskset metrics --watch
+	refuses "$WORK/nowhere/file: No such file or directory" nvtaskset metrics --watch --output "$WORK/nowhere/file"
+	pages_begin -- --watch=0.1
+	pages 2
+	mv "$WORK/out" "$WORK/gone"
+	says_why() { grep -qx "nvtaskset: $WORK/out/gpus: No such file or directory" "$WORK/said"; }
+	wait_until says_why
+	mkdir "$WORK/out"
+	wait_until has_page
+	pages_end
+}
+
+counts_all_the_time() {
+	pages_begin -- --busy --watch=0.5
+	start_program -t 0-7
+	is_measured() {
+		has_page && value nvtaskset_measured_seconds_total "pid=$PROGRAM" | awk '{ exit !($1 >= 2) } END { if (NR == 0) exit 1 }'
+	}
+	wait_until is_measured
+	pages_end
 	measured=$(value nvtaskset_measured_seconds_total "pid=$PROGRAM")
 	busy=$(value nvtaskset_busy_seconds_total "pid=$PROGRAM")
 	tpcs=$(value nvtaskset_tpc_seconds_total "pid=$PROGRAM")
+	stop_program
 	awk -v measured="$measured" -v busy="$busy" -v tpcs="$tpcs" 'BEGIN {
-		exit !(measured >= 2 && busy > 0 && busy < measured && tpcs >= 7.99 * busy && tpcs <= 8.01 * busy)}'
+		exit !(busy > 0 && busy < measured && tpcs >= 7.99 * busy && tpcs <= 8.01 * busy)}'
 }
 
-@test "--busy: a service counts busy time all the time, whether it is asked or not" {
+@test "--busy: counts busy time between the pages, too" {
 	needs_parser
-	start_program -t 0-7
-	wait_until counts_unasked
-	wait_until counts_unasked silent
+	wait_until counts_all_the_time
 }
 
-@test "--busy is for a service" {
-	why="--busy: counts as long as a service runs; it needs a socket to listen on, of systemd's"
+@test "--busy is for pages again and again" {
+	why="--busy: measures between two pages; add --output FILE --watch"
 	refuses "$why" nvtaskset metrics --busy
 	refuses "$why" nvtaskset metrics --busy --output "$WORK/file"
 	[ ! -e "$WORK/file" ]
-	hand_over connection get /metrics -- nvtaskset metrics --busy 2>&1
-	[[ "$output" == *"nvtaskset: $why"* ]]
 }
 
 # Whether so many programs of others have their busy time in the metrics, with this right of the service, too. On a busy machine,
 # the time may not be known at first.
 are_shown_busy() { # NUMBER [,+CAPABILITY]
 	local rights=+sys_ptrace,+dac_read_search${2-}
-	hand_over listening rest 2 get /metrics -- setpriv --reuid 65533 --clear-groups --inh-caps="$rights" \
-		--ambient-caps="$rights" --bounding-set="-all,$rights" nvtaskset metrics --busy --format openmetrics
-	sed 1,2d <<<"$output" >"$WORK/metrics"
+	rm -rf "$WORK/out"
+	pages_begin setpriv --reuid 65533 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" \
+		--bounding-set="-all,$rights" -- --busy --watch=1
+	pages 3
+	has_page
+	pages_end
 	[ "$(value nvtaskset_launched_kernels_total | wc -l) $(value nvtaskset_busy_seconds_total | wc -l)" = "1 $1" ]
 }
 
@@ -254,46 +305,27 @@ are_shown_busy() { # NUMBER [,+CAPABILITY]
 	needs_parser
 	needs_to_look_into_others
 	chmod 644 "$WORK/gpus.txt"
+	chmod 711 "$WORK"
 	start_program_by "${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7
 	wait_until are_shown_busy 1 ,+dac_override
 	are_shown_busy 0
 }
 
-@test "a connection that systemd has accepted: one response, and the end" {
-	hand_over connection get /metrics -- nvtaskset metrics
-	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
-	[ "${lines[-1]}" = "status 0" ]
+# In kB, and files.
+uses() {
+	echo "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$WRITER/status") $(find "/proc/$WRITER/fd" -type l | wc -l)"
 }
 
-@test "what is no request for metrics" {
-	hand_over listening get /other say 'POST /metrics HTTP/1.1\r\n\r\n' say 'HEAD /metrics HTTP/1.1\r\n\r\n' \
-		say "$(head -c 9000 /dev/zero | tr '\0' x)" get /metrics -- nvtaskset metrics
-	[ "$(grep ^HTTP <<<"$output")" = "HTTP/1.1 404 Not Found
-HTTP/1.1 405 Method Not Allowed
-HTTP/1.1 200 OK
-HTTP/1.1 400 Bad Request
-HTTP/1.1 200 OK" ]
-	# HEAD has no body.
-	grep -A2 '405 Method' <<<"$output" | grep -q '^405 Method'
-	[ "$(grep -c '^# TYPE nvtaskset_build' <<<"$output")" -eq 1 ]
-}
-
-@test "clients that say nothing, leave or reset, keep nobody waiting for long" {
-	hand_over listening leave silent reset leave reset get /metrics signal TERM -- nvtaskset metrics
-	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
-	[ "${lines[-1]}" = "signal 15" ]
-	# More than are served at once: waited for one after the other, they would take longer than the client waits.
-	# shellcheck disable=SC2046 # many words
-	hand_over listening $(yes silent | head -n 70) get /metrics -- nvtaskset metrics
-	[ "${lines[0]}" = "HTTP/1.1 200 OK" ]
-}
-
-# Memory grows in steps of 132 kB, and the last connections may still be open.
-@test "a service has as much after 500 responses as after 100" {
+# Memory grows in steps of 132 kB.
+@test "a service has as much after 330 pages as after 30" {
 	! is_sanitized || skip "a sanitizer keeps freed memory, and looks for leaks"
 	start_program -t 0-7
-	hand_over listening scrapes 100 scrapes 400 -- nvtaskset metrics --busy
-	read -r _ before files _ after files_after < <(xargs <<<"$output")
+	pages_begin -- --busy --watch=0.1
+	pages 30
+	read -r before files < <(uses)
+	pages 300
+	read -r after files_after < <(uses)
+	pages_end
 	[ "$after" -le $((before + 264)) ]
 	[ "$files_after" -le $((files + 4)) ]
 }
@@ -303,10 +335,11 @@ HTTP/1.1 200 OK" ]
 	start "$BUILD/tests/programs/hostile" many 80 0
 	ready() { [ "$(wc -l <"$WORK/output")" -eq 80 ]; }
 	wait_until ready
-	hand_over listening rest 1.5 get /metrics rest 1.5 get /metrics -- \
-		bash -c 'ulimit -n 120; exec nvtaskset metrics --busy --format openmetrics'
-	[ "$(grep -c "^HTTP/1.1 200 OK" <<<"$output")" -eq 2 ]
-	[ "$(grep -c '^nvtaskset_program_info.*command="hostile"' <<<"$output")" -eq 160 ]
+	pages_begin bash -c 'ulimit -n 120; exec "$@"' bash -- --busy --watch=1
+	pages 3
+	pages_end
+	[ ! -s "$WORK/said" ]
+	[ "$(grep -c '^nvtaskset_program_info.*command="hostile"' "$WORK/out/gpus")" -eq 80 ]
 }
 
 @test "a GPU that the machine does not have is in no label" {
@@ -317,31 +350,11 @@ HTTP/1.1 200 OK" ]
 	not grep -q 77:06 "$WORK/metrics"
 }
 
-@test "what systemd would not hand over" {
-	for kind in file datagram; do
-		hand_over "$kind" -- nvtaskset metrics
-		[ "${lines[0]} ${lines[-1]}" = "nvtaskset: LISTEN_FDS=1: descriptor 3 is not a stream socket status 1" ]
-	done
-	hand_over two -- nvtaskset metrics
-	[ "${lines[0]}" = "nvtaskset: LISTEN_FDS=2: must be 1, one socket" ]
-	for count in 0 -1 1x '' 99999999999999999999 4294967297; do
-		refuses "LISTEN_FDS=$count: must be 1, one socket" env "LISTEN_FDS=$count" sh -c 'LISTEN_PID=$$ exec nvtaskset metrics'
-	done
-}
-
-@test "what systemd has handed to our parent is not ours" {
-	for pid in $$ x '' -1 0; do
-		[ "$(LISTEN_FDS=1 LISTEN_PID=$pid nvtaskset metrics | tail -n 1)" = "# EOF" ]
-	done
-	[ "$(LISTEN_FDS=x nvtaskset metrics | tail -n 1)" = "# EOF" ]
-}
-
-@test "the units are as systemd wants them" {
+@test "the service is as systemd wants it" {
 	command -v systemd-analyze >/dev/null || skip "no systemd here"
 	needs_root
 	mkdir "$WORK/units"
-	cp "$ROOT/share/systemd/nvtaskset-metrics.socket" "$WORK/units"
 	sed "s|@BINDIR@|$BUILD|" "$ROOT/share/systemd/nvtaskset-metrics.service.in" >"$WORK/units/nvtaskset-metrics.service"
-	run systemd-analyze verify --man=no "$WORK/units/nvtaskset-metrics.socket" "$WORK/units/nvtaskset-metrics.service"
+	run systemd-analyze verify --man=no "$WORK/units/nvtaskset-metrics.service"
 	[ -z "$(grep nvtaskset <<<"$output")" ]
 }

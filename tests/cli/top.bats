@@ -110,7 +110,7 @@ sees_kernels() {
 	for delay in 0 0.05 -1 x nan inf 86401 ''; do
 		refuses "--delay $delay: must be 0.1-86400 seconds" nvtaskset top --delay "$delay"
 	done
-	refuses "--watch: only with -l and -T" nvtaskset top --watch
+	refuses "--watch: only with -l, -T and 'metrics'" nvtaskset top --watch
 	refuses "--frob: unknown option; try 'nvtaskset top --help'" nvtaskset top --frob
 }
 

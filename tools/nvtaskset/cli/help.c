@@ -52,13 +52,14 @@ static const struct {
 	 "which share one. FILE is JSON; curves come from 'nvtaskset curve --json'.\n"
 	 "\n", ""},
 	{"metrics",
-	 "Usage: nvtaskset metrics [--format FORMAT] [--output FILE | --busy]\n"
+	 "Usage: nvtaskset metrics [--format FORMAT] [--output FILE]\n"
+	 "       nvtaskset metrics --output FILE --watch[=SECONDS] [--busy]\n"
 	 "\n"
 	 "Write what programs have done on the GPUs, for Prometheus: to standard output,\n"
-	 "or to the clients of a socket of systemd's.\n"
+	 "or to a file that node_exporter reads, once or again and again.\n"
 	 "\n",
 	 "\n"
-	 "The socket: systemctl start nvtaskset-metrics.socket\n"},
+	 "As a service: systemctl start nvtaskset-metrics\n"},
 	{"mps",
 	 "Usage: nvtaskset mps [status] [--connections N]\n"
 	 "       nvtaskset mps stop [--force]\n"

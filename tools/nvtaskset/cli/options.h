@@ -26,7 +26,7 @@
 	X(SYSTEM_ENABLE, action_system_enable, "'system enable'") /* every program that starts from now on loads our library */ \
 	X(SYSTEM_DISABLE, action_system_disable, "") /* or none does; neither leaves its work half done */ \
 	X(TOP, action_top, "'top'") /* top [PID] */ \
-	X(METRICS, action_metrics, "'metrics'") /* to standard output, a file, or the client of a socket of systemd's */ \
+	X(METRICS, action_metrics, "'metrics'") /* to standard output, or to a file, once or again and again */ \
 	X(CDI, action_cdi, "'cdi'") /* the devices of a specification for containers */ \
 	X(CDI_ADD, action_cdi_add, "'cdi add'") /* cdi add SET NAME: makes or changes one */ \
 	X(CDI_REMOVE, action_cdi_remove, "'cdi remove'") /* cdi remove NAME */ \
@@ -57,8 +57,7 @@ enum misfit {
 /* How metrics are written. */
 enum metrics_format {
 	METRICS_OPENMETRICS,
-	METRICS_PROMETHEUS,
-	METRICS_ANY /* as a client asks for; OpenMetrics where none does */
+	METRICS_PROMETHEUS
 };
 
 struct options {

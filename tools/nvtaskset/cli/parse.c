@@ -457,7 +457,6 @@ static int take_beginning(struct line *line, struct error *error)
 	*options = (struct options){
 		.mps = {.mode = MPS_AUTO},
 		.delay_seconds = DELAY_SECONDS,
-		.format = METRICS_ANY,
 	};
 	fill_tables();
 	opterr = 0;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All of it, onto the disk: after a crash, the name must not lead to an empty file. */
+/* Onto the disk: after a crash, the name must not lead to an empty file. */
 static int write_all(int file, const char *text, size_t length)
 {
 	while (length > 0) {
@@ -24,7 +24,7 @@ static int write_all(int file, const char *text, size_t length)
 	return fsync(file);
 }
 
-/* Everybody may read it, unless the user's umask says otherwise: node_exporter runs as a user of its own. */
+/* Everybody may read the file, unless the user's umask says otherwise: node_exporter has a user of its own. */
 static int share(int file)
 {
 	mode_t mask = umask(0);
@@ -43,6 +43,19 @@ static int make_temporary(char name[PATH_MAX], const char *path)
 	return length < PATH_MAX ? mkostemp(name, O_CLOEXEC) : -1;
 }
 
+/* With these signals the process ends, but not before the temporary file is gone. */
+static sigset_t hold_signals(void)
+{
+	const int ending[] = {SIGHUP, SIGINT, SIGTERM};
+	sigset_t held, before;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+		sigaddset(&held, ending[i]);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	return before;
+}
+
 int replace_file(const char *path, const char *text, size_t length, struct error *error)
 {
 	char temporary[PATH_MAX];
@@ -50,18 +63,19 @@ int replace_file(const char *path, const char *text, size_t length, struct error
 
 	if (lstat(path, &before) == 0 && !S_ISREG(before.st_mode))
 		return error_set(error, "%.200s: not a regular file", path);
+	sigset_t signals = hold_signals();
 	int file = make_temporary(temporary, path);
 
-	if (file < 0)
-		return error_set_errno(error, "%.200s", path);
 	/* Beyond a limit of the file's size, the write is to fail, and the temporary file to go. */
 	signal(SIGXFSZ, SIG_IGN);
-	int result = write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
+	int result = file >= 0 && write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
 	                     ? 0
 	                     : error_set_errno(error, "%.200s", path);
 
-	if (result < 0)
+	if (result < 0 && file >= 0)
 		unlink(temporary);
-	close(file);
+	if (file >= 0)
+		close(file);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
 	return result;
 }

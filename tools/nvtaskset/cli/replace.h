@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* -1 with the reason, and the old file is as it was; so it is if this is killed. Only a regular file is replaced. */
+/* -1 with the reason, and the old file is as before, also after a signal. Only a regular file is replaced. */
 int replace_file(const char *path, const char *text, size_t length, struct error *error);
 
 #endif

@@ -127,9 +127,3 @@ int exposition_end(struct exposition *exposition, FILE *file, struct error *erro
 		fputs("# EOF\n", file);
 	return result;
 }
-
-const char *exposition_type(enum metrics_format format)
-{
-	return format == METRICS_PROMETHEUS ? "text/plain; version=0.0.4; charset=utf-8"
-	                                    : "application/openmetrics-text; version=1.0.0; charset=utf-8";
-}

@@ -57,7 +57,7 @@ void metric_label(struct metric_labels *labels, const char *name, const char *va
 
 /* The samples of each metric, as text. */
 struct exposition {
-	enum metrics_format format; /* METRICS_ANY is OpenMetrics */
+	enum metrics_format format;
 	struct family {
 		FILE *file; /* NULL: there is no memory */
 		char *text;
@@ -73,8 +73,5 @@ void exposition_add(struct exposition *exposition, enum metric metric, const str
 /* Writes all of it, also a family's samples together, and ends it. -1 with the reason if there was no memory. The caller
  * checks the file for write errors. */
 int exposition_end(struct exposition *exposition, FILE *file, struct error *error);
-
-/* What HTTP calls the format. */
-const char *exposition_type(enum metrics_format format);
 
 #endif

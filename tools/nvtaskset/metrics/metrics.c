@@ -7,7 +7,6 @@
 #include "cli/gpus.h"
 #include "cli/replace.h"
 #include "exposition.h"
-#include "serve.h"
 #include "show/activity.h"
 #include "terminal/text.h"
 #include "version.h"
@@ -182,15 +181,16 @@ static void programs_expose(struct exposition *exposition, const struct activiti
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-/* New programs are looked for so often while times are measured. */
+/* While times are measured: between two looks for new programs, and between two looks at known programs. */
 #define FIND_MS 1000
+#define MEASURE_MS 50
 
 struct subject {
 	struct topology_list gpus;
 	struct activities activities;
 };
 
-/* Programs can be told without topologies: the bus id names the GPU. A server may have been started before the driver. */
+/* Programs can be told without topologies: the bus id names the GPU. The first page may be older than the driver. */
 static void find_gpus(struct subject *subject)
 {
 	struct error why;
@@ -201,9 +201,8 @@ static void find_gpus(struct subject *subject)
 	}
 }
 
-static int look_and_write(void *context, enum metrics_format format, FILE *page, struct error *error)
+static int look_and_write(struct subject *subject, enum metrics_format format, FILE *page, struct error *error)
 {
-	struct subject *subject = context;
 	struct exposition exposition;
 
 	find_gpus(subject);
@@ -232,42 +231,56 @@ static int write_to_file(struct subject *subject, const struct options *options,
 	return result;
 }
 
-/* A counter of busy time that only counted while somebody asks would be none: so times are measured all the time. A look
- * that fails is tried again. */
-static void keep_measuring(void *context)
+/* Counters of busy time grow between two pages as well. A failed look is tried again. */
+static void measure(struct subject *subject)
 {
-	struct subject *subject = context;
 	struct error why;
 
-	if (clock_ms() - subject->activities.at_ms < FIND_MS || activities_look(&subject->activities, &subject->gpus, &why) < 0)
+	if (clock_ms() - subject->activities.at_ms < FIND_MS ||
+	    activities_look(&subject->activities, &subject->gpus, &why) < 0)
 		activities_keep_up(&subject->activities);
 }
 
-static int check_busy(const struct options *options, int socket, struct error *error)
+static void wait_until(struct subject *subject, double at_ms)
 {
-	bool can_measure = socket >= 0 && serve_is_listening(socket);
+	bool measures = subject->activities.measures_times;
 
-	return !options->busy || can_measure
-	               ? 0
-	               : error_set(error, "--busy: counts as long as a service runs; it needs a socket to listen on, of systemd's");
+	for (double left; (left = at_ms - clock_ms()) > 0;) {
+		clock_pause_us((long)((measures ? min_double(left, MEASURE_MS) : left) * 1000));
+		if (measures)
+			measure(subject);
+	}
+}
+
+/* Until a signal ends the process. A disk may be full for a while: only the first page must succeed. */
+static int write_again_and_again(struct subject *subject, const struct options *options, struct error *error)
+{
+	double at_ms = clock_ms();
+	int result = write_to_file(subject, options, error);
+
+	while (result == 0) {
+		at_ms = max_double(at_ms + options->watch_seconds * 1000, clock_ms());
+		wait_until(subject, at_ms);
+		if (write_to_file(subject, options, error) < 0)
+			fprintf(stderr, "nvtaskset: %s\n", error->reason);
+	}
+	return result;
 }
 
 int action_metrics(const struct options *options, struct error *error)
 {
 	static struct subject subject; /* large */
-	struct page_source source = {.write = look_and_write, .context = &subject, .format = options->format};
-	int socket = -1, result;
+	int result;
 
 	subject.activities.measures_times = options->busy;
-	source.meanwhile = options->busy ? keep_measuring : NULL;
-	if (options->output && options->busy)
-		result = check_busy(options, socket, error);
+	if (options->watch_seconds > 0 && !options->output)
+		result = error_set(error, "--watch: writes a file again and again; add --output FILE");
+	else if (options->busy && options->watch_seconds <= 0)
+		result = error_set(error, "--busy: measures between two pages; add --output FILE --watch");
+	else if (options->watch_seconds > 0)
+		result = write_again_and_again(&subject, options, error);
 	else if (options->output)
 		result = write_to_file(&subject, options, error);
-	else if (serve_find_socket(&socket, error) < 0 || check_busy(options, socket, error) < 0)
-		result = -1;
-	else if (socket >= 0)
-		result = serve(socket, &source, error);
 	else
 		result = look_and_write(&subject, options->format, stdout, error);
 	activities_free(&subject.activities);
