@@ -257,6 +257,20 @@ TEST(a_spent_quota)
 	assert_waits(100 * MS);
 }
 
+/* Until a moment in which nothing is in flight, as our thread or a launch sees. */
+TEST(work_in_flight_that_may_wait)
+{
+	have_quota(0);
+	have_launch_in_flight();
+	atomic_store(&gate_state.together, 1);
+	assert_goes_at_once();
+	atomic_store(&gate.entering, 0);
+	assert_waits(700 * MS);
+	have_launch_in_flight();
+	atomic_store(&gate_state.group_is_together, true);
+	assert_goes_at_once();
+}
+
 /* --- after a wait ------------------------------------------------------------------------------------------------- */
 
 /* As in a debugger. */
