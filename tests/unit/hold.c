@@ -38,15 +38,13 @@ static uint64_t now, rests_at; /* the claim wants until then */
 static uint64_t pauses, last_pause_us;
 static unsigned int rings, waiting_at_ring, entering_at_count;
 
-uint64_t __wrap_process_clock_ns(void);
-uint64_t __wrap_process_clock_ns(void)
+WRAP(uint64_t, process_clock_ns, void)
 {
 	return now;
 }
 
 /* As with a signal in the pause. */
-void __wrap_clock_pause_us(long us);
-void __wrap_clock_pause_us(long us)
+WRAP(void, clock_pause_us, long us)
 {
 	assert_int_equal(prctl(PR_GET_TIMERSLACK), 1);
 	pauses++;
@@ -58,16 +56,14 @@ void __wrap_clock_pause_us(long us)
 	errno = EINTR;
 }
 
-void __wrap_wakeup_ring(void);
-void __wrap_wakeup_ring(void)
+WRAP(void, wakeup_ring, void)
 {
 	rings++;
 	waiting_at_ring = atomic_load(&gate_state.waiting);
 }
 
 int __real_pthread_setcancelstate(int state, int *before);
-int __wrap_pthread_setcancelstate(int state, int *before);
-int __wrap_pthread_setcancelstate(int state, int *before)
+WRAP(int, pthread_setcancelstate, int state, int *before)
 {
 	int result = __real_pthread_setcancelstate(state, before);
 
@@ -86,22 +82,19 @@ FIXTURE(begin_all)
 }
 
 /* The kernels of a graph are counted. */
-void __wrap_graphs_call_ended(const struct call *call);
-void __wrap_graphs_call_ended(const struct call *call)
+WRAP(void, graphs_call_ended, const struct call *call)
 {
 	entering_at_count = atomic_load(&gate.entering) + (call->frame != &frame);
 }
 
-bool __wrap_driver_has_graphs(void);
-bool __wrap_driver_has_graphs(void)
+WRAP(bool, driver_has_graphs, void)
 {
 	return true;
 }
 
 static uint64_t graph_is_at;
 
-enum graph_move __wrap_graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
-enum graph_move __wrap_graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move)
+WRAP(enum graph_move, graph_instances_move, CUgraphExec exec, uint64_t where, bool may_move)
 {
 	bool is_there = where == graph_is_at;
 

@@ -32,14 +32,12 @@ static unsigned int looks_at_mps, looks_at_others;
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
 
-uint64_t __wrap_process_clock_ns(void);
-uint64_t __wrap_process_clock_ns(void)
+WRAP(uint64_t, process_clock_ns, void)
 {
 	return now;
 }
 
-void __wrap_work_look(struct work *work, uint64_t at);
-void __wrap_work_look(struct work *work, uint64_t at)
+WRAP(void, work_look, struct work *work, uint64_t at)
 {
 	idle_since = wants ? at : idle_since;
 	*work = (struct work){.is_counted = true, .gpu_count = 1, .gpus_wanting = wants};
@@ -47,55 +45,46 @@ void __wrap_work_look(struct work *work, uint64_t at)
 	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since};
 }
 
-struct rivals __wrap_peers_look(uint64_t at, const struct work *work, const struct peers_self *self);
-struct rivals __wrap_peers_look(uint64_t at, const struct work *work, const struct peers_self *self)
+WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct peers_self *self)
 {
 	looks_at_others++;
 	return rivals_none;
 }
 
-bool __wrap_peers_have_room(void);
-bool __wrap_peers_have_room(void)
+WRAP(bool, peers_have_room, void)
 {
 	return true;
 }
 
-bool __wrap_mps_is_in_reach(void);
-bool __wrap_mps_is_in_reach(void)
+WRAP(bool, mps_is_in_reach, void)
 {
 	looks_at_mps++;
 	return true;
 }
 
-const struct gpu *__wrap_gpus_at(struct pci_address pci);
-const struct gpu *__wrap_gpus_at(struct pci_address pci)
+WRAP(const struct gpu *, gpus_at, struct pci_address pci)
 {
 	return &gpu;
 }
 
-void __wrap_claims_see(struct claims *made, const struct claims *before, struct pci_address pci,
-                       const struct claims_rules *rules);
-void __wrap_claims_see(struct claims *made, const struct claims *before, struct pci_address pci,
-                       const struct claims_rules *rules)
+WRAP(void, claims_see, struct claims *made, const struct claims *before, struct pci_address pci,
+     const struct claims_rules *rules)
 {
 	*made = (struct claims){.generation = before->generation + 1, .count = has_claim, .has_part = true};
 	made->list[0] = (struct claim){.is_unknown = true, .limit_ns = MS, .borrowers = 1};
 }
 
-bool __wrap_window_move(struct gate *gate, struct launch_end newest);
-bool __wrap_window_move(struct gate *gate, struct launch_end newest)
+WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
 {
 	return launches_wait;
 }
 
-bool __wrap_queued_want(bool wanted, struct error *error);
-bool __wrap_queued_want(bool wanted, struct error *error)
+WRAP(bool, queued_want, bool wanted, struct error *error)
 {
 	return true;
 }
 
-void __wrap_hook_want_more(void);
-void __wrap_hook_want_more(void)
+WRAP(void, hook_want_more, void)
 {
 }
 
