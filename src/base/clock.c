@@ -20,7 +20,6 @@
 
 typedef int clock_reader(clockid_t clock, struct timespec *now);
 
-/* Where the kernel maps no function. */
 static int ask_kernel(clockid_t clock, struct timespec *now)
 {
 	return (int)syscall(SYS_clock_gettime, clock, now);
@@ -54,7 +53,8 @@ double clock_boot_ms(void)
 
 struct timespec clock_for_kernel(uint64_t ns)
 {
-	int64_t offset = atomic_load_explicit(&ahead, memory_order_relaxed), time = ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+	int64_t offset = atomic_load_explicit(&ahead, memory_order_relaxed),
+	        time = ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 
 	if (__builtin_add_overflow(time, offset, &time))
 		time = INT64_MAX;
@@ -70,15 +70,16 @@ void clock_pause_us(long microseconds)
 	errno = saved;
 }
 
-/* --- its begin ------------------------------------------------------------------------------------------------------ */
+/* --- beginning ---------------------------------------------------------------------------------------------------- */
 
-/* The kernel tells the offset of the children's namespace; a process may have made a namespace for its children alone. */
+/* Whether the process is in the namespace of its children: the kernel tells only the offset of the children's. */
 static bool has_childrens_clock(void)
 {
 	char own[64], childrens[64];
 
 	return proc_read_link(own, sizeof own, "/proc/self/ns/time") &&
-	       proc_read_link(childrens, sizeof childrens, "/proc/self/ns/time_for_children") && strcmp(own, childrens) == 0;
+	       proc_read_link(childrens, sizeof childrens, "/proc/self/ns/time_for_children") &&
+	       strcmp(own, childrens) == 0;
 }
 
 static int64_t read_ahead(void)
@@ -93,8 +94,7 @@ static int64_t read_ahead(void)
 	return is_known && (seconds != 0 || ns != 0) && has_childrens_clock() ? seconds * NS_PER_SECOND + ns : 0;
 }
 
-/* Before other constructors, which may read the time. */
-__attribute__((constructor(101))) void clock_begin(void)
+__attribute__((constructor(101))) void clock_begin(void) /* before constructors that may read the time */
 {
 	clock_reader *function = (clock_reader *)vdso_function(READER);
 	int saved = errno;

@@ -1,7 +1,7 @@
 /*
- * The kernel's time, which never goes backward: CLOCK_MONOTONIC of the host. A program may replace the C library's functions of
- * time, and a container may have its own clock (time_namespaces(7)): neither changes anything here. Times in shared memory mean the
- * same to all processes. errno is preserved; no cancellation point.
+ * The kernel's time, which never goes backward: CLOCK_MONOTONIC of the host. A program may replace the C library's
+ * functions of time, and a container may have its own clock (time_namespaces(7)): neither has an effect here. Times in
+ * shared memory mean the same to all processes. errno is preserved; no cancellation point.
  */
 #ifndef NVTASKSET_CLOCK_H
 #define NVTASKSET_CLOCK_H
@@ -22,8 +22,8 @@ struct timespec clock_for_kernel(uint64_t ns);
 /* Pauses the thread for `microseconds`, less than a second; shorter if a signal comes. */
 void clock_pause_us(long microseconds);
 
-/* Finds the kernel's function and the process's namespace: when the library is loaded, and in the child of a fork, whose
- * namespace may differ. */
+/* Finds the kernel's function and the process's namespace: when the library is loaded, and in the child of a fork,
+ * perhaps in another namespace. */
 void clock_begin(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The names by which programs load the driver library, and so our library in front of it. */
+/* The names by which programs load the driver library, and our library in front of the driver. */
 #ifndef NVTASKSET_DRIVER_NAMES_H
 #define NVTASKSET_DRIVER_NAMES_H
 
@@ -6,14 +6,14 @@
 
 #define DRIVER_NAME "libcuda.so.1"
 #define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this name first */
-#define DRIVER_LINK "libnvtaskset-driver.so.1" /* the name by which our library depends on the driver: a link to it */
+#define DRIVER_LINK "libnvtaskset-driver.so.1" /* our library depends on the driver by this link */
 
 /* ldconfig lists two sonames after nvtaskset system enable (tools/nvtaskset/system/system.c). */
 #define DRIVER_LISTED_NAME "libcuda.so.01"        /* our library */
 #define DRIVER_LISTED_LINK "libcuda.so.nvtaskset" /* our library depends on the driver by the second name */
 
-/* An ELF note distinguishes our library from the driver's, which has the same name. Linkers put notes on a file's first page. */
-#define ELF_NOTE_WITHIN 4096 /* it lies within so many bytes of the file's beginning */
+/* An ELF note tells our library from the driver's of the same name. Linkers put notes on a file's first page. */
+#define ELF_NOTE_WITHIN 4096 /* bytes at the beginning of a file, with the note */
 
 /* elf(5): an Elf64_Nhdr and the name, without content. */
 struct elf_note {

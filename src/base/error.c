@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many bytes at the beginning are a control character in UTF-8: of ASCII, of C1, or of the direction of text. */
+/* The length in bytes of a control character of UTF-8 at the beginning: ASCII, C1, or the direction of text. */
 static size_t control_length(const char *text)
 {
 	static const struct {
@@ -31,7 +31,7 @@ static size_t control_length(const char *text)
 	return found;
 }
 
-/* A reason can quote others' text. The reason must stay one line, in order, and must not move a terminal's cursor. */
+/* A reason can quote foreign text, but must stay a line, in order, and not move a terminal's cursor. */
 static void make_printable(char *text)
 {
 	size_t length;
@@ -54,7 +54,7 @@ static enum nvtaskset_error_code code_of(int system_error)
 	return code;
 }
 
-/* Puts the text in, and behind it that of an errno, if that is not 0. */
+/* Puts the text in, followed by the text of an errno other than 0. */
 static void put(struct error *error, int system_error, const char *format, va_list arguments)
 {
 	int saved = errno;

@@ -1,9 +1,9 @@
 /*
- * The reason for a failure, as one line for the user and as a code for programs.
+ * The reason for a failure, as a line for the user and as a code for programs.
  *
- * Library code returns 0 or -1 and leaves the reason here; it never prints and never exits. Only the command prints,
- * as `nvtaskset: REASON`. A reason reads "what: why", says what to do if something can be done, starts in lower case
- * unless with a name, and has neither newline nor full stop.
+ * Library code returns 0 or -1 and leaves the reason here, and never prints or exits. Only the command prints, as
+ * `nvtaskset: REASON`. A reason reads "what: why", names a remedy if there is one, starts in lower case unless with a
+ * name, and has neither newline nor full stop.
  */
 #ifndef NVTASKSET_ERROR_H
 #define NVTASKSET_ERROR_H
@@ -12,24 +12,24 @@
 
 #define ERROR_MAX 312
 
-/* Has the same layout as struct nvtaskset_error, through which programs read it: hence may_alias. */
+/* Programs read the struct as a struct nvtaskset_error of the same layout: hence may_alias. */
 struct __attribute__((may_alias)) error {
 	char reason[ERROR_MAX]; /* NUL-terminated, cut if too long; "" if nothing failed */
 	int code;               /* enum nvtaskset_error_code */
 	int system_error;       /* errno if the kernel refused something, else 0 */
 };
 
-/* Leaves the formatted reason in `error`, which may be NULL; control characters become '?'. A macro that is always -1,
- * for `return error_set(…)`, so that the compiler knows the value. Preserves errno. */
+/* Leaves the formatted reason in `error`, which may be NULL; control characters become '?'. A macro with the constant
+ * value -1, for `return error_set(…)`: the compiler knows the value. Preserves errno. */
 #define error_set(error, ...) error_set_code(error, NVTASKSET_ERROR_OTHER, __VA_ARGS__)
 
-/* The same with a code, for a failure that programs can handle in a way of its own. */
+/* The same with a code, for a failure that programs can handle by themselves. */
 #define error_set_code(error, code, ...) (error_fill(error, code, __VA_ARGS__), error_is_set())
 
 /* The same, followed by ": " and the text of errno, with the code for errno. */
 #define error_set_errno(error, ...) (error_fill_errno(error, __VA_ARGS__), error_is_set())
 
-/* Replaces the reason; the arguments may contain the old one. The code stays. */
+/* Replaces the reason; the arguments may contain the old reason. The code stays. */
 void error_reword(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Copies the error of a call to the caller's error, which may be NULL. Always -1. */

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* --- which process --------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t namespace_of(const char *process)
 {
@@ -48,12 +48,13 @@ bool identity_is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* --- what it executes ------------------------------------------------------------------------------------------------ */
+/* --- executions --------------------------------------------------------------------------------------------------- */
 
 #define ENTRIES_MAX 64 /* the kernel writes some 20 (AT_VECTOR_SIZE) */
 
-/* Of the addresses that the kernel chooses: of the stack, the vDSO, the dynamic linker and the program. */
-static uint64_t number_of(uint64_t (*address_of)(const Elf64_auxv_t *entries, uint64_t type), const Elf64_auxv_t *entries)
+/* Of the addresses of the stack, the vDSO, the dynamic linker and the program, as chosen by the kernel. */
+static uint64_t number_of(uint64_t (*address_of)(const Elf64_auxv_t *entries, uint64_t type),
+                          const Elf64_auxv_t *entries)
 {
 	static const uint64_t types[] = {AT_RANDOM, AT_EXECFN, AT_SYSINFO_EHDR, AT_BASE, AT_PHDR, AT_ENTRY};
 	uint64_t number = 0;
@@ -74,7 +75,6 @@ uint64_t execution_own(void)
 	return number_of(own_address, NULL);
 }
 
-/* The value of an entry; 0 if there is none. The kernel writes entries of two words: type and value. */
 static uint64_t look_up(const Elf64_auxv_t *entries, uint64_t type)
 {
 	uint64_t value = 0;

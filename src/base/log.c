@@ -14,7 +14,7 @@
 static bool silent;
 static bool asked_for;
 static atomic_bool idle;
-static struct stat standard_error; /* st_mode is 0 if there was none */
+static struct stat standard_error; /* st_mode is 0 without standard error */
 
 void log_open(void)
 {
@@ -36,7 +36,7 @@ void log_wake(void)
 	atomic_store(&idle, false);
 }
 
-/* A file that can be read back may be a database's; one that is only written is likely to be a log. */
+/* A file that can be read back may be a database; a file only for writing is probably a log. */
 static bool may_be_data(const struct stat *file)
 {
 	int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -45,8 +45,7 @@ static bool may_be_data(const struct stat *file)
 	       (S_ISREG(file->st_mode) && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_APPEND));
 }
 
-/* Whether descriptor 2 is still the program's standard error, and not a file of the program's, which our line would
- * spoil. */
+/* Whether descriptor 2 is still the program's standard error. Our line would spoil a file of the program. */
 static bool is_standard_error(void)
 {
 	struct stat now;

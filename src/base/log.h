@@ -1,27 +1,25 @@
 /*
- * The shim's messages to the user of somebody else's program: few, on standard error, each a line in one write.
- * NVTASKSET_LOG=off silences them; with NVTASKSET_LOG=on they also come in a program without a partition.
+ * The shim's messages to the user of a foreign program: few, on standard error, each a line in a single write.
+ * NVTASKSET_LOG=off silences the messages; with NVTASKSET_LOG=on, messages also come in a program without a partition.
  *
- * If a daemon has closed its standard error, descriptor 2 may be a file of the program's own, even a database. So
- * nothing is written unless descriptor 2 is the same file as when we were loaded, and is no regular file that is open
- * for reading but not for appending, since that file may be older than us. The counters still count (segment.h).
+ * If a daemon has closed standard error, descriptor 2 may be a file of the program, even a database. So nothing is
+ * written unless descriptor 2 is still the same file as when the library was loaded. A regular file open for reading
+ * but not for appending may be older than the library, and is never written. The counters still count (segment.h).
  */
 #ifndef NVTASKSET_BASE_LOG_H
 #define NVTASKSET_BASE_LOG_H
 
-/* Reads the environment, and remembers what standard error is: before any other thread can change them. */
+/* Reads the environment, and remembers standard error: before a second thread can change either. */
 void log_open(void);
 
-/* log_idle: the program has no partition. Until log_wake, it must not be able to notice us, so no warnings
- * are written. */
+/* log_idle: the program has no partition. Until log_wake, the program must not be able to notice us: no warnings. */
 void log_idle(void);
 void log_wake(void);
 
-/* Writes "nvtaskset: MESSAGE". Not called from the launch path, except for the first launch that goes wrong. Preserves
- * errno. */
+/* Writes "nvtaskset: MESSAGE". Not for the launch path, except for the first failing launch. Preserves errno. */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, also if the user wants silence: for the program's last line. */
+/* The same, also against the user's wish for silence: for the program's last line. */
 void log_last_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

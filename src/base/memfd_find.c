@@ -17,11 +17,11 @@
 
 #define LINK_MAX_LENGTH 64
 
-/* So many files with the sought name are opened of one process: ours have a few. */
+/* Limits for a process: opened files with the sought name (ours have a few), and looks paid for a file. */
 #define FILES_OF_ONE 64
 #define LOOKS_OF_FILE 16
 
-/* The device that a file lies on, as far as the kernel knows it without asking the file system; 0 if unknown. */
+/* The device of a file, as far as the kernel knows without asking the file system; 0 while unknown. */
 static uint64_t device_of(int file)
 {
 	struct statx status;
@@ -30,7 +30,6 @@ static uint64_t device_of(int file)
 	return known ? (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor : 0;
 }
 
-/* The device of all memfds. Asked for until it is known; 0 before. */
 static uint64_t memory_device(void)
 {
 	static _Atomic uint64_t device;
@@ -43,8 +42,7 @@ static uint64_t memory_device(void)
 	return atomic_load(&device);
 }
 
-/* On other file systems, such as FUSE, a hostile process can make us wait for ever as soon as we open a file or query
- * its attributes. */
+/* On other file systems, as FUSE, opening a file or reading the attributes can wait for ever for a hostile process. */
 bool memfd_is_one(int file)
 {
 	uint64_t device = device_of(file);
@@ -63,11 +61,12 @@ int descriptor_reopen(int number, bool to_write)
 	char link[32];
 	int file = -1;
 
-	/* Not of /proc/self, which shows nothing once the first thread has ended. */
-	snprintf(link, sizeof link, "/proc/thread-self/fd/%d", number);
+	snprintf(link, sizeof link, "/proc/thread-self/fd/%d", number); /* the first thread may have ended */
 	if (to_write)
 		file = open(link, O_RDWR | flags);
-	return !to_write || (file < 0 && (errno == EACCES || errno == EROFS || errno == EPERM)) ? open(link, O_RDONLY | flags) : file;
+	return !to_write || (file < 0 && (errno == EACCES || errno == EROFS || errno == EPERM))
+	               ? open(link, O_RDONLY | flags)
+	               : file;
 }
 
 int memfd_open(int directory, int number)
@@ -96,16 +95,17 @@ static bool has_link(int directory, const char *name, const char *expected)
 	return length == (ssize_t)strlen(expected) && memcmp(link, expected, (size_t)length) == 0;
 }
 
-/* Looks at no more than `most` descriptors, and counts it down. Not by opendir, which would take as long as all the rest. */
+/* Looks at `most` descriptors or fewer, and counts down. opendir would take as long as all the rest. */
 static int next_of(int directory, int first, const char *link, unsigned int *most)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	int number = -1;
 	ssize_t length;
 
-	/* The kernel's numbering: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
+	/* Positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (the kernel's fs/proc/fd.c). */
 	lseek(directory, first + 2, SEEK_SET);
-	while (number < 0 && *most > 0 && purse_pay(1) && (length = getdents64(directory, entries, sizeof entries)) > 0) {
+	while (number < 0 && *most > 0 && purse_pay(1) &&
+	       (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;
 
 		for (ssize_t at = 0; number < 0 && *most > 0 && at < length; at += entry->d_reclen) {

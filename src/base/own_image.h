@@ -1,11 +1,11 @@
-/* Whether an address lies in our own library, or in a program with our code. */
+/* Whether an address lies in our library, or in a program with our code. */
 #ifndef NVTASKSET_OWN_IMAGE_H
 #define NVTASKSET_OWN_IMAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The linker's symbols for begin and end. Not dladdr, which searches all symbols of the driver. */
+/* The linker's symbols for begin and end. dladdr would search all symbols of the driver. */
 #define OWN __attribute__((visibility("hidden")))
 extern const char __ehdr_start[] OWN, _end[] OWN; /* NOLINT(bugprone-reserved-identifier) */
 

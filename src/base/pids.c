@@ -40,7 +40,7 @@ int pids_all(struct pids *pids, struct error *error)
 			result = pids_add(pids, pid, error);
 	}
 	closedir(directory);
-	/* /proc shows at least this process. */
+	/* /proc shows at least the calling process. */
 	if (result == 0 && pids->count == 0)
 		result = error_set(error, "/proc is not mounted: processes cannot be found");
 	if (result < 0)

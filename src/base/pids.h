@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Initially all zero. The caller who fills it frees the list. */
+/* Initially all zero. The caller frees the list. */
 struct pids {
 	size_t count;
 	pid_t *list;
@@ -19,7 +19,7 @@ int pids_add(struct pids *pids, pid_t pid, struct error *error);
 
 bool pids_have(const struct pids *pids, pid_t pid);
 
-/* Lists every process that /proc shows, by rising number. -1 with the reason, and nothing to free. */
+/* Lists every process in /proc, by rising number. -1 with the reason, and nothing to free. */
 int pids_all(struct pids *pids, struct error *error);
 
 #endif

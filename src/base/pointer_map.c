@@ -10,7 +10,7 @@ static const void **at(const struct pointer_map *map, size_t size, size_t place)
 	return (const void **)((char *)map->structs + place * size);
 }
 
-/* The place of this pointer, or where it would be put. */
+/* The place of the pointer, or the free place for the pointer. */
 static const void **locate(const struct pointer_map *map, size_t size, const void *pointer)
 {
 	size_t place = (size_t)((uint64_t)(uintptr_t)pointer * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (map->room - 1);
@@ -27,7 +27,6 @@ void *pointer_map_find(const struct pointer_map *map, size_t size, const void *p
 	return found && *found ? found : NULL;
 }
 
-/* False if there is no memory. */
 static bool grow(struct pointer_map *map, size_t size)
 {
 	struct pointer_map larger = {.count = map->count, .room = map->room ? 2 * map->room : 16};
@@ -44,7 +43,7 @@ static bool grow(struct pointer_map *map, size_t size)
 	return true;
 }
 
-/* At most half of it is used. */
+/* At most half of the map is used. */
 void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer)
 {
 	const void **new;

@@ -13,9 +13,8 @@
 
 #define PATH_ROOM 512
 
-/* --- whole files ----------------------------------------------------------------------------------------------------- */
+/* --- whole files -------------------------------------------------------------------------------------------------- */
 
-/* False with errno if the path is too long. */
 static bool format_path(char path[PATH_ROOM], const char *format, va_list arguments)
 {
 	bool fits = vsnprintf(path, PATH_ROOM, format, arguments) < PATH_ROOM;
@@ -76,7 +75,7 @@ bool proc_read_link(char *text, size_t room, const char *path, ...)
 	return length > 0;
 }
 
-/* --- files of a process ---------------------------------------------------------------------------------------------- */
+/* --- files of a process ------------------------------------------------------------------------------------------- */
 
 /* The kernel names no program of a thread that has ended. */
 static bool has_program(pid_t thread)
@@ -86,7 +85,7 @@ static bool has_program(pid_t thread)
 	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)thread) || errno != ENOENT;
 }
 
-/* Of a first thread that has ended, the entry stays; of other threads, only while a debugger holds the entry. */
+/* The entry of an ended first thread stays; of another ended thread, only while a debugger holds the entry. */
 static pid_t find_thread(pid_t pid)
 {
 	_Alignas(struct dirent64) char entries[1024];
@@ -141,7 +140,7 @@ FILE *proc_stream(pid_t pid, const char *name)
 	return stream;
 }
 
-/* Copies the line that begins at `at`, of `length` bytes that were read. */
+/* Copies the line from `at` on, of `length` bytes. */
 static void copy_line(char *behind, size_t room, const char *at, size_t length)
 {
 	const char *end = memchr(at, '\n', length);
@@ -164,7 +163,7 @@ static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char
 		size_t here = kept + (size_t)came;
 
 		found = memmem(part, here, text, length);
-		/* The text may lie across two parts, and so may what follows. */
+		/* The text may lie across two parts, and the rest of the line too. */
 		kept = found ? (size_t)(part + here - found) : here < length ? here : length - 1;
 		memmove(part, part + here - kept, kept);
 		total += (size_t)came;
@@ -179,7 +178,8 @@ static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char
 	return found != NULL;
 }
 
-bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
+bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind,
+               size_t room)
 {
 	return find_in(proc_open(pid, name, O_RDONLY), most, pay, text, behind, room);
 }
@@ -196,10 +196,9 @@ bool proc_owner(pid_t pid, uid_t *owner)
 	return found;
 }
 
-/* --- status ---------------------------------------------------------------------------------------------------------- */
+/* --- status ------------------------------------------------------------------------------------------------------- */
 
-/* For the text behind a field: at most 32 numbers, one for each PID namespace. A line before it can be very long (a user's
- * groups). */
+/* For the text behind a field: a number for each PID namespace, at most 32. An earlier line can be long (groups). */
 #define LINE_ROOM 512
 
 static void find_field(pid_t pid, const char *field, char line[LINE_ROOM])
@@ -233,7 +232,7 @@ bool proc_status_has(pid_t pid, const char *field, const char *text)
 	return strstr(line, text) != NULL;
 }
 
-/* --- stat ------------------------------------------------------------------------------------------------------------ */
+/* --- stat --------------------------------------------------------------------------------------------------------- */
 
 enum {
 	STAT_STATE = 3,
@@ -246,7 +245,7 @@ void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT])
 	proc_read_text(text, PROC_STAT_TEXT, "/proc/%d/stat", (int)pid);
 }
 
-/* The blank in front of a field; NULL if there is none. */
+/* The blank in front of a field; NULL without the field. */
 static const char *find(const char *text, int number)
 {
 	const char *at = strrchr(text, ')');
@@ -289,7 +288,7 @@ pid_t parent_of(pid_t pid)
 	return (pid_t)proc_stat_field(stat, STAT_PARENT);
 }
 
-/* --- maps ------------------------------------------------------------------------------------------------------------ */
+/* --- maps --------------------------------------------------------------------------------------------------------- */
 
 bool mapping_parse(struct mapping *mapping, const char *line)
 {
@@ -302,7 +301,8 @@ bool mapping_parse(struct mapping *mapping, const char *line)
 	*mapping = (struct mapping){
 		.start = start,
 		.end = end,
-		.protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0),
+		.protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
+		              (rights[2] == 'x' ? PROT_EXEC : 0),
 		.offset = offset,
 		.inode = inode,
 		.path = line + path,

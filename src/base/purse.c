@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static __thread struct purses *open_purses __attribute__((tls_model("initial-exec")));
-static __thread unsigned int left __attribute__((tls_model("initial-exec"))); /* for the process that is looked at */
+static __thread unsigned int left __attribute__((tls_model("initial-exec"))); /* for the current process */
 
 static struct purse *purse_of(struct purses *purses, uid_t user)
 {
@@ -21,21 +21,21 @@ static struct purse *purse_of(struct purses *purses, uid_t user)
 	return &purses->list[place];
 }
 
-/* /proc shows processes that cannot be inspected as root's, whatever their user. */
 static uid_t user_of(pid_t pid)
 {
-	return (uid_t)proc_status(pid, "Uid:", 0);
+	return (uid_t)proc_status(pid, "Uid:", 0); /* /proc shows uninspectable processes as root's */
 }
 
 static unsigned int left_of(struct purses *purses, uid_t user)
 {
-	unsigned int spent = purse_of(purses, user)->spent, rest = spent < PURSE_LOOKS_OF_USER ? PURSE_LOOKS_OF_USER - spent : 0;
+	unsigned int spent = purse_of(purses, user)->spent,
+	             rest = spent < PURSE_LOOKS_OF_USER ? PURSE_LOOKS_OF_USER - spent : 0;
 	unsigned int of_all = purses->spent < PURSE_LOOKS_OF_ALL ? PURSE_LOOKS_OF_ALL - purses->spent : 0;
 
 	return user != geteuid() && of_all < rest ? of_all : rest;
 }
 
-/* Most processes cost little, and whose they are is found out only when that matters. */
+/* Most processes cost little; the user is only looked up for a costly process. */
 #define CHEAP 64
 
 static bool some_are_poor(const struct purses *purses)

@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
+/* The kernel would end the process (SIGXFSZ) if the file exceeded the limit. */
 static int check_file_limit(size_t size, struct error *error)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size) {
 		errno = EFBIG;
-		return error_set(error, "no shared memory: it takes %zu bytes, and the limit for files (ulimit -f) is %llu",
+		return error_set(error,
+		                 "no shared memory: it takes %zu bytes, and the limit for files (ulimit -f) is %llu",
 		                 size, (unsigned long long)limit.rlim_cur);
 	}
 	return 0;
@@ -49,8 +50,8 @@ int shared_file_make(const char *name, size_t size, struct error *error)
 	return file;
 }
 
-/* Where memory that must lie low is looked for: low enough for the release slots of every version, and far from where
- * programs are loaded; then below what sanitizers take. */
+/* Addresses for low memory: low enough for the release slots of every version, and far from loaded programs; then below
+ * the memory of sanitizers. */
 #define LOW_ATTEMPTS 64
 
 static uint64_t low_address(unsigned int attempt)
@@ -59,7 +60,7 @@ static uint64_t low_address(unsigned int attempt)
 	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
 }
 
-/* The kernel takes another address if memory is in use at this one. */
+/* The kernel takes another address if there is memory at `hint`. */
 static void *map_at(uint64_t hint, int file, size_t size)
 {
 	void *memory = mmap((void *)(uintptr_t)hint, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -78,13 +79,11 @@ void *low_memory_map(int file, size_t size, uint64_t reach)
 	return memory;
 }
 
-/* How long an editor waits for another's lock. An edit takes microseconds: an editor that holds the lock for longer is
- * stopped. */
+/* The longest wait for the lock. An edit takes microseconds: an editor that holds the lock for longer is stopped. */
 #define LOCK_WAIT_MS 2000
 
-/* Editors take a write lock on the first byte (elsewhere: state/ledger.h), which needs a file open for writing. A
- * process that inherited the segment and may only read it could keep editors out by a read lock: read locks do not
- * count. */
+/* Editors take a write lock on the first byte (other bytes: state/ledger.h), which needs a file open for writing. Read
+ * locks do not count: a process with an inherited segment for reading could keep editors out by a read lock. */
 static int try_lock(int file)
 {
 	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1}, held = wanted;

@@ -1,6 +1,6 @@
 #include "table.h"
 
-/* Fibonacci hashing: handles are addresses, so their low bits hardly differ. */
+/* Fibonacci hashing: handles are addresses, and the low bits hardly differ. */
 unsigned int table_bucket(const void *handle)
 {
 	return (unsigned int)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 56);
@@ -27,7 +27,8 @@ void table_add(struct table *table, struct table_entry *entry, const void *handl
 
 	atomic_store_explicit(&entry->handle, (uintptr_t)handle, memory_order_relaxed);
 	entry->next = atomic_load_explicit(bucket, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(bucket, &entry->next, entry, memory_order_release, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(bucket, &entry->next, entry, memory_order_release,
+	                                              memory_order_relaxed))
 		;
 }
 

@@ -1,10 +1,10 @@
 /*
- * A hash table with data about handles of others. The user allocates the entries: structs that have a table_entry as
- * a member.
+ * A hash table with data about foreign handles. The user allocates the entries: structs with a member of type
+ * table_entry.
  *
- * Any thread may find and add at any time, without waiting. Removing needs more: either a lock of the user's keeps
- * all others out of the table, or entries are not removed but vacated, and occupied again by another handle. Several
- * entries may have the same handle; the one added last is found.
+ * Any thread may find and add at any time, without waiting. Removing needs more: either a lock of the user keeps all
+ * threads out of the table, or entries are vacated instead, and occupied again by another handle. Of several entries
+ * with the same handle, the last added entry is found.
  */
 #ifndef NVTASKSET_BASE_TABLE_H
 #define NVTASKSET_BASE_TABLE_H
@@ -29,24 +29,24 @@ struct table {
 /* 0 … TABLE_BUCKETS - 1. */
 unsigned int table_bucket(const void *handle);
 
-/* NULL if there is none. */
+/* NULL without an entry. */
 struct table_entry *table_find(const struct table *table, const void *handle);
 
 void table_add(struct table *table, struct table_entry *entry, const void *handle);
 
-/* Takes the entry out of the table. The caller holds a lock that all users of the table take. */
+/* Takes the entry out of the table. The caller holds a lock taken by all users of the table. */
 void table_remove(struct table *table, struct table_entry *entry);
 
-/* Makes the entry vacant. A thread that has found it before may still read its data. */
+/* Makes the entry vacant. A thread that has found the entry before may still read the entry's data. */
 void table_vacate(struct table_entry *entry);
 
-/* A vacant entry that can be occupied by this handle; NULL if there is none. */
+/* A vacant entry that the handle can occupy; NULL if there is none. */
 struct table_entry *table_find_vacant(const struct table *table, const void *handle);
 
 /* Gives the vacant entry to the handle. False if another thread was faster. */
 bool table_occupy(struct table_entry *entry, const void *handle);
 
-/* The struct that has the entry as this member; NULL if `entry` is NULL. */
+/* The struct that has the entry as `member`; NULL if `entry` is NULL. */
 #define TABLE_CONTENT(entry, type, member) ((type *)table_content((entry), offsetof(type, member)))
 
 static inline void *table_content(struct table_entry *entry, size_t offset)

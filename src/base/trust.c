@@ -10,11 +10,11 @@
 
 /* --- following a path -------------------------------------------------------------------------------------- */
 
-/* A path, followed name by name, like the kernel does. A name is looked up after all before it was judged, so nobody
- * else can change its meaning any more. */
+/* A path, followed name by name, as by the kernel. All names before a name have been judged: no other user can change
+ * the meaning of the name any more. */
 struct way {
 	char at[PATH_MAX];   /* without links, except perhaps the last name */
-	char rest[PATH_MAX]; /* still to be followed from there */
+	char rest[PATH_MAX]; /* behind `at`, still to be followed */
 	struct stat status;  /* of `at` */
 	unsigned int links;  /* links followed so far */
 	uid_t top;           /* the owner of / */
@@ -107,21 +107,21 @@ static int step_or_make(struct way *way)
 	return result;
 }
 
-/* --- who can change it ------------------------------------------------------------------------------------- */
+/* --- users with the right to change ------------------------------------------------------------------------------- */
 
 static bool others_write(const struct stat *status)
 {
 	return !S_ISLNK(status->st_mode) && (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-/* Whether nobody can replace others' files in the directory, as in /tmp. */
+/* Whether no user can replace another user's files in the directory, as in /tmp. */
 static bool is_sticky(const struct stat *status)
 {
 	return S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX) != 0;
 }
 
-/* The owner of / is trusted: that user can change every program here. In a container in which root has no name, the
- * owner of / is nobody, who also owns /tmp. */
+/* The owner of / is trusted: that user can change every program here. In a container without a name for root, the owner
+ * of / is nobody, who also owns /tmp. */
 static int judge(const struct way *way, uid_t user, enum trust trust, struct error *error)
 {
 	const struct stat *status = &way->status;
@@ -174,7 +174,7 @@ int trust_make_directory(const char *path, char real[PATH_MAX], struct error *er
 	return result;
 }
 
-/* --- who can read it --------------------------------------------------------------------------------------- */
+/* --- users with the right to read --------------------------------------------------------------------------------- */
 
 static bool is_closed(const struct stat *status)
 {

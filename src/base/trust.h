@@ -1,9 +1,9 @@
 /*
- * Who can change what a path leads to, and who can read it.
+ * Which users can change the target of a path, and read the target.
  *
- * A library that root loads, or a file that root believes, must not be replaceable by another user. Whoever owns a
- * directory or link on the way, or can write to one, can replace it. In sticky directories such as /tmp nobody can
- * replace what others own.
+ * No other user may be able to replace a library that root loads, or a file that root believes. The owner of a
+ * directory or link on the path, and a user with the right to write there, can replace the target. In a sticky
+ * directory, as /tmp, only the owner can replace a file.
  */
 #ifndef NVTASKSET_TRUST_H
 #define NVTASKSET_TRUST_H
@@ -14,20 +14,20 @@
 #include <sys/types.h>
 
 enum trust {
-	TRUST_NOW,    /* nobody else can change it as long as it exists */
-	TRUST_FOREVER /* also after it is removed, nobody else can put something in its place: so no part of it is in /tmp */
+	TRUST_NOW,    /* no other user can change the target while it exists */
+	TRUST_FOREVER /* also not after a removal: no part of the path is in /tmp */
 };
 
-/* 0 if only `user`, root and the owner of / can change what an absolute path leads to, or create its missing part. -1
- * with the first directory, link or file that others can change. */
+/* 0 if only `user`, root and the owner of / can change the target of an absolute path, or create the missing part. -1
+ * with the first unsafe directory, link or file. */
 int trust_check(const char *path, uid_t user, enum trust trust, struct error *error);
 
-/* Makes a directory of this user's, and those above it, in which nobody else can change anything. `real` gets its path
- * without links. If root makes it, everybody can enter it, whatever the umask. */
+/* Makes a directory of this user, and missing parents, writable for no other user. `real` gets the path without links.
+ * Every user can enter a directory made by root, with any umask. */
 int trust_make_directory(const char *path, char real[PATH_MAX], struct error *error);
 
-/* 0 if users who are neither the owner nor in the group can read the file at an absolute path, or enter the directory.
- * -1 with what keeps them out. */
+/* 0 if users other than the owner and outside the group can read the file at an absolute path, or enter the directory.
+ * -1 with the obstacle. */
 int trust_check_open(const char *path, struct error *error);
 
 #endif

@@ -14,7 +14,6 @@ struct image {
 	uint64_t first; /* the address of the first byte in the file's own terms */
 };
 
-/* NULL if a byte of the range is outside. */
 static const void *at(const struct image *image, uint64_t address, size_t size)
 {
 	uint64_t offset = address - image->first;
@@ -31,7 +30,6 @@ static bool take(const struct image *image, uint64_t address, void *into, size_t
 	return bytes != NULL;
 }
 
-/* The first header of a type. */
 static bool find_header(const struct image *page, uint32_t type, Elf64_Phdr *found)
 {
 	Elf64_Ehdr header;
@@ -41,7 +39,8 @@ static bool find_header(const struct image *page, uint32_t type, Elf64_Phdr *fou
 	                                 header.e_phentsize == sizeof *found;
 
 	for (unsigned int i = 0; is_file && !is_found && i < header.e_phnum; i++)
-		is_found = take(page, header.e_phoff + i * sizeof *found, found, sizeof *found) && found->p_type == type;
+		is_found = take(page, header.e_phoff + i * sizeof *found, found, sizeof *found) &&
+		           found->p_type == type;
 	return is_found;
 }
 
@@ -55,7 +54,8 @@ static struct tables find_tables(const struct image *image, uint64_t dynamic)
 	struct tables tables = {.symbols = 0};
 	Elf64_Dyn entry;
 
-	for (uint64_t next = dynamic; take(image, next, &entry, sizeof entry) && entry.d_tag != DT_NULL; next += sizeof entry) {
+	for (uint64_t next = dynamic; take(image, next, &entry, sizeof entry) && entry.d_tag != DT_NULL;
+	     next += sizeof entry) {
 		if (entry.d_tag == DT_SYMTAB)
 			tables.symbols = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_STRTAB)
@@ -95,5 +95,6 @@ void *vdso_function(const char *name)
 {
 	unsigned long image = getauxval(AT_SYSINFO_EHDR);
 
-	return image != 0 ? (void *)vdso_find((const void *)image, SIZE_MAX, name) : NULL; /* NOLINT(performance-no-int-to-ptr) */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return image != 0 ? (void *)vdso_find((const void *)image, SIZE_MAX, name) : NULL;
 }

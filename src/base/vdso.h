@@ -1,6 +1,6 @@
 /*
- * Functions that the kernel maps into each process (the vDSO; vdso(7)). No name of the C library's is used, since a program may
- * replace each name.
+ * Functions that the kernel maps into each process (the vDSO; vdso(7)). Uses no name of the C library, since a program
+ * may replace each name.
  */
 #ifndef NVTASKSET_VDSO_H
 #define NVTASKSET_VDSO_H

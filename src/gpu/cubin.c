@@ -11,7 +11,7 @@
  * (CUDA 13.0; hardware.md). */
 static const char *const labels[] = {"__CNPRT_VERSION_NUMBER__", "__cuda_syscall_cnp"};
 
-/* Part of the file; NULL if the file is shorter. */
+/* Part of the file; NULL beyond the end. */
 static const void *part(const void *cubin, size_t size, uint64_t offset, uint64_t length)
 {
 	return offset <= size && length <= size - offset ? (const char *)cubin + offset : NULL;
@@ -41,7 +41,7 @@ static bool has_managed(const void *symbols, size_t length)
 	return found;
 }
 
-/* Whether a section of this type has it. */
+/* Whether a section has a property. */
 typedef bool section_has(const void *content, size_t length);
 
 static bool is_in_section(const void *cubin, size_t size, const Elf64_Ehdr *header, unsigned int number, uint32_t type,
@@ -74,8 +74,7 @@ static bool is_in_file(const void *cubin, size_t size, uint32_t type, section_ha
 	return found;
 }
 
-/* Another driver may pass other parameters, so the pointer may be no pointer: memory that is not mapped is not
- * touched. */
+/* Another driver may pass other parameters instead of a pointer: unmapped memory is not touched. */
 static bool is_mapped(const void *start, size_t size)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)start & ~(page - 1);

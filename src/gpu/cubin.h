@@ -1,13 +1,13 @@
-/* Reads the code of a module, as the driver loads it: an ELF file in memory, which may be damaged. Any pointer is safe. */
+/* Reads the code of a module as loaded by the driver: an ELF file in memory, perhaps damaged. Any pointer is safe. */
 #ifndef NVTASKSET_CUBIN_H
 #define NVTASKSET_CUBIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether kernels in the module may launch kernels: CUDA's device runtime is linked into it. Other kernels of the
- * module look the same. Such launches are not announced and run on the whole GPU; under MPS they do not run at all
- * (facts.md, "Kernels that launch kernels"). We can only report that they are possible. */
+/* Whether kernels in the module may launch kernels: CUDA's device runtime is linked into the module. Launches by
+ * kernels are not announced, and run on the whole GPU; under MPS they do not run (facts.md, "Kernels that launch
+ * kernels"). We can only report the possibility: other kernels of the module look the same. */
 bool cubin_launches_kernels(const void *cubin, size_t size);
 
 /* Whether the module has variables in managed memory. */

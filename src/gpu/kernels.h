@@ -1,13 +1,13 @@
 /*
- * The kernels that we launch ourselves, to measure and to test, as PTX text. The driver compiles it, so no CUDA
- * toolkit is needed. The simulator recognizes them by their names.
+ * Our own kernels for measurements and tests, as PTX text: the driver compiles the text without a CUDA toolkit. The
+ * simulator recognizes the kernels by name.
  */
 #ifndef NVTASKSET_KERNELS_H
 #define NVTASKSET_KERNELS_H
 
 /*
- * where(uint32_t *output, uint64_t cycles): each block writes the SM that it runs on to output[block], and stays
- * there for `cycles` cycles. nothing(): returns at once.
+ * where(uint32_t *output, uint64_t cycles): each block writes the number of its SM to output[block], and stays there
+ * for `cycles` cycles. nothing(): returns at once.
  */
 static const char kernels_ptx[] =
 	".version 6.0\n"

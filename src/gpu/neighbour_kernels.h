@@ -1,12 +1,10 @@
-/*
- * Kernels that disturb others, as PTX text (kernels.h).
- */
+/* Kernels that disturb other programs, as PTX text (kernels.h). */
 #ifndef NVTASKSET_NEIGHBOUR_KERNELS_H
 #define NVTASKSET_NEIGHBOUR_KERNELS_H
 
 /*
- * memory(void *at, uint64_t bytes): copies so many bytes to the ones behind them. compute(float *at, uint64_t rounds): each thread
- * multiplies and adds, twice in each round.
+ * memory(void *at, uint64_t bytes): copies `bytes` bytes from `at` to the bytes behind. compute(float *at, uint64_t
+ * rounds): each thread multiplies and adds, twice in each round.
  */
 static const char neighbour_ptx[] =
 	".version 6.0\n.target sm_50\n.address_size 64\n"

@@ -38,7 +38,7 @@ int pci_address_parse(struct pci_address *pci, const char *text, struct error *e
 	unsigned int domain = 0, bus, device, function;
 	int end = 0;
 
-	/* No signs, blanks or prefixes, which sscanf would accept. */
+	/* sscanf would accept signs, blanks and prefixes. */
 	bool is_plain = text[strspn(text, "0123456789abcdefABCDEF:.")] == '\0';
 
 	if (is_plain && sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {

@@ -1,6 +1,4 @@
-/*
- * A GPU's PCI address, which identifies it, whatever number it has elsewhere.
- */
+/* A GPU's PCI address: the identity of the GPU here. */
 #ifndef NVTASKSET_PCI_ADDRESS_H
 #define NVTASKSET_PCI_ADDRESS_H
 
@@ -12,17 +10,17 @@
 
 struct pci_address {
 	uint32_t domain;
-	uint16_t bus; /* 0 … 255, and device 0 … 31; without padding, since it is shared and compared */
+	uint16_t bus; /* 0 … 255, and device 0 … 31; without padding, for sharing and comparing */
 	uint16_t device;
 };
 
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, like strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
-/* The first struct of `count` ones of this size that begins with the address; NULL if there is none. */
+/* The first of `count` structs of `size` bytes that begins with the address; NULL if there is none. */
 const void *pci_address_find(struct pci_address pci, const void *structs, size_t count, size_t size);
 
-/* All 0 stands for a GPU whose address is not known. */
+/* All 0 is an unknown address. */
 bool pci_address_is_known(struct pci_address pci);
 
 /* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */

@@ -7,34 +7,34 @@
 
 /* Positions are in 32-bit words from the start of the descriptor, except for version_byte. */
 struct qmd_layout {
-	uint8_t version_byte;  /* the version: major in the high half, minor in the low */
+	uint8_t version_byte;  /* the byte of the version: major in the high half, minor in the low half */
 	uint8_t first_version; /* the versions with this layout */
 	uint8_t last_version;
 	uint8_t mask_word;
 	uint8_t mask_words; /* 2 or 4 */
 	uint8_t upper_word; /* four more words of the mask, from bit QMD_MASK_BITS on; or 0 */
-	uint8_t valid_word; /* its bit 31 says that the mask is valid; NONE if the mask always is */
-	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
-	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE before clusters */
+	uint8_t valid_word; /* bit 31: the mask is valid; NONE if the mask always is */
+	uint8_t cluster_word;     /* bytes GPC_CGA_WIDTH, _HEIGHT and _DEPTH; NONE before clusters */
+	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, then _DEPTH; NONE before clusters */
 	uint8_t grid_word;        /* CTA_RASTER_WIDTH, GRID_WIDTH */
-	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
-	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE, */
-	uint8_t shared_low;       /* from this bit on, */
-	uint8_t shared_bits;      /* of so many bits, */
+	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, then 2 */
+	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE */
+	uint8_t shared_low;       /* the first bit of SHARED_MEMORY_SIZE */
+	uint8_t shared_bits;      /* the number of bits */
 	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
-	uint8_t banks_word;       /* CONSTANT_BUFFER_VALID(0) and the next ones, of four bits each; 0 before Hopper */
-	const struct qmd_release_layout *releases; /* NULL without slots that we can use */
+	uint8_t banks_word;       /* CONSTANT_BUFFER_VALID(0) and following, of four bits each; 0 before Hopper */
+	const struct qmd_release_layout *releases; /* NULL without usable slots */
 };
 
 /*
- * Releases. Positions are in bits, as the headers count them. A slot is in two places: its address and, 64 bits after
- * it, its payload; and its control, which is the same few fields in all versions, in another order. Those that are not
- * named here are 0 in our releases: RED_ADD, UNSIGNED, no trap and no membar.
+ * Releases. Positions are in bits, as in the headers. A slot has two parts: the address with the payload 64 bits
+ * behind; and the control, with the same few fields in all versions, in different orders. Fields without a name here
+ * are 0 in our releases: RED_ADD, UNSIGNED, no trap and no membar.
  */
 struct qmd_release_layout {
 	uint8_t address_bits;
 	uint16_t address[QMD_SLOTS]; /* ADDRESS_LOWER, of each slot */
-	uint16_t control[QMD_SLOTS]; /* its first bit; from there on: */
+	uint16_t control[QMD_SLOTS]; /* the first bit of the control, for the positions below */
 	uint8_t enable;
 	uint8_t structure_size; /* two bits */
 	uint8_t reduction_enable;
@@ -43,10 +43,10 @@ struct qmd_release_layout {
 
 #define CONTROL_BITS 13
 
-/* The other bits of two words: all but `count` of them, from this one on. */
+/* A mask of all bits except `count` bits from `first` on. */
 #define KEEP(first, count) (~(((UINT64_C(1) << (count)) - 1) << (first)))
 
-/* Descriptors are aligned to 4 bytes, and their masks too. */
+/* Descriptors and masks are aligned to 4 bytes. */
 static inline uint64_t load(const uint32_t *words)
 {
 	uint64_t value;
@@ -65,8 +65,8 @@ static inline void store(uint32_t *words, uint64_t value)
 #define VALID_BIT (UINT32_C(1) << 31)
 
 /* Version 3.0: the control is in the upper word of the address. Versions up to 2.4 have two slots, for 32-bit numbers.
- * So has, by its header, 3.0 of compute capability 8.0: it has a bit for 64-bit payloads, but its formats for a
- * reduction are called UNSIGNED_32 and SIGNED_32. From 8.6 on they are UNSIGNED and SIGNED. */
+ * By its header, 3.0 of compute capability 8.0 has the same: there is a bit for 64-bit payloads, but the formats for a
+ * reduction are called UNSIGNED_32 and SIGNED_32. From 8.6 on, the names are UNSIGNED and SIGNED. */
 static const struct qmd_release_layout ampere_and_ada_releases = {
 	.address_bits = 32 + 8,
 	.address = {768, 896, 1664},
@@ -118,8 +118,8 @@ static const struct qmd_layout ampere_and_ada = {
 /* TPC_DISABLE_MASK; measured on an H200. */
 static const struct qmd_layout hopper = {FROM_HOPPER_ON, .first_version = 0x40, .last_version = 0x40};
 
-/* Blackwell's headers have this version beside 5.0. The length of TPC_DISABLE_MASK_UPPER is not published. Version 5.0
- * has room for eight words of mask in one piece, so four words are here. */
+/* Blackwell's headers have this version beside 5.0. The length of TPC_DISABLE_MASK_UPPER is not published. Four words,
+ * since version 5.0 has room for eight words of mask in one piece. */
 static const struct qmd_layout blackwell_4_1 = {
 	FROM_HOPPER_ON, .first_version = 0x41, .last_version = 0x41, .upper_word = 2688 / 32,
 };
@@ -153,7 +153,6 @@ static bool has_known_version(const struct qmd_layout *layout, const void *qmd)
 	return version >= layout->first_version && version <= layout->last_version;
 }
 
-/* A mask that is not valid has no meaning. */
 static bool mask_counts(const struct qmd_layout *layout, const uint32_t *words)
 {
 	return layout->valid_word == NONE || words[layout->valid_word] & VALID_BIT;
@@ -165,7 +164,7 @@ static bool must_fit(const struct qmd_layout *layout, const uint32_t *words)
 	       ((words[layout->cluster_word] & CLUSTER_BITS) | words[layout->cooperative_word]) != 0;
 }
 
-/* No GPU has a mask bit there. */
+/* Bits without a TPC on any GPU. */
 static const struct qmd_mask no_tpcs = {{UINT64_MAX, UINT64_MAX}};
 
 static inline void store_upper(const struct qmd_layout *layout, uint32_t *words, struct qmd_mask upper)
@@ -174,8 +173,8 @@ static inline void store_upper(const struct qmd_layout *layout, uint32_t *words,
 	store(words + layout->upper_word + 2, upper.words[1]);
 }
 
-static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words, uint64_t low,
-                                                             uint64_t high)
+static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words,
+                                                             uint64_t low, uint64_t high)
 {
 	store(words + layout->mask_word, low);
 	if (layout->mask_words == 4)
@@ -186,9 +185,9 @@ static inline __attribute__((always_inline)) void store_mask(const struct qmd_la
 		words[layout->valid_word] |= VALID_BIT;
 }
 
-/* Writes a slot, whose words keep other bits. */
-static inline __attribute__((always_inline)) void store_slot(uint32_t *control, uint64_t keep_control, uint32_t *address,
-                                                             uint64_t keep_address, struct qmd_saved_slot slot)
+static inline __attribute__((always_inline)) void store_slot(uint32_t *control, uint64_t keep_control,
+                                                             uint32_t *address, uint64_t keep_address,
+                                                             struct qmd_saved_slot slot)
 {
 	store(control, (load(control) & keep_control) | slot.control);
 	store(address, (load(address) & keep_address) | slot.address);
@@ -211,12 +210,12 @@ static inline __attribute__((always_inline)) bool write_release(const struct qmd
 	bool done = !(load(control) & enable);
 
 	if (done)
-		store_slot(control, KEEP(slots->control[QMD_COUNTING_SLOT] % 32, CONTROL_BITS), address, KEEP(0, slots->address_bits),
-		           written_by(release, &release->places[number]));
+		store_slot(control, KEEP(slots->control[QMD_COUNTING_SLOT] % 32, CONTROL_BITS), address,
+		           KEEP(0, slots->address_bits), written_by(release, &release->places[number]));
 	return done;
 }
 
-/* Runs in every launch. Compiled once for each layout, so that the compiler knows the layout's constants. */
+/* Runs in every launch. Compiled for each layout: the compiler knows the layout's constants. */
 static inline __attribute__((always_inline)) enum qmd_outcome
 disable_in(const struct qmd_layout *layout, unsigned int number, void *qmd, const struct qmd_mask *disable,
            const struct qmd_release *release)
@@ -246,10 +245,10 @@ disable_in(const struct qmd_layout *layout, unsigned int number, void *qmd, cons
 	return outcome;
 }
 
-/* `second` is NULL if the family has one layout. */
+/* `second` is NULL for a family with a single layout. */
 static inline __attribute__((always_inline)) enum qmd_outcome
-disable_in_either(const struct qmd_layout *first, const struct qmd_layout *second, void *qmd, const struct qmd_mask *disable,
-                  const struct qmd_release *release)
+disable_in_either(const struct qmd_layout *first, const struct qmd_layout *second, void *qmd,
+                  const struct qmd_mask *disable, const struct qmd_release *release)
 {
 	enum qmd_outcome outcome = disable_in(first, 0, qmd, disable, release);
 
@@ -295,7 +294,7 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 	return found;
 }
 
-/* The first of the family's layouts with the descriptor's version; or NULL. */
+/* The family's first layout with the descriptor's version; or NULL. */
 static inline const struct qmd_layout *layout_of(const struct qmd_family *family, const void *qmd)
 {
 	const struct qmd_layout *found = NULL;
@@ -418,8 +417,8 @@ static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_rel
 {
 	uint64_t size = kind == QMD_ADDS ? TWO_WORDS : FOUR_WORDS, reduction = kind == QMD_ADDS;
 
-	return UINT64_C(1) << layout->enable | UINT64_C(1) << layout->payload_64 | reduction << layout->reduction_enable |
-	       size << layout->structure_size;
+	return UINT64_C(1) << layout->enable | UINT64_C(1) << layout->payload_64 |
+	       reduction << layout->reduction_enable | size << layout->structure_size;
 }
 
 static const struct qmd_place no_place = {.first_version = UINT8_MAX};
@@ -442,7 +441,7 @@ static struct qmd_place place_of(const struct qmd_layout *layout, unsigned int s
 	};
 }
 
-/* No other layout of a family has more than the first. */
+/* The first layout of a family has the widest addresses. */
 uint64_t qmd_release_reach(const struct qmd_family *family)
 {
 	const struct qmd_release_layout *slots = family->layouts[0]->releases;
@@ -464,7 +463,6 @@ bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *f
 	return true;
 }
 
-/* NULL if the descriptor's version has no slots. */
 static inline const struct qmd_place *place_in(const struct qmd_release *release, const void *qmd)
 {
 	const struct qmd_place *found = NULL;
@@ -483,7 +481,8 @@ static inline enum qmd_release_outcome look(const struct qmd_place *place, const
 	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
 
 	if (place)
-		outcome = load((const uint32_t *)qmd + place->control_word) & place->enable ? QMD_SLOT_USED : QMD_RELEASES;
+		outcome = load((const uint32_t *)qmd + place->control_word) & place->enable ? QMD_SLOT_USED
+		                                                                            : QMD_RELEASES;
 	return outcome;
 }
 
@@ -496,7 +495,8 @@ static inline void store_at(const struct qmd_place *place, void *qmd, struct qmd
 {
 	uint32_t *words = qmd;
 
-	store_slot(words + place->control_word, place->keep_control, words + place->address_word, place->keep_address, slot);
+	store_slot(words + place->control_word, place->keep_control, words + place->address_word, place->keep_address,
+	           slot);
 }
 
 __attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
@@ -565,14 +565,14 @@ unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd
 
 /* --- fetching ahead ------------------------------------------------------------------------------------ */
 
-/* A node of a graph fetches the parameters of the next one ahead, by a bank of constants that is valid for this alone (facts.md, "CUDA
- * graphs"). The driver makes that bank invalid for good when the next node is disabled, and leaves all else of it. Its bits: VALID, two
- * of PREFETCH, and INVALIDATE. */
+/* A node of a graph fetches the next node's parameters ahead, by a bank of constants that is valid for this purpose
+ * alone (facts.md, "CUDA graphs"). When the next node is disabled, the driver makes the bank invalid for good, and
+ * changes nothing else. The bits: VALID, two of PREFETCH, and INVALIDATE. */
 #define NEXT_BANK(bits) (UINT32_C(bits) << 4 * 5)
 #define BANK_VALID 1
 #define PREFETCH_POST 4
 
-/* Makes the bank valid again. Descriptors of other kinds stay unchanged. Measured before Blackwell only. */
+/* Makes the bank valid again. Other descriptors stay unchanged. Measured before Blackwell only. */
 static void fetch_ahead(const struct qmd_layout *layout, uint32_t *words)
 {
 	uint32_t *banks = words + layout->banks_word;
@@ -590,7 +590,7 @@ enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd,
 	return qmd_release(&stamping, qmd);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------- */
+/* --- all changes at once ------------------------------------------------------------------------------------------ */
 
 static enum qmd_outcome write_mask(const struct qmd_family *family, const struct qmd_layout *layout, void *qmd,
                                    const struct qmd_change *change)

@@ -1,8 +1,8 @@
 /*
- * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
+ * The launch descriptor of a kernel (QMD, also TMD): the place of each needed field in each version.
  *
- * Only qmd.c knows bit positions. They are published in NVIDIA's open-gpu-doc, in
- * classes/compute/cl*qmd.h; facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
+ * Only qmd.c knows bit positions. NVIDIA publishes the positions in open-gpu-doc, classes/compute/cl*qmd.h; facts.md,
+ * "Launch descriptors", has the measurements. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -19,54 +19,54 @@ struct qmd_mask {
 };
 
 enum qmd_outcome {
-	QMD_NARROWED,        /* enabled now: the TPCs that both the driver and we leave enabled; the release is written */
-	QMD_SLOT_LEFT,       /* the same, but the release is not written: qmd_release says why */
-	QMD_OVERRULED,       /* the driver's mask and ours have no enabled TPC in common: only ours is in force; no release */
+	QMD_NARROWED,        /* now enabled: the TPCs that driver and we leave enabled; the release is written */
+	QMD_SLOT_LEFT,       /* as QMD_NARROWED, but the release is not written: qmd_release says why */
+	QMD_OVERRULED,       /* only our mask is in force: no TPC is enabled in the driver's mask too; no release */
 	QMD_UNKNOWN_VERSION, /* not a version of this family; unchanged */
-	QMD_MUST_FIT,        /* some of its blocks must run at once; unchanged, see struct qmd_change */
+	QMD_MUST_FIT,        /* some blocks of the launch must run at once; unchanged, see struct qmd_change */
 };
 
 struct qmd_release;
 
 typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable, const struct qmd_release *release);
 
-/* What a launch whose blocks must run at once needs. Not known before Hopper, whose descriptors do not say that a
- * launch is cooperative. */
+/* The needs of a launch whose blocks must run at once. Unknown before Hopper: older descriptors do not show cooperative
+ * launches. */
 struct qmd_shape {
-	unsigned int cluster;      /* blocks of a cluster, which runs in one virtual GPC; 1 without clusters */
-	unsigned int cooperative;  /* blocks of a cooperative grid, which all run at once; 0 for other launches */
+	unsigned int cluster;      /* blocks of a cluster, which runs in a single virtual GPC; 1 without clusters */
+	unsigned int cooperative;  /* blocks of a cooperative grid, all running at once; 0 for other launches */
 	unsigned int threads;      /* of a block */
 	unsigned int shared_bytes; /* shared memory of a block */
 };
 
-/* The descriptor versions of one generation of GPUs. */
+/* The descriptor versions of a generation of GPUs. */
 #define QMD_LAYOUTS 2
 struct qmd_family {
 	unsigned int first_compute; /* 256 * major + minor */
 	unsigned int last_compute;
 	const struct qmd_layout *layouts[QMD_LAYOUTS]; /* the first with a descriptor's version counts; or NULL */
-	const struct qmd_layout *narrow; /* published too, but with fewer mask bits than the GPUs need; or NULL */
+	const struct qmd_layout *narrow; /* also published, but with fewer mask bits than the GPUs need; or NULL */
 	qmd_disabler *disable;           /* qmd_disable for this family */
 };
 
-/* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */
+/* The family of a GPU with the compute capability; NULL if the GPU is too old or too new. */
 const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int compute_minor);
 
-/* How many bits of a disable mask every version of the family holds. */
+/* The number of bits that a disable mask has in every version of the family. */
 unsigned int qmd_mask_bits(const struct qmd_family *family);
 
-/* Disables in `qmd` the TPCs of `disable`, in addition to those that the driver disabled: green contexts and cluster
- * launches come with a mask of their own (facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
- * set in `disable`. Never disables all TPCs: such a kernel would hang (facts.md, "Launches that never finish").
- * `qmd` is 4-byte aligned. At the same time writes a release, which is in QMD_COUNTING_SLOT; NULL: none. */
+/* Disables in `qmd` the TPCs of `disable`, besides the TPCs that the driver disabled: green contexts and cluster
+ * launches come with a mask (facts.md, "Launch descriptors", last point). Bits of absent TPCs must be set in `disable`.
+ * Never disables all TPCs: the kernel would hang (facts.md, "Launches that never finish"). `qmd` is 4-byte aligned. At
+ * the same time writes a release in QMD_COUNTING_SLOT; NULL: none. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable,
                                            const struct qmd_release *release)
 {
 	return family->disable(qmd, disable, release);
 }
 
-/* Whether the family's descriptors show which launches must fit; whether a descriptor of a known version is one that
- * must. */
+/* Whether the family's descriptors show launches whose blocks must run at once; whether a descriptor of a known version
+ * is of such a launch. */
 bool qmd_shows_must_fit(const struct qmd_family *family);
 bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
@@ -74,14 +74,14 @@ bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
 bool qmd_is_narrow(const struct qmd_family *family, const void *qmd);
 
-/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (hardware.md, "Graphs").
- * The version must be known. */
+/* Whether the kernel has no blocks: the driver has such kernels of its own in graphs (hardware.md, "Graphs"). The
+ * version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
-/* Where the masks of descriptors of this version are, in words of 32 bits. */
+/* The place of the mask in descriptors of the same version, in words of 32 bits. */
 #define QMD_SIZE 384
 struct qmd_mask_place {
-	uint8_t first, words; /* 2 or 4; 0: the version is not known */
+	uint8_t first, words; /* 2 or 4; 0: unknown version */
 	uint8_t control;      /* the word with the bits of a valid mask */
 	uint32_t valid;       /* the bits; 0: a mask is always valid */
 };
@@ -93,13 +93,13 @@ static inline bool qmd_mask_is_valid(const struct qmd_mask_place *place, const v
 	return place->words > 0 && (((const uint32_t *)qmd)[place->control] & place->valid) == place->valid;
 }
 
-/* For these, the descriptor's version must be known. */
+/* The descriptor's version must be known. */
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
-struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */
+struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the driver's mask */
 
 /*
- * Releases: what the hardware writes into memory when the kernel has ended (facts.md, "Releases"). A descriptor
- * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
+ * Releases: the GPU's writes to memory at the end of a kernel (facts.md, "Releases"). A descriptor has a slot for each
+ * release. The driver uses slot 0; CUPTI uses slot 1 while tracing kernels.
  */
 #define QMD_SLOTS 3
 #define QMD_STAMPING_SLOT 1
@@ -107,19 +107,19 @@ struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); 
 
 enum qmd_release_kind {
 	QMD_ADDS,   /* adds the value to the 64-bit number at the address */
-	QMD_STAMPS, /* writes the value there, and the time, in ns on the GPU's clock, into the next 8 bytes */
+	QMD_STAMPS, /* writes the value, and the time in ns on the GPU's clock into the next 8 bytes */
 };
 
-/* Where versions of a descriptor have a slot. Each word is the first of two of 32 bits. */
+/* The place of a slot in some versions of a descriptor. Each word is the first of two words of 32 bits. */
 struct qmd_place {
 	uint8_t version_byte, first_version, last_version;
 	uint8_t control_word, address_word; /* the payload is in the two words after the address */
 	uint64_t enable;                    /* the control's bit for a slot in use */
-	uint64_t control;                   /* what is written there */
+	uint64_t control;                   /* the written control */
 	uint64_t keep_control, keep_address; /* the words' other bits */
 };
 
-/* A release that is ready to be written into any number of descriptors. */
+/* A release, ready for writing into any number of descriptors. */
 struct qmd_release {
 	struct qmd_place places[QMD_LAYOUTS]; /* in the order of the family's layouts */
 	uint64_t address, payload;
@@ -127,16 +127,16 @@ struct qmd_release {
 
 enum qmd_release_outcome {
 	QMD_RELEASES,         /* written */
-	QMD_SLOT_USED,        /* there is a release in the slot already; unchanged */
-	QMD_NO_RELEASE_SLOTS, /* not a version that has the slot; unchanged */
+	QMD_SLOT_USED,        /* the slot has a release already; unchanged */
+	QMD_NO_RELEASE_SLOTS, /* no version with the slot; unchanged */
 };
 
-/* A release can write to addresses below this one; 0 if the family has no slots that we can use. 64-bit additions are
- * published from version 3.0 on only, whose addresses have 40 bits. */
+/* A release can write to addresses below the result; 0 if the family has no usable slots. 64-bit additions are
+ * published only from version 3.0 on, with addresses of 40 bits. */
 uint64_t qmd_release_reach(const struct qmd_family *family);
 
-/* False, with nothing prepared, if the family has no slots that we can use, or if the address is out of reach. The
- * address is a multiple of 8, or of 16 for QMD_STAMPS. */
+/* False, with nothing prepared, if the family has no usable slots, or if the address is out of reach. The address is a
+ * multiple of 8, or of 16 for QMD_STAMPS. */
 bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
                          enum qmd_release_kind kind, uint64_t address, uint64_t value);
 
@@ -152,10 +152,10 @@ enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qm
 /* The word of the descriptor with the release's address; 0 for versions without the slot. */
 unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd);
 
-/* Whether the driver or somebody else has a release in the slot. False for versions without it. */
+/* Whether the slot has a release of the driver or the program. False for versions without the slot. */
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
-/* Where the release in the slot writes to; 0 if there is none. */
+/* The address of the release in the slot; 0 without a release. */
 uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
 /* The part of a descriptor that qmd_release changes. */
@@ -166,30 +166,30 @@ struct qmd_saved_slot {
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd);
 void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved);
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- all changes at once ------------------------------------------------------------------------------------------ */
 
-/* What a descriptor is to say. */
+/* The wanted changes of a descriptor. */
 struct qmd_change {
 	const struct qmd_mask *disable; /* NULL: the mask stays */
-	bool is_exact;                  /* it replaces the driver's mask, whatever that is: the caller knows where the launch fits */
-	bool fetches_ahead;             /* a graph's node fetches the next one's parameters ahead again, if it did before that was disabled */
+	bool is_exact;                  /* replaces the driver's mask: the caller knows where the launch fits */
+	bool fetches_ahead;             /* repairs a graph's node that fetches the next parameters no more */
 	const struct qmd_release *counting, *stamping; /* for these slots; NULL: the slot stays */
-	uint64_t timestamp_at, timestamp; /* the address and the value of `stamping`, not those that it was prepared with */
+	uint64_t timestamp_at, timestamp; /* replace the prepared address and value of `stamping` */
 };
 
-/* What was there before, but for what is fetched ahead; what was not written is not restored. Graphs use descriptors again: the masks of
- * all partitions would add up in them, and our own release would be found in its slot. */
+/* The former content of the written parts, except for fetching ahead. Graphs use descriptors again: the masks of all
+ * partitions would add up, and our own release would occupy the slot. */
 struct qmd_saved {
 	const struct qmd_layout *layout; /* NULL: the mask was not written */
 	struct qmd_mask mask, upper;
 	bool is_valid;
-	const struct qmd_release *counting, *stamping; /* these last for as long */
+	const struct qmd_release *counting, *stamping; /* must exist until qmd_restore */
 	struct qmd_saved_slot counting_slot, stamping_slot;
 };
 
 struct qmd_outcomes {
-	enum qmd_outcome mask; /* QMD_NARROWED where it was not to be written */
-	enum qmd_release_outcome counting, stamping; /* QMD_NO_RELEASE_SLOTS where none was to be written */
+	enum qmd_outcome mask; /* QMD_NARROWED if no mask was wanted */
+	enum qmd_release_outcome counting, stamping; /* QMD_NO_RELEASE_SLOTS if no release was wanted */
 };
 
 /* `saved` may be NULL. */

@@ -106,8 +106,8 @@ unsigned int tpcset_next(const struct tpcset *set, unsigned int from)
 
 /* --- the list notation ------------------------------------------------------------------------- */
 
-/* Reads decimal digits at *text and moves *text behind them; false if there are none. A number above `limit` becomes
- * `limit`, however long it is: every number from there on is equally wrong. */
+/* Reads decimal digits at *text and moves *text behind the digits; false without digits. A number above `limit`, of any
+ * length, becomes `limit`: all numbers from `limit` on are equally wrong. */
 static bool read_number(const char **text, unsigned int limit, unsigned int *number)
 {
 	const char *at = *text;
@@ -133,7 +133,7 @@ static int out_of_range(const char *number, unsigned int limit, const char *noun
 	                 digits > 20 ? "…" : "", noun, limit - 1);
 }
 
-/* One item of a list: N, N-M or N-M:STRIDE. */
+/* An item of a list: N, N-M or N-M:STRIDE. */
 static int parse_item(struct tpcset *set, const char **text, unsigned int limit, const char *noun,
                       struct error *error)
 {
@@ -187,7 +187,7 @@ int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, 
 
 /* --- the mask notation ------------------------------------------------------------------------- */
 
-/* Adds the members that one digit stands for; false if one of them is not below `limit`. */
+/* Adds the members of a digit; false for a member from `limit` on. */
 static bool add_digit(struct tpcset *set, char character, size_t position, unsigned int limit)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -29,7 +29,7 @@ struct tpcset {
 	uint64_t words[TPCSET_WORDS]; /* TPC n is bit n % 64 of words[n / 64] */
 };
 
-/* Members are 0 … TPCSET_MAX - 1; a number outside is never a member, and adding it does nothing. */
+/* Members are 0 … TPCSET_MAX - 1; a number outside is never a member, and adding the number does nothing. */
 void tpcset_add(struct tpcset *set, unsigned int tpc);
 void tpcset_add_range(struct tpcset *set, unsigned int first, unsigned int last);
 void tpcset_remove(struct tpcset *set, unsigned int tpc);
@@ -45,17 +45,17 @@ struct tpcset tpcset_and(const struct tpcset *a, const struct tpcset *b);
 struct tpcset tpcset_or(const struct tpcset *a, const struct tpcset *b);
 struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b); /* a minus b */
 
-/* The smallest member that is not below `from`, or TPCSET_MAX. */
+/* The smallest member from `from` on, or TPCSET_MAX. */
 unsigned int tpcset_next(const struct tpcset *set, unsigned int from);
 
-/* `limit` is the first number that is not allowed; `noun` names a member in reasons ("TPC", "GPC"). -1 with the reason;
- * `set` is only written on success. An empty set is not an error here. */
+/* `limit` is the first forbidden number; `noun` names a member in reasons ("TPC", "GPC"). -1 with the reason; `set` is
+ * only written on success. An empty set is no error here. */
 int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error);
 int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error);
 
-/* Whether nothing in the text is foreign to a mask. It may still be refused: no digits, say, or misplaced commas. */
+/* Whether a mask can have all characters of the text. Parsing may still fail: no digits, or misplaced commas. */
 bool tpcset_looks_like_mask(const char *text);
 
 /* Returns `text`, which has room for TPCSET_TEXT bytes. The empty set is "" as a list and "0" as a mask. */

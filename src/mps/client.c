@@ -37,7 +37,7 @@ static int none_runs(const struct mps_status *status, struct error *error)
 	                 status->pipe_directory);
 }
 
-/* Names the way out that a program has, and a question about MPS does not. */
+/* For a program: names --mps off, which a question about MPS does not offer. */
 static int offer_off(struct error *error)
 {
 	if (error)

@@ -21,7 +21,8 @@ extern char **environ;
 int mps_patience_ms = 15000;
 
 /* The directories of NVIDIA's packages and container images, searched after PATH. */
-static const char usual_directories[] = "/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/run/opengl-driver/bin:/opt/bin";
+static const char usual_directories[] =
+	"/usr/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/run/opengl-driver/bin:/opt/bin";
 
 /* --- the control program ---------------------------------------------------------------------------------- */
 
@@ -42,21 +43,22 @@ int mps_control_find(char path[PATH_MAX], struct error *error)
 {
 	return find_in(path, getenv("PATH")) || find_in(path, usual_directories)
 	               ? 0
-	               : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; put it on PATH");
+	               : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; put "
+	                                  "it on PATH");
 }
 
-/* --- running it ---------------------------------------------------------------------------------------------- */
+/* --- running the program ------------------------------------------------------------------------------------------ */
 
 struct call {
 	const char *control;
 	char *const *arguments;
 	char *const *environment;
 	const char *input;
-	bool is_lasting; /* it starts a process that outlives us: that one must hold nothing of ours */
-	bool from_root;  /* nor our working directory */
+	bool is_lasting; /* starts a daemon, which must hold nothing of ours */
+	bool from_root;  /* the daemon must not hold our working directory either */
 };
 
-/* Like waitpid, for a limited time. Returns 0 for a child that still runs. */
+/* Like waitpid, for a limited time. Returns 0 for a running child. */
 static pid_t wait_for(pid_t child, int *status, long limit)
 {
 	double end = clock_ms() + (double)limit;
@@ -69,7 +71,6 @@ static pid_t wait_for(pid_t child, int *status, long limit)
 	return ended;
 }
 
-/* Waits for a child, and kills it when its time is over. */
 static int await(pid_t child, bool leads_session)
 {
 	int status = 0;
@@ -86,8 +87,8 @@ static int await(pid_t child, bool leads_session)
 	return result;
 }
 
-/* Memfds, not pipes: the daemon keeps its starter's descriptors. Never a standard descriptor, which may be free now but
- * is replaced later. */
+/* Memfds, not pipes: the daemon keeps the starter's descriptors. Never a standard descriptor: a closed standard
+ * descriptor is replaced later. */
 static int memory_file(const char *content)
 {
 	ssize_t length = (ssize_t)strlen(content);
@@ -119,7 +120,7 @@ static int answer_file(void)
 	return file;
 }
 
-/* Our caller's locks and pipes must not stay open as long as the daemon runs, nor must its signals be blocked. Returns an errno. */
+/* The daemon must not keep the caller's locks and pipes open, nor inherit blocked signals. Returns an errno. */
 static int spawn(pid_t *child, const struct call *call, int input, int output)
 {
 	posix_spawn_file_actions_t actions;
@@ -140,7 +141,8 @@ static int spawn(pid_t *child, const struct call *call, int input, int output)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	if (call->is_lasting)
-		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+		posix_spawnattr_setflags(&attributes,
+		                         POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	int failure = posix_spawn(child, call->control, &actions, &attributes, call->arguments, call->environment);
 
 	posix_spawnattr_destroy(&attributes);
@@ -148,7 +150,7 @@ static int spawn(pid_t *child, const struct call *call, int input, int output)
 	return failure;
 }
 
-/* Whoever started us may have set SIGCHLD to be ignored; then children leave no exit status. */
+/* The parent may have set SIGCHLD to be ignored: then children leave no exit status. */
 static void begin(struct mps_question *question, const struct call *call)
 {
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
@@ -165,7 +167,7 @@ static void begin(struct mps_question *question, const struct call *call)
 		close(input);
 }
 
-/* Returns the control program's exit status, or why there is none, and copies its output. */
+/* Returns the control program's exit status, or MPS_CONTROL_…, and copies the output. */
 static int end(struct mps_question *question, bool leads_session, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = MPS_CONTROL_IMPOSSIBLE;
@@ -183,23 +185,25 @@ static int end(struct mps_question *question, bool leads_session, char answer[MP
 	return result;
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 void mps_ask_begin(struct mps_question *question, const char *control, const char *commands)
 {
 	char *arguments[] = {MPS_CONTROL, NULL};
 
-	begin(question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = commands});
+	begin(question, &(struct call){
+		.control = control, .arguments = arguments, .environment = environ, .input = commands});
 }
 
-/* The daemon answers one question at a time, and the control program does not wait for its turn; it says so, or nothing
+/* The daemon answers one question at a time. The control program does not wait for a turn, and says so, or nothing
  * (hardware.md). */
 static bool came_too_early(const char *answer)
 {
 	return answer[0] == '\0' || strstr(answer, "Cannot send command");
 }
 
-int mps_ask_end(struct mps_question *question, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
+int mps_ask_end(struct mps_question *question, const char *control, const char *commands,
+                char answer[MPS_CONTROL_ANSWER])
 {
 	int result = end(question, false, answer);
 	double until = clock_ms() + mps_patience_ms;
@@ -224,7 +228,8 @@ int mps_ask_words(const char *control, char *const *arguments, char answer[MPS_C
 {
 	struct mps_question question;
 
-	begin(&question, &(struct call){.control = control, .arguments = arguments, .environment = environ, .input = ""});
+	begin(&question, &(struct call){.control = control, .arguments = arguments, .environment = environ,
+	                                .input = ""});
 	return end(&question, false, answer);
 }
 
@@ -236,8 +241,7 @@ const char *mps_first_line(char *answer)
 
 /* --- starting the daemon ---------------------------------------------------------------------------------------- */
 
-/* Variables that the control daemon must not inherit from whoever happens to start it: they would apply to
- * all clients. */
+/* Variables that the control daemon must not inherit from the starter: the values would apply to all clients. */
 static bool is_private(const char *variable)
 {
 	static const char *const private[] = {
@@ -258,8 +262,8 @@ static bool is_private(const char *variable)
 	return found;
 }
 
-/* The daemon's environment: ours without the private variables, plus `added`. Allocated as one block; NULL if there is
- * no memory. */
+/* The daemon's environment: ours without the private variables, plus `added`. Allocated as a block; NULL without
+ * memory. */
 static char **make_environment(const char *const *added)
 {
 	size_t count = 0, more = 0, kept = 0;

@@ -15,11 +15,11 @@
 #define PID_FILE "/nvidia-cuda-mps-control.pid"
 #define DAEMON_NAME "nvidia-cuda-mps" /* cut to the length of a process's name */
 
-/* --- starting it ------------------------------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------------------------------------- */
 
 #define LOG_DIRECTORY "CUDA_MPS_LOG_DIRECTORY"
 
-/* Until a new daemon answers, a program would run without MPS; also if somebody else is starting the daemon. */
+/* Until the new daemon answers, a program would run without MPS; also if another process starts the daemon. */
 static int await_daemon(const char *control, const struct mps_request *request, struct mps_status *status,
                         struct error *error)
 {
@@ -31,8 +31,8 @@ static int await_daemon(const char *control, const struct mps_request *request, 
 		result = mps_look_again(control, request, status, error);
 	}
 	if (result == 0 && !status->running)
-		result = error_set(error, "MPS: the control daemon in %.100s was started and cannot be found: see its log",
-		                   status->pipe_directory);
+		result = error_set(error, "MPS: the control daemon in %.100s was started and cannot be found: see its "
+		                          "log", status->pipe_directory);
 	return result;
 }
 
@@ -49,8 +49,8 @@ static int call_daemon(const char *control, const struct mps_status *status, cha
 	bool from_root = is_absolute(control) && is_absolute(status->pipe_directory) &&
 	                 is_absolute(getenv(LOG_DIRECTORY));
 
-	/* The default log directory, under /var/log, is root's. We do not use the pipes' directory, since the log
-	 * directory becomes the user's alone. */
+	/* The default log directory, under /var/log, is root's. The directory of the pipes does not serve, since the
+	 * log directory becomes the user's alone. */
 	snprintf(log_directory, sizeof log_directory, LOG_DIRECTORY "=%s-log-%u", status->pipe_directory,
 	         (unsigned int)geteuid());
 	return mps_control_start(control, added, from_root, answer);
@@ -66,17 +66,16 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 	if (result == MPS_CONTROL_OVERDUE)
 		return error_set(error, "MPS: the control daemon does not start: not done after %d s",
 		                 mps_patience_ms / 1000);
-	/* Somebody else may have started one first. */
-	if (result != 0 && !strstr(answer, "already running"))
+	if (result != 0 && !strstr(answer, "already running")) /* by another process */
 		return error_set(error, "MPS: the control daemon does not start: %.160s",
 		                 mps_first_line(answer));
 	status->started = result == 0;
 	return await_daemon(control, request, status, error);
 }
 
-/* --- who started it ---------------------------------------------------------------------------------------------- */
+/* --- the starter -------------------------------------------------------------------------------------------------- */
 
-/* The daemon's process; 0 if it cannot be known: it may be in another PID namespace, or the file may be old. */
+/* The daemon's process; 0 if unknown: the daemon may be in another PID namespace, or the file may be old. */
 static pid_t find_daemon(const struct mps_status *status)
 {
 	char text[64];
@@ -95,10 +94,12 @@ static enum mps_starter find_starter(pid_t daemon)
 {
 	static char content[ENVIRONMENT_MAX];
 	enum mps_starter starter = MPS_STARTER_UNKNOWN;
-	ssize_t length = daemon > 0 ? proc_read(content, sizeof content, "/proc/%d/environ", (int)proc_thread(daemon)) : 0;
+	ssize_t length =
+		daemon > 0 ? proc_read(content, sizeof content, "/proc/%d/environ", (int)proc_thread(daemon)) : 0;
 
 	if (length > 0)
-		starter = memmem(content, (size_t)length, START_SIGN, sizeof START_SIGN) ? MPS_STARTED_BY_US : MPS_STARTED_BY_OTHERS;
+		starter = memmem(content, (size_t)length, START_SIGN, sizeof START_SIGN) ? MPS_STARTED_BY_US
+		                                                                         : MPS_STARTED_BY_OTHERS;
 	return starter;
 }
 
@@ -110,7 +111,8 @@ static void identify(struct mps_status *status)
 		proc_owner(status->daemon, &status->owner);
 }
 
-static int find(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX], struct error *error)
+static int find(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
+                struct error *error)
 {
 	if (mps_look(request, status, control, error) < 0)
 		return -1;
@@ -127,40 +129,40 @@ int mps_inspect(const struct mps_request *request, struct mps_status *status, st
 	return find(request, status, control, error);
 }
 
-/* --- stopping it -------------------------------------------------------------------------------------------------- */
+/* --- stopping ----------------------------------------------------------------------------------------------------- */
 
 static int may_stop(const struct mps_status *status, bool force, struct error *error)
 {
 	if (!force && status->starter == MPS_STARTED_BY_OTHERS)
-		return error_set(error, "MPS: nvtaskset did not start the control daemon in %.100s (pid %d); --force stops it",
-		                 status->pipe_directory, (int)status->daemon);
+		return error_set(error, "MPS: nvtaskset did not start the control daemon in %.100s (pid %d); --force "
+		                        "stops it", status->pipe_directory, (int)status->daemon);
 	if (!force && status->starter == MPS_STARTER_UNKNOWN)
-		return error_set(error, "MPS: who started the control daemon in %.100s cannot be seen; --force stops it",
-		                 status->pipe_directory);
+		return error_set(error, "MPS: who started the control daemon in %.100s cannot be seen; --force stops "
+		                        "it", status->pipe_directory);
 	if (!force && status->all_clients > 0)
 		return error_set(error, "MPS: %u programs use it; end them first, or stop it and them with --force",
 		                 status->all_clients);
 	return 0;
 }
 
-/* With a time, the daemon then ends its clients, whose next call fails. Without one, it would wait until all have
- * ended. */
+/* With a time, the daemon then ends its clients, whose next call fails. Without a time, the daemon would wait for the
+ * end of all clients. */
 static int quit(const char *control, const struct mps_status *status, struct error *error)
 {
 	static char answer[MPS_CONTROL_ANSWER];
 	const char *commands = status->all_clients > 0 ? "quit -t 1\n" : "quit\n";
 	static char *const words[] = {MPS_CONTROL, "-q", NULL};
-	int result = status->has_namespaces ? mps_ask_words(control, words, answer) : mps_ask(control, commands, answer);
+	int result =
+		status->has_namespaces ? mps_ask_words(control, words, answer) : mps_ask(control, commands, answer);
 
 	if (mps_explain(result, control, status, error) < 0)
 		return -1;
-	/* A refusal has exit status 0. */
-	if (strstr(answer, "Not enough privilege"))
-		return error_set(error, "MPS: the control daemon in %.100s belongs to another user: ask that user, or root",
-		                 status->pipe_directory);
+	if (strstr(answer, "Not enough privilege")) /* with exit status 0 */
+		return error_set(error, "MPS: the control daemon in %.100s belongs to another user: ask that user, or "
+		                        "root", status->pipe_directory);
 	if (result != 0)
-		return error_set(error, "MPS: the control daemon in %.100s does not stop: %.120s", status->pipe_directory,
-		                 mps_first_line(answer));
+		return error_set(error, "MPS: the control daemon in %.100s does not stop: %.120s",
+		                 status->pipe_directory, mps_first_line(answer));
 	return 0;
 }
 

@@ -17,9 +17,10 @@
 /* The daemon's socket, in the directory of its pipes. */
 #define SOCKET "/control"
 
-/* --- where the daemon would be ---------------------------------------------------------------------------------- */
+/* --- the place of the daemon -------------------------------------------------------------------------------------- */
 
-/* The control program and COMMAND are told where it is: which one is usual depends on the daemon's version, and perhaps on theirs. */
+/* For the control program and COMMAND: the usual directory depends on the daemon's version, and perhaps on the
+ * reader's. */
 static const char *pipe_directory(void)
 {
 	const char *directory = getenv(MPS_DIRECTORY_ENVIRONMENT);
@@ -32,24 +33,23 @@ static const char *pipe_directory(void)
 	return directory;
 }
 
-/* The daemon itself does not report most of these errors, and a client then just runs without MPS. */
+/* The daemon itself does not report most of these errors, and a client then runs without MPS. */
 static int check_directory(const char *directory, struct error *error)
 {
 	struct stat status;
 	int result = 0;
 
 	if (strlen(directory) + strlen(SOCKET) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
-		result = error_set(error, "MPS: %.100s…: too long for the path of a socket; set " MPS_DIRECTORY_ENVIRONMENT
-		                          " to a shorter one",
-		                   directory);
+		result = error_set(error, "MPS: %.100s…: too long for the path of a socket; "
+		                          "set " MPS_DIRECTORY_ENVIRONMENT " to a shorter one", directory);
 	else if (stat(directory, &status) < 0)
 		result = errno == ENOENT ? 0 : error_set_errno(error, "MPS: %.100s", directory);
 	else if (!S_ISDIR(status.st_mode))
-		result = error_set(error, "MPS: " MPS_DIRECTORY_ENVIRONMENT " is %.100s, which keeps programs away from MPS; unset it",
-		                   directory);
+		result = error_set(error, "MPS: " MPS_DIRECTORY_ENVIRONMENT " is %.100s, which keeps programs away "
+		                          "from MPS; unset it", directory);
 	else if (access(directory, X_OK) < 0)
-		result = error_set(error, "MPS: %.100s, where the control daemon is found, belongs to user %u and is closed "
-		                          "to you; set " MPS_DIRECTORY_ENVIRONMENT " to a directory of yours",
+		result = error_set(error, "MPS: %.100s, where the control daemon is found, belongs to user %u and is "
+		                          "closed to you; set " MPS_DIRECTORY_ENVIRONMENT " to a directory of yours",
 		                   directory, (unsigned int)status.st_uid);
 	return result;
 }
@@ -97,11 +97,11 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 	if (result == MPS_CONTROL_IMPOSSIBLE)
 		return error_set_errno(error, "MPS: %.200s cannot be run", control);
 	if (result == MPS_CONTROL_OVERDUE)
-		return error_set(error, "MPS: the control daemon in %.100s does not answer: end it with 'echo quit | " MPS_CONTROL
-		                        "' or kill it", status->pipe_directory);
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: "
+		                        "end it with 'echo quit | " MPS_CONTROL "' or kill it", status->pipe_directory);
 	if (result == MPS_CONTROL_DIED)
-		return error_set(error, "MPS: the control daemon in %.100s does not answer: " MPS_CONTROL " died when it was asked",
-		                 status->pipe_directory);
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: " MPS_CONTROL " died when "
+		                        "it was asked", status->pipe_directory);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 
 #define DEVICES_MAX 64 /* more than a machine has */
 
-/* The clients of one server, by GPU: each GPU has its own channels. */
+/* The clients of a server, by GPU: each GPU has its own channels. */
 struct census {
 	unsigned int devices;
 	struct {
@@ -122,11 +122,11 @@ static bool is_mine(long server)
 {
 	uid_t owner;
 
-	/* A server that cannot be inspected (another PID namespace) is taken for ours: it is then the only one. */
+	/* A server that cannot be inspected (another PID namespace) is taken for ours, since there is no other. */
 	return !proc_owner((pid_t)server, &owner) || owner == getuid();
 }
 
-/* The daemon shortens UUIDs, so only a prefix is compared. */
+/* The daemon shortens UUIDs: only a prefix is compared. */
 static bool will_use(const struct mps_request *request, const char *uuid)
 {
 	bool use = request->gpu_count == 0;
@@ -136,7 +136,7 @@ static bool will_use(const struct mps_request *request, const char *uuid)
 	return use;
 }
 
-/* Counts one more client on a GPU. Returns how many it has then. */
+/* Counts one more client on a GPU. Returns the new number. */
 static unsigned int count_client(struct census *census, const char *uuid)
 {
 	unsigned int device = 0;
@@ -150,7 +150,7 @@ static unsigned int count_client(struct census *census, const char *uuid)
 	return ++census->on[device].clients;
 }
 
-/* One line of "get_server_list" (a number) or of "ps" (a table: PID, ID, SERVER, DEVICE, …). */
+/* A line of "get_server_list" (a number) or of "ps" (a table: PID, ID, SERVER, DEVICE, …). */
 static void read_line(struct mps_status *status, struct census *census, const struct mps_request *request,
                       const char *line)
 {
@@ -188,7 +188,7 @@ unsigned int mps_capacity(unsigned int connections)
 	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
 }
 
-/* How many channels a program gets. The user's own setting for all programs is kept, if it is a number that CUDA would accept. */
+/* The number of channels of a program. The user's setting for all programs stays, if CUDA would accept the number. */
 static unsigned int connections_of(const struct mps_request *request)
 {
 	const char *text = getenv(MPS_CONNECTIONS_ENVIRONMENT);
@@ -204,10 +204,10 @@ static unsigned int connections_of(const struct mps_request *request)
 	return connections ? connections : MPS_CONNECTIONS_DEFAULT;
 }
 
-/* --- interface 3 ---------------------------------------------------------------------------------------------------- */
+/* --- interface 3 -------------------------------------------------------------------------------------------------- */
 
-/* A daemon that speaks it has a directory for each of its servers, and in that one for each namespace: a client chooses by the
- * directory in CUDA_MPS_PIPE_DIRECTORY. */
+/* A daemon with interface 3 has a directory for each server, and there a directory for each namespace: a client chooses
+ * by CUDA_MPS_PIPE_DIRECTORY. */
 static bool has_socket(const char *directory, const char *name)
 {
 	char path[sizeof((struct mps_status *)NULL)->pipe_directory + NAME_MAX + sizeof SOCKET + 2];
@@ -253,8 +253,8 @@ static void read_clients(struct mps_status *status, const char *server, const ch
 	}
 }
 
-/* Whether the daemon speaks it: then what there is. The control program follows the daemon's version; an older one does not know the
- * words, prints its options and succeeds (seen with driver 580). */
+/* Whether the daemon has interface 3: then the servers and clients. The control program follows the daemon's version;
+ * an older control program does not know the words, prints its options and succeeds (seen with driver 580). */
 static bool look_by_words(const char *control, struct mps_status *status)
 {
 	static char *const servers[] = {MPS_CONTROL, "server", "list", "--format=csv", NULL};
@@ -270,13 +270,13 @@ static bool look_by_words(const char *control, struct mps_status *status)
 	return true;
 }
 
-/* The directory of a server or of a namespace: only the daemon above it can be asked. */
+/* The directory of a server or of a namespace: only the daemon above can be asked. */
 static bool is_namespace(const char *directory)
 {
 	return has_socket(directory, ".") && has_socket(directory, "..");
 }
 
-/* Only the older interface answers with such a table. */
+/* A table is an answer of the older interface. */
 static bool speaks_3(const char *control, struct mps_status *status, const char *answer)
 {
 	const char *directory = status->pipe_directory;
@@ -285,7 +285,7 @@ static bool speaks_3(const char *control, struct mps_status *status, const char 
 	return is_namespace(directory) || (may_be && look_by_words(control, status));
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
                    struct error *error)

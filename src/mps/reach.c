@@ -15,7 +15,8 @@
 static bool has_daemon(const char *directory)
 {
 	char path[PATH_MAX];
-	int length = snprintf(path, sizeof path, "%s/" PIPE, directory && *directory ? directory : mps_usual_directory());
+	int length =
+		snprintf(path, sizeof path, "%s/" PIPE, directory && *directory ? directory : mps_usual_directory());
 
 	return length < (int)sizeof path && access(path, F_OK) == 0;
 }
@@ -27,7 +28,7 @@ bool mps_is_in_reach(void)
 
 #define ENVIRONMENT_MAX (128 << 10)
 
-/* For a moment of its exec, a process has no environment, or seems to be none. Where that lasts, users wait a second. */
+/* During an exec, a process seems to have no environment for a moment. Users wait for a second at most. */
 #define LOOKS 1000
 #define BETWEEN_LOOKS_US 1000
 
@@ -46,7 +47,7 @@ static ssize_t read_environment(pid_t pid, char *text)
 
 struct environment {
 	char text[ENVIRONMENT_MAX + 1];
-	ssize_t length; /* negative if it cannot be read */
+	ssize_t length; /* negative: unreadable */
 };
 
 static const struct environment *environment_of(pid_t pid)

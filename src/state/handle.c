@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The distance from the end of a small table, so that no program gets this number as its lowest free descriptor. */
+/* The distance from the end of a small table: no program gets our number as the lowest free descriptor. */
 #define BELOW_LIMIT 8
 
-/* Where the search without /proc ends. */
+/* The end of the search without /proc. */
 #define LOOK_END 1024
 
-/* --- its number ------------------------------------------------------------------------------------------------- */
+/* --- the number --------------------------------------------------------------------------------------------------- */
 
 static bool has_threads(void)
 {
@@ -30,8 +30,8 @@ static int choose_number(void)
 {
 	uint64_t table = has_threads() ? proc_status(0, "FDSize:", 0) : 0;
 
-	/* A privileged process keeps the inherited handle for the programs that it executes. Its own gets a lower
-	 * number, so that it is found first. */
+	/* A privileged process keeps the inherited handle for executed programs. The process's own handle gets a lower
+	 * number, and is found first. */
 	return identity_is_privileged() ? HANDLE_MIN : descriptor_lowest(table, HANDLE_USUAL);
 }
 
@@ -42,7 +42,7 @@ int handle_lowest_of(pid_t pid)
 	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL ? HANDLE_MIN : 0;
 }
 
-/* Some programs count on low numbers being free, or close them: 0 to 2 may be closed. */
+/* Some programs count on low numbers being free, or close low numbers: 0 to 2 may be closed. */
 static int move_up(int file, int flags, int above)
 {
 	struct rlimit limit = {.rlim_cur = 0};
@@ -53,17 +53,18 @@ static int move_up(int file, int flags, int above)
 	return moved < 0 ? fcntl(file, flags, 3) : moved;
 }
 
-/* --- finding handles ------------------------------------------------------------------------------------------------ */
+/* --- finding handles ---------------------------------------------------------------------------------------------- */
 
-/* Uses statx without synchronization, so that a file system of the program's cannot make us wait (memfd_find.c); fstat
- * only if statx is missing or not permitted. */
+/* Uses statx without synchronization: a file system of the program cannot make us wait (memfd_find.c). Uses fstat only
+ * if statx is missing or not permitted. */
 static bool look(int number, size_t size, struct statx *status)
 {
 	struct stat known;
 	bool found = statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) == 0;
 
 	if (!found && (errno == ENOSYS || errno == EPERM) && fstat(number, &known) == 0) {
-		*status = (struct statx){.stx_mode = (uint16_t)known.st_mode, .stx_ino = known.st_ino, .stx_size = (uint64_t)known.st_size};
+		*status = (struct statx){.stx_mode = (uint16_t)known.st_mode, .stx_ino = known.st_ino,
+		                         .stx_size = (uint64_t)known.st_size};
 		found = true;
 	}
 	return found && S_ISREG(status->stx_mode) && status->stx_size == size;
@@ -76,10 +77,9 @@ bool handle_leads_to(int number, ino_t inode, size_t size)
 	return look(number, size, &status) && status.stx_ino == inode;
 }
 
-/* Searches the descriptors that /proc shows; `is_known` is false without /proc. */
 static int next_by_name(int first, const char *link, bool *is_known)
 {
-	int directory = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: no /proc */
 	int number = -1;
 
 	*is_known = directory >= 0;
@@ -90,7 +90,7 @@ static int next_by_name(int first, const char *link, bool *is_known)
 	return number;
 }
 
-/* Without /proc, checks each descriptor itself. */
+/* Without /proc, checks each descriptor. */
 static int next_by_look(int first, size_t size)
 {
 	struct statx status;
@@ -122,7 +122,7 @@ bool handle_is_passed_on(int number)
 	return (fcntl(number, F_GETFD) & FD_CLOEXEC) == 0;
 }
 
-/* --- making it ---------------------------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------------------------------------------------- */
 
 static int put(int file, int in_place_of, int above, bool is_passed_on)
 {

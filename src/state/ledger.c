@@ -40,7 +40,7 @@ static uint32_t next_number(uint64_t word)
 	return (number_in(word) + 1) & NUMBER_MASK;
 }
 
-/* Within 32 bits, whatever the words are. */
+/* Within 32 bits for any words. */
 static uint32_t add(uint32_t amount, int64_t change)
 {
 	int64_t sum = amount + change;

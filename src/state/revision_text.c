@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- policies --------------------------------------------------------------------------------------------------------- */
+/* --- policies ----------------------------------------------------------------------------------------------------- */
 
 static const struct word {
 	const char *name;
@@ -19,7 +19,6 @@ static const struct word {
 
 #define WORDS (sizeof words / sizeof words[0])
 
-/* The word of this length; NULL if it is none. */
 static const struct word *find_word(const char *text, size_t length)
 {
 	const struct word *found = NULL;
@@ -36,7 +35,8 @@ static int add_word(struct segment_rank *rank, const struct word *word, struct e
 	int result = 0;
 
 	if (!word)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe");
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                        "must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe");
 	else if (rank->scheduling > 0 && word->gives.scheduling > 0)
 		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "prt and ht say who goes first: choose one");
 	else if (rank->reservation > 0 && word->gives.reservation > 0)
@@ -106,7 +106,7 @@ const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT])
 	return bytes > 0 ? text : "0";
 }
 
-/* --- revisions -------------------------------------------------------------------------------------------------------- */
+/* --- revisions ---------------------------------------------------------------------------------------------------- */
 
 #define QUOTA "quota="
 #define PRIORITY "priority="
@@ -194,7 +194,7 @@ static int parse_memory(struct segment_revision *revision, const char *text, str
 	return 0;
 }
 
-/* What else an entry can say. */
+/* The settings besides partitions. */
 static const struct {
 	const char *name;
 	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
@@ -212,7 +212,7 @@ static size_t find_time(const char *text)
 	return found;
 }
 
-/* One "PCI=LIST", or something of the time, of `length` characters. */
+/* A "PCI=LIST", or a setting, of `length` characters. */
 static int parse_entry(struct segment_revision *revision, const char *text, size_t length, struct error *error)
 {
 	char copy[PCI_ADDRESS_TEXT + TPCSET_TEXT];
@@ -253,7 +253,6 @@ int segment_revision_parse(struct segment_revision *revision, const char *text, 
 	return result;
 }
 
-/* Adds an entry at `length`; returns the new length. */
 static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -291,7 +290,8 @@ const char *segment_revision_format(const struct segment_revision *revision,
 		length = add(text, length, LEND "%u", segment_lends_us(&revision->lending));
 	if (revision->lending.borrows > 0)
 		length = add(text, length, BORROW "%s",
-		             segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
+		             segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list)
+		                                                 : "");
 	if (revision->memory > 0)
 		add(text, length, MEMORY "%" PRIu64, revision->memory == SEGMENT_MEMORY_OFF ? 0 : revision->memory);
 	return text;

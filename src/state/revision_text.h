@@ -17,8 +17,8 @@
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
 
-/* A policy, such as "ht,pe": at most one of prt and ht, and pe (revisions.h says what they are). Puts what the words give into the
- * rank; the rest stays. -1 with the reason, which does not name `text`, and nothing has changed. */
+/* A policy, such as "ht,pe": prt or ht, and pe (revisions.h). Puts the settings of the words into the rank; the rest
+ * stays. -1 with the reason, which does not name `text`, and nothing has changed. */
 int policy_parse(struct segment_rank *rank, const char *text, struct error *error);
 
 /* A limit of memory, such as "512M" or "2G" (powers of 1024; always with a unit), "max" or "off". -1 with the
@@ -29,7 +29,7 @@ int memory_parse(uint64_t *bytes, const char *text, struct error *error);
 #define MEMORY_TEXT 16
 const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT]);
 
-/* The words for what was given; "" for nothing. Whoever wrote the rank. Returns `text`. */
+/* The words of the given policy, for a rank of any writer; "" without a policy. Returns `text`. */
 #define POLICY_TEXT 8
 const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT]);
 

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* How often a reader tries before it reports that editors overtook it. */
+/* Attempts of a reader before reporting that editors overtook the reader. */
 #define READ_ATTEMPTS 4
 
-/* How many words a revision of so many partitions uses. Only these are copied, which makes edits quick. */
+/* The number of words in use in a revision with `count` partitions. Only these are copied: edits are quick. */
 static size_t words_used(uint32_t count)
 {
 	size_t partitions = count < SEGMENT_GPUS ? count : SEGMENT_GPUS;
@@ -26,7 +26,7 @@ void revisions_store(revisions_ring ring, uint64_t number, const struct segment_
 	ring_fill(ring[number % REVISIONS_RING], words, used);
 }
 
-/* False if editors went round the ring while we copied. */
+/* False if editors went round the ring during the copy. */
 static bool load(const revisions_ring ring, const _Atomic uint64_t *in_force, uint64_t number,
                  struct segment_revision *revision)
 {
@@ -63,8 +63,8 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	const struct segment_partition *there = segment_find(revision, partition->pci);
 
 	if (!there && revision->count >= SEGMENT_GPUS)
-		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "the partition already names %u GPUs, and no more fit",
-		                      SEGMENT_GPUS);
+		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM,
+		                      "the partition already names %u GPUs, and no more fit", SEGMENT_GPUS);
 	revision->partitions[there ? (uint32_t)(there - revision->partitions) : revision->count++] = *partition;
 	return 0;
 }
@@ -77,7 +77,7 @@ void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted)
 		rank->reservation = wanted.reservation;
 }
 
-/* What a revision gives of the time, part by part; a part of zeros is not given. */
+/* The settings of a revision, part by part; a part of zeros is not given. */
 static const struct part {
 	size_t at, size;
 } parts_of_time[] = {
@@ -120,7 +120,7 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 	}
 }
 
-/* Where the partition on this GPU is `given`, the one of `before` counts again, or none. */
+/* If the partition on the GPU is `given`, the partition of `before` returns, or none. */
 static bool put_back_partition(struct segment_revision *revision, const struct segment_partition *given,
                                const struct segment_revision *before)
 {

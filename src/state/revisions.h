@@ -1,8 +1,8 @@
 /*
- * A whole partition, the sets of all GPUs and what is given of the time and of memory, and the ring in which its
- * revisions stand in shared memory.
+ * A whole partition: the sets of all GPUs, and the settings of time and memory; and the ring of revisions in shared
+ * memory.
  *
- * Readers and editors do not trust each other: state/segment/segment.h and state/group/group.h say who they are.
+ * Readers and editors do not trust each other (state/segment/segment.h, state/group/group.h).
  */
 #ifndef NVTASKSET_REVISIONS_H
 #define NVTASKSET_REVISIONS_H
@@ -19,13 +19,13 @@
 /* The partition of a process on one GPU. */
 struct segment_partition {
 	struct pci_address pci;
-	struct tpcset set; /* logical TPCs that it may use */
+	struct tpcset set; /* the logical TPCs for the process */
 };
 
-/* How much of the time a process may be present on its GPUs: at most `run_us` in each `period_us`. */
+/* The part of the time in which a process may be present on its GPUs: at most `run_us` in each `period_us`. */
 struct segment_quota {
-	uint32_t run_us;    /* `period_us` or more: no limit any more */
-	uint32_t period_us; /* 0: it was never given one */
+	uint32_t run_us;    /* `period_us` or more: limit taken away */
+	uint32_t period_us; /* 0: never given */
 };
 
 #define SEGMENT_QUOTA_PERIOD_MIN_US 1000
@@ -43,7 +43,7 @@ static inline bool segment_quota_limits(struct segment_quota quota)
 	return quota.run_us < quota.period_us;
 }
 
-/* The same in the range of what can be given, whoever wrote it; without a limit it stays as it is. */
+/* The quota within the ranges, for a quota of any writer. A quota without a limit stays unchanged. */
 static inline struct segment_quota segment_quota_in_range(struct segment_quota quota)
 {
 	const struct segment_quota kept = {
@@ -54,23 +54,23 @@ static inline struct segment_quota segment_quota_in_range(struct segment_quota q
 	return segment_quota_limits(quota) ? kept : quota;
 }
 
-/* Who goes first on a GPU, in which proportion those share it who are equal, and by which policy launches are held back. */
+/* The order of processes on a GPU, the shares at the same priority, and the policy of holding launches back. */
 struct segment_rank {
-	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: it was never given one */
-	uint16_t weight;      /* 1 … SEGMENT_WEIGHT_MAX; 0: it was never given one */
-	uint16_t scheduling;  /* enum segment_scheduling; 0: it was never given one */
-	uint16_t reservation; /* enum segment_reservation; 0: it was never given one */
+	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: never given */
+	uint16_t weight;      /* 1 … SEGMENT_WEIGHT_MAX; 0: never given */
+	uint16_t scheduling;  /* enum segment_scheduling; 0: never given */
+	uint16_t reservation; /* enum segment_reservation; 0: never given */
 };
 
-/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for processes whose launches are held back: who goes first (4.1), */
+/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for held launches: the order of processes (4.1). */
 enum segment_scheduling {
-	SEGMENT_PRT = 1, /* predictable response time: as without */
+	SEGMENT_PRT = 1, /* predictable response time: as without a policy */
 	SEGMENT_HT       /* high throughput */
 };
 
-/* and how a quota is kept (5.1, 5.2). */
+/* Enforcement of a quota (5.1, 5.2). */
 enum segment_reservation {
-	SEGMENT_PE = 1 /* posterior enforcement: as without */
+	SEGMENT_PE = 1 /* posterior enforcement: as without a policy */
 };
 
 #define SEGMENT_PRIORITY_MAX 99
@@ -78,19 +78,18 @@ enum segment_reservation {
 #define SEGMENT_WEIGHT_MAX 10000
 #define SEGMENT_WEIGHT_USUAL 100  /* of programs without a weight */
 
-/* Whether a process with this rank takes part in who goes first. */
+/* Whether the process has a place in the order of processes. */
 static inline bool segment_rank_is_given(struct segment_rank rank)
 {
 	return rank.priority > 0 || rank.weight > 0;
 }
 
-/* How a priority of 0 … SEGMENT_PRIORITY_MAX stands in a rank. */
 static inline uint16_t segment_rank_of_priority(unsigned int priority)
 {
 	return (uint16_t)(1 + priority);
 }
 
-/* Both are in their range, whoever wrote the rank. */
+/* Both are in range, for a rank of any writer. */
 static inline uint32_t segment_rank_priority(struct segment_rank rank)
 {
 	return segment_within(rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL, 0, SEGMENT_PRIORITY_MAX);
@@ -101,7 +100,7 @@ static inline uint32_t segment_rank_weight(struct segment_rank rank)
 	return segment_within(rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL, 1, SEGMENT_WEIGHT_MAX);
 }
 
-/* Whether a process was given a policy, which alone limits nothing; and which, whoever wrote the rank. */
+/* Whether a process was given a policy, which alone limits nothing; whether the policy is ht. */
 static inline bool segment_policy_is_given(struct segment_rank rank)
 {
 	return rank.scheduling > 0 || rank.reservation > 0;
@@ -112,11 +111,11 @@ static inline bool segment_policy_is_ht(struct segment_rank rank)
 	return rank.scheduling == SEGMENT_HT;
 }
 
-/* What is lent, under MPS: whether others may have the process's TPCs while it is idle, and it theirs (time/rules/lending.h). */
+/* Lending under MPS: the process lends idle TPCs, and borrows idle TPCs of other processes (time/rules/lending.h). */
 struct segment_lending {
-	uint32_t lend_us; /* others may, and it may have to wait so long for them; SEGMENT_LEND_OFF: no more; 0: it was never given one */
+	uint32_t lend_us; /* the longest wait for lent TPCs; SEGMENT_LEND_OFF: taken away; 0: never given */
 	uint32_t borrows; /* enum segment_borrowing */
-	struct tpcset borrow; /* these TPCs of each GPU */
+	struct tpcset borrow; /* the TPCs of each GPU that may be borrowed */
 };
 
 #define SEGMENT_LEND_OFF UINT32_MAX
@@ -125,14 +124,14 @@ struct segment_lending {
 #define SEGMENT_LEND_USUAL_US 2000
 
 enum segment_borrowing {
-	SEGMENT_BORROW_NONE, /* it was never given any */
-	SEGMENT_BORROW_OFF,  /* no more */
+	SEGMENT_BORROW_NONE, /* never given */
+	SEGMENT_BORROW_OFF,  /* taken away */
 	SEGMENT_BORROW_SET
 };
 
 static const struct tpcset segment_borrow_all = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
-/* In its range, whoever wrote it; 0: it lends nothing. */
+/* In range, for a value of any writer; 0: lends nothing. */
 static inline uint32_t segment_lends_us(const struct segment_lending *lending)
 {
 	bool lends = lending->lend_us != 0 && lending->lend_us != SEGMENT_LEND_OFF;
@@ -148,17 +147,16 @@ static inline bool segment_borrows(const struct segment_lending *lending)
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
-	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (state/group/group.h) */
+	uint32_t group; /* the group's number at the time of the revision; 0 without a group (group/group.h) */
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_lending lending;
-	uint64_t memory; /* bytes of each GPU at most; SEGMENT_MEMORY_OFF: no limit any more; 0: never given */
+	uint64_t memory; /* at most, in bytes of each GPU; SEGMENT_MEMORY_OFF: limit taken away; 0: never given */
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
 #define SEGMENT_MEMORY_OFF UINT64_MAX
 
-/* The limit, or SEGMENT_MEMORY_OFF. */
 static inline uint64_t segment_memory_limit(const struct segment_revision *revision)
 {
 	return revision->memory > 0 ? revision->memory : SEGMENT_MEMORY_OFF;
@@ -169,70 +167,68 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
 }
 
-/* Whether this says anything of the time. */
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {
-	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) || segment_policy_is_given(revision->rank) ||
-	       revision->lending.lend_us > 0 || revision->lending.borrows > 0;
+	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) ||
+	       segment_policy_is_given(revision->rank) || revision->lending.lend_us > 0 ||
+	       revision->lending.borrows > 0;
 }
 
-/* Whether this says anything but partitions. */
-static inline bool segment_more_is_given(const struct segment_revision *revision)
+static inline bool segment_more_is_given(const struct segment_revision *revision) /* besides partitions */
 {
 	return segment_time_is_given(revision) || revision->memory > 0;
 }
 
-/* Whether it lends, or borrows. */
 static inline bool segment_shares(const struct segment_revision *revision)
 {
 	return segment_lends_us(&revision->lending) > 0 || segment_borrows(&revision->lending);
 }
 
-/* Whether something of it may make the process wait, or others wait for it. */
+/* Whether a setting may make a process wait for the GPU. */
 static inline bool segment_time_limits(const struct segment_revision *revision)
 {
-	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank) || segment_shares(revision);
+	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank) ||
+	       segment_shares(revision);
 }
 
-/* Whether something of it may hold launches back, where the process is a client of MPS: there is something for a policy. */
+/* Whether a setting may hold back the launches of a client of MPS: then a policy has an effect. */
 static inline bool segment_time_holds_back(const struct segment_revision *revision)
 {
 	return segment_quota_limits(revision->quota) || revision->rank.priority > 0;
 }
 
-/* The partition on one GPU; NULL if the revision does not restrict that GPU. */
+/* The partition on a GPU; NULL if the revision does not restrict the GPU. */
 const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
 
-/* Puts a partition into the revision, in place of the one on the same GPU; the others stay. -1 with the reason if there
- * is no room for one more GPU. */
+/* Puts a partition into the revision, in place of a partition on the same GPU; partitions on other GPUs stay. -1 with
+ * the reason if there is no room for a further GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts the given part of `wanted` of the time and of memory into the revision; the rest stays. The same of its
- * policy alone. */
+/* Puts the given settings of time and memory, or of the policy, of `wanted` into the revision; the rest stays. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
-/* Puts into the revision all that only the second has: partitions of more GPUs, and the time and memory given. */
+/* Puts all partitions and settings of `other` into the revision that the revision lacks. */
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
 
-/* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */
+/* Puts all partitions and settings of `wanted` into the revision. -1 with the reason, as segment_put. */
 int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 
-/* Takes `given` out again: where the revision still says the same, `before` counts. Whether that changes anything. */
+/* Takes `given` out: an unchanged part of `given` becomes the part of `before`. Returns whether anything changed. */
 bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
                       const struct segment_revision *before);
 
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
 
-/* A ring in shared memory, without the number that says which revision is in force. */
+/* A ring in shared memory, without the number of the revision in force. */
 typedef _Atomic uint64_t revisions_ring[REVISIONS_RING][REVISIONS_WORDS];
 
-/* Writes a revision into the ring; it is in force once the number is raised. */
+/* Writes a revision into the ring; the revision is in force once the number is raised. */
 void revisions_store(revisions_ring ring, uint64_t number, const struct segment_revision *revision);
 
-/* Copies the revision in force, and its number. Bounded work. False if editors overtook the copy again and again, or if
- * the copy is not a revision; `revision` is then undefined. */
+/* Copies the revision in force, and the number. Bounded work. False, with `revision` undefined, if editors overtook
+ * each attempt to copy, or the copy is not a revision. */
 bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
                     uint64_t *number);
 

@@ -17,7 +17,7 @@
 #define SUFFIX ".txt"
 #define BYTES_MAX (64 * 1024) /* limit for a file; 256 TPCs take 8 KiB */
 
-/* A directory, and the user to whom its files must belong. */
+/* A directory, and the user who must own the files. */
 struct place {
 	char directory[PATH_MAX];
 	uid_t owner;
@@ -31,14 +31,14 @@ static void everybodys_place(const char *root, struct place *place)
 	place->owner = 0;
 }
 
-/* Root may have inherited a user's XDG_CACHE_HOME (sudo -E, su), and must not follow it to where that user
- * can write. */
+/* Root may have inherited a user's XDG_CACHE_HOME (sudo -E, su), and must not follow the path to where the user can
+ * write. */
 static bool is_followed(const char *cache, uid_t user)
 {
 	return cache && cache[0] == '/' && (user != 0 || trust_check(cache, user, TRUST_NOW, NULL) == 0);
 }
 
-/* This user's own place. False if there is none: the variables are not set, or are no absolute paths. */
+/* This user's own place. False without a place: the variables are not set, or are no absolute paths. */
 static bool own_place(const char *root, struct place *place)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
@@ -66,7 +66,7 @@ bool cache_directory(char directory[PATH_MAX])
 	return found;
 }
 
-/* The places to search, in this order. Returns how many there are. */
+/* The places to search, in order. Returns the number of places. */
 static unsigned int find_places(const char *root, struct place places[2])
 {
 	unsigned int count = own_place(root, &places[0]) ? 1 : 0;
@@ -103,8 +103,8 @@ static int check_trust(int file, const char *path, uid_t owner, struct error *er
 	return 0;
 }
 
-/* Reads the file's one GPU, which must have this UUID. Takes over the descriptor. A list is allocated because it is
- * large, and stacks can be small. */
+/* Reads the file's GPU, which must have the UUID. Takes over the descriptor. A list is large, and allocated because
+ * stacks can be small. */
 static int read_gpu(int descriptor, const char *path, const char *uuid, struct topology *gpu, struct error *error)
 {
 	struct topology_list *list = malloc(sizeof *list);
@@ -173,7 +173,7 @@ static bool has_uuid(const struct topology_list *list, const char *uuid)
 	return found;
 }
 
-/* Adds the GPU of this file, unless the list has it. Ignores files with other names. */
+/* Adds the GPU of the file, unless the list has the GPU. Ignores files with other names. */
 static int add_file(const struct place *place, const char *name, struct topology_list *list, struct error *error)
 {
 	size_t length = strlen(name), suffix = sizeof SUFFIX - 1;

@@ -1,4 +1,4 @@
-/* The text format of a topology, which topology-format.md describes: as a file, and as one line of the environment. */
+/* The text format of a topology (topology-format.md): a file, and a line of the environment. */
 #include "topology.h"
 
 #include "base/proc.h"
@@ -16,16 +16,16 @@
 
 struct reader {
 	struct topology_list *list;
-	FILE *file;       /* or else: */
+	FILE *file;       /* NULL: read from `text` */
 	const char *text; /* the rest of the line of the environment */
 	const char *name;
 	unsigned int line;
 	struct error *error;
-	/* The current section: */
+	/* The current section. */
 	struct topology *gpu; /* NULL before the first */
 	unsigned int gpu_line;
 	unsigned int seen; /* a bit for each of `keywords` */
-	uint16_t tpcs;     /* the number that the file announces; TOPOLOGY_UNKNOWN if it announces none */
+	uint16_t tpcs;     /* announced by the file; TOPOLOGY_UNKNOWN without an announcement */
 };
 
 static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reader, const char *format, ...)
@@ -39,7 +39,6 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reade
 	return error_set(reader->error, "%.100s:%u: %s", reader->name, reader->line, why);
 }
 
-/* Splits into `wanted` words; false if there are more or fewer. */
 static bool split(char *text, char **words, unsigned int wanted)
 {
 	unsigned int count = 0;
@@ -53,7 +52,6 @@ static bool split(char *text, char **words, unsigned int wanted)
 	return count == wanted;
 }
 
-/* A decimal number and nothing else. */
 static int read_number(const struct reader *reader, const char *text, unsigned int limit, uint16_t *number)
 {
 	char *end;
@@ -356,7 +354,8 @@ static void write_gpu(const struct topology *gpu, FILE *file, bool is_short)
 		char gpc[8], virtual_gpc[8];
 
 		fprintf(file, is_short ? "tpc %u %s %s %u\n" : "  tpc %3u %4s %5s %5u\n", tpc,
-		        number_or_unknown(gpu->tpcs[tpc].gpc, gpc), number_or_unknown(gpu->tpcs[tpc].virtual_gpc, virtual_gpc),
+		        number_or_unknown(gpu->tpcs[tpc].gpc, gpc),
+		        number_or_unknown(gpu->tpcs[tpc].virtual_gpc, virtual_gpc),
 		        gpu->tpcs[tpc].mask_bit);
 	}
 }
@@ -373,7 +372,7 @@ int topology_write(const struct topology_list *list, FILE *file)
 
 #define VERSION_MAX 32 /* of a driver version: "580.159.04" */
 
-/* The version of the kernel module, with a semicolon; only that if there is none, or it has no version. */
+/* The version of the kernel module, with a semicolon; a semicolon alone without a module or a version. */
 static size_t read_driver_version(const char *root, char version[VERSION_MAX + 1])
 {
 	proc_read_text(version, VERSION_MAX, "%s/sys/module/nvidia/version", root);
@@ -383,7 +382,8 @@ static size_t read_driver_version(const char *root, char version[VERSION_MAX + 1
 	return length + 1;
 }
 
-const char *topology_environment_write(const char *root, const struct topology_list *list, char text[TOPOLOGY_ENVIRONMENT_MAX])
+const char *topology_environment_write(const char *root, const struct topology_list *list,
+                                       char text[TOPOLOGY_ENVIRONMENT_MAX])
 {
 	char version[VERSION_MAX + 1];
 	size_t length = read_driver_version(root, version);
@@ -407,7 +407,7 @@ const char *topology_environment_write(const char *root, const struct topology_l
 	return text;
 }
 
-/* Such lists have UUIDs, and no names. */
+/* Lists from the environment have UUIDs, and no names. */
 static bool was_written_short(const struct topology_list *list)
 {
 	bool was = true;

@@ -69,9 +69,10 @@ static int find_by_pci(const char *root, struct pci_address pci, struct topology
 	return found ? 0 : -1;
 }
 
-/* Finds a GPU that the kernel module lists, wherever it was plugged in when it was measured: by its UUID; by its PCI
+/* Finds a GPU listed by the kernel module, also if the GPU was measured in another slot: by the UUID; by the PCI
  * address only if the module does not know the UUID. */
-static int find_installed(const char *root, const struct procfs_gpu *installed, struct topology *gpu, struct error *error)
+static int find_installed(const char *root, const struct procfs_gpu *installed, struct topology *gpu,
+                          struct error *error)
 {
 	int result = installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
 	                                : find_by_pci(root, installed->pci, gpu, error);
@@ -81,7 +82,7 @@ static int find_installed(const char *root, const struct procfs_gpu *installed, 
 	return result;
 }
 
-/* All or none: CUDA numbers all GPUs, so if one were missing, others would have wrong numbers. */
+/* All or none: a missing GPU would shift CUDA's numbers. */
 static int load_all_installed(const char *root, const struct procfs_gpu *installed, unsigned int count,
                               struct topology_list *list, struct error *error)
 {
@@ -115,8 +116,7 @@ int load_cache(const char *root, struct topology_list *list, struct error *error
 	return count > 0 ? load_all_installed(root, installed, count, list, error) : cache_find_all(root, list, error);
 }
 
-/* Whether there is a device through which CUDA reaches a GPU: on servers, under WSL, on Jetson. Without one, a
- * measurement would fail, too. */
+/* Whether CUDA can reach a GPU: on servers, under WSL, on Jetson. Otherwise a measurement would fail, too. */
 static bool has_device(const char *root)
 {
 	static const char *const devices[] = {"nvidiactl", "dxg", "nvhost-ctrl-gpu", "nvgpu"};

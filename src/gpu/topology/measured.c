@@ -40,7 +40,7 @@ int measured_see(const struct measured *measured, bool *ran, const uint32_t *sms
 	return result;
 }
 
-/* The root of an SM's tree: one SM represents all SMs that are known to share its virtual GPC. */
+/* The root of an SM's tree: one SM represents all SMs with a known common virtual GPC. */
 static unsigned int root_of(const uint16_t *forest, unsigned int sm)
 {
 	while (forest[sm] != sm)
@@ -48,7 +48,7 @@ static unsigned int root_of(const uint16_t *forest, unsigned int sm)
 	return sm;
 }
 
-/* The lower root stays a root, so that the trees do not depend on the order of observations. */
+/* The lower root stays a root: the trees do not depend on the order of observations. */
 static void join(uint16_t *forest, unsigned int a, unsigned int b)
 {
 	unsigned int first = root_of(forest, a), second = root_of(forest, b);
@@ -91,8 +91,8 @@ static int check_all_ran(const struct measured *measured, struct error *error)
 	return result;
 }
 
-/* Finds the TPC on which no block ran while this bit was set. Returns its number; TOPOLOGY_UNKNOWN if blocks ran on
- * all; -1 with the reason. */
+/* Finds the TPC on which no block ran while the bit was set. Returns the TPC's number; TOPOLOGY_UNKNOWN if blocks ran
+ * on all TPCs; -1 with the reason. */
 static int tpc_of_bit(const struct measured *measured, const struct topology *gpu, unsigned int bit,
                       struct error *error)
 {
@@ -105,8 +105,8 @@ static int tpc_of_bit(const struct measured *measured, const struct topology *gp
 		if (!ran && tpc == TOPOLOGY_UNKNOWN && sm % gpu->sms_per_tpc == 0)
 			tpc = (int)(sm / gpu->sms_per_tpc);
 		else if (ran != expected)
-			return error_set(error, "mask bit %u: SM %u %s: the SMs that stop are not a TPC of %u SMs", bit, sm,
-			                 ran ? "runs on" : "stops too", gpu->sms_per_tpc);
+			return error_set(error, "mask bit %u: SM %u %s: the SMs that stop are not a TPC of %u SMs", bit,
+			                 sm, ran ? "runs on" : "stops too", gpu->sms_per_tpc);
 	}
 	return tpc;
 }
@@ -146,12 +146,12 @@ static const struct limits {
 	{9, 0, 8, 9}, /* GH100; facts.md, "Mask bits" */
 };
 
-/* For each TPC, the lowest TPC that is known to share its virtual GPC. */
+/* For each TPC, the lowest TPC known to share the virtual GPC. */
 struct groups {
 	uint16_t first[TPCSET_MAX];
 };
 
-/* Returns whether any cluster spanned TPCs: if not, virtual GPCs are unknown. */
+/* Returns whether any cluster spanned TPCs: otherwise virtual GPCs are unknown. */
 static bool find_groups(const struct measured *measured, const struct topology *gpu, struct groups *groups)
 {
 	uint16_t forest[MEASURED_SMS_MAX];
@@ -179,8 +179,8 @@ enum verdict {
 	EXPLAINED     /* virtual GPCs are the observed groups */
 };
 
-/* Compares the virtual GPCs that follow from these limits with the observed groups. The numbers themselves were not
- * observed: only whether the TPCs of a group have the same number, and groups different ones. */
+/* Compares the virtual GPCs by the limits with the observed groups. The numbers themselves were not observed: only
+ * whether the TPCs of a group have the same number, and different groups different numbers. */
 static enum verdict judge(const struct topology *gpu, const struct groups *groups, unsigned int gpcs,
                           unsigned int tpcs)
 {
@@ -224,8 +224,8 @@ static unsigned int highest_bit(const struct topology *gpu)
 	return highest;
 }
 
-/* Returns how many pairs of limits explain the observations, and the smallest pair. Room for more GPCs than the highest
- * bit needs makes no difference, so it is not tried. */
+/* Returns the number of pairs of limits that explain the observations, and the smallest pair. GPCs beyond the highest
+ * bit make no difference, and are not tried. */
 static unsigned int find_any(const struct topology *gpu, const struct groups *groups, struct limits *limits)
 {
 	unsigned int highest = highest_bit(gpu), found = 0;
@@ -270,7 +270,7 @@ int measured_infer(const struct measured *measured, struct topology *gpu, enum m
 {
 	gpu->sms_per_tpc = (uint16_t)topology_sms_per_tpc(gpu->compute_major, gpu->compute_minor);
 	gpu->tpc_count = (uint16_t)(measured->sm_count / gpu->sms_per_tpc);
-	/* Before Hopper, the limits are unknown; these are certainly large enough. */
+	/* Before Hopper, the limits are unknown: take limits that are large enough. */
 	gpu->gpc_limit = TOPOLOGY_GPCS_MAX;
 	gpu->tpc_limit = gpu->tpc_count;
 	*numbers = MEASURED_NO_NUMBERS;

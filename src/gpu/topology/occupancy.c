@@ -2,10 +2,10 @@
 
 #include "base/extremes.h"
 
-/* Groups in which clusters are placed, by the number of the virtual GPC; the last one has all TPCs where these are unknown. */
+/* Groups for clusters, by the number of the virtual GPC; the last group has all TPCs of unknown virtual GPCs. */
 #define GROUPS (TOPOLOGY_GPCS_MAX + TPCSET_MAX + 1)
 
-/* How many TPCs of a set are in each group. This is in the launch path, so it looks at each TPC once. */
+/* The number of TPCs of a set in each group. For the launch path: looks at each TPC once. */
 struct group_counts {
 	uint16_t tpcs[GROUPS];
 };
@@ -29,8 +29,7 @@ static bool holds_cluster(const struct occupancy *need, unsigned int tpcs)
 	return tpcs * need->topology->sms_per_tpc >= need->shape.cluster;
 }
 
-/* Whether the virtual GPCs, in which clusters are placed, are known. If not, only what the driver has judged is
- * certain. */
+/* Whether the virtual GPCs, which hold clusters, are known. Otherwise only the judgement of the driver is certain. */
 static bool knows_groups(const struct occupancy *need)
 {
 	return need->shape.cluster <= 1 || need->topology->tpcs[0].virtual_gpc != TOPOLOGY_UNKNOWN;
@@ -50,8 +49,8 @@ static struct tpcset find_possible(const struct occupancy *need, const struct tp
 	return possible;
 }
 
-struct occupancy occupancy_of(const struct topology *topology, const struct qmd_shape *shape, unsigned int blocks_per_sm,
-                              const struct tpcset *judged)
+struct occupancy occupancy_of(const struct topology *topology, const struct qmd_shape *shape,
+                              unsigned int blocks_per_sm, const struct tpcset *judged)
 {
 	struct occupancy need = {.topology = topology, .shape = *shape, .blocks_per_sm = blocks_per_sm};
 
@@ -59,7 +58,7 @@ struct occupancy occupancy_of(const struct topology *topology, const struct qmd_
 	return need;
 }
 
-/* Clusters need a group that can hold one; TPCs outside such groups do not count. */
+/* Clusters need a group with room for a cluster; TPCs outside do not count. */
 bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
 {
 	struct tpcset usable = tpcset_and(set, &need->possible);
@@ -83,8 +82,8 @@ bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
 	return any && blocks >= need->shape.cooperative;
 }
 
-/* Adds the best group to the set: of the groups that can hold a cluster, the one with the fewest missing TPCs. False if
- * none is left. */
+/* Adds the best group to the set: of the groups with room for a cluster, the group with the fewest missing TPCs. False
+ * without a further group. */
 static bool add_group(const struct occupancy *need, struct tpcset *set)
 {
 	struct tpcset best = {{0}};
@@ -105,8 +104,8 @@ static bool add_group(const struct occupancy *need, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
-/* Adds the groups that can hold a cluster and that the set has a part of. Programs that were all widened into the same group would
- * hang there, if their kernels wait for those on another GPU (facts.md). */
+/* Adds the groups with room for a cluster and with a part in the set. Programs widened into the same group would hang,
+ * if the kernels wait for kernels on another GPU (facts.md). */
 static struct tpcset add_own_groups(const struct occupancy *need, const struct tpcset *set)
 {
 	struct tpcset all = *set;
@@ -120,7 +119,8 @@ static struct tpcset add_own_groups(const struct occupancy *need, const struct t
 }
 
 /* The driver accepted the launch, so it fits into the whole GPU. */
-struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred)
+struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed,
+                                  const struct tpcset *preferred)
 {
 	struct tpcset set = tpcset_and(preferred, allowed);
 	bool more = true;
@@ -131,6 +131,6 @@ struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpc
 		set = add_own_groups(need, &set);
 	while (more && !occupancy_fits(need, &set))
 		more = add_group(need, &set);
-	/* The set is empty if our topology has no room although the driver found some. */
+	/* The set is empty if our topology has no room although the driver found room. */
 	return tpcset_is_empty(&set) ? *allowed : set;
 }

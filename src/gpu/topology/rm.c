@@ -15,12 +15,12 @@
 
 #define HANDLES 0x6e760000 /* of our choice */
 
-/* A client of the driver, on /dev/nvidiactl. Objects made through it are freed with it. */
+/* A client of the driver, on /dev/nvidiactl. The driver frees all objects with the client. */
 struct rm {
 	const struct rm_system *system;
 	int file;
 	uint32_t client;
-	uint32_t subdevice; /* the GPU that is read: the newest handle */
+	uint32_t subdevice; /* the GPU being read: the newest handle */
 };
 
 /* Makes an object below its parent, with a handle of our choice. -1 if the kernel or the driver refuses. */
@@ -42,7 +42,7 @@ static int rm_alloc(struct rm *rm, uint32_t parent, uint32_t object, uint32_t cl
 	return 0;
 }
 
-/* Sends a command to an object. Returns the driver's status (rm_abi.h), STATUS_NOT_PERMITTED also if the kernel refuses the call. */
+/* Sends a command to an object. Returns the driver's status (rm_abi.h); STATUS_NOT_PERMITTED if the kernel refuses. */
 static uint32_t rm_control(const struct rm *rm, uint32_t object, uint32_t command, void *parameters, uint32_t size)
 {
 	struct rm_control call = {
@@ -61,7 +61,6 @@ static void rm_disconnect(const struct rm *rm)
 	rm->system->close(rm->file);
 }
 
-/* -1 with the reason, and nothing to disconnect. */
 static int rm_connect(struct rm *rm, const struct rm_system *system, struct error *error)
 {
 	*rm = (struct rm){.system = system, .file = system->open("/dev/nvidiactl"), .subdevice = HANDLES};
@@ -109,7 +108,7 @@ static void copy_text(char *to, const char *from, size_t size, char first)
 		to[i] = from[i];
 }
 
-/* Name and UUID are only shown, so it is no error if they are missing. */
+/* Name and UUID are only shown: missing ones are no error. */
 static void read_identity(const struct rm *rm, struct topology *gpu)
 {
 	struct name_string name = {.flags = 0};
@@ -166,7 +165,7 @@ static const unsigned int sm_field_counts[] = {
 	6, /* up to 570 */
 };
 
-/* Reads the table, and the number of fields in its rows. Returns STATUS_WRONG_SIZE if no known size is the driver's. */
+/* Reads the table, and the number of fields in a row. Returns STATUS_WRONG_SIZE if no known size is the driver's. */
 static uint32_t read_sm_order(const struct rm *rm, struct sm_order *order, unsigned int *fields)
 {
 	const size_t count = sizeof sm_field_counts / sizeof sm_field_counts[0];
@@ -204,7 +203,7 @@ static int read_row(const struct topology *gpu, const uint16_t *row, struct topo
 	return 0;
 }
 
-/* All SMs of a TPC must describe it in the same way, and each TPC must have an SM. */
+/* All SMs of a TPC must describe the TPC in the same way, and each TPC must have an SM. */
 static int read_rows(const uint16_t *rows, unsigned int fields, unsigned int sm_count, struct topology *gpu,
                      struct error *error)
 {
@@ -250,7 +249,7 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 
 /* --- reading a GPU --------------------------------------------------------------------------------------- */
 
-/* Makes the objects of a GPU, for controls. They go with the client: to free them takes time. -1 with the reason. */
+/* Makes the objects of a GPU, for controls. Freed with the client: freeing each takes time. -1 with the reason. */
 static int make_objects(struct rm *rm, const struct id_info *numbers, struct error *error)
 {
 	struct device_parameters device = {.device_instance = numbers->device_instance};
@@ -264,8 +263,8 @@ static int make_objects(struct rm *rm, const struct id_info *numbers, struct err
 	return 0;
 }
 
-/* Reads all but the PCI address of an attached GPU; unknown fields stay unchanged. -1 with the reason, or TOPOLOGY_REFUSED like
- * topology_load_rm. */
+/* Reads all of an attached GPU except the PCI address; unknown fields stay unchanged. -1 with the reason, or
+ * TOPOLOGY_REFUSED like topology_load_rm. */
 static int read_gpu(struct rm *rm, const struct id_info *numbers, struct topology *gpu, struct error *error)
 {
 	int result = make_objects(rm, numbers, error);
@@ -283,10 +282,10 @@ static int read_gpu(struct rm *rm, const struct id_info *numbers, struct topolog
 
 #define DEVICES_MAX 64 /* /dev/nvidia0 and up */
 
-/* --- its GPUs -------------------------------------------------------------------------------------------------- */
+/* --- the client's GPUs -------------------------------------------------------------------------------------------- */
 
-/* Opens all device files: the driver lists and describes a GPU only while its device file is open. -1 if none can be
- * opened. */
+/* Opens all device files: the driver lists and describes a GPU only while the device file is open. -1 if no device file
+ * can be opened. */
 static int open_devices(const struct rm_system *system, int files[DEVICES_MAX], struct error *error)
 {
 	int result = error_set(error, "no NVIDIA GPU: there is no /dev/nvidia0");
@@ -312,7 +311,7 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-/* Appends the GPU, if it is wanted. -1 with the reason. */
+/* Appends the GPU, if wanted. -1 with the reason. */
 static int read_attached_gpu(struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
                              struct topology_list *list, struct error *error)
 {
@@ -343,7 +342,7 @@ static int read_attached_gpu(struct rm *rm, uint32_t id, const struct topology_w
 	return result;
 }
 
-/* A GPU that does not answer, such as another container's, is only an error if no GPU answers. */
+/* A GPU without an answer, as in another container, is only an error if no GPU answers. */
 static int read_attached(struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                          struct error *error)
 {
@@ -356,7 +355,8 @@ static int read_attached(struct rm *rm, const struct topology_wanted *wanted, st
 		return error_set(error, "the NVIDIA kernel driver does not list its GPUs");
 	error_set(error, "no NVIDIA GPU that this process may use");
 	for (unsigned int i = 0; i < ATTACHED_MAX && list->count < TOPOLOGY_GPUS_MAX; i++) {
-		int answer = attached.ids[i] != INVALID_ID ? read_attached_gpu(rm, attached.ids[i], wanted, list, error) : 0;
+		int answer =
+			attached.ids[i] != INVALID_ID ? read_attached_gpu(rm, attached.ids[i], wanted, list, error) : 0;
 
 		if (answer < 0)
 			result = answer;
@@ -377,8 +377,7 @@ static int read_all(struct rm *rm, const struct topology_wanted *wanted, struct 
 	return result;
 }
 
-/* The wanted GPUs may be awake already. Waking the others takes seconds if nothing keeps them awake, so it
- * is avoided. */
+/* The wanted GPUs may be awake already. Waking other GPUs takes seconds if nothing keeps the GPUs awake. */
 static int read_wanted(struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                        struct error *error)
 {
@@ -408,7 +407,7 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 
 /* --- memory ------------------------------------------------------------------------------------------- */
 
-/* The GPU's numbers, if the driver lists the GPU: a GPU used by a program is awake. */
+/* The GPU's numbers, if the driver lists the GPU: a GPU in use is awake. */
 static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_info *numbers)
 {
 	struct attached_ids attached;

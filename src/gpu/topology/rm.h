@@ -1,15 +1,15 @@
 /*
  * Asks NVIDIA's kernel driver for the TPCs of each GPU, by the calls of facts.md, "Topology".
  *
- * This runs in other people's processes too: nothing is allocated. The descriptors are closed before it returns, and
- * with them the kernel frees all that was made through them.
+ * Runs in foreign programs too: allocates nothing, and closes all descriptors before returning. The kernel frees all
+ * objects with the descriptors.
  */
 #ifndef NVTASKSET_TOPOLOGY_RM_H
 #define NVTASKSET_TOPOLOGY_RM_H
 
 #include "topology.h"
 
-/* The system calls that are used, so that tests can simulate a kernel driver. */
+/* The system calls, replaced by tests to simulate a kernel driver. */
 struct rm_system {
 	int (*open)(const char *path); /* for reading and writing; a descriptor, or -1 with errno */
 	int (*ioctl)(int file, unsigned long request, void *argument);

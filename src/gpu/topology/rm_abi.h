@@ -1,6 +1,6 @@
 /*
- * The ioctls of NVIDIA's kernel driver that we need, as structures and numbers. They are published in
- * open-gpu-kernel-modules; the comments name the header (under src/common/sdk/nvidia/inc).
+ * The ioctls of NVIDIA's kernel driver that we need, as structures and numbers. Published in open-gpu-kernel-modules;
+ * the comments name the header (under src/common/sdk/nvidia/inc).
  */
 #ifndef NVTASKSET_TOPOLOGY_RM_ABI_H
 #define NVTASKSET_TOPOLOGY_RM_ABI_H

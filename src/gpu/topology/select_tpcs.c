@@ -12,20 +12,20 @@ struct groups {
 	struct group {
 		struct tpcset free;
 		unsigned int free_count;
-		unsigned int taken; /* so many of the selected ones are its */
-		bool whole;         /* all its TPCs are free */
+		unsigned int taken; /* number of TPCs selected from the group */
+		bool whole;         /* all TPCs are free */
 	} list[TPCSET_MAX];
 };
 
 /* --- GPCs --------------------------------------------------------------------------------------------- */
 
-/* The group that a TPC belongs to: its GPC on the chip if known, else its virtual GPC. */
+/* The group of a TPC: the GPC of the chip if known, else the virtual GPC. */
 static unsigned int chip_gpc(const struct topology_tpc *tpc)
 {
 	return tpc->gpc != TOPOLOGY_UNKNOWN ? tpc->gpc : tpc->virtual_gpc;
 }
 
-/* The other way round: TPCs of different virtual GPCs never run the same cluster. */
+/* The virtual GPC if known, else the GPC of the chip: TPCs of different virtual GPCs never run the same cluster. */
 static unsigned int virtual_gpc(const struct topology_tpc *tpc)
 {
 	return tpc->virtual_gpc != TOPOLOGY_UNKNOWN ? tpc->virtual_gpc : tpc->gpc;
@@ -62,8 +62,8 @@ static void find_groups(struct groups *groups, const struct topology *gpu, group
 	}
 }
 
-/* Moves TPCs of a group to the selected ones, in the order of rising mask bits. So the TPCs of the largest virtual GPC
- * come first, where clusters find room, and singletons last. */
+/* Moves TPCs of a group to the selection, by rising mask bits: TPCs of the largest virtual GPC first, where clusters
+ * find room, and singletons last. */
 static void take(struct tpcset *selected, struct group *group, unsigned int count, const struct topology *gpu)
 {
 	for (; count > 0; count--) {
@@ -84,8 +84,8 @@ static void take(struct tpcset *selected, struct group *group, unsigned int coun
 
 /* --- packed ------------------------------------------------------------------------------------------- */
 
-/* How well a GPC serves. The largest whole one that has no more TPCs than wanted; else the one with the least room that still holds
- * all of them: one that is in use already rather than a whole one; else the largest. */
+/* The best GPC: the largest whole GPC with at most `wanted` TPCs; else the GPC with the least room for all TPCs, a GPC
+ * in use before a whole GPC; else the largest. */
 static unsigned int rank(const struct group *group, unsigned int wanted)
 {
 	enum { STEP = TPCSET_MAX + 1 };
@@ -116,11 +116,11 @@ static void pack(struct tpcset *selected, struct groups *groups, unsigned int co
 
 /* --- distributed -------------------------------------------------------------------------------------- */
 
-/* Clusters of up to so many blocks run on every GPU that has clusters (CUDA's "portable" size), and libraries use them. */
+/* CUDA's "portable" size: clusters up to this size run on every GPU with clusters, and libraries launch clusters. */
 #define CLUSTER_BLOCKS 8
 
-/* Whether so many TPCs are rather taken from this group than from that one: from one that has them beside its chunks;
- * else from the one that has given the fewest. */
+/* Whether to take the TPCs from `group` rather than from `best`. Better is a group with enough TPCs beside whole
+ * chunks; else the group with fewer TPCs taken. */
 static bool is_better(const struct group *group, const struct group *best, unsigned int wanted, unsigned int chunk)
 {
 	bool is_spare = group->free_count % chunk >= wanted, best_is = best && best->free_count % chunk >= wanted;
@@ -128,7 +128,6 @@ static bool is_better(const struct group *group, const struct group *best, unsig
 	return !best || (is_spare != best_is ? is_spare : group->taken < best->taken);
 }
 
-/* The group that gives so many TPCs, `chunk` at most; NULL if none has so many. */
 static struct group *find_giver(struct groups *groups, unsigned int wanted, unsigned int chunk)
 {
 	struct group *best = NULL;
@@ -142,7 +141,7 @@ static struct group *find_giver(struct groups *groups, unsigned int wanted, unsi
 	return best;
 }
 
-/* In chunks that a cluster fits into, as long as there are some. */
+/* In chunks with room for a cluster, as long as there are chunks. */
 static void distribute(struct tpcset *selected, struct groups *groups, unsigned int count, const struct topology *gpu)
 {
 	const unsigned int whole = CLUSTER_BLOCKS / gpu->sms_per_tpc, chunk = whole > 0 ? whole : 1;

@@ -41,9 +41,9 @@ void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
 	for (unsigned int first = 0; first < gpu->tpc_count; first += 64) {
 		unsigned int here = gpu->tpc_count - first;
 
-		/* Runs in launches: its time depends on the size of the set, not of the GPU. */
-		for (uint64_t rest = set->words[first / 64] & (here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX); rest;
-		     rest &= rest - 1) {
+		/* In the launch path: the time depends on the size of the set, not of the GPU. */
+		for (uint64_t rest = set->words[first / 64] & (here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX);
+		     rest; rest &= rest - 1) {
 			unsigned int bit = gpu->tpcs[first + (unsigned int)__builtin_ctzll(rest)].mask_bit;
 
 			if (bit < bits)
@@ -118,7 +118,7 @@ const struct topology *topology_find(const struct topology_list *list, struct pc
 	return pci_address_find(pci, list->gpus, list->count, sizeof list->gpus[0]);
 }
 
-/* Insertion sort: there are few, and qsort may allocate. */
+/* Insertion sort: there are few GPUs, and qsort may allocate. */
 void topology_sort(struct topology_list *list)
 {
 	struct topology *gpus = list->gpus;
@@ -154,7 +154,7 @@ static int check_numbers(const struct topology *gpu, struct error *error)
 	return check_range("TPCs", gpu->tpc_count, 1, TPCSET_MAX, error);
 }
 
-/* Names are shown on terminals, which obey control characters, and written to files, whose format has lines. */
+/* Names are shown on terminals, which obey control characters, and written to files of lines. */
 static int check_text(const char *what, const char *text, size_t size, struct error *error)
 {
 	if (strnlen(text, size) == size)
@@ -176,7 +176,7 @@ static int check_texts(const struct topology *gpu, struct error *error)
 	return strchr(gpu->uuid, ' ') ? error_set(error, "UUID: a space in it") : 0;
 }
 
-/* What one TPC has, and no other may have. */
+/* What a TPC has for itself alone. */
 struct taken {
 	bool bits[TOPOLOGY_MASK_BITS];
 	bool singletons[TPCSET_MAX]; /* by virtual GPC, from the topology's gpc_limit on */

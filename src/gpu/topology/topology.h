@@ -1,11 +1,11 @@
 /*
- * The model of a GPU: where each TPC is, and which bit of a launch descriptor stands for it.
+ * The model of a GPU: the place and the bit in launch descriptors of each TPC.
  *
- * Only this directory knows mask bits. All others use logical TPC numbers (tpcset.h).
+ * Only this directory knows mask bits. All other code uses logical TPC numbers (tpcset.h).
  *
- * There are two kinds of GPC (facts.md, "Topology"). `gpc` is the GPC of the chip, whose caches and path to
- * memory the TPC shares. `virtual_gpc` is the group in which the block scheduler can place one cluster. A TPC in no
- * group is a singleton: its virtual_gpc is gpc_limit or above, and no other TPC has it.
+ * There are two kinds of GPC (facts.md, "Topology"). `gpc` is the GPC of the chip: the TPC shares the GPC's caches and
+ * path to memory. `virtual_gpc` is the group in which the block scheduler can place a cluster. A TPC in no group is a
+ * singleton: its virtual_gpc is gpc_limit or above, and no other TPC has the same.
  */
 #ifndef NVTASKSET_TOPOLOGY_H
 #define NVTASKSET_TOPOLOGY_H
@@ -33,14 +33,14 @@ struct topology_tpc {
 
 struct topology {
 	struct pci_address pci;
-	char name[TOPOLOGY_NAME_MAX]; /* the product's, without control characters; "" if unknown */
+	char name[TOPOLOGY_NAME_MAX]; /* of the product, without control characters; "" if unknown */
 	char uuid[TOPOLOGY_UUID_MAX]; /* one word; "" if unknown */
 	uint16_t compute_major;       /* compute capability, 9.0 on an H200 */
 	uint16_t compute_minor;
 	uint16_t sms_per_tpc;         /* 1 or 2 */
-	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of facts.md, "Mask bits" */
-	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of facts.md, "Mask bits" */
-	uint16_t tpc_count;           /* present TPCs; they are numbered 0 … tpc_count - 1 */
+	uint16_t gpc_limit;           /* room of the chip for GPCs, 1 or more: P of facts.md, "Mask bits" */
+	uint16_t tpc_limit;           /* room of a GPC for TPCs, 1 or more: S of facts.md, "Mask bits" */
+	uint16_t tpc_count;           /* present TPCs, with the numbers 0 … tpc_count - 1 */
 	struct topology_tpc tpcs[TPCSET_MAX];
 };
 
@@ -50,7 +50,7 @@ struct topology_list {
 	struct topology gpus[TOPOLOGY_GPUS_MAX];
 };
 
-/* The mask bit of a TPC, from the driver's numbers, by the rule of facts.md, "Mask bits". Before Hopper it is the
+/* The mask bit of a TPC, from the driver's numbers, by the rule of facts.md, "Mask bits". Before Hopper, the bit is the
  * TPC's logical number, and the last two arguments are not used. */
 unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, unsigned int virtual_gpc,
                                unsigned int migratable_tpc);
@@ -59,24 +59,24 @@ unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, uns
  * bits"). */
 unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor);
 
-/* Checks all that is promised above. -1 with the first violation. Every topology (from a driver, a file or a
- * measurement) is checked so before use. */
+/* Checks all promises above. -1 with the first violation. Every topology (from a driver, a file or a measurement) is
+ * checked before use. */
 int topology_validate(const struct topology *gpu, struct error *error);
 
-/* All TPCs of the GPU; those of one GPC or virtual GPC, empty if there is none. */
+/* All TPCs of the GPU; the TPCs of a GPC or virtual GPC, empty for an unknown number. */
 struct tpcset topology_all(const struct topology *gpu);
 struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
 struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
 
-/* The members of `set` that can share a cluster with this TPC: those of its virtual GPC, or all if virtual GPCs are
- * unknown. */
+/* The members of `set` that can share a cluster with the TPC: in the same virtual GPC, or all members if virtual GPCs
+ * are unknown. */
 struct tpcset topology_cluster_group(const struct topology *gpu, const struct tpcset *set, unsigned int tpc);
 
-/* One more than the highest mask bit that stands for a present TPC. */
+/* 1 + the highest mask bit of a present TPC. */
 unsigned int topology_mask_bits(const struct topology *gpu);
 
-/* The disable mask that leaves only `set` enabled: a set bit disables, and bits that stand for no present TPC are set
- * too. TPC bit n is bit n % 64 of words[n / 64]. Bits from `bits` on, a multiple of 64, are left out. */
+/* The disable mask that leaves only `set` enabled: a set bit disables, and the bits without a present TPC are set too.
+ * TPC bit n is bit n % 64 of words[n / 64]. Bits from `bits` on, a multiple of 64, are left out. */
 void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
                            unsigned int bits);
 
@@ -86,36 +86,36 @@ struct tpcset topology_enabled(const struct topology *gpu, const uint64_t *words
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
 void topology_sort(struct topology_list *list); /* by PCI address */
 
-/* The text format of share/topologies, described in topology-format.md. Reading accepts only a whole file; the
- * reason starts with NAME:LINE. What was written reads back equal. */
+/* The text format of share/topologies, described in topology-format.md. Reading accepts only a whole file; the reason
+ * starts with NAME:LINE. Reading a written list returns an equal list. */
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
-/* The same as one line, from the command to the programs that it starts or attaches to: in the environment, or as the argument of
+/* The same as one line for programs that the command starts or attaches to: in the environment, or as the argument of
  * attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU (hardware.md,
- * "Topology"). It is only valid with the driver version that it came from. It has no names, and no GPUs without a UUID. UUIDs
+ * "Topology"). A line is only valid with the same driver version, and has no names, and no GPUs without a UUID. UUIDs
  * identify GPUs: a MIG instance has another UUID than its GPU. */
 #define TOPOLOGY_ENVIRONMENT "NVTASKSET_GPUS"
 
 /* Room for any line, with its NUL. */
 #define TOPOLOGY_ENVIRONMENT_MAX (64 + TOPOLOGY_GPUS_MAX * (256 + TPCSET_MAX * 24))
 
-/* Returns `text`, which is empty if there is nothing to pass on. `root` is put before /sys; "" except in tests. */
-const char *topology_environment_write(const char *root, const struct topology_list *list, char text[TOPOLOGY_ENVIRONMENT_MAX]);
+/* Returns `text`, empty if there is nothing to pass on. `root` is put before /sys; "" except in tests. */
+const char *topology_environment_write(const char *root, const struct topology_list *list,
+                                       char text[TOPOLOGY_ENVIRONMENT_MAX]);
 
-/* Reads a whole line. -1 if it comes from another driver version, or is not valid. */
+/* Reads a whole line. -1 for a line of another driver version, or an invalid line. */
 int topology_environment_read(const char *root, const char *text, struct topology_list *list);
 
-/* The file that NVTASKSET_TOPOLOGY names; NULL if it is not set, or empty. */
+/* The file in NVTASKSET_TOPOLOGY; NULL if the variable is not set, or empty. */
 const char *topology_named_file(void);
 
-/* Loads the GPUs of this machine from the first source that has them: the file that NVTASKSET_TOPOLOGY names, if it is
- * set and not empty; the kernel driver; the cache of `nvtaskset measure` (cache.h). -1 with the reason, also if there is
- * no GPU. */
+/* Loads the GPUs of this machine from the first source with GPUs: the file of topology_named_file; the kernel driver;
+ * the cache of `nvtaskset measure` (cache.h). -1 with the reason, also without a GPU. */
 int topology_load(struct topology_list *list, struct error *error);
 
-/* The same, but the kernel driver is asked only for the wanted GPUs, since each takes time; the list may have others.
- * NULL stands for all. */
+/* The same, but asks the kernel driver only for the wanted GPUs, since each GPU takes time; the list may have more
+ * GPUs. NULL wants all. */
 struct topology_wanted {
 	unsigned int count;
 	struct pci_address gpus[TOPOLOGY_GPUS_MAX];
@@ -125,17 +125,17 @@ int topology_load_wanted(const struct topology_wanted *wanted, struct topology_l
 /* Whether the GPU is wanted. NULL wants all. */
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci);
 
-/* Uses only the first two sources, with which a measurement can be compared. */
+/* Uses only the first two sources: a measurement can be compared with the result. */
 int topology_load_file_or_driver(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
 /* Asks the kernel driver for the wanted GPUs, or for all (NULL), without root, CUDA or a kernel module of ours
- * (facts.md, "Topology"). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, also below 0, if the driver answers that
- * its GPUs cannot be partitioned (MIG). */
+ * (facts.md, "Topology"). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, also below 0, if the driver answers that its
+ * GPUs cannot be partitioned (MIG). */
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
-/* Memory of a GPU, in bytes: how much is free; and how much a process has, 0 if unknown to the kernel driver
- * (clients of MPS, other PID namespaces). False without an answer. In rm.c. */
+/* Memory of a GPU, in bytes: the free memory, and a process's memory, 0 if unknown to the kernel driver (clients of
+ * MPS, other PID namespaces). False without an answer. In rm.c. */
 struct topology_memory {
 	uint64_t free, of_process;
 };

@@ -1,4 +1,4 @@
-/* This process on the board: its places, and what it reads of others'. */
+/* This process on the board: the process's places, and what the process reads of other processes. */
 #include "layout.h"
 
 #include "base/identity.h"
@@ -13,10 +13,10 @@
 
 #define STAT_START 22 /* the field of /proc/PID/stat */
 
-/* Of so many processes it is asked whether they still are, each time a place is taken. */
+/* The number of processes to look for in /proc, each time a place is taken. */
 #define QUESTIONS 8
 
-/* When there was no place, or it was taken away, the next one is looked for after this. */
+/* Time until the next attempt to take a place, when there was no place, or a place was taken away. */
 #define RETRY_NS UINT64_C(100000000)
 
 #define NOWHERE (-1)
@@ -27,22 +27,22 @@ static struct {
 	struct board_file file;
 	struct board_search search;
 	struct board_owner self;
-	/* Its GPUs, and its place for each. */
+	/* The GPUs of the process, and the place for each GPU. */
 	struct own {
 		struct pci_address pci;
 		int place; /* or NOWHERE */
 	} own[TOPOLOGY_GPUS_MAX];
 	unsigned int count;
-	bool is_wanted;     /* it has joined, or has tried to */
-	bool may_ask;       /* /proc shows the processes of this one's namespace */
-	unsigned int asked; /* the place at which to go on asking */
-	bool has_missed;    /* a place, at this moment */
+	bool is_wanted;     /* board_join was called */
+	bool may_ask;       /* /proc shows the processes of this namespace */
+	unsigned int asked; /* the next place whose owner to look for */
+	bool has_missed;    /* had no place, at the time `missed` */
 	uint64_t missed;
 } board;
 
-/* --- who is who --------------------------------------------------------------------------------------------------- */
+/* --- names of processes ------------------------------------------------------------------------------------------- */
 
-/* 0 if there is no such process. */
+/* 0 if there is no process with the pid. */
 static uint64_t start_of(pid_t pid)
 {
 	char stat[PROC_STAT_TEXT];
@@ -51,7 +51,7 @@ static uint64_t start_of(pid_t pid)
 	return proc_stat_field(stat, STAT_START);
 }
 
-/* This process's number in /proc, which may be of another namespace; 0 without /proc. */
+/* The number of this process in /proc, perhaps of another namespace; 0 without /proc. */
 static pid_t shown_as(void)
 {
 	char text[16];
@@ -70,7 +70,7 @@ static bool is_self(struct board_owner owner)
 	return owner.who == board.self.who && owner.namespace == board.self.namespace;
 }
 
-/* --- which places are in use -------------------------------------------------------------------------------------- */
+/* --- marks of used places ----------------------------------------------------------------------------------------- */
 
 static _Atomic uint64_t *used_word(int place)
 {
@@ -93,7 +93,7 @@ static struct board_place *place_at(int place)
 	return &board.file.memory->places[place];
 }
 
-/* The mark goes first: it may be set again only by who takes the place afterwards. */
+/* The mark goes first: only a new owner of the place may set the mark again. */
 static void free_place(int place, uint64_t who)
 {
 	atomic_fetch_and(used_word(place), ~used_bit(place));
@@ -101,14 +101,14 @@ static void free_place(int place, uint64_t who)
 		mark(place);
 }
 
-/* --- whose owners have gone --------------------------------------------------------------------------------------- */
+/* --- places of dead owners ---------------------------------------------------------------------------------------- */
 
 static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
 {
 	return (a > b ? a - b : b - a) > ns;
 }
 
-/* Where it cannot be read, such as without a descriptor to spare, it may still be there. */
+/* A process that cannot be read, as without a descriptor to spare, may still exist. */
 static bool is_gone(uint64_t who)
 {
 	char stat[PROC_STAT_TEXT];
@@ -122,8 +122,8 @@ static bool is_gone(uint64_t who)
 	return start != 0 ? state == 'Z' || state == 'X' || board_who((uint64_t)pid_of(who), start) != who : is_missing;
 }
 
-/* Whether a process of the same namespace has gone, or a pid is another process's by now. Before an owner's first claim, its
- * namespace is not known. */
+/* Whether a process of the same namespace has gone, or the pid belongs to a new process. The namespace of an owner is
+ * unknown before the owner's first claim. */
 static bool has_gone(uint64_t who, const struct board_owner *owner, unsigned int *questions)
 {
 	bool asks = board.may_ask && *questions > 0 && (!owner || owner->namespace == board.self.namespace);
@@ -142,7 +142,7 @@ static bool is_abandoned(const struct board_place *place, uint64_t who, uint64_t
 	                    has_gone(who, is_known ? &entry.owner : NULL, questions));
 }
 
-/* Frees the places of those who have gone, as far as the questions suffice. */
+/* Frees the places of dead owners, as far as the questions suffice. */
 static void sweep(uint64_t now)
 {
 	unsigned int questions = QUESTIONS, from = board.asked;
@@ -157,7 +157,7 @@ static void sweep(uint64_t now)
 	}
 }
 
-/* --- its own places ----------------------------------------------------------------------------------------------- */
+/* --- the process's own places ------------------------------------------------------------------------------------- */
 
 static struct own *find_own(struct pci_address pci)
 {
@@ -196,7 +196,7 @@ static void take_free_place(struct own *own)
 	}
 }
 
-/* A place that was lost is one that others took away: that may happen again at once. */
+/* A hostile process took a lost place away, and may do so again at once: the next attempt waits. */
 static void take_place(struct own *own, uint64_t now)
 {
 	bool was_lost = own->place != NOWHERE;
@@ -210,7 +210,7 @@ static void take_place(struct own *own, uint64_t now)
 	board.missed = now;
 }
 
-/* NOWHERE if there is none for it. */
+/* NOWHERE if there is no place. */
 static int place_for(struct pci_address pci, uint64_t now)
 {
 	struct own *own = find_own(pci);
@@ -306,7 +306,7 @@ static void give_all_up(void)
 		give_place_up(&board.own[i]);
 }
 
-/* What this process left there before it executed another program. */
+/* Frees the places of this process from before an exec. */
 static void free_former_places(void)
 {
 	struct board_entry entry;
@@ -349,7 +349,7 @@ static bool look_on(void)
 	return board.search.position != 0;
 }
 
-/* Who may join: a program with more privileges than its user has nothing to say to the user's programs. */
+/* Sets `self`. A program with more privileges than its user must not influence the user's programs. */
 static int be_someone(struct error *error)
 {
 	if (identity_is_privileged())
@@ -365,7 +365,7 @@ static int be_someone(struct error *error)
 	return 0;
 }
 
-/* What kept it from being someone, such as a want of descriptors, may have passed. */
+/* Tries again: the reason for a failure, such as a lack of descriptors, may have passed. */
 static bool takes_part(void)
 {
 	return board.is_wanted && (board.self.who != 0 || be_someone(NULL) == 0);
@@ -432,7 +432,7 @@ bool board_is_joined(void)
 	return board.file.memory != NULL;
 }
 
-/* The places are its parent's. */
+/* The places belong to the parent. */
 void board_after_fork(void)
 {
 	int saved = errno;

@@ -1,24 +1,23 @@
 /*
- * The board: where programs of one user that were given a priority or a weight find each other.
+ * The board: where programs of one user with a priority or a weight find each other.
  *
- * Where it lies. In a memfd that each of them holds open. Nobody else keeps it, so it is gone with the last of them,
- * and nothing is left behind. Who comes looks for it through /proc; who finds none makes one. Two that come at the same
- * time make two: each looks again from time to time, and goes to the one that comes first in an order that all see
- * alike. Those who cannot see each other, of other users or in other PID namespaces, do not know each other.
+ * Place. A board lies in a memfd held open by the members, and is gone with the last member. A new member looks for a
+ * board through /proc, and makes a board if there is none. Two members that come at the same time make two boards. Each
+ * member looks again from time to time, and goes to the board that is first in an order common to all members.
+ * Processes of different users or different PID namespaces do not see each other, and have separate boards.
  *
- * What stands there. A place for each process and GPU, which only its owner writes, as a whole:
- * its rank, its TPCs, and where others read what it has in flight (state/kernels/counts_read.h). Demand itself does not
- * stand there. The owner is a pid with a start time in a PID namespace, never a lock: readers see to it that it lives.
- * A place whose owner has gone is freed by whoever finds it; that of an owner in another namespace is free for the next
- * one after BOARD_LAPSE_NS.
+ * Content. A place for each process and GPU, written as a whole by the owner alone: the owner's rank, TPCs, and where
+ * readers find the number of kernels in flight (state/kernels/counts_read.h). Demand itself is not on the board. The
+ * owner is a pid with a start time in a PID namespace, never a lock: readers check that the owner lives. A reader that
+ * finds a place of a dead owner frees the place. The place of an owner in another namespace is free after
+ * BOARD_LAPSE_NS.
  *
- * Who may what. The kernel decides: the user and root may open it, and root's programs
- * go to root's. A hostile program of the same user can write
- * anything: readers check what they copy, an owner's next writing puts its own place right, and the bounds of the rules hold
- * for what others claim (time/rules/rules.h). It is sealed against changes of its size.
+ * Rights. The kernel decides: the user and root may open a board, and root's programs go to root's board. A hostile
+ * program of the same user can write anything: readers check all copies, the next write of an owner repairs the owner's
+ * place, and the bounds of the rules hold for foreign claims (time/rules/rules.h). Seals forbid changes of the size.
  *
- * Times are process_clock_ns's. In no launch. One thread at a time for all
- * of these. errno is preserved.
+ * Times are process_clock_ns's. No function is for the launch path. One thread at a time calls these functions. errno
+ * is preserved.
  */
 #ifndef NVTASKSET_STATE_BOARD_BOARD_H
 #define NVTASKSET_STATE_BOARD_BOARD_H
@@ -38,43 +37,43 @@
 /* What a process claims on one GPU. */
 struct board_claim {
 	struct pci_address pci;
-	struct tpcset tpcs;    /* that its kernels may use there; never none, and all bits where that is not known */
+	struct tpcset tpcs;    /* for the owner's kernels; never none; all bits if the TPCs are unknown */
 	uint32_t priority;     /* 0 … 99 */
 	uint32_t weight;       /* 1 … 10000 */
-	uint32_t lend_us;      /* others may have these TPCs, and it may have to wait so long for them; 0: they may not */
-	uint8_t is_suspended;  /* just now it takes none of the GPU's time; no bool, since others may write anything */
+	uint32_t lend_us;      /* the longest wait of the owner for TPCs lent to other processes; 0: no lending */
+	uint8_t is_suspended;  /* takes no GPU time now; no bool, because a hostile program may write any value */
 	uint8_t is_client;     /* of MPS */
-	uint8_t is_borrower;   /* it may use what others lend */
-	uint8_t pauses;        /* it pauses now and then, as it sees itself: by that, it decides for how long it runs at once */
-	uint64_t group;        /* whose share of the time it has part in; its own number where that is its alone */
-	uint64_t served_ns;    /* this share until now, by weight (time/rules/weight.h) */
-	uint64_t segment;      /* its descriptor of its segment, */
-	uint64_t inode;        /* and the inode number of that file; 0: others cannot read its demand */
-	uint64_t written;      /* at this time */
+	uint8_t is_borrower;   /* may use lent TPCs */
+	uint8_t pauses;        /* pauses now and then, as the owner has measured: bounds the owner's turns */
+	uint64_t group;        /* the group with a common share of the time, or else the process's own number */
+	uint64_t served_ns;    /* the share until now, by weight (time/rules/weight.h) */
+	uint64_t segment;      /* the owner's descriptor of the owner's segment */
+	uint64_t inode;        /* of the segment's file; 0: no other process can read the demand */
+	uint64_t written;      /* the time of the write */
 };
 
-/* Takes part: on the user's board that is found first, or else a new one. Looks at all processes, which takes
- * milliseconds. -1 with the reason: if that may pass, board_look tries again. Does nothing if it is joined. */
+/* Takes part: on the user's first board, or on a new board. Looks at all processes, for milliseconds. -1 with the
+ * reason: if the reason may pass, board_look tries again. No effect if the process is joined. */
 int board_join(struct error *error);
 
-/* Looks for a board that comes first, and goes there; if the program has closed the descriptor of this one, to any.
- * At some processes each time, so that it takes less than a millisecond on the average. Returns false when it has
- * looked at all; the next call then begins anew. */
+/* Looks for a board with a lower number, and goes there; to any board if the program has closed the descriptor of the
+ * current board. Looks at some processes in each call, for less than a millisecond on average. Returns false at the end
+ * of the search; the next call begins anew. */
 bool board_look(void);
 
-/* Leaves it: its places are free, and it is closed. May be repeated. */
+/* Leaves the board: frees the process's places, and closes the board. May be repeated. */
 void board_leave(void);
 bool board_is_joined(void);
 
-/* Writes this process's claim for the GPU that it names; a place is taken at the first time. False if all are taken;
- * that is not tried more often than ten times a second of `written`. */
+/* Writes the process's claim for the claim's GPU; the first call takes a place. False if all places are taken; then the
+ * next attempt comes after 100 ms of `written` at the earliest. */
 bool board_claim(const struct board_claim *claim);
 
-/* This process is on that GPU no more. */
+/* The process is no longer on the GPU. */
 void board_retract(struct pci_address pci);
 
-/* Copies the claims of the other processes of this PID namespace on a GPU; returns how many. Their owners may have died.
- * Claims that were being written meanwhile are the ones from before, or left out. No system call. */
+/* Copies the claims of the other processes of this PID namespace on a GPU, and returns the number of claims. The owners
+ * may have died. A claim that changes meanwhile is left out, or the copy has the claim before. No system call. */
 struct board_peer {
 	pid_t pid;
 	uint64_t start; /* in clock ticks since the machine started */
@@ -83,14 +82,15 @@ struct board_peer {
 };
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES]);
 
-/* Whether the process is there, and neither a zombie nor stopped; or this process's own limits keep it from being seen. One system call or two. */
+/* Whether the process exists, neither a zombie nor stopped; true also where the caller's own limits hide the process.
+ * One or two system calls. */
 bool board_is_alive(pid_t pid, uint64_t start);
 
-/* Frees the peer's place if the process has gone; not where it is stopped, or was executed anew. Of several that do this, and of
- * owners that take the place meanwhile, none is harmed. */
+/* Frees the peer's place if the process has gone; no effect if the process is stopped, or executes another program.
+ * Several processes may bury the same peer at once, and a new owner may take the place meanwhile. */
 void board_bury(const struct board_peer *peer);
 
-/* In the child of a fork: it is on no board. */
+/* In the child of a fork: the child is on no board. */
 void board_after_fork(void);
 
 #endif

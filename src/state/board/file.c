@@ -1,4 +1,4 @@
-/* A board's file: making it, what makes a file one, and finding it. */
+/* A board's file: making, checking and finding. */
 #include "layout.h"
 
 #include "base/proc.h"
@@ -16,7 +16,7 @@
 #define HEADER_WORDS 3 /* magic, version, size */
 #define SEALS_AGAINST_WRITING (F_SEAL_WRITE | 0x0010 /* F_SEAL_FUTURE_WRITE, Linux 5.1 */)
 
-/* --- which ones --------------------------------------------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------------------------------------------------- */
 
 static bool has_header(int file)
 {
@@ -34,13 +34,13 @@ ino_t board_file_check(int file)
 	if (!shared_file_is_sealed(file) || fstat(file, &status) < 0)
 		return 0;
 	return (seals & SEALS_AGAINST_WRITING) == 0 &&
-	                       status.st_size == (off_t)sizeof(struct board_memory) && (status.st_mode & ALLPERMS) == BOARD_MODE &&
-	                       status.st_uid == geteuid() && has_header(file)
+	               status.st_size == (off_t)sizeof(struct board_memory) &&
+	               (status.st_mode & ALLPERMS) == BOARD_MODE && status.st_uid == geteuid() && has_header(file)
 	               ? status.st_ino
 	               : 0;
 }
 
-/* --- its life ----------------------------------------------------------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------------------------------------------------ */
 
 static struct board_memory *map(int file)
 {
@@ -61,7 +61,7 @@ bool board_file_open(struct board_file *opened, int file)
 	return memory != NULL;
 }
 
-/* The magic comes last: without it, this is no board yet. */
+/* The magic comes last: without the magic, the file is no board yet. */
 static bool fill(int file)
 {
 	struct board_memory *memory = map(file);
@@ -89,11 +89,12 @@ int board_file_make(struct board_file *made, struct error *error)
 	return board_file_open(made, file) ? 0 : error_set(error, "shared memory cannot be mapped");
 }
 
-/* Whether the descriptor still is what it was: the program may have closed it, and have opened something else. Only memfds
- * are sealed so. Also where statx is not permitted, as in some containers. */
+/* Whether the descriptor still leads to the board: the program may have closed the descriptor, and opened another file
+ * under the number. Only memfds have the seals. Also where statx is not permitted, as in some containers. */
 static bool has_descriptor(const struct board_file *board)
 {
-	return shared_file_is_sealed(board->number) && handle_leads_to(board->number, board->inode, sizeof *board->memory);
+	return shared_file_is_sealed(board->number) &&
+	       handle_leads_to(board->number, board->inode, sizeof *board->memory);
 }
 
 bool board_file_is_kept(const struct board_file *board)
@@ -101,7 +102,7 @@ bool board_file_is_kept(const struct board_file *board)
 	return has_descriptor(board) && board_file_check(board->number) != 0;
 }
 
-/* Forgets it first: a fork in the middle must not leave the child memory that is gone. */
+/* Forgets the board first: a fork in the middle must not leave the child a pointer to unmapped memory. */
 void board_file_close(struct board_file *board)
 {
 	struct board_file closed = *board;
@@ -114,26 +115,25 @@ void board_file_close(struct board_file *board)
 	}
 }
 
-/* --- finding it ---------------------------------------------------------------------------------------------------
- * Through the descriptors that processes have. These may be hostile: nothing that they have open makes us wait, and whatever their
- * number, a part of the search is short. */
+/* --- finding a board ------------------------------------------------------------------------------------------------
+ * Through the descriptors of processes. The processes may be hostile: no open file of a process makes the search wait,
+ * and each part of the search is short, for any number of descriptors. */
 
-/* Of one part: so many processes, or until this many descriptors have been looked at. No more of any one process: it
- * is not found if it has as many. */
+/* Limits of a part of the search: processes, and descriptors. A process with DESCRIPTORS or more before the board is
+ * not found. */
 #define PROCESSES 16
 #define DESCRIPTORS 4096
 
-/* A process has one. It may have inherited another from its parent, and it has two while it goes from one to the
- * other. */
+/* A process has one board, perhaps another inherited from the parent, and two on the way from board to board. */
 #define BOARDS_OF_ONE 4
 
 struct look {
 	ino_t before; /* 0: any */
-	unsigned int boards; /* so many more of the process's */
+	unsigned int boards; /* how many more boards of the process to look at */
 	bool is_found;
 };
 
-/* Also ends the look at a process that has too many. */
+/* Also ends the look at a process with too many boards. */
 static bool is_sought(int file, int number, void *context)
 {
 	struct look *look = context;
@@ -145,7 +145,7 @@ static bool is_sought(int file, int number, void *context)
 	return look->is_found || look->boards == 0;
 }
 
-/* The kernel lets us look at processes of our user; root, at all. */
+/* The kernel permits looks at processes of the same user; for root, at all processes. */
 static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
 {
 	unsigned int most = DESCRIPTORS;
@@ -170,7 +170,7 @@ static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
 	return file;
 }
 
-/* The next entries; 0 if there are none. */
+/* The next entries; 0 at the end. */
 static ssize_t list(struct board_search *search, char *entries, size_t room)
 {
 	int directory = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,7 +185,7 @@ static ssize_t list(struct board_search *search, char *entries, size_t room)
 	return length < 0 ? 0 : length;
 }
 
-/* The kernel's positions in /proc stay what they are while processes come and go. */
+/* The kernel's positions in /proc stay valid while processes come and go. */
 int board_search_on(struct board_search *search, ino_t before)
 {
 	_Alignas(struct dirent64) char entries[4096];

@@ -1,6 +1,6 @@
 /*
- * The memory of a board, as all who take part map it, and the file that it lies in. Any word of it may be nonsense at
- * any time: other programs of the user write it.
+ * The memory of a board as all members map the board, and the file of the memory. Any word of the memory may be
+ * nonsense at any time: all programs of the user can write there.
  */
 #ifndef NVTASKSET_STATE_BOARD_LAYOUT_H
 #define NVTASKSET_STATE_BOARD_LAYOUT_H
@@ -19,10 +19,9 @@
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
-/* Who has a place, as words: pid and start time (in clock ticks since the machine started) are one, so that a place
- * is taken at once. */
+/* The owner of a place. pid and start time (clock ticks since the machine started) share a word: taken in one step. */
 struct board_owner {
-	uint64_t who;       /* 0: nobody */
+	uint64_t who;       /* 0: the place is free */
 	uint64_t namespace; /* of PIDs; 0: unknown */
 };
 
@@ -33,7 +32,7 @@ static inline uint64_t board_who(uint64_t pid, uint64_t start)
 	return start << BOARD_PID_BITS | pid;
 }
 
-/* A claim, and whose it is. */
+/* A claim and the claim's owner. */
 struct board_entry {
 	struct board_owner owner;
 	struct board_claim claim;
@@ -41,8 +40,9 @@ struct board_entry {
 
 #define BOARD_WORDS (sizeof(struct board_entry) / sizeof(uint64_t))
 
-/* Two versions, of which number % 2 is in force (base/ring.h): one whose writer dies or waits for a CPU in the
- * middle leaves the one before. A version counts only if it is by the place's owner. */
+/* A place has two versions of an entry; the version `number % 2` is in force (base/ring.h). A writer that dies or waits
+ * for a CPU in the middle leaves the version before. A version counts only if the owner of the place wrote the
+ * version. */
 #define BOARD_VERSIONS 2
 
 struct board_place {
@@ -51,11 +51,10 @@ struct board_place {
 	_Atomic uint64_t versions[BOARD_VERSIONS][BOARD_WORDS];
 };
 
-/* Copies what the owner claims. False if that changes all the time, or is by nobody who has the place. `entry` may be
- * nonsense unless board_place_is_sound. */
+/* Copies the owner's claim. False if the claim changes all the time, or the writer does not own the place. `entry` may
+ * be nonsense unless board_place_is_sound. */
 bool board_place_read(const struct board_place *place, struct board_entry *entry);
 
-/* Whether its numbers are in range. */
 bool board_place_is_sound(const struct board_claim *claim);
 
 void board_place_write(struct board_place *place, struct board_owner owner, const struct board_claim *claim);
@@ -79,26 +78,26 @@ _Static_assert(offsetof(struct board_memory, places) == 128, "shared layout");
 
 struct board_file {
 	struct board_memory *memory; /* NULL: none */
-	int number;                  /* of the descriptor by which others find it */
-	ino_t inode;                 /* of boards, that with the lowest comes first */
+	int number;                  /* of the descriptor by which other processes find the board */
+	ino_t inode;                 /* the board with the lowest number comes first */
 };
 
-/* Makes one, findable for others. -1 with the reason. */
+/* Makes a board that other processes can find. -1 with the reason. */
 int board_file_make(struct board_file *made, struct error *error);
 
-/* The inode number if it is a board on which this process may be, and nobody can make it smaller; otherwise 0. `file` is a memfd. */
+/* The inode number of a board that this process may use and no process can make smaller; 0 for any other memfd. */
 ino_t board_file_check(int file);
 
-/* Maps it, and takes the descriptor over in any case. */
+/* Maps the board, and takes the descriptor over in any case. */
 bool board_file_open(struct board_file *opened, int file);
 
-/* Whether others can find it through this process, and it still is a board for this process. */
+/* Whether other processes can find the board through this process, and the file still is a board for this process. */
 bool board_file_is_kept(const struct board_file *board);
 
-/* Its descriptor, too, if the program has not closed it. */
+/* Unmaps the board, and closes the descriptor unless the program has done so. */
 void board_file_close(struct board_file *board);
 
-/* --- finding it --------------------------------------------------------------------------------------------------- */
+/* --- finding a board ---------------------------------------------------------------------------------------------- */
 
 /* A search through all processes, in parts. */
 struct board_search {
@@ -106,8 +105,8 @@ struct board_search {
 	bool is_blind;  /* there is no /proc */
 };
 
-/* Looks at some more processes, until it finds a board with a lower inode number than this (0: any); returns its file, or -1.
- * The search has looked at all when its position is 0 again. */
+/* Looks at some more processes, until a board is found with an inode number lower than `before` (0: any board). Returns
+ * the file of the board, or -1. The search has looked at all processes when `position` is 0 again. */
 int board_search_on(struct board_search *search, ino_t before);
 
 #endif

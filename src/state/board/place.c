@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* How often a place is read anew that is written meanwhile. */
+/* How often to read a place again when the place changes during the read. */
 #define ATTEMPTS 4
 
 static bool copy(const struct board_place *place, uint64_t words[BOARD_WORDS])

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* --- finding it ------------------------------------------------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
 #define GROUP_HEADER 448
@@ -34,7 +34,7 @@ void budget_close(struct budget *budget)
 		munmap((char *)(budget + 1) - PAGE, PAGE);
 }
 
-/* --- words ----------------------------------------------------------------------------------------------------------- */
+/* --- words -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t word_of(uint32_t period, uint32_t value)
 {
@@ -51,16 +51,15 @@ static uint32_t number_of(int64_t period_ns, uint64_t time)
 	return (uint32_t)(time / (uint64_t)period_ns);
 }
 
-/* --- periods ----------------------------------------------------------------------------------------------------------- */
+/* --- periods ------------------------------------------------------------------------------------------------------ */
 
-/* For so many periods a debt is kept. */
 static int64_t periods_of_debt(int64_t period_ns)
 {
 	return max_i64(BUDGET_HORIZON_NS / period_ns, 1);
 }
 
-/* Whether a word's period comes after this one: another member has gone on while this one got no processor. A number that is far away
- * is of long ago, or of periods that were longer or shorter. */
+/* Whether the word's period comes after `period`: another member has gone on while this member got no processor. A
+ * number far ahead is old, or of periods with another length. */
 static bool is_later(int64_t period_ns, uint32_t of_word, uint32_t period)
 {
 	uint32_t ahead = of_word - period;
@@ -68,16 +67,17 @@ static bool is_later(int64_t period_ns, uint32_t of_word, uint32_t period)
 	return ahead > 0 && ahead <= periods_of_debt(period_ns) + 1;
 }
 
-/* --- what was used --------------------------------------------------------------------------------------------------- */
+/* --- used time ---------------------------------------------------------------------------------------------------- */
 
-/* Of the period in which they are, up to this moment: how many slots have had their middle. */
+/* The number of slots with the middle before `time`, in the period that begins at `begin`. */
 static uint32_t slots_until(int64_t period_ns, uint64_t begin, uint64_t time)
 {
 	return (uint32_t)(((time - begin) * 2 * BUDGET_SLOTS + (uint64_t)period_ns) / (2 * (uint64_t)period_ns));
 }
 
-/* Several processes charge and lend out of these words. Each decision is one compare-and-swap of one word, which holds all that the
- * decision depends on, the period included; no other memory is read because of it. So no order between words matters, on any machine. */
+/* Several processes charge and lend by these words. A decision is a single compare-and-swap of a word with all inputs
+ * of the decision, the period included, and guards no other memory. So no order between words matters, on any
+ * machine. */
 static void mark(_Atomic uint64_t *word, int64_t period_ns, uint32_t period, uint32_t slots)
 {
 	uint64_t before = atomic_load(word), after;
@@ -89,7 +89,6 @@ static void mark(_Atomic uint64_t *word, int64_t period_ns, uint32_t period, uin
 	} while (after != before && !atomic_compare_exchange_weak(word, &before, after));
 }
 
-/* Within one period. */
 static void mark_all(struct budget *budget, int64_t period_ns, uint64_t from, uint64_t to)
 {
 	uint64_t begin = budget_period(period_ns, from);
@@ -119,9 +118,9 @@ static int64_t used_in(struct budget *budget, int64_t period_ns, uint32_t period
 	return slots * period_ns / BUDGET_SLOTS;
 }
 
-/* --- what is left ---------------------------------------------------------------------------------------------------- */
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
 
-/* The allowance stands in units of so many ns, so that 10 s fit. */
+/* The unit of the allowance in ns: 32 bits are enough for 10 s. */
 #define UNIT_NS 64
 
 static int64_t within(int64_t value, int64_t least, int64_t most)
@@ -129,8 +128,8 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* At the begin of a period, by the word of an earlier one. At the end of each, the rest lapses, and the overdraft is taken off the
- * next ones, but not for longer than BUDGET_HORIZON_NS. */
+/* At the begin of `period`, from the word of an earlier period. At the end of a period, the rest lapses, and the
+ * overdraft is taken off the next periods, for at most BUDGET_HORIZON_NS. */
 static int64_t allowance_in(struct budget *budget, uint64_t word, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
 	int64_t periods = periods_of_debt(period_ns), debt = periods * run_ns;
@@ -144,13 +143,14 @@ static int64_t allowance_in(struct budget *budget, uint64_t word, int64_t run_ns
 	return allowance;
 }
 
-/* The word is that of the period before: what is charged late to that one still counts. */
+/* Brings the word up to the last period: late charges of the last period still count. */
 static uint64_t follow(struct budget *budget, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
 	uint64_t word = atomic_load(&budget->allowance), after;
 
 	while (period - period_of(word) > 1 && !is_later(period_ns, period_of(word), period)) {
-		after = word_of(period - 1, (uint32_t)(int32_t)(allowance_in(budget, word, run_ns, period_ns, period - 1) / UNIT_NS));
+		after = word_of(period - 1, (uint32_t)(int32_t)(
+			allowance_in(budget, word, run_ns, period_ns, period - 1) / UNIT_NS));
 		if (atomic_compare_exchange_weak(&budget->allowance, &word, after))
 			word = after;
 	}

@@ -14,44 +14,44 @@
 #include <unistd.h>
 
 #define LOCK_NAME ".nvtaskset-lock"
-#define NEW_NAME ".nvtaskset-new" /* of a file that is being made: under the lock, so there is one at most */
+#define NEW_NAME ".nvtaskset-new" /* of a file being made; a single file, under the lock */
 #define FILE_MODE 0644
 #define LOCK_ATTEMPTS 16
 
-/* For others' choices, one after the other: each looks at all processes and groups, which takes long on a busy machine. */
+/* For the choices of other processes, in turn. A choice looks at all processes and groups: long on a busy machine. */
 #define CHOICES_MS 30000
 
-/* --- which one ----------------------------------------------------------------------------------------------------- */
+/* --- mounted files ------------------------------------------------------------------------------------------------ */
 
-/* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
+/* As far as the kernel tells (Linux 5.8). */
 static bool are_on_one_mount(int file, int directory)
 {
 	struct statx a, b;
 	bool known = statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &a) == 0 &&
-	             statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) == 0 && a.stx_mask & b.stx_mask & STATX_MNT_ID;
+	             statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) == 0 &&
+	             a.stx_mask & b.stx_mask & STATX_MNT_ID;
 
 	return !known || a.stx_mnt_id == b.stx_mnt_id;
 }
 
-/* An image can have directories of its own mounted there, as volumes. */
 static bool is_mounted(int directory, const char *name)
 {
 	struct stat status;
 	int file = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	bool is_mounted = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !are_on_one_mount(file, directory);
+	bool is_mounted = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+	                  !are_on_one_mount(file, directory); /* a volume of an image is a directory */
 
 	if (file >= 0)
 		close(file);
 	return is_mounted;
 }
 
-/* Of two names, the one that is wanted, or else the first. */
 static bool is_before(const char *name, const char *other, const char *wanted)
 {
 	return strcmp(other, wanted) != 0 && (strcmp(name, wanted) == 0 || strcmp(name, other) < 0);
 }
 
-/* The path of a file that is mounted into the directory for them: of this name, or else the first one. NULL if there is none. */
+/* The path of a file mounted in GROUP_MOUNTS: the wanted name, or else the first name. NULL without a mounted file. */
 static const char *find_mounted(const char *wanted)
 {
 	static char path[sizeof GROUP_MOUNTS + GROUP_NAME_MAX] = GROUP_MOUNTS "/";
@@ -85,20 +85,21 @@ const char *group_file_named(void)
 	return path && *path ? path : NULL;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Files with other names are not looked at where TPCs are claimed, nor are they removed. */
+/* Files with other names claim no TPCs, and are never removed. */
 static int check_name(const char *path, struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && group_name_is_valid(slash + 1)
 	               ? 0
-	               : error_set_code(error, NVTASKSET_ERROR_INVALID, "%.200s: the file's name is the group's: letters, digits "
+	               : error_set_code(error, NVTASKSET_ERROR_INVALID,
+	                                "%.200s: the file's name is the group's: letters, digits "
 	                                "and ._:@+-, at most %d, and no number alone", path, GROUP_NAME_MAX - 1);
 }
 
-/* `file` names it and has opened nothing yet: opening a device or a FIFO can have effects. */
+/* `file` is open as O_PATH: opening a device or a FIFO in full can have effects. */
 static int check_file(int file, const char *path, struct error *error)
 {
 	struct stat status;
@@ -163,9 +164,8 @@ int group_file_open(struct group *group, const char *path, struct error *error)
 	return trust_check(path, geteuid(), TRUST_NOW, error) < 0 ? -1 : open_group(group, path, true, error);
 }
 
-/* --- its directory ------------------------------------------------------------------------------------------------- */
+/* --- its directory ------------------------------------------------------------------------------------------------ */
 
-/* Opens the directory; `name` is the file's there. -1 with the reason. */
 static int open_directory(const char *path, const char **name, struct error *error)
 {
 	char directory[PATH_MAX];
@@ -183,7 +183,7 @@ static int open_directory(const char *path, const char **name, struct error *err
 	return file >= 0 ? file : error_set_errno(error, "%.200s", directory);
 }
 
-/* Only who may write there can open the lock's file, and so take the lock. */
+/* Only a user with the right to write in the directory can open the lock's file, and take the lock. */
 static int lock_file(int directory, const char *path, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -193,8 +193,8 @@ static int lock_file(int directory, const char *path, struct error *error)
 		return error_set_errno(error, "%.200s: its directory, in which TPCs are claimed", path);
 	if (lock_take_within(file, CHOICES_MS, &why) < 0) {
 		close(file);
-		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in its "
-		                                                   "directory for too long", path);
+		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in "
+		                                                   "its directory for too long", path);
 	}
 	return file;
 }
@@ -207,7 +207,7 @@ static bool is_removed(int directory, int lock)
 	       (fstatat(directory, LOCK_NAME, &now, AT_SYMLINK_NOFOLLOW) < 0 || now.st_ino != held.st_ino);
 }
 
-/* Who cleans the directory may remove the lock's file while we wait for it: then others lock a new one. */
+/* A cleaner of the directory may remove the lock's file during the wait; then other processes lock a new file. */
 static int lock_directory(int directory, const char *path, struct error *error)
 {
 	int file = lock_file(directory, path, error);
@@ -219,7 +219,6 @@ static int lock_directory(int directory, const char *path, struct error *error)
 	return file;
 }
 
-/* A group's file in its directory, whose lock is held. */
 struct place {
 	int directory, lock;
 	const char *name;
@@ -262,12 +261,13 @@ static int add_set(struct segment_revision *taken, const struct segment_partitio
 	return segment_put(taken, &sum, error);
 }
 
-/* Maps a group of the directory. GROUP_NONE: what is there takes nothing. Files come complete, by rename, and are for everybody to
- * read. -1 with the reason: it may take something. */
+/* Maps a group of the directory. GROUP_NONE: the file takes no TPCs, since a group's file comes complete, by rename,
+ * and is readable for all. -1 with the reason: the file may take TPCs. */
 static int map_there(struct group *group, int directory, const char *name, struct error *error)
 {
 	struct error why = {.reason = ""};
-	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result = GROUP_NONE;
+	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
+	    result = GROUP_NONE;
 
 	if (file >= 0)
 		result = group_map(group, file, &why);
@@ -278,7 +278,7 @@ static int map_there(struct group *group, int directory, const char *name, struc
 	return result;
 }
 
-/* `is_there`: the excepted one is in this directory; a file that is mounted there is in another. */
+/* `is_there`: the file of `except` is in this directory, and not mounted from elsewhere. */
 static int add_file(struct segment_revision *taken, int directory, const char *name, struct group_identity except,
                     bool *is_there, struct error *error)
 {
@@ -319,15 +319,15 @@ int group_file_add_taken(struct segment_revision *taken, const char *path, struc
 			result = add_file(taken, dirfd(directory), entry->d_name, except, &is_there, error);
 	}
 	closedir(directory);
-	/* Nobody would see what it claims. */
 	if (result == 0 && !is_there && except.inode != 0)
-		result = error_set(error, "%.200s: was removed, or mounted without its directory, in which TPCs are claimed", path);
+		result = error_set(error, "%.200s: was removed, or mounted without its directory, in which TPCs are "
+		                          "claimed", path);
 	return result;
 }
 
-/* --- making and removing -------------------------------------------------------------------------------------------- */
+/* --- making and removing ------------------------------------------------------------------------------------------ */
 
-/* Whoever was killed here left a file under the other name, which the next one removes. */
+/* Removes the unfinished file of a killed process. */
 static int make_file(int directory, const char *name, const char *cgroup, struct error *error)
 {
 	static const struct segment_revision nothing;

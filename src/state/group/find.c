@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- one descriptor ----------------------------------------------------------------------------------------------- */
+/* --- a descriptor ------------------------------------------------------------------------------------------------- */
 
-/* File systems that answer by themselves. A program can make others wait for ever, by FUSE for example; and by an overlay over
- * that, unless it is ours. */
+/* File systems that answer without another program. A program can make a reader wait for ever, as by FUSE, and by an
+ * overlay over FUSE: so an overlay is quick only if the overlay is ours. */
 static bool is_quick(const char *type, bool is_ours)
 {
 	static const char *const quick[] = {"tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "ramfs", "f2fs", "zfs"};
@@ -26,7 +26,6 @@ static bool is_quick(const char *type, bool is_ours)
 	return found;
 }
 
-/* The number of the mount that one of our own descriptors is on; -1 if the kernel does not tell. */
 static int mount_of(int file)
 {
 	char name[32], text[32];
@@ -38,8 +37,8 @@ static int mount_of(int file)
 	return mount;
 }
 
-/* Whether the file is on the file system of our root, for which we wait in any case. In a chroot whose root is no mount
- * point, mountinfo has no line of that file system. */
+/* Whether the file is on the file system of our root: we wait for the root in any case. In a chroot whose root is no
+ * mount point, mountinfo has no line of the root's file system. */
 static bool is_on_our_root(int file)
 {
 	int root = open("/", O_PATH | O_CLOEXEC), mount = root >= 0 ? mount_of(root) : -1;
@@ -53,8 +52,8 @@ static bool is_on_our_root(int file)
 	return is_there;
 }
 
-/* Whether that process has mounted what the file is on, of a quick type: at the same place, or elsewhere, as where a part is
- * mounted into a container. What others have mounted is not asked for: they may say of themselves what they like. */
+/* Whether process `pid` has a mount of the file's file system, of a quick type, at any place: a part may be mounted
+ * into a container. Never asked about another user's process, since a hostile user can mount anything. */
 static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
 {
 	char *line = NULL, type[32];
@@ -78,7 +77,7 @@ static bool is_on_quick_mount(pid_t pid, int file, bool is_ours)
 	return found;
 }
 
-/* Of our own processes, what they have mounted in a container of their own counts, too. */
+/* Mounts of a process of our user count too, as in a container of the process. */
 static bool answers(int file, const struct group_lead *lead)
 {
 	bool is_ours = lead->user == geteuid();
@@ -87,11 +86,12 @@ static bool answers(int file, const struct group_lead *lead)
 	       (is_ours && is_on_quick_mount(lead->pid, file, true));
 }
 
-/* A process may say that it is in any group. It is believed for its own user's; our own processes, for those that we obey, too;
- * and if it has the group open, it may have been put into one of root's. */
+/* A process may name any group. We believe the process about groups of the process's user, and about root's group if
+ * the process has the group open. We believe our own processes about all groups that we obey. */
 static bool may_be_in(uid_t user, const struct group *group, bool is_open_there)
 {
-	return group->owner == user || (is_open_there && group->owner == 0) || (user == geteuid() && group_is_trusted(group));
+	return group->owner == user || (is_open_there && group->owner == 0) ||
+	       (user == geteuid() && group_is_trusted(group));
 }
 
 bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use)
@@ -114,16 +114,16 @@ bool group_open_of(struct group *group, const struct group_lead *lead, enum grou
 
 /* --- all processes ------------------------------------------------------------------------------------------------ */
 
-#define LOOKS_OF_PROCESS 8 /* to list what it has open costs as much */
+#define LOOKS_OF_PROCESS 8 /* the cost of listing the open files */
 
-/* What is looked for: a group in memory, by its identity and who says that it is in it; or by its name and owner. */
+/* What to look for: a group in memory, by the identity and by the user that names the group; or by name and owner. */
 struct search {
 	struct group_identity identity;
 	uid_t user;
 	const char *name;
 	uid_t owner;
-	struct group found; /* the last */
-	int count;          /* of different ones */
+	struct group found; /* the last match */
+	int count;          /* different matches */
 };
 
 static bool is_wanted(const struct search *search, const struct group *group)
@@ -135,7 +135,6 @@ static bool is_wanted(const struct search *search, const struct group *group)
 	                    : group_is_same(group->identity, search->identity) && may_be_in(search->user, group, false);
 }
 
-/* Always false, so that the search goes on with the next descriptor. */
 static bool look_at_file(int file, int number, void *context)
 {
 	struct search *search = context;
@@ -208,7 +207,7 @@ int group_open_named(struct group *group, const char *name, uid_t owner)
 	return search.count < 2 ? search.count : 2;
 }
 
-/* --- this process's own -------------------------------------------------------------------------------------------- */
+/* --- this process's own ------------------------------------------------------------------------------------------- */
 
 static bool names(int number, struct group_identity identity)
 {
@@ -253,7 +252,8 @@ bool group_open_inherited(struct group *group)
 		number = memfd_next(directory, 0, MEMFD_LINK(GROUP_MEMORY_NAME));
 		close(directory);
 	}
-	const struct group_lead lead = {.pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()};
+	const struct group_lead lead = {
+		.pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()};
 
 	return number >= 0 && handle_is_passed_on(number) && group_open_of(group, &lead, GROUP_TO_OBEY);
 }

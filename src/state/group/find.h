@@ -1,5 +1,5 @@
 /*
- * Finding groups through the descriptors that processes have. These may be hostile: nothing that they have open makes us
+ * Finding groups through the descriptors of processes. The processes may be hostile: no open file makes the search
  * wait.
  */
 #ifndef NVTASKSET_STATE_GROUP_FIND_H
@@ -7,41 +7,41 @@
 
 #include "group.h"
 
-/* Whether for reading only, as members do, or for writing where this user may. */
+/* For reading only, as members do, or for writing where this user may. */
 enum group_use {
 	GROUP_TO_OBEY,
 	GROUP_TO_CHANGE
 };
 
-/* What a process says of its group, and whose word that is: the owner of the segment. */
+/* What a process says of its group, on the word of `user`, the owner of the segment. */
 struct group_lead {
 	pid_t pid;
-	int number; /* of its descriptor */
+	int number; /* of the descriptor of the group */
 	struct group_identity identity;
 	uid_t user;
 };
 
-/* Opens the group by that descriptor; or the group in memory that `user` says it is in, by any descriptor of any process that
- * may be looked into, which takes milliseconds. False if it cannot be reached, or is not believed: a user's processes may be in
- * groups of that user's, and in one of root's that they have open. */
+/* group_open_of opens the group by the descriptor of `lead`. group_open_anywhere finds a group in memory by any
+ * descriptor of any process that may be inspected, in milliseconds; a process of `user` names the group. False if the
+ * group cannot be reached, or is not believed: a user's processes may be in groups of the user, and in a group of root
+ * that the processes have open. */
 bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use);
 bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use);
 
-/* Looks for groups in memory with this name and owner (-1: of anybody), for changing. 0 if there is none, 1 if there is one,
- * 2 if there are several: then the last is open. */
+/* Looks for groups in memory with the name and the owner (-1: any), for changing. 0: no group; 1: a single group; 2:
+ * several groups, and the last is open. */
 int group_open_named(struct group *group, const char *name, uid_t owner);
 
-/* The number of this process's own descriptor that names the group, and that programs inherit. `descriptor` may be one
- * that names the group `former`: it is used if that is the same, or else replaced, so that nobody keeps a group that it has
- * left. The group's file must be open. -1 with errno. */
+/* The number of this process's descriptor that names the group, and that programs inherit. If `descriptor` names the
+ * group `former`, the descriptor is kept for the same group, or else replaced: the process does not keep a group alive
+ * that the process has left. The group's file must be open. -1 with errno. */
 int group_keep(const struct group *group, struct group_identity former, int descriptor);
 
-/* The file of the process's group, open for writing; the process keeps the descriptor for as long as a lock on the
- * file: closing the file drops the lock. -1 without a group's file, or without the right to write: another
- * user's. The caller closes the descriptor. */
+/* The file of the process's group, open for writing. A lock on the file needs the descriptor: closing the file drops
+ * the lock. -1 without a group's file, or without the right to write another user's file. The caller closes the
+ * descriptor. */
 int group_open_to_write(const struct group *of, int descriptor);
 
-/* The group in memory that this process has inherited a descriptor of. */
-bool group_open_inherited(struct group *group);
+bool group_open_inherited(struct group *group); /* in memory, by an inherited descriptor */
 
 #endif

@@ -19,21 +19,19 @@
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
 #define GROUP_VERSION 6
 
-/* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */
+/* The owner of all files of users without a name in this namespace of users; the number of users of the first one. */
 #define OVERFLOW_UID 65534
 #define ALL_USERS "4294967295"
 
-/* How often a file is read anew that is changed meanwhile. */
 #define COPY_ATTEMPTS 4
 
-/* In the machine's byte order. Written once, but for the number and the ring. */
 struct group_memory {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t size;
 	char name[GROUP_NAME_MAX];
 	char cgroup[GROUP_CGROUP_MAX];
-	_Alignas(64) _Atomic uint64_t number;
+	_Alignas(64) _Atomic uint64_t number; /* only the number and the ring change */
 	_Alignas(64) revisions_ring ring;
 };
 
@@ -71,28 +69,30 @@ struct group_identity group_identity_of(int file)
 	struct stat known;
 
 	if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0)
-		identity = (struct group_identity){(uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor, status.stx_ino};
+		identity = (struct group_identity){(uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor,
+		                                   status.stx_ino};
 	else if ((errno == ENOSYS || errno == EPERM) && fstat(file, &known) == 0)
 		identity = (struct group_identity){known.st_dev, known.st_ino};
 	return identity;
 }
 
-/* In a container whose namespace of users lacks root, root's files are nobody's, as all are that came from outside. Who
- * made the container has put them there, and is believed. */
+/* In a container whose namespace of users lacks root, all files from outside have OVERFLOW_UID, also root's. The maker
+ * of the container has put the files there, and is believed. */
 static bool came_from_outside(uid_t owner)
 {
 	char map[64];
 
-	return owner == OVERFLOW_UID && proc_read_text(map, sizeof map, "/proc/self/uid_map") > 0 && !strstr(map, ALL_USERS);
+	return owner == OVERFLOW_UID && proc_read_text(map, sizeof map, "/proc/self/uid_map") > 0 &&
+	       !strstr(map, ALL_USERS);
 }
 
-/* The owner of / is trusted as in base/trust.c. */
 bool group_is_trusted(const struct group *group)
 {
 	uid_t owner = group->owner;
-	struct stat top;
+	struct stat top; /* trusted as in base/trust.c */
 
-	return owner == 0 || owner == geteuid() || (stat("/", &top) == 0 && owner == top.st_uid) || came_from_outside(owner);
+	return owner == 0 || owner == geteuid() || (stat("/", &top) == 0 && owner == top.st_uid) ||
+	       came_from_outside(owner);
 }
 
 static struct group_memory *map(int file)
@@ -103,9 +103,10 @@ static struct group_memory *map(int file)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* --- making it ---------------------------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------------------------------------------------- */
 
-static void prepare(struct group_memory *memory, const char *name, const char *cgroup, const struct segment_revision *revision)
+static void prepare(struct group_memory *memory, const char *name, const char *cgroup,
+                    const struct segment_revision *revision)
 {
 	struct segment_revision first = *revision;
 
@@ -119,11 +120,11 @@ static void prepare(struct group_memory *memory, const char *name, const char *c
 	memory->magic = GROUP_MAGIC;
 }
 
-/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
-int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision, struct error *error)
+int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision,
+               struct error *error)
 {
 	struct group_memory memory;
-	struct rlimit limit;
+	struct rlimit limit; /* the kernel would end the process (SIGXFSZ) beyond */
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < GROUP_FILE_SIZE)
 		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %d bytes",
@@ -132,7 +133,7 @@ int group_fill(int file, const char *name, const char *cgroup, const struct segm
 	prepare(&memory, name, cgroup, revision);
 	int failure = posix_fallocate(file, 0, GROUP_FILE_SIZE);
 
-	errno = failure ? failure : ENOSPC; /* of which a short write says nothing */
+	errno = failure ? failure : ENOSPC; /* a short write sets no errno */
 	return failure == 0 && pwrite(file, &memory, sizeof memory, 0) == sizeof memory
 	               ? 0
 	               : error_set_errno(error, "a group cannot be written");
@@ -151,10 +152,9 @@ int group_create(struct group *group, const char *name, const struct segment_rev
 	return file >= 0 ? group_map(group, file, error) : -1;
 }
 
-/* --- mapping it --------------------------------------------------------------------------------------------------- */
+/* --- mapping ------------------------------------------------------------------------------------------------------ */
 
-/* Memory that ends when it is unmapped. A file is read, since another user could make it shorter under a mapping. NULL
- * if it cannot be read as it was at one moment. */
+/* A copy: another user could make the file shorter under a mapping. NULL if the file changes during each attempt. */
 static struct group_memory *copy_of(int file)
 {
 	struct group_memory *memory =
@@ -173,7 +173,6 @@ static struct group_memory *copy_of(int file)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* A memfd must have the seals, so that nobody can make it shorter. */
 static bool has_right_size(int file, const struct stat *status, bool is_file)
 {
 	return S_ISREG(status->st_mode) && group_has_size(status->st_size) && (is_file || shared_file_is_sealed(file));
@@ -207,7 +206,8 @@ int group_map(struct group *group, int file, struct error *error)
 		group->owner = status.st_uid;
 		group->is_copy = group->is_file && (!group_is_trusted(group) || status.st_mode & (S_IWGRP | S_IWOTH));
 		group->memory = group->is_copy ? copy_of(file) : map(file);
-		result = group->memory ? check_content(group->memory, error) : error_set_errno(error, "a group cannot be mapped");
+		result = group->memory ? check_content(group->memory, error)
+		                       : error_set_errno(error, "a group cannot be mapped");
 	}
 	if (result < 0) {
 		close(file);
@@ -218,10 +218,9 @@ int group_map(struct group *group, int file, struct error *error)
 	return result;
 }
 
-/* All zero, too, is no group. */
 void group_close_file(struct group *group)
 {
-	if (group->memory && group->file >= 0)
+	if (group->memory && group->file >= 0) /* a struct of zeros has no file */
 		close(group->file);
 	group->file = -1;
 }
@@ -234,7 +233,7 @@ void group_close(struct group *group)
 	*group = group_closed;
 }
 
-/* --- reading it --------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static void copy_text(char *to, const char *from, size_t room)
 {
@@ -268,7 +267,7 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
 	return group->memory && revisions_load(group->memory->ring, &group->memory->number, revision, number);
 }
 
-/* On GPUs that the group does not name, the member's own partition stays; and of the time what the group was not given. */
+/* A member's own partition stays on GPUs that the group does not name, as does a setting that the group lacks. */
 bool group_resolve(const struct group *group, struct segment_revision *revision)
 {
 	struct segment_revision own = *revision;
@@ -283,7 +282,7 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 	return true;
 }
 
-/* --- its ledger ------------------------------------------------------------------------------------------------ */
+/* --- the ledger ------------------------------------------------------------------------------------------------ */
 
 #define LEDGER_SIZE (GROUP_FILE_SIZE - GROUP_LEDGER_AT)
 
@@ -307,10 +306,11 @@ void group_ledger_unmap(struct ledger *ledger)
 		munmap(ledger, LEDGER_SIZE);
 }
 
-/* --- changing it -------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* `is_first`: only if there is nothing yet; 1 if there is. */
-static int edit_locked(struct group_memory *memory, const struct segment_revision *wanted, bool is_first, struct error *error)
+/* `is_first`: only for a group without partitions; otherwise 1. */
+static int edit_locked(struct group_memory *memory, const struct segment_revision *wanted, bool is_first,
+                       struct error *error)
 {
 	struct segment_revision revision;
 	uint64_t number;
@@ -321,7 +321,7 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 		return 1;
 	if (segment_put_all(&revision, wanted, error) < 0)
 		return -1;
-	/* 0 is no group's number, and GROUP_LEFT says that a member does not follow. */
+	/* 0 and GROUP_LEFT are no numbers of a group. */
 	do
 		number++;
 	while ((uint32_t)number == 0 || (uint32_t)number == GROUP_LEFT);
@@ -334,8 +334,8 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 static int edit(struct group *group, const struct segment_revision *wanted, bool is_first, struct error *error)
 {
 	if (group->is_copy || group->file < 0 || (fcntl(group->file, F_GETFL) & O_ACCMODE) != O_RDWR)
-		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone can change it",
-		                      (unsigned int)group->owner);
+		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
+		                      "can change it", (unsigned int)group->owner);
 	int result = lock_take(group->file, error);
 
 	if (result == 0) {

@@ -1,47 +1,47 @@
 /*
- * A group: processes that have one partition, which changes for all of them in one step.
+ * A group: processes with a common partition, which changes for all members in one step.
  *
- * What it is. Everything that a command starts is a group: its process tree. `--group NAME` puts the trees of several
- * commands of one user into one. Who manages jobs can give a group a file instead, whose path is in the environment
- * (NVTASKSET_GROUP_FILE): such a group reaches into containers, and needs no /proc.
+ * Members. A command and all processes that it starts form a group. `--group NAME` unites the process trees of several
+ * commands of one user. A manager of jobs can give a group a file instead, with the path in the environment
+ * (NVTASKSET_GROUP_FILE): a group with a file reaches into containers, and needs no /proc.
  *
- * Where its state lies. In a page of memory: a sealed memfd, or the manager's file. It holds a name and a ring of
- * revisions, as a segment does. Each member has it mapped, read-only, and a descriptor that names it, which programs that
- * it starts inherit (state/handle.h); the member's segment says which descriptor. There is no list of members. Nobody
- * keeps a memfd but its members, so it is gone with the last of them, the first may end before, and nothing is left
- * behind. A file is its manager's, who removes it; members that still run then keep what they had last.
+ * State. A page of memory, in a sealed memfd or in the manager's file, with a name and a ring of revisions, as in a
+ * segment. Each member has the page mapped, read-only. Each member has a descriptor of the page, named by the member's
+ * segment and inherited by started programs (state/handle.h). There is no list of members. A memfd is gone with the
+ * last member; the first member may end before. The manager removes a file; running members then keep the last
+ * revision.
  *
- * What is in force. A member's own revision notes the group's number at which it was made. As long as the group has this
- * number, the own one is in force: it is the group's, or `-p PID` has changed it since. As soon as the group has another
- * number, the group's is in force, beside own partitions on GPUs that the group does not name. So a change of a group is
- * one store to memory: all members obey at their next launch, also those that come later, and one that is just being
- * forked cannot be missed. Who is killed before the store has changed nothing, who is killed after it has changed all.
+ * Obeying. A member's own revision notes the group's number at the time of the revision. While the group has this
+ * number, the own revision is in force: a copy of the group's, or a later edit by `-p PID`. After a change of the
+ * number, the group's revision is in force, beside own partitions on GPUs that the group does not name. So a change of
+ * a group is a single store to memory: all members obey at the next launch, also later members and a child in the
+ * middle of a fork. An editor killed before the store has changed nothing, and an editor killed after has changed all.
  *
- * Who may what. The kernel decides by the file's owner and mode: the user and root may change a group, of a file whoever
- * may write to it. Only processes of the same user join by name; root joins root's. A program with more privileges than
- * its user is in no group. A file must be root's or the user's own, not writable by others on the whole way to it
- * (base/trust.h), no link, a regular file of exactly one size; else the command refuses, and the library warns and goes on
- * without. In a container whose namespace of users lacks root, the library takes nobody's file for root's. A file fences: `-p PID` and commands inside its group find room only within its partition. A hostile process of the
- * same user can do what it could do to each segment: a reader checks all that it copies.
+ * Rights. The kernel decides by the file's owner and mode: the user and root may change a group in memory; a group with
+ * a file, each user with the right to write. Only processes of the same user join by name; root joins root's. A program
+ * with more privileges than its user is in no group. A file must be regular, of the exact size, and no link, belong to
+ * root or the user, and not be writable by other users on the whole path (base/trust.h). Otherwise the command refuses;
+ * the library warns and goes on without a group. In a container whose namespace of users lacks root, the library takes
+ * no file for root's. A file fences: `-p PID` and commands inside the group stay within the group's partition. A
+ * hostile process of the same user can do as much as to any segment: a reader checks all copies.
  *
- * Two that come up at the same time. By name: joining takes turns (tools/nvtaskset/select/turn.h), from looking for the
- * group until the segment that names it is there. By file: a lock in the file's directory. Both locks end with their
- * holder. Files are made complete and then renamed, so nobody sees half of one.
+ * Races. Joining by name takes turns (tools/nvtaskset/select/turn.h), from the search for the group until there is a
+ * segment that names the group. By file, a lock in the file's directory excludes. Both locks end with the holder. A
+ * file is completed and then renamed: no process sees an unfinished file.
  *
- * Claims. The partitions of all group files in one directory are taken, whether their processes can be seen or not: under
- * the directory's lock, `-n` chooses from what is left and writes it into the group's own file. So groups that see the
- * same directory never get a TPC twice; who removes a file gives its TPCs back.
+ * Claims. The partitions of all group files in a directory are taken, also of invisible processes. Under the lock of
+ * the directory, `-n` chooses from the rest and writes the choice into the group's file. So groups in the same
+ * directory never get a TPC twice. Removing a file gives the TPCs back.
  *
- * Nested. A command inside a group starts its own, or joins the one that it names. Inside a file's group it stays in it:
- * its SET is its own revision, within the group's.
+ * Nesting. A command inside a group starts a new group, or joins a named group. Inside a file's group, the command
+ * stays in the group: the SET is the command's own revision, within the group's.
  *
- * Failures. Descriptors closed: the mapping still obeys; `-p PID` finds the group through other members. Environment
- * cleared: the descriptor leads to the group; where that is closed, too, the command finds the processes of the control group
- * that the manager has named in the file, and changes their segments one by one. No memory for a group: COMMAND runs in its
- * partition, without one. Processes in other PID namespaces do not see each other, so a name there is another group; a
- * file is not.
+ * Failures. Closed descriptors: the mapping still obeys; `-p PID` finds the group through other members. Cleared
+ * environment: the descriptor leads to the group; if the descriptor is closed too, the command finds the processes of
+ * the control group named in the file, and changes each segment. No memory for a group: COMMAND runs in the partition
+ * without a group. In another PID namespace, a name means another group, and a file the same group.
  *
- * A file must not be made shorter while it is in use: its users would die of SIGBUS, as those of a library would.
+ * A file must not be made shorter while in use: the users would die of SIGBUS, as with a shortened library.
  */
 #ifndef NVTASKSET_STATE_GROUP_GROUP_H
 #define NVTASKSET_STATE_GROUP_GROUP_H
@@ -54,15 +54,15 @@
 #include <sys/types.h>
 
 #define GROUP_FILE_ENVIRONMENT "NVTASKSET_GROUP_FILE"
-#define GROUP_MOUNTS "/opt/nvtaskset/groups" /* in a container: there, files are mounted (nvtaskset cdi) */
+#define GROUP_MOUNTS "/opt/nvtaskset/groups" /* in a container: mounted files are here (nvtaskset cdi) */
 #define GROUP_MEMORY_NAME "nvtaskset-group" /* of a memfd */
-#define GROUP_NAME_MAX 64    /* with its end */
-#define GROUP_CGROUP_MAX 256 /* with its end */
+#define GROUP_NAME_MAX 64    /* with the '\0' */
+#define GROUP_CGROUP_MAX 256 /* with the '\0' */
 
-/* In struct segment_revision's `group`: in force whatever the group says, being out of reach. */
+/* In struct segment_revision's `group`: the member does not follow the group, which is out of reach. */
 #define GROUP_LEFT UINT32_MAX
 
-/* The group and its revisions, and the budget at the end (budget.h); then the ledger (state/ledger.h). */
+/* Layout: the group with the revisions, the budget at the end (budget.h), then the ledger (state/ledger.h). */
 #define GROUP_LEDGER_AT 12288
 #define GROUP_FILE_SIZE (GROUP_LEDGER_AT + 36864)
 #define GROUP_FILE_SIZE_UNTIL_5 8192 /* up to version 5 */
@@ -76,7 +76,7 @@ static inline bool group_has_size(off_t size)
 struct group_memory;
 struct ledger;
 
-/* Which file a group is: the same for all members. An inode of 0: no group. */
+/* The file of a group: equal for all members. An inode of 0: no group. */
 struct group_identity {
 	uint64_t device, inode;
 };
@@ -84,67 +84,66 @@ struct group_identity {
 /* A mapped group. */
 struct group {
 	struct group_memory *memory; /* NULL: none */
-	int file;                    /* -1, or open: for writing where this user may change the group */
-	bool is_file;                /* its manager's, and no memfd: it fences */
-	bool is_copy;                /* of a file that another user may make shorter under us: never changes */
+	int file;                    /* -1, or open: for writing if this user may change the group */
+	bool is_file;                /* the manager's file, and no memfd: fences */
+	bool is_copy;                /* a copy that never changes: another user may make the file shorter */
 	uid_t owner;
 	struct group_identity identity;
 };
 
 extern const struct group group_closed;
 
-/* Letters, digits and ._:@+-; not a number alone, which would be read as a process id; not with - or . in front. */
+/* Letters, digits and ._:@+-; not in front: - and . ; not a number alone, as a process id would be. */
 bool group_name_is_valid(const char *name);
 
-/* Makes a group in memory; its file is open for writing. A name of "" is none: nobody can join. -1 with the reason. */
+/* Makes a group in memory, with the file open for writing. No process can join the name "". -1 with the reason. */
 int group_create(struct group *group, const char *name, const struct segment_revision *revision, struct error *error);
 
 /* Fills the file of a new group: nobody sees it yet. -1 with the reason. */
-int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision, struct error *error);
+int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision,
+               struct error *error);
 
-/* Maps the group in a file, and takes the file over in any case. Does not ask whose it is. GROUP_NONE with the reason if it is no
- * group's; -1 with the reason if it is another version's, or cannot be mapped. */
+/* Maps the group in a file of any owner, and takes the file over in any case. GROUP_NONE with the reason if the file is
+ * no group's; -1 with the reason for a group of another version, or if mapping fails. */
 #define GROUP_NONE (-2)
 int group_map(struct group *group, int file, struct error *error);
 
-/* Closes the file of a group, and keeps the memory mapped. */
-void group_close_file(struct group *group);
+void group_close_file(struct group *group); /* the memory stays mapped */
 void group_close(struct group *group);
 
-/* Whether this user obeys the group: it is root's, or the user's own. */
+/* Whether this user obeys the group: the owner is root or this user. */
 bool group_is_trusted(const struct group *group);
 bool group_is_same(struct group_identity a, struct group_identity b);
 struct group_identity group_identity_of(int file); /* does not wait for a file system */
 
-/* Copies: somebody else may write there. "" is none. */
+/* Copies: other processes may write there. "" is none. */
 const char *group_name(const struct group *group, char name[GROUP_NAME_MAX]);
 const char *group_cgroup(const struct group *group, char cgroup[GROUP_CGROUP_MAX]);
 
-/* The number of the revision in force: never 0, raised by every change. Never NULL: without a group, a number that is
- * always 0. */
+/* The number of the revision in force: never 0, raised by each change. Without a group a constant 0; never NULL. */
 const _Atomic uint64_t *group_number(const struct group *group);
 
-/* Copies the revision in force, and its number. False if the group is damaged. */
+/* Copies the revision in force, and the number. False if the group is damaged. */
 bool group_read(const struct group *group, struct segment_revision *revision, uint64_t *number);
 
-/* Gives the group what `wanted` gives, partitions, of the time and of memory; the rest stays. All members obey at their next launch. -1 with the
- * reason, and nothing changed. */
+/* Gives the group the partitions and the settings of time and memory in `wanted`; the rest stays. All members obey at
+ * the next launch. -1 with the reason, and nothing changed. */
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* The same for a group without partitions. 1 if it has some already. */
+/* The same for a group without partitions. 1 if the group has partitions. */
 int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* What is in force for a member with this revision: `revision` becomes that. */
+/* Turns a member's own revision into the revision in force; false if the group is damaged. */
 bool group_resolve(const struct group *group, struct segment_revision *revision);
 
-/* The ledger of the members' memory, to look at; NULL without a group. */
+/* The ledger of the members' memory, for reading; NULL without a group. */
 const struct ledger *group_ledger(const struct group *group);
 
 /* The same for writing, in a file from group_open_to_write. NULL with errno. */
 struct ledger *group_ledger_map(int file);
 void group_ledger_unmap(struct ledger *ledger);
 
-/* -1 with the reason if one of these partitions leads out of a group that fences. */
+/* -1 with the reason if the group fences, and a partition exceeds the group's. */
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,
                        struct error *error);
 

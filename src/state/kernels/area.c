@@ -55,13 +55,14 @@ void area_leave(struct area *area, const struct area_kind *kind)
 	*area = (struct area){.memory = NULL};
 }
 
-/* --- another process's ------------------------------------------------------------------------------------------- */
+/* --- the reader's side -------------------------------------------------------------------------------------------- */
 
 static bool is_sound(int file, uint64_t inode, size_t size)
 {
 	struct stat status;
 
-	return shared_file_is_sealed(file) && fstat(file, &status) == 0 && status.st_ino == inode && status.st_size == (off_t)size;
+	return shared_file_is_sealed(file) && fstat(file, &status) == 0 && status.st_ino == inode &&
+	       status.st_size == (off_t)size;
 }
 
 const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at)
@@ -87,8 +88,8 @@ bool area_is(const void *memory, const struct area_kind *kind)
 {
 	const struct area_header *header = memory;
 
-	return header && atomic_load_explicit(&header->magic, memory_order_acquire) == kind->magic && header->version == kind->version &&
-	       header->size == kind->size;
+	return header && atomic_load_explicit(&header->magic, memory_order_acquire) == kind->magic &&
+	       header->version == kind->version && header->size == kind->size;
 }
 
 bool area_is_limit(int code)

@@ -1,7 +1,7 @@
 /*
- * Memory of a process that others read, and that its segment names: an area of counts.h or timestamps.h. It is a memfd
- * of its own, and not the segment, which may move to another file: what the hardware writes to must never move, and is
- * never unmapped.
+ * An area: a memfd of a process, named by the process's segment, for other processes to read (counts.h, timestamps.h).
+ * An area is not in the segment, since the segment may move to another file: the GPU writes to an area, so an area
+ * never moves, and is never unmapped.
  */
 #ifndef NVTASKSET_STATE_KERNELS_AREA_H
 #define NVTASKSET_STATE_KERNELS_AREA_H
@@ -16,9 +16,8 @@
 
 struct segment_area;
 
-/* How an area begins. */
 struct area_header {
-	_Atomic uint64_t magic; /* last */
+	_Atomic uint64_t magic; /* written last */
 	uint64_t version;
 	uint64_t size;
 };
@@ -37,32 +36,32 @@ struct area {
 	ino_t inode;
 };
 
-/* Makes one of zeros, but for its header, below the address `reach` if possible. -1 with the reason. */
+/* Makes an area of zeros except for the header, below the address `reach` if possible. -1 with the reason. */
 int area_make(struct area *area, const struct area_kind *kind, uint64_t reach, struct error *error);
 
-/* The segment names it here from now on. */
+/* Names the area in the segment, at `here`. */
 void area_name(const struct area *area, struct segment_area *here);
 
-/* Whether its file is open: the program may have closed it. */
+/* Whether the file of the area is open: the program may have closed the file. */
 bool area_is_open(const struct area *area, const struct area_kind *kind);
 
-/* In the child of a fork: it is its parent's. */
+/* In the child of a fork: the area belongs to the parent. */
 void area_leave(struct area *area, const struct area_kind *kind);
 
-/* --- another process's ------------------------------------------------------------------------------------------- */
+/* --- the reader's side -------------------------------------------------------------------------------------------- */
 
-/* Maps memory for reading. `directory` is the process's /proc/PID/fd, `number` its descriptor. NULL if that is not a memfd with
- * this inode number and size that nobody can cut; errno then tells of a limit only if there was one. The process may be
- * hostile. The caller unmaps it. */
+/* Maps memory of a hostile process for reading. `directory` is the process's /proc/PID/fd, `number` a descriptor. NULL
+ * if the descriptor is no sealed memfd with the inode number and the size; errno is a limit of the reader
+ * (area_is_limit) only if a limit was the reason. The caller unmaps the memory. */
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size);
 
-/* The same, in the place of what is mapped there; NULL: anywhere. */
+/* The same in place of the mapping at `at`; NULL: anywhere. */
 const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at);
 
-/* Whether it is of this kind; NULL is not. */
+/* Whether the memory is an area of the kind; NULL is not. */
 bool area_is(const void *memory, const struct area_kind *kind);
 
-/* Whether this errno is a limit of the reader's own: it says nothing about the process. */
+/* Whether errno is a limit of the reader, without a meaning for the process. */
 bool area_is_limit(int code);
 
 #endif

@@ -1,4 +1,4 @@
-/* The owner's side: where this process's kernels are counted. */
+/* The owner's side of the counts. */
 #include "counts_layout.h"
 #include "state/segment/layout.h"
 
@@ -9,7 +9,6 @@ const struct area_kind area_of_counts = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSI
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
-/* Names the area in the segment. */
 static int publish(const struct segment *segment, const struct area *area, struct error *error)
 {
 	uint64_t place = atomic_fetch_add(&segment->memory->areas_made, 1);
@@ -20,7 +19,6 @@ static int publish(const struct segment *segment, const struct area *area, struc
 	return 0;
 }
 
-/* NULL with the reason. */
 static struct counts_area *make(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
                                 struct error *error)
 {
@@ -60,7 +58,6 @@ static struct counts_place *places_of(const struct counts_area *area)
 	return ((struct counts_memory *)area->area.memory)->places;
 }
 
-/* NULL if there is none. */
 static struct counts_place *find_used(const struct counts_area *area, struct pci_address pci, unsigned int from)
 {
 	struct counts_place *found = NULL;
@@ -109,13 +106,13 @@ unsigned int counts_number(const struct counts_place *place)
 	return (unsigned int)place->number;
 }
 
-/* After the change that it tells of. */
+/* To be called after the change. */
 static void move(struct counts_place *place)
 {
 	atomic_fetch_add(&place->moves, COUNTS_MOVE);
 }
 
-/* Kernels that a former context has launched, and that have not ended, never will. */
+/* Kernels in flight of a former context never end. */
 static void give_up(struct counts_place *place, enum counts_kind kind, uint64_t launched)
 {
 	uint64_t ended = atomic_load_explicit(&place->ended[kind].kernels, memory_order_relaxed);
@@ -149,7 +146,8 @@ _Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind
 	return &place->ended[kind].kernels;
 }
 
-_Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment, const struct counter_slot *slot)
+_Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment,
+                                  const struct counter_slot *slot)
 {
 	size_t number = (size_t)(slot - segment->slots - 1);
 
@@ -185,7 +183,7 @@ void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, ui
 		atomic_fetch_add_explicit(&place->uncounted[kind], kernels, memory_order_relaxed);
 }
 
-/* Most gaps are noted again and again: whether this one is new. */
+/* Most gaps are noted again and again. Returns whether the gap is new. */
 static bool note(_Atomic uint64_t *gaps, enum counts_gap gap)
 {
 	uint64_t bit = UINT64_C(1) << gap;

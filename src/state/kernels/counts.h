@@ -1,14 +1,13 @@
 /*
- * How many kernels a process has launched, and how many of them have ended, on each GPU.
+ * The numbers of kernels that a process has launched, and of kernels that have ended, on each GPU.
  *
- * The GPU itself counts a kernel when it has ended (facts.md, "Releases"). It does so in memory of the process that
- * others can read: an area, which is a memfd of its own. It is not the segment, which may move to another file: what the
- * hardware writes to must never move, and is never unmapped. An area has places, one for each CUDA context, since memory
- * serves only the context that has registered it. A place is two pages: one that the hardware writes, and the library
- * only before that; and one in which the process's threads count what they launch.
+ * The GPU itself counts an ended kernel (facts.md, "Releases"), in an area: memory of the process that other processes
+ * can read (area.h). An area has a place for each CUDA context, since only the context that registered memory can use
+ * the memory. A place has two pages. The GPU writes the first page; the library writes there only before the GPU. The
+ * process's threads count launches in the second page.
  *
- * The segment names the areas. So whoever may read the segment finds them, through /proc/PID/fd. If the program has closed
- * an area's file, what was counted there can no longer be read, and the process's counts are incomplete.
+ * The segment names the areas: a process that may read the segment finds the areas through /proc/PID/fd. If the program
+ * has closed the file of an area, the counts in the area are out of reach, and the process's counts are incomplete.
  *
  * The process may be hostile: a reader believes neither the names nor the content, and sums do not wrap around.
  */
@@ -18,16 +17,16 @@
 #include "area.h"
 #include "state/segment/segment.h"
 
-/* How a kernel is launched. The hardware counts each kind for itself, so that a kind that cannot be compared with what
- * was launched does not spoil the others. */
+/* How a kernel is launched. The GPU counts the kinds apart: a kind with unknown launches does not spoil the other
+ * kinds. */
 enum counts_kind {
-	COUNTS_PLAIN,   /* by a call that launches a kernel */
-	COUNTS_NODE,    /* as a node of a graph, by a call that launches the graph */
-	COUNTS_UNHEARD, /* as a node of a graph whose launches do not tell how often it runs: counts when it ends */
+	COUNTS_PLAIN,   /* a call launches the kernel */
+	COUNTS_NODE,    /* a call launches a graph with the kernel as a node */
+	COUNTS_UNHEARD, /* a node of a graph with an unknown number of runs: counts when ended */
 	COUNTS_KINDS
 };
 
-/* Why the number of ended kernels, or also that of launched ones, is not complete. X(identifier, text for users). */
+/* Why the number of ended kernels, or of launched kernels too, is incomplete. X(identifier, text for users). */
 #define COUNTS_GAPS(X)                                                                        \
 	X(OFF, "counting is turned off (NVTASKSET_ACCOUNT)")                                  \
 	X(NO_MEMORY, "there is no memory to count in")                                        \
@@ -49,7 +48,7 @@ enum counts_gap {
 
 const char *counts_gap_text(enum counts_gap gap);
 
-/* --- the owner's side, in other people's processes -------------------------------------------------------------- */
+/* --- the owner's side, in foreign programs ------------------------------------------------------------------------ */
 
 /* The largest page of any kernel: contexts register whole pages. */
 #if defined(__x86_64__)
@@ -58,72 +57,73 @@ const char *counts_gap_text(enum counts_gap gap);
 #define COUNTS_PAGE 65536
 #endif
 
-/* A place: for one context at a time. It begins with the COUNTS_PAGE bytes that the context must register. */
+/* A place for a context at a time. The first COUNTS_PAGE bytes are for the context to register. */
 struct counts_place;
 
-/* Where the hardware counts kernels of this kind that have ended: on a line of its own. */
+/* The word in which the GPU counts ended kernels of the kind, on a cache line of its own. */
 _Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind);
 
-/* Where the thread that has this counter slot counts what it launches. */
-_Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment, const struct counter_slot *slot);
+/* The word in which the thread with the counter slot counts launches. */
+_Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment,
+                                  const struct counter_slot *slot);
 
-/* Counts a launch there. Not an atomic addition: see counter_slot_count_launch.
+/* Counts a launch. Not an atomic addition: see counter_slot_count_launch.
  *
- * Relaxed on each machine: the driver's doorbell comes later, and orders all stores before it, since the GPU must see those of
- * the driver. So what the GPU does for this launch comes after this store, its addition to the ended ones, too. That is one
- * 64-bit access of an aligned word, as a processor's load is: it sees the number before or after. A reader that loads the
- * ended ones first, with acquire, sees the launch of each that has ended (counts_read.c); tests/litmus/ended.litmus. */
+ * Relaxed on each machine: the driver's doorbell comes later, and orders all stores before the doorbell, since the GPU
+ * must see the driver's stores. So the GPU counts the end of the launch after this store. The addition of the GPU is a
+ * single 64-bit access of an aligned word, as a load is: a load sees the number before or after. A reader that loads
+ * the ended kernels first, with acquire, sees the launch of each ended kernel (counts_read.c);
+ * tests/litmus/ended.litmus. */
 static inline void counts_launch(_Atomic uint64_t *launched)
 {
 	atomic_store_explicit(launched, atomic_load_explicit(launched, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* The same for a thread without a slot of its own, from any thread. */
+/* The same for a thread without a slot, from any thread. */
 void counts_launch_shared(struct counts_place *place);
 
-/* A graph with so many kernels has been launched. From any thread. */
+/* A graph with `kernels` kernels has been launched. From any thread. */
 void counts_launch_nodes(struct counts_place *place, uint64_t kernels);
 
-/* A call that launches a graph begins, or has ended and its kernels are counted: these may run before they are. From any thread. */
+/* A call begins to launch a graph, or has ended with the kernels counted. The kernels may run before. From any
+ * thread. */
 void counts_graph_begins(struct counts_place *place);
 void counts_graph_ended(struct counts_place *place);
 
-/* Of the kernels of this kind that are counted as launched, so many are not counted when they end. From any thread. */
+/* The GPU will not count the end of `kernels` launched kernels of the kind. From any thread. */
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels);
 
-/* What the hardware counts there is not complete; without a place, the counts of all GPUs. From any thread. */
+/* The GPU's counts of the place, or else of all GPUs, are incomplete. From any thread. */
 void counts_note_gap(struct counts_place *place, enum counts_gap gap);
 void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap);
 
-/* The areas of this process. All zero is none. */
 #define COUNTS_PLACES 32 /* of an area */
 
-struct counts_areas {
+struct counts_areas { /* of this process; all zero: no area */
 	struct counts_area {
 		struct area area;
-		unsigned int used; /* so many of its places have been given out */
+		unsigned int used; /* number of places given out */
 	} list[SEGMENT_AREAS];
 	unsigned int count;
 };
 
-/* A place for a new context on this GPU: the first from the number `from` on whose context there has ended, or else one
- * that no context ever had. Areas are made when they are needed, also when the program has closed the last one's file:
- * below the address `reach` if possible. NULL with the reason. One call at a time. */
+/* A place for a new context on the GPU: the first place of an ended context with a number of at least `from`, or else a
+ * new place. Makes areas as needed, also if the program has closed the file of the last area: below the address `reach`
+ * if possible. NULL with the reason. One call at a time. */
 struct counts_place *counts_take(struct counts_areas *areas, const struct segment *segment, struct pci_address pci,
                                  uint64_t reach, unsigned int from, struct error *error);
 
-/* 0 … SEGMENT_AREAS * COUNTS_PLACES - 1, in the order in which they were first taken. */
+/* 0 … SEGMENT_AREAS * COUNTS_PLACES - 1, in the order of first use. */
 unsigned int counts_number(const struct counts_place *place);
 
-/* The place's new context can launch, and the hardware writes for no former one; its context is about to be destroyed,
- * and kernels that have not ended are not in flight any more. */
+/* counts_begin: the new context of the place can launch, and the GPU writes for no former context. counts_end: the
+ * context is about to be destroyed, and its kernels are no longer in flight. */
 void counts_begin(struct counts_place *place);
 void counts_end(struct counts_place *place);
 
-/* A place has begun: who reads some places of this process only looks for more. */
+/* A place has begun: readers of some places of this process look for more. */
 void counts_are_more(const struct segment *segment);
 
-/* In the child of a fork: its parent's areas are not its own. */
-void counts_after_fork(struct counts_areas *areas);
+void counts_after_fork(struct counts_areas *areas); /* in the child: the areas belong to the parent */
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * The memory of an area, as its owner and readers map it. counts.h says what it is for.
- */
+/* The memory of an area of counts (counts.h), as mapped by the owner and by readers. */
 #ifndef NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
 #define NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
 
@@ -14,14 +12,14 @@
 #define COUNTS_VERSION 3
 
 enum counts_state {
-	COUNTS_UNUSED, /* nobody counts there, or the context is not ready yet */
+	COUNTS_UNUSED, /* free, or the context is not ready yet */
 	COUNTS_IN_USE,
 	COUNTS_ENDED /* the context is destroyed, or is about to be */
 };
 
 struct counts_place {
-	/* The page that the hardware writes. The first line is written before the context registers the page. */
-	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* last */
+	/* The page that the GPU writes. The first line is written before the context registers the page. */
+	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* written last */
 	struct pci_address pci;                       /* all 0 if the GPU is unknown */
 	uint64_t number;
 	struct {
@@ -31,15 +29,16 @@ struct counts_place {
 	/* The page that the owner's threads write. */
 	_Alignas(COUNTS_PAGE) _Atomic uint64_t state; /* enum counts_state */
 	_Atomic uint64_t gaps;                        /* a bit for each enum counts_gap */
-	_Atomic uint64_t plain;                       /* launched by threads without a slot of their own */
+	_Atomic uint64_t plain;                       /* launched by threads without a slot */
 	_Atomic uint64_t nodes;                       /* launched in graphs */
-	_Atomic uint64_t uncounted[COUNTS_UNHEARD];   /* launched and never counted as ended: plain, nodes */
-	_Atomic uint64_t moves;                       /* changes with all but launches in slots; in the lower 16 bits: calls that launch
-	                                               * graphs and have not ended */
-	_Atomic uint64_t used;                        /* a bit for each of the slots in which was counted: set before that */
+	_Atomic uint64_t uncounted[COUNTS_UNHEARD];   /* launched, and never counted as ended: plain, nodes */
+	/* The upper 48 bits change with all but launches in slots. The lower 16 bits: calls that launch graphs, and
+	 * have not ended. */
+	_Atomic uint64_t moves;
+	_Atomic uint64_t used;                        /* a bit for each slot in use, set before counting */
 	struct {
 		_Alignas(64) _Atomic uint64_t plain;
-	} slots[COUNTER_SLOTS - 1]; /* slot n of the segment is n - 1 here: its slot 0 is nobody's own */
+	} slots[COUNTER_SLOTS - 1]; /* slot n of the segment is at n - 1: slot 0 has no owner */
 };
 
 /* In `moves`. */
@@ -54,7 +53,7 @@ struct counts_memory {
 
 extern const struct area_kind area_of_counts;
 
-/* How many plain kernels its threads have launched there. */
+/* The number of plain kernels that the process's threads have launched. */
 uint64_t counts_place_plain(const struct counts_place *place);
 
 _Static_assert(offsetof(struct counts_place, ended) == 64, "shared layout");

@@ -40,7 +40,7 @@ static uint64_t load(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_acquire);
 }
 
-/* --- one place -------------------------------------------------------------------------------------------------- */
+/* --- a place ------------------------------------------------------------------------------------------------------ */
 
 #define ALL_SLOTS ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1)
 
@@ -97,8 +97,8 @@ bool counts_words_add_places(struct counts_words *words, const struct counts_pla
 	return has_room && has_it;
 }
 
-/* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight. There are too few only while
- * a graph is being launched: that is counted when the call ends, and its first kernels may have ended before. */
+/* `ended` was read first: a kernel launched and ended meanwhile is in flight. The result is too small only during the
+ * launch of a graph, counted at the end of the call: the first kernels may have ended before. */
 static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 {
 	uint64_t gone = segment_sum(ended, uncounted);
@@ -106,7 +106,7 @@ static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 	return launched > gone ? launched - gone : 0;
 }
 
-/* A graph's call is looked at before the kernels that it counts as launched: one that is found to have ended has counted them. */
+/* Reads `open` before the launched kernels: a call that has ended by then has counted its kernels. */
 static void add_place(struct counts_of_gpu *gpu, const struct counts_place *place)
 {
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
@@ -120,9 +120,9 @@ static void add_place(struct counts_of_gpu *gpu, const struct counts_place *plac
 	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
 	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
 	if (load(&place->state) == COUNTS_IN_USE)
-		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open),
-		                             segment_sum(in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
-		                                         in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
+		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open), segment_sum(
+			in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
+			in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
 }
 
 uint64_t counts_place_in_flight(const struct counts_place *place)
@@ -150,25 +150,25 @@ bool counts_place_is_exact(const struct counts_place *place)
 
 /* --- areas ------------------------------------------------------------------------------------------------------- */
 
-/* NULL if the list is full, as only a hostile process's is. */
 static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address pci)
 {
-	struct counts_of_gpu *found = (struct counts_of_gpu *)pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
+	struct counts_of_gpu *found =
+		(struct counts_of_gpu *)pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
 
-	if (!found && counts->count < COUNTS_GPUS) {
+	if (!found && counts->count < COUNTS_GPUS) { /* more only in a hostile process */
 		found = &counts->gpus[counts->count++];
 		*found = (struct counts_of_gpu){.pci = pci};
 	}
 	return found;
 }
 
-/* Whether the owner has given out so many and one more: one after the other, each for ever. Each place lies in pages of its own. */
+/* Whether the owner has given out the place: in the order of numbers, for ever, each in pages of its own. */
 static bool has_place(const struct counts_memory *memory, int number)
 {
 	return number < COUNTS_PLACES && load(&memory->places[number].magic) == COUNTS_MAGIC;
 }
 
-/* One that is NULL, or is no area, is a gap. */
+/* Memory of NULL, or without an area, is a gap. */
 static void add_area(struct counts *counts, const struct counts_memory *memory)
 {
 	bool is_known = area_is(memory, &area_of_counts);
@@ -184,7 +184,7 @@ static void add_area(struct counts *counts, const struct counts_memory *memory)
 	}
 }
 
-/* --- this process's own -------------------------------------------------------------------------------------------- */
+/* --- the calling process ------------------------------------------------------------------------------------------ */
 
 static const struct counts_memory *memory_of(const struct counts_area *area)
 {
@@ -198,9 +198,9 @@ void counts_read_own(const struct counts_areas *areas, const struct segment *seg
 		add_area(counts, memory_of(&areas->list[i]));
 }
 
-/* Adds the area's places in use on that GPU to `count` ones, of which `room` fit. NULL has none. */
-static unsigned int add_places(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
-                               unsigned int room, unsigned int count)
+/* Adds the area's places in use on the GPU behind `count` places, up to `room` places. `memory` may be NULL. */
+static unsigned int add_places(const struct counts_memory *memory, struct pci_address pci,
+                               const struct counts_place *places[], unsigned int room, unsigned int count)
 {
 	for (int i = 0; memory && has_place(memory, i); i++) {
 		const struct counts_place *place = &memory->places[i];
@@ -213,8 +213,8 @@ static unsigned int add_places(const struct counts_memory *memory, struct pci_ad
 	return count;
 }
 
-unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci, const struct counts_place *places[],
-                               unsigned int room)
+unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci,
+                               const struct counts_place *places[], unsigned int room)
 {
 	unsigned int count = 0;
 
@@ -229,8 +229,8 @@ unsigned int counts_own_places(const struct counts_areas *areas, struct pci_addr
 
 #define SPARES_MAX 512
 
-/* Other threads may still read what was mapped here. So it is never unmapped: nothing takes its place, and then what is mapped
- * next. */
+/* Other threads may still read a mapping here. So the addresses are never unmapped: zeros replace the mapping, and
+ * later the next mapping. */
 static struct spare {
 	void *at;
 	size_t size;
@@ -259,7 +259,7 @@ static const void *map(int directory, uint64_t number, uint64_t inode, size_t si
 	return memory;
 }
 
-/* An area that this process's own limits kept from being mapped is a gap, and is news again at the next look. */
+/* An area that the reader's own limits keep from being mapped is a gap, and comes again at the next look. */
 static void map_area(struct counts_view *view, int place, int directory)
 {
 	struct counts_view_area *area = &view->areas[place];
@@ -295,7 +295,7 @@ void counts_view_follow(struct counts_view *view)
 	errno = saved;
 }
 
-/* One that was moved is not what its owner's claim names for long. */
+/* The owner's claim soon ceases to name a moved segment. */
 static bool is_segment(const struct segment_memory *memory)
 {
 	return load(&memory->magic) == SEGMENT_MAGIC &&
@@ -367,8 +367,8 @@ struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci
 	return counts_on(&counts, pci);
 }
 
-unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
-                                unsigned int room)
+unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci,
+                                const struct counts_place *places[], unsigned int room)
 {
 	unsigned int count = 0;
 
@@ -387,9 +387,9 @@ bool counts_view_has_gap(const struct counts_view *view)
 	return load(&view->segment->gaps) != 0;
 }
 
-/* --- once -------------------------------------------------------------------------------------------------------- */
+/* --- reading once ------------------------------------------------------------------------------------------------- */
 
-/* After an exec, until the library is at work again, the segment names what the former execution had. */
+/* After an exec, until the library is at work again, the segment names the areas of the former execution. */
 static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 {
 	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? execution_of(pid) : 0;
@@ -397,7 +397,7 @@ static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 	return now != 0 && now != execution;
 }
 
-/* Returns errno if a limit of the reader's own is in the way, otherwise 0. */
+/* Returns errno for a limit of the reader, otherwise 0. */
 static int read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
 {
 	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);

@@ -1,6 +1,6 @@
 /*
- * Reading what a process counts (counts.h). The process may be hostile: a reader believes neither the names nor the content, and
- * sums do not wrap around.
+ * Reading the counts of a process (counts.h). The process may be hostile: a reader believes neither the names nor the
+ * content, and sums do not wrap around.
  */
 #ifndef NVTASKSET_STATE_KERNELS_COUNTS_READ_H
 #define NVTASKSET_STATE_KERNELS_COUNTS_READ_H
@@ -11,18 +11,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define COUNTS_GPUS (SEGMENT_GPUS + 1) /* and those that are not known, as one */
+#define COUNTS_GPUS (SEGMENT_GPUS + 1) /* all unknown GPUs are an entry */
 
 struct counts_of_gpu {
 	struct pci_address pci;
-	uint64_t launched; /* those that were never announced count when they end */
+	uint64_t launched; /* a kernel that no call announced counts as launched when ended */
 	uint64_t ended;
 	uint64_t in_flight;
-	uint64_t unheard; /* of `launched` and `ended`: nobody announced them */
-	uint32_t gaps;    /* a bit for each enum counts_gap; those of all GPUs are not among them */
+	uint64_t unheard; /* of `launched` and `ended`: kernels that no call announced */
+	uint32_t gaps;    /* a bit for each enum counts_gap, without the gaps of all GPUs */
 };
 
-/* Whether the number of kernels that were launched is known; of those that have ended, and are in flight. */
+/* Whether the number of launched kernels is known; whether the numbers of ended kernels and of kernels in flight
+ * are. */
 bool counts_know_launched(uint32_t gaps);
 bool counts_know_ended(uint32_t gaps);
 
@@ -32,33 +33,33 @@ struct counts {
 	struct counts_of_gpu gpus[COUNTS_GPUS];
 };
 
-/* Reads the counts of process `pid`, whose segment this is. A GPU that it has made no context on is not in the list. -1
- * with the reason, and errno, if the reader's own limits keep it from that: they say nothing about the process. */
+/* Reads the counts of process `pid`, the owner of the segment. GPUs without a context are not in the list. -1 with the
+ * reason and errno, without a meaning for the process, if the reader's own limits keep the reader from reading. */
 int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error);
 
-/* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
+/* The counts of a GPU, all 0 if the GPU is not in the list, with the gaps of all GPUs. */
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);
 
-/* --- one place, at any moment --------------------------------------------------------------------------------------- */
+/* --- a place at any moment ---------------------------------------------------------------------------------------- */
 
-/* A number that changes with each launch: of a kernel before it is uploaded, of a graph before its call begins. Also with what
- * counts_place_is_exact says. */
+/* A number that changes with each launch: before a kernel is uploaded, and before the call for a graph begins. Changes
+ * also with counts_place_is_exact. */
 uint64_t counts_place_launches(const struct counts_place *place);
 
-/* The words of which these numbers of some places are the sum, and others that rise: few enough to be read before each launch. */
+/* The words with the sum counts_place_launches of some places, and other words: few enough to read before a launch. */
 #define COUNTS_WORDS 5
 struct counts_words {
 	const _Atomic uint64_t *list[COUNTS_WORDS];
-	uint64_t sum; /* for the one who compares it */
+	uint64_t sum; /* for the caller to compare */
 };
 void counts_words_clear(struct counts_words *words);
 
-/* False if there is no room. Without the word `but`: false as well, if it is not among these; NULL: with all. */
+/* False if there is no room. Without the word `but`, which must be one of the places'; NULL: with all words. */
 bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word);
 bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
                              const _Atomic uint64_t *but);
 
-/* What is mapped there may be replaced meanwhile (see counts_view): a thread sanitizer takes that for a race. */
+/* counts_view may replace the memory meanwhile: a race for a thread sanitizer. */
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
@@ -75,26 +76,26 @@ static inline uint64_t counts_words_sum(const struct counts_words *words)
 	return sum;
 }
 
-/* How many kernels are in flight there, at least one while a graph is being launched. What ended is read first. */
+/* The number of kernels in flight, at least 1 during the launch of a graph. Reads the ended kernels first. */
 uint64_t counts_place_in_flight(const struct counts_place *place);
 
-/* How many kernels have ended there; and the word that counts plain ones of them. */
+/* The number of ended kernels; the word that counts the plain ended kernels. */
 uint64_t counts_place_ended(const struct counts_place *place);
 const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place);
 
-/* Whether all ends are counted exactly there. */
-bool counts_place_is_exact(const struct counts_place *place);
+bool counts_place_is_exact(const struct counts_place *place); /* counts each end exactly */
 
-/* The same for the owner, without a system call. Not while an area is made. */
+/* The counts of the calling process, without a system call. Not while an area is made. */
 void counts_read_own(const struct counts_areas *areas, const struct segment *segment, struct counts *counts);
 
-/* The owner's places in use on that GPU, at most `room`; returns how many there are. They are never unmapped. */
-unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci, const struct counts_place *places[],
-                               unsigned int room);
+/* The owner's places in use on the GPU, at most `room`; returns the number of places in use. Places are never
+ * unmapped. */
+unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci,
+                               const struct counts_place *places[], unsigned int room);
 
-/* --- a view ----------------------------------------------------------------------------------------------------------
- * Another process's counts, mapped for as long as a reader wants to look: reading them then makes no system call. One thread at a time
- * opens and closes views; others may go on reading what was in one that is closed: then these are zeros, or another process's. */
+/* --- a view --------------------------------------------------------------------------------------------------------
+ * The counts of another process, mapped for as long as a reader looks: reading makes no system call. A single thread
+ * opens and closes views at a time. Other threads may still read a closed view, and see zeros or foreign counts. */
 
 struct counts_view {
 	pid_t pid;
@@ -105,25 +106,23 @@ struct counts_view {
 	} areas[SEGMENT_AREAS];
 };
 
-/* Maps the segment that process `pid` has open as this descriptor, by the file's inode number. False if it is no segment, or
- * cannot be opened. */
+/* Maps the segment by descriptor and inode number of process `pid`. False if the file is no segment, or cannot be
+ * opened. */
 bool counts_view_open(struct counts_view *view, pid_t pid, uint64_t descriptor, uint64_t inode);
 void counts_view_close(struct counts_view *view);
 
-/* Maps the areas that the process has made since the last time, if any. */
-void counts_view_follow(struct counts_view *view);
+void counts_view_follow(struct counts_view *view); /* maps new areas of the process */
 
-/* Whether the process still executes the program whose counts these are; or this process's own limits keep it from being seen. */
+/* Whether the process still executes the same program; also true if the reader's own limits hide the process. */
 bool counts_view_is_current(const struct counts_view *view);
 
-/* What the process counts on one GPU, with the gaps of all. No system call. */
-struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
+struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci); /* as counts_on */
 
-/* The places in use on that GPU, at most `room`; returns how many there are. */
-unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
-                                unsigned int room);
+/* The places in use on the GPU, at most `room`; returns the number of places in use. */
+unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci,
+                                const struct counts_place *places[], unsigned int room);
 
-/* A number that changes when there may be more of them, or a gap of all; whether there is such a gap. */
+/* A number that changes with new places and with gaps of all GPUs; whether there is a gap of all GPUs. */
 const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
 bool counts_view_has_gap(const struct counts_view *view);
 

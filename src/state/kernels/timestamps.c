@@ -29,7 +29,7 @@ static struct timestamps_cell cell_of(struct timestamps *timestamps, uint64_t ce
 	return (struct timestamps_cell){.at = cell * sizeof timestamps->cells[0], .number = number};
 }
 
-/* The next record, which nobody reads until it has its number. */
+/* The next record: no reader reads a record before the record has its number. */
 static struct timestamps_record *begin_record(struct timestamps *timestamps, uint64_t *number)
 {
 	*number = atomic_fetch_add_explicit(&timestamps->launches, 1, memory_order_relaxed) + 1;
@@ -147,7 +147,7 @@ void timestamps_end(struct timestamps *timestamps)
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
 
-/* In which ring a function has its name: a hash table by the functions' addresses. An entry belongs to its function for
+/* The rings with the names of functions: a hash table by the functions' addresses. An entry belongs to a function for
  * ever. */
 #define KNOWN (4 * TIMESTAMPS_FUNCTIONS)
 
@@ -161,7 +161,7 @@ static struct known_name {
 /* Names of an older generation are asked for again. */
 static _Atomic uint64_t generation = 1;
 
-/* One thread at a time writes names; another one leaves it to its next launch. */
+/* One thread at a time writes names; a second thread leaves the name to its next launch. */
 static atomic_flag is_naming = ATOMIC_FLAG_INIT;
 
 void timestamps_forget_names(void)
@@ -169,7 +169,7 @@ void timestamps_forget_names(void)
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
-/* The entry of a function, or a free one for it. NULL if the table is full. */
+/* The entry of a function, or a free entry. NULL if the table is full. */
 static struct known_name *locate(const void *function)
 {
 	size_t start = (size_t)(pointer_word(function) * UINT64_C(0x9e3779b97f4a7c15) >> 32), tried = 0;
@@ -194,7 +194,7 @@ bool timestamps_want_name(const struct timestamps *timestamps, const void *funct
 	                        atomic_load_explicit(&generation, memory_order_relaxed));
 }
 
-/* Whether it has this name there already. Others may write to this memory, so nothing in it is believed. */
+/* Whether the name is there already. Hostile processes may write to this memory: no content is believed. */
 static bool has_name(const struct timestamps_names *names, uint64_t entry, const void *function, const char *text,
                      size_t length)
 {
@@ -206,7 +206,7 @@ static bool has_name(const struct timestamps_names *names, uint64_t entry, const
 	       memcmp(names->text + begin, text, length) == 0;
 }
 
-/* Without room, it stays nameless. */
+/* Without room, the function stays nameless. */
 static uint64_t add_name(struct timestamps_names *names, const void *function, const char *text, size_t length)
 {
 	uint64_t entry = atomic_load(&names->count), begin = 0;

@@ -1,6 +1,4 @@
-/*
- * The memory of an area of timestamps, as its owner and readers map it. timestamps.h says what it is for.
- */
+/* The memory of an area of timestamps (timestamps.h), as mapped by the owner and by readers. */
 #ifndef NVTASKSET_STATE_KERNELS_TIMESTAMPS_LAYOUT_H
 #define NVTASKSET_STATE_KERNELS_TIMESTAMPS_LAYOUT_H
 
@@ -12,7 +10,7 @@
 #define TIMESTAMPS_MAGIC UINT64_C(0x656d69747464766e)
 #define TIMESTAMPS_VERSION 3
 
-/* The number of a node's cell has this bit, that of a launch has not. */
+/* A bit of the number of a node's cell, and not of a launch's cell. */
 #define TIMESTAMPS_IS_NODE (UINT64_C(1) << 63)
 
 enum timestamps_kind {
@@ -20,30 +18,30 @@ enum timestamps_kind {
 	TIMESTAMPS_GRAPH
 };
 
-/* In the order in which the hardware writes them. */
+/* In the order of the GPU's writes. */
 struct timestamp {
 	_Atomic uint64_t number, time;
 };
 
 /* A launch, of a kernel or a graph. */
 struct timestamps_record {
-	_Atomic uint64_t number; /* 0 while it is written */
+	_Atomic uint64_t number; /* 0 while being written */
 	_Atomic uint64_t kind;
 	_Atomic uint64_t launched_ns;
-	_Atomic uint64_t function; /* the number of its first node, for a graph */
+	_Atomic uint64_t function; /* for a graph: the number of the first node */
 	_Atomic uint64_t stream;
-	_Atomic uint64_t tpcs;     /* how many kernels, for a graph */
-	_Atomic uint64_t exec;     /* of a graph: its instance */
-	_Atomic uint64_t nodes; /* of a graph: so far behind its first node are the last one and, in the upper half, the
-	                         * last function's */
+	_Atomic uint64_t tpcs;     /* for a graph: the number of kernels */
+	_Atomic uint64_t exec;     /* for a graph: the instance */
+	/* For a graph: last node - first node; in the upper half, last function - first node. */
+	_Atomic uint64_t nodes;
 };
 
 struct timestamps_node_record {
-	_Atomic uint64_t number; /* 0 while it is written */
+	_Atomic uint64_t number; /* 0 while being written */
 	_Atomic uint64_t exec;
 	_Atomic uint64_t function;
 	_Atomic uint64_t tpcs;
-	_Atomic uint64_t nodes; /* not 0: so many nodes of the graph are kernels of the function */
+	_Atomic uint64_t nodes; /* not 0: the number of kernels of the function in the graph */
 };
 
 /* Names of functions are only ever added. */
@@ -52,7 +50,7 @@ struct timestamps_node_record {
 #define TIMESTAMPS_NAME_MAX 4096
 
 struct timestamps_names {
-	_Atomic uint64_t count; /* so many are complete; of one function, the last counts */
+	_Atomic uint64_t count; /* complete entries; the last entry of a function counts */
 	struct {
 		_Atomic uint64_t function;
 		_Atomic uint64_t begin;
@@ -62,16 +60,16 @@ struct timestamps_names {
 };
 
 struct timestamps {
-	/* Pages that the hardware writes. */
+	/* Pages that the GPU writes. */
 	_Alignas(COUNTS_PAGE) struct timestamp cells[TIMESTAMPS_CELLS + TIMESTAMPS_NODES];
 
 	/* Pages that the owner's threads write. */
-	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* last */
+	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* written last */
 	struct pci_address pci;                       /* all 0 if the GPU is unknown */
 	_Atomic uint64_t gaps;                        /* a bit for each enum timestamps_gap */
 	_Atomic uint64_t is_shared_by_mps;
-	_Atomic uint64_t gone; /* what was launched up to this number has ended, or never will */
-	_Alignas(64) _Atomic uint64_t launches; /* the last number that was given */
+	_Atomic uint64_t gone; /* all launches up to this number have ended, or never will */
+	_Alignas(64) _Atomic uint64_t launches; /* the last number given */
 	_Alignas(64) _Atomic uint64_t nodes;
 	_Alignas(64) struct timestamps_record records[TIMESTAMPS_CELLS];
 	struct timestamps_node_record node_records[TIMESTAMPS_NODES];

@@ -12,14 +12,14 @@ static uint64_t load_relaxed(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* --- what is done ----------------------------------------------------------------------------------------------- */
+/* --- done launches ------------------------------------------------------------------------------------------------ */
 
 static bool is_done(const struct timestamps_reader *reader, uint64_t number)
 {
 	return number <= reader->read || reader->done[number % TIMESTAMPS_CELLS / 64] >> (number % 64) & 1;
 }
 
-/* Of the numbers that are within a ring's length of `read`. */
+/* For numbers within a ring's length of `read`. */
 static void set_done(struct timestamps_reader *reader, uint64_t number)
 {
 	reader->done[number % TIMESTAMPS_CELLS / 64] |= UINT64_C(1) << (number % 64);
@@ -29,7 +29,7 @@ static void set_done(struct timestamps_reader *reader, uint64_t number)
 	}
 }
 
-/* All up to this number are done. Returns how many were not. */
+/* Marks all up to `number` as done. Returns how many were not. */
 static uint64_t skip_to(struct timestamps_reader *reader, uint64_t number)
 {
 	uint64_t within = reader->read + TIMESTAMPS_CELLS, missed = 0;
@@ -48,7 +48,7 @@ static uint64_t skip_to(struct timestamps_reader *reader, uint64_t number)
 	return missed;
 }
 
-/* The last launch. No process ever comes to more than half of all numbers. */
+/* The last launch. No process reaches half of all numbers. */
 static uint64_t last_of(const struct timestamps *ring)
 {
 	uint64_t last = load(&ring->launches);
@@ -62,13 +62,13 @@ void timestamps_reader_begin(struct timestamps_reader *reader, const struct time
 	reader->looked = reader->read;
 }
 
-/* --- one launch ------------------------------------------------------------------------------------------------- */
+/* --- a launch ----------------------------------------------------------------------------------------------------- */
 
 enum found {
 	FOUND_EVENT,
-	FOUND_NOTHING,   /* it will never end */
-	FOUND_TOO_EARLY, /* it is not written yet */
-	FOUND_TOO_LATE   /* it is overwritten */
+	FOUND_NOTHING,   /* will never end */
+	FOUND_TOO_EARLY, /* not yet written */
+	FOUND_TOO_LATE   /* overwritten */
 };
 
 static bool is_written(const struct timestamps_record *record, uint64_t number)
@@ -76,7 +76,7 @@ static bool is_written(const struct timestamps_record *record, uint64_t number)
 	return load(&record->number) == number;
 }
 
-/* Whether it has ended. The hardware may write one of the two words first. */
+/* Whether the launch has ended. The GPU may write either word first. */
 static bool read_timestamp(const struct timestamp *timestamp, uint64_t number, uint64_t *time)
 {
 	bool is_there = load(&timestamp->number) == number;
@@ -134,7 +134,7 @@ uint64_t timestamps_scan(struct timestamps_reader *reader, unsigned int running,
 {
 	uint64_t last = last_of(reader->ring), lost = 0, looked = reader->looked;
 
-	if (last < reader->read) /* it is hostile */
+	if (last < reader->read) /* a hostile owner */
 		timestamps_reader_begin(reader, reader->ring);
 	if (last > reader->read && last - reader->read > TIMESTAMPS_CELLS)
 		lost = skip_to(reader, last - TIMESTAMPS_CELLS);
@@ -163,7 +163,7 @@ uint64_t timestamps_oldest(const struct timestamps_reader *reader)
 	uint64_t last = last_of(reader->ring), time = 0;
 	uint64_t first = last > TIMESTAMPS_CELLS ? last - TIMESTAMPS_CELLS + 1 : 1;
 
-	/* The oldest may be overwritten just now. */
+	/* The oldest record may be overwritten just now. */
 	for (uint64_t number = first; number <= last && time == 0; number++) {
 		const struct timestamps_record *record = &reader->ring->records[number % TIMESTAMPS_CELLS];
 

@@ -24,32 +24,32 @@ bool segment_has_moved(const struct segment *segment)
 }
 
 /* Puts the next revision in force. -1 with the reason if the owner has moved meanwhile. */
-static int publish(struct segment *segment, uint64_t number, const struct segment_revision *revision, struct error *error)
+static int publish(struct segment *segment, uint64_t number, const struct segment_revision *revision,
+                   struct error *error)
 {
 	revisions_store(segment->memory->ring, number, revision);
 	atomic_store_explicit(&segment->memory->number, number, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	return segment_has_moved(segment)
-	               ? error_set_code(error, NVTASKSET_ERROR_BUSY, "the partition has moved to a new file just now: try again")
+	               ? error_set_code(error, NVTASKSET_ERROR_BUSY,
+	                                "the partition has moved to a new file just now: try again")
 	               : 0;
 }
 
-/* An idle process follows as well. */
-static int publish_edit(struct segment *segment, uint64_t number, const struct segment_revision *revision, struct error *error)
+static int publish_edit(struct segment *segment, uint64_t number, const struct segment_revision *revision,
+                        struct error *error)
 {
 	int result = publish(segment, number, revision, error);
 
-	segment_ring(segment);
+	segment_ring(segment); /* an idle process follows as well */
 	return result;
 }
 
-/* The process's own revision, whatever its group says. */
 static bool read_own(const struct segment *segment, struct segment_revision *own, uint64_t *number)
 {
 	return revisions_load(segment->memory->ring, &segment->memory->number, own, number);
 }
 
-/* Says which state of the group the revision was made after. */
 static uint32_t group_seen(const struct segment *segment, const struct segment_revision *in_force)
 {
 	bool is_lost = segment->memory->group.inode != 0 && !segment->group.memory;
@@ -70,7 +70,8 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 	if (before)
 		*before = revision;
 	revision.group = group_seen(segment, &revision);
-	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error) : -1;
+	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error)
+	                                                      : -1;
 }
 
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
@@ -85,7 +86,7 @@ int segment_change(struct segment *segment, const struct segment_revision *wante
 	return result;
 }
 
-/* An editor that dies between the two has made an edit that changes nothing. */
+/* An editor that dies in the middle has made an edit without a change. */
 static int raise_locked(struct segment *segment, struct error *error)
 {
 	struct segment_revision own;
@@ -142,16 +143,16 @@ int segment_take_back(struct segment *segment, const struct segment_revision *gi
 #define AGE_BEFORE_EXEC_MS 3000.0
 #define AGE_AFTER_EXEC_MS 200.0
 
-/* How often an owner may move while it is edited. Most programs that move do so once in their life. */
+/* The most moves of an owner during an edit. Most programs that move do so once in a lifetime. */
 #define MOVES_MAX 100
 
-/* --- a process that has just started ---------------------------------------------------------------- */
+/* --- a process that has just started ------------------------------------------------------------------------------ */
 
 /* Fields of /proc/PID/stat. */
 enum {
 	STAT_FLAGS = 9,
 	STAT_START = 22, /* in clock ticks since boot */
-	FORKED_BEFORE_EXEC = 0x40 /* one of the flags: PF_FORKNOEXEC */
+	FORKED_BEFORE_EXEC = 0x40 /* a flag: PF_FORKNOEXEC */
 };
 
 static double age_ms(const char *stat)
@@ -169,7 +170,7 @@ static const char *program_of(pid_t pid, char program[4096])
 	return name ? name + 1 : "";
 }
 
-/* Whether both processes run the same file, as far as the kernel knows it without asking a file system. */
+/* Whether both processes run the same file, as far as the kernel knows without asking a file system. */
 static bool run_the_same(pid_t a, pid_t b)
 {
 	struct group_identity files[2];
@@ -185,8 +186,8 @@ static bool run_the_same(pid_t a, pid_t b)
 	return group_is_same(files[0], files[1]);
 }
 
-/* Whether the process runs our command, which executes another program as soon as the segment is made. This process itself does
- * not do so while it waits. Of programs that use the library, we know the command by its name only. */
+/* Whether the process runs our command, which makes a segment and then executes another program. The calling process
+ * waits and does not do so. A program that uses the library knows the command by the name only. */
 static bool runs_the_command(pid_t pid)
 {
 	char program[4096];
@@ -207,7 +208,7 @@ static bool has_just_begun(pid_t pid)
 	return stat[0] != '\0' && age_ms(stat) < limit;
 }
 
-/* In this order: between the two questions, it may call exec for the command. */
+/* The order matters: between the two questions, the process may call exec for the command. */
 static bool is_beginning(pid_t pid, unsigned int waited_ms)
 {
 	return has_just_begun(pid) || (waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
@@ -218,7 +219,7 @@ static bool is_absent(enum segment_state state)
 	return state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
 }
 
-/* A process that begins no more has made its segment, so the look comes after the question. */
+/* A process past its beginning has made the segment: so the look comes after the question. */
 static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
 {
 	unsigned int patience = WAIT_FOR_COMMAND_MS, waited;
@@ -235,7 +236,7 @@ static enum segment_state open_with_patience(struct segment *segment, pid_t pid,
 	return state;
 }
 
-/* --- holding a process -------------------------------------------------------------------------------- */
+/* --- holding a process -------------------------------------------------------------------------------------------- */
 
 bool editor_has_ended(const struct editor *editor)
 {
@@ -250,7 +251,7 @@ void editor_ring(const struct editor *editor)
 		segment_ring(&editor->segment);
 }
 
-/* The error code for a state; `own` for states that have none. */
+/* The error code for a state; `own` for states without a code. */
 static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskset_error_code own)
 {
 	static const enum nvtaskset_error_code codes[] = {
@@ -267,8 +268,8 @@ static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskse
 	return codes[state] != 0 ? codes[state] : own;
 }
 
-/* Finds the segment of this process, and not of another one that has got its pid meanwhile. Always passes an error to
- * segment_open: without one, it does not search all descriptors. */
+/* Finds the segment of this process, and not of a later process with the same pid. Always passes an error to
+ * segment_open: without an error, segment_open does not search all descriptors. */
 static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -281,16 +282,15 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 	} else if (is_absent(state) && runs_the_command(editor->pid)) {
 		error_set(&why, "pid %d: nvtaskset is still starting its program there: try again", (int)editor->pid);
 	}
-	/* To be read and obeyed, a group needs no descriptor of ours. */
-	group_close_file(&segment->group);
+	group_close_file(&segment->group); /* no descriptor is needed to read and obey a group */
 	why.code = code_of(state, why.code);
 	if (state != SEGMENT_FOUND)
 		error_pass(error, &why);
 	return state;
 }
 
-/* A kernel without pidfd is accepted. But if there is a pidfd, a lack of descriptors or memory is an error: an editor
- * must not go without one for that. */
+/* A kernel without pidfds is accepted. On a kernel with pidfds, a lack of descriptors or memory is an error: an editor
+ * must not go without a pidfd then. */
 static int open_process(struct editor *editor, struct error *error)
 {
 	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
@@ -358,7 +358,8 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 		return -1;
 	return segment_read(&editor->segment, revision, &number)
 	               ? 0
-	               : error_set_code(error, NVTASKSET_ERROR_DAMAGED, "pid %d: its segment is damaged", (int)editor->pid);
+	               : error_set_code(error, NVTASKSET_ERROR_DAMAGED, "pid %d: its segment is damaged",
+	                                (int)editor->pid);
 }
 
 /* --- changing -------------------------------------------------------------------------------------------- */
@@ -379,8 +380,7 @@ static int edit_wherever(struct editor *editor, edit_of_segment *edit, const str
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}
-	/* The segment can be written as long as we have it. */
-	if (editor_has_ended(editor))
+	if (editor_has_ended(editor)) /* the segment stays writable while mapped here */
 		result = error_set_code(&why, NVTASKSET_ERROR_ENDED, "has ended");
 	if (result < 0) {
 		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
@@ -401,7 +401,6 @@ int editor_take_back(struct editor *editor, const struct segment_revision *given
 	return edit_wherever(editor, segment_take_back, given, before, error);
 }
 
-/* Whether the wanted partitions have room, as far as can be known in advance. */
 static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
 {
 	struct segment_revision revision;
@@ -420,7 +419,8 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 	return result;
 }
 
-/* Takes back the edits of the first `count` editors. Returns how many failed. All together wait as long as an edit. */
+/* Takes back the edits of the first `count` editors, and returns the number of failures. All together wait as long as a
+ * single edit. */
 static size_t take_back(struct editor *editors, size_t count, const struct segment_revision *given,
                         struct segment_revision *before)
 {
@@ -440,8 +440,8 @@ static size_t take_back(struct editor *editors, size_t count, const struct segme
 static int explain_taken_back(size_t changed, size_t left, struct error *error)
 {
 	if (error && left > 0)
-		error_reword(error, "%.220s; %zu others had been changed before, and %zu of them stay so", error->reason, changed,
-		             left);
+		error_reword(error, "%.220s; %zu others had been changed before, and %zu of them stay so",
+		             error->reason, changed, left);
 	else if (error && changed > 0)
 		error_reword(error, "%.240s; the others have what they had", error->reason);
 	return left > 0 ? EDITOR_SOME : -1;
@@ -457,7 +457,7 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 	if (count > 0 && !before)
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
-		/* One who locks all of them makes us wait no longer than for one. */
+		/* A user who locks all segments makes us wait no longer than for a single segment. */
 		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
 
 		result = editor_change_one(&editors[changed], wanted, &before[changed], error);

@@ -1,4 +1,3 @@
-/* The process may be hostile, and so may its open files. */
 #include "find.h"
 
 #include "base/memfd_find.h"
@@ -15,18 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- among the descriptors of others ------------------------------------------------------------------ */
+/* --- among the descriptors of other processes --------------------------------------------------------------------- */
 
-/* What to look for, and in which process. */
 struct seeker {
 	pid_t pid;
-	struct identity who; /* pid 0: not read yet */
+	struct identity who; /* pid 0: unknown yet */
 	enum segment_kind kind;
 	bool explains;         /* also find the shared segment */
 	bool is_making;        /* a segment is not ready */
-	bool shares;           /* a segment of another process is passed on */
+	bool shares;           /* passes on a segment of another process */
 	struct identity owner; /* of the shared segment */
-	int number;            /* of the descriptor, once it is found */
+	int number;            /* of the found descriptor */
 };
 
 static struct identity who(struct seeker *seeker)
@@ -36,9 +34,9 @@ static struct identity who(struct seeker *seeker)
 	return seeker->who;
 }
 
-/* Whether the process's user has made the file. A program with more privileges may hold one that its user made before,
- * which is not its own. If root made the file for a process that then became another user, root may change it until the
- * process makes a new one. */
+/* Whether the process's user has made the file. A program with more privileges may hold a segment made before by the
+ * program's user, not the program's own. If root made the file for a process that then became another user, root may
+ * edit until the process makes a new segment. */
 static bool may_be_own(int file, pid_t pid)
 {
 	struct stat status;
@@ -47,8 +45,8 @@ static bool may_be_own(int file, pid_t pid)
 	       ((status.st_uid == 0 && geteuid() == 0) || status.st_uid == proc_status(pid, "Uid:", 0));
 }
 
-/* Whether exec keeps the descriptor. Editors open others' segments close-on-exec; the handle of a partition is passed
- * on. */
+/* Whether exec keeps the descriptor: the handle of a partition is passed on. Editors open foreign segments
+ * close-on-exec. */
 static bool is_passed_on(pid_t pid, int number)
 {
 	char name[32], text[32];
@@ -60,7 +58,6 @@ static bool is_passed_on(pid_t pid, int number)
 	return !(flags & O_CLOEXEC);
 }
 
-/* An inherited segment counts as inherited also after its owner has left. */
 static enum segment_kind kind_of(int file, const struct segment_header *header, struct seeker *seeker)
 {
 	enum segment_kind kind = segment_kind_for(header, who(seeker));
@@ -117,11 +114,11 @@ bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enu
 
 /* --- without a file ---------------------------------------------------------------------------------------- */
 
-/* Copies the process's segment from this address. False if that is not its segment. */
 static bool copy_memory(struct segment_memory *copy, int memory, uint64_t address, struct seeker *seeker)
 {
 	return pread(memory, copy, sizeof *copy, (off_t)address) == sizeof *copy && copy->magic == SEGMENT_MAGIC &&
-	       copy->version == SEGMENT_VERSION && copy->size == sizeof *copy && identity_matches(copy->owner, who(seeker));
+	       copy->version == SEGMENT_VERSION && copy->size == sizeof *copy &&
+	       identity_matches(copy->owner, who(seeker));
 }
 
 static enum segment_state read_mapped(pid_t pid, struct segment_revision *revision)
@@ -154,7 +151,7 @@ static enum segment_state read_mapped(pid_t pid, struct segment_revision *revisi
 	return state;
 }
 
-/* What another user's process has mapped may be a file of any file system, and to read it takes as long as that likes. */
+/* A mapped file of another user may be on any file system, and reading may take for ever. */
 enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision)
 {
 	enum segment_state state = SEGMENT_NOT_OURS;
@@ -165,10 +162,10 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 	return state;
 }
 
-/* --- why there is none ---------------------------------------------------------------------------------- */
+/* --- why there is no segment -------------------------------------------------------------------------------------- */
 
-/* A process has any number of mappings, and says of itself where its environment lies: that may be all of its memory. More
- * than this is not read: the kernel lets nobody begin with more environment, and 40 000 mappings are not those of a program. */
+/* Limits of reading: a process has any number of mappings, and can declare all of its memory to be the environment. The
+ * kernel lets no program begin with more environment, and no program has 40 000 mappings. */
 #define ENVIRONMENT_MOST (6U << 20)
 #define MAPS_MOST (4U << 20)
 
@@ -187,7 +184,8 @@ enum segment_state segment_absence(pid_t pid)
 {
 	enum segment_state state = SEGMENT_NOT_OURS;
 
-	/* A process without CUDA may have mapped the segments of others, which it edits: so CUDA is checked first. */
+	/* A process without CUDA may have mapped the segments of other processes, as an editor: so CUDA is checked
+	 * first. */
 	if (!uses_cuda(pid))
 		state = SEGMENT_NO_CUDA;
 	else if (proc_find(pid, "maps", MAPS_MOST, purse_pay_bytes, SEGMENT_LINK, NULL, 0))
@@ -202,12 +200,13 @@ const char *segment_absence_text(enum segment_state state)
 	const char *text = "was started without nvtaskset: --attach gives it a partition all the same";
 
 	if (state == SEGMENT_CLOSED)
-		text = "has closed the file of its partition, which is out of reach until the program makes its next CUDA context";
+		text = "has closed the file of its partition, which is out of reach until the program makes its next "
+		       "CUDA context";
 	else if (state == SEGMENT_NO_CUDA)
 		text = "has not loaded CUDA";
 	else if (state == SEGMENT_NOT_IN_FORCE)
-		text = "its partition is not in force: the driver was loaded without our library, is being loaded just now, or "
-		       "our library said on standard error why not";
+		text = "its partition is not in force: the driver was loaded without our library, is being loaded just "
+		       "now, or our library said on standard error why not";
 	else if (state == SEGMENT_OTHER_VERSION)
 		text = SEGMENT_ANOTHERS;
 	return text;
@@ -225,8 +224,8 @@ const char *segment_obstacle(const struct segment *segment, pid_t pid)
 	const char *obstacle = NULL;
 
 	if (atomic_load_explicit(&segment->memory->out_of_force, memory_order_relaxed))
-		obstacle = "its partition is not in force until another tool (a profiler or debugger) gives up the driver's "
-		           "callback slot";
+		obstacle = "its partition is not in force until another tool (a profiler or debugger) gives up the "
+		           "driver's callback slot";
 	else if (!segment_is_at_work(segment, pid) && uses_cuda(pid))
 		obstacle = segment_absence_text(SEGMENT_NOT_IN_FORCE);
 	return obstacle;
@@ -283,15 +282,15 @@ static pid_t find_ancestor(pid_t pid, struct identity wanted)
 static enum segment_state explain_shared(const struct seeker *seeker, struct error *error)
 {
 	int pid = seeker->pid;
-	bool is_anothers = identity_matches(seeker->owner, seeker->who); /* another user has made it for this process */
+	bool is_anothers = identity_matches(seeker->owner, seeker->who); /* made by another user for the process */
 	pid_t ancestor = is_anothers ? 0 : find_ancestor(pid, seeker->owner);
 
 	if (is_anothers)
 		error_set(error, "pid %d: has another user's partition until it loads CUDA; give it its own with "
 		                 "--attach", pid);
 	else if (ancestor != 0)
-		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give this one its "
-		                 "own with --attach", pid, (int)ancestor);
+		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give "
+		                 "this one its own with --attach", pid, (int)ancestor);
 	else
 		error_set(error, "pid %d: shares an ancestor's partition until it loads CUDA; give this one its own "
 		                 "with --attach", pid);
@@ -311,21 +310,20 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 	return state;
 }
 
-/* Whether a segment may exist although none was found. */
 static bool could_not_look(int failure)
 {
 	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
 }
 
-/* The descriptors can be listed with fewer rights than it takes to see where they lead. */
+/* Listing the descriptors needs fewer rights than reading the links of the descriptors. */
 static bool may_be_inspected(pid_t pid)
 {
 	char program[2];
 
-	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) || (errno != EACCES && errno != EPERM);
+	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) ||
+	       (errno != EACCES && errno != EPERM);
 }
 
-/* For a process without a segment of its own. */
 static enum segment_state explain(const struct seeker *seeker, struct error *error)
 {
 	return seeker->shares ? explain_shared(seeker, error) : explain_absence(seeker->pid, error);
@@ -345,7 +343,7 @@ static enum segment_state open_in(struct segment *segment, pid_t pid, int direct
 		file = find_descriptor(directory, 0, &unready);
 	if (file < 0 && error)
 		state = explain(&own, error);
-	/* The process may have made one while we looked for the reason. */
+	/* The process may have made a segment during the search for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
 		file = find_descriptor(directory, 0, &own);
 	return file >= 0 ? open_found(segment, pid, file, error) : state;
@@ -371,7 +369,8 @@ bool segment_open_group_of(pid_t pid, struct group *group)
 	int number;
 
 	*group = group_closed;
-	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND || segment_open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
+	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND ||
+	     segment_open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
 	    fstat(segment.file, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == segment.group.owner)) {
 		*group = segment.group;
 		segment.group = group_closed;

@@ -1,5 +1,4 @@
-/*
- * The memory of a segment, as owners and editors map it. */
+/* The memory of a segment, as mapped by owners and editors. */
 #ifndef NVTASKSET_STATE_SEGMENT_LAYOUT_H
 #define NVTASKSET_STATE_SEGMENT_LAYOUT_H
 
@@ -11,9 +10,9 @@
 #include <stddef.h>
 
 #define SEGMENT_NAME "nvtaskset"
-#define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* also its name in /proc/PID/maps */
+#define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* also the name in /proc/PID/maps */
 
-#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
+#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text: no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
 #define SEGMENT_VERSION 15
 #define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
@@ -26,20 +25,20 @@
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
  *        memory gap              not 0 if the process has memory outside the ledger (memory.h)
- *   64   the revision in force   its number, raised by editors
- *   128  counters                written by the owner; on other cache lines than what launches only read
- *   320  the counter slots       in which the owner's threads count launches
- *   4416 the areas               in which kernels are counted (state/kernels/counts.h): gaps of all, how many were made, and where
- *                                each is; the inode is written last
- *   4608 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
- *                                of times (state/kernels/timestamps.h), as those of counts
- *        the group               its file, and the owner's descriptor that names it: written before the magic
- *   4800 time                    what the owner says of its quota; the word that its thread sleeps on; a neighbour's mark; and the streams
- *   4864 lending                 what the owner has borrowed: now, for how long, and of whom
- *   5056 the ring of revisions   revision n is at n % REVISIONS_RING
- *        the ledger              of GPU memory (state/ledger.h), for a process without a group's
+ *   64   revision in force       the number, raised by editors
+ *   128  counters                written by the owner; launches only read the cache lines before
+ *   320  counter slots           for the owner's threads to count launches
+ *   4416 areas                   counts of kernels (state/kernels/counts.h): gaps of all areas, number of areas, place
+ *                                of each area with the inode written last
+ *   4608 looking                 the lease (lease.h); how often a lease raised the number; areas of times
+ *                                (state/kernels/timestamps.h), as the areas of counts
+ *        group                   the file, and the owner's descriptor of the file: written before the magic
+ *   4800 time                    state of the quota; the futex of the owner's thread; mark of a neighbour; streams
+ *   4864 lending                 borrowed TPCs: now, for how long, and from whom
+ *   5056 ring of revisions       revision n is at n % REVISIONS_RING
+ *        ledger                  of GPU memory (state/ledger.h), for a process without a group's
  *
- * Revisions are read while they are written (base/ring.h).
+ * Revisions are read while being written (base/ring.h).
  */
 struct segment_memory {
 	_Atomic uint64_t magic;
@@ -70,13 +69,13 @@ struct segment_memory {
 	_Atomic uint64_t aside_us;
 	_Atomic uint64_t bounded;
 	_Atomic uint64_t held;
-	_Atomic uint32_t rings; /* what the owner's thread sleeps on */
+	_Atomic uint32_t rings; /* the futex of the owner's thread */
 	_Atomic uint32_t company; /* a mark of time/demand/company.h */
 	_Atomic uint32_t streams; /* launch/account/streams_made.h */
 	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
-	_Atomic uint64_t contexts; /* raised with each context, and each gap of all GPUs */
+	_Atomic uint64_t contexts; /* raised with each context, and with each gap of all GPUs */
 	struct {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];
@@ -101,29 +100,29 @@ _Static_assert(SEGMENT_REASON_COUNT <= 23, "shared layout");
 /* The value of a struct segment without a segment. */
 extern const struct segment segment_closed;
 
-/* Maps a segment's file, for writing if the file is open for that, and takes the file over. `segment_closed` with errno
- * on failure. */
+/* Maps a segment's file, for writing if the file is open for writing, and takes the file over. `segment_closed` with
+ * errno on failure. */
 struct segment segment_map(int file);
 
-/* Whether the segment's file is open for writing, and so its memory mapped for writing. */
+/* Whether the segment's file is open for writing, and the memory mapped for writing. */
 bool segment_may_write(const struct segment *segment);
 
-/* From here on the segment uses this group, and closes it. */
+/* From here on the segment uses the group, and closes the group. */
 void segment_use_group(struct segment *segment, const struct group *group);
 
-/* Opens the group that the segment names, through the descriptors of process `pid`, or else of others. */
+/* Opens the group of the segment, through the descriptors of process `pid`, or else of any process. */
 void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
 
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
 
-/* --- whose segment a found file is: its content is not trusted ------------------------------------------------------- */
+/* --- the kind of a found file, by its untrusted content ----------------------------------------------------------- */
 
 enum segment_kind {
 	KIND_OWN,
 	KIND_INHERITED, /* an ancestor's, inherited through fork or exec */
-	KIND_LEFT,      /* inherited, and its owner has gone on with a new one */
-	KIND_NOT_READY, /* the process may be making it */
+	KIND_LEFT,      /* inherited; the owner has gone on with a new segment */
+	KIND_NOT_READY, /* the process may be making the segment */
 	KIND_NOBODYS
 };
 
@@ -134,13 +133,13 @@ struct segment_header {
 	struct identity owner;
 };
 
-/* Reads the header, of whichever version. Its magic is 0 if the file is not, or not yet, a segment. */
+/* Reads the header, of any version. The magic is 0 if the file is not, or not yet, a segment. */
 struct segment_header segment_read_header(int file);
 
-/* What the segment is for the process `who`. */
+/* The kind of the segment for the process `who`. */
 enum segment_kind segment_kind_for(const struct segment_header *header, struct identity who);
 
-/* Maps a segment, also one that its owner has left. Takes over `file`: it is then the segment's, or closed. */
+/* Maps a segment, also after the owner has left. Takes `file` over: the segment has `file`, or `file` is closed. */
 enum segment_state segment_map_found(struct segment *segment, int file, struct error *error);
 
 #endif

@@ -16,7 +16,7 @@ bool lease_is_on(const struct segment *segment)
 	return end != 0 && is_on(end, process_clock_ns());
 }
 
-/* Set once the number has been raised for this lease. A watcher that dies before leaves that to the next one. */
+/* Set once the number has been raised for the lease; otherwise the next watcher raises the number. */
 #define ANNOUNCED UINT64_C(1)
 
 static uint64_t renewed(uint64_t before, uint64_t now)
@@ -28,7 +28,7 @@ static uint64_t renewed(uint64_t before, uint64_t now)
 	return wanted;
 }
 
-/* The time is written before the number is raised: a thread that sees the number sees the time. */
+/* Writes the time before raising the number: a thread with the new number sees the new time. */
 int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 {
 	_Atomic uint64_t *lease = &segment->memory->lease;
@@ -37,13 +37,13 @@ int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 
 	do
 		written = renewed(before, now);
-	while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel, memory_order_acquire));
+	while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel,
+	                                              memory_order_acquire));
 	if (!is_on(before, now) || !(before & ANNOUNCED)) {
 		result = segment_raise(segment, error);
-		/* If another watcher has written one since, that may be another lease, and is that watcher's to announce. */
-		if (result == 0)
-			atomic_compare_exchange_strong_explicit(lease, &written, written | ANNOUNCED, memory_order_release,
-			                                        memory_order_relaxed);
+		if (result == 0) /* unless a second watcher wrote, and announces a new lease */
+			atomic_compare_exchange_strong_explicit(lease, &written, written | ANNOUNCED,
+			                                        memory_order_release, memory_order_relaxed);
 	}
 	return result;
 }

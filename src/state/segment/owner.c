@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- making it --------------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------------------------------------------------- */
 
-/* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
+/* `in_place_of`: the handle to replace; -1: none. -1 with the reason. */
 static int make(struct segment *segment, int in_place_of, struct error *error)
 {
 	int file = shared_file_make(SEGMENT_NAME, sizeof(struct segment_memory), error);
@@ -57,10 +57,10 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
 	return 0;
 }
 
-/* --- finding its own ----------------------------------------------------------------------------------- */
+/* --- finding the process's own segment ---------------------------------------------------------------------------- */
 
-/* `file` is the handle's opened file; -1 if it cannot be opened. A descriptor that is not passed on is an editor's, of
- * another process's segment. */
+/* `file` is the handle's opened file; -1 if the handle cannot be opened. A descriptor that exec closes is an editor's,
+ * of a foreign segment. */
 static enum segment_source source_of(int file, int handle)
 {
 	struct stat status;
@@ -112,9 +112,8 @@ enum segment_source segment_open_source(struct segment *segment, int *handle)
 	return best;
 }
 
-/* --- making one in its place ------------------------------------------------------------------------------ */
+/* --- making a segment in place of the last ------------------------------------------------------------------------ */
 
-/* In no group, the revision is in force whatever it says. */
 static int create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
                   int in_place_of, struct error *error)
 {
@@ -132,15 +131,16 @@ static int create(struct segment *segment, const struct segment_revision *revisi
 	return result;
 }
 
-int segment_create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
-                   int in_place_of, struct error *error)
+int segment_create(struct segment *segment, const struct segment_revision *revision, struct group *group,
+                   int descriptor, int in_place_of, struct error *error)
 {
 	struct segment before = segment_closed;
 	int handle = in_place_of;
 
 	if (in_place_of == SEGMENT_OF_BEFORE)
 		segment_open_source(&before, &handle);
-	bool is_left = before.memory && identity_matches(before.memory->owner, identity_own()) && segment_may_write(&before);
+	bool is_left =
+		before.memory && identity_matches(before.memory->owner, identity_own()) && segment_may_write(&before);
 	int result = create(segment, revision, group, descriptor, handle, error);
 
 	if (result == 0 && is_left)
@@ -149,9 +149,10 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 	return result;
 }
 
-/* --- what it had before an exec ---------------------------------------------------------------------------- */
+/* --- a segment from before an exec -------------------------------------------------------------------------------- */
 
-/* Whether this process has the segment mapped elsewhere, too. An exec removes all mappings. */
+/* Whether this process has a second mapping of the segment: an exec removes all mappings, but the number of the
+ * execution can be equal after an exec (base/identity.h). */
 static bool is_mapped(const struct segment *segment)
 {
 	char *line = NULL;
@@ -162,16 +163,17 @@ static bool is_mapped(const struct segment *segment)
 	while (maps && getline(&line, &size, maps) > 0) {
 		struct mapping mapping;
 
-		mappings += mapping_parse(&mapping, line) && mapping.inode == segment->inode && strstr(mapping.path, SEGMENT_LINK);
+		mappings += mapping_parse(&mapping, line) && mapping.inode == segment->inode &&
+		            strstr(mapping.path, SEGMENT_LINK);
 	}
 	free(line);
 	if (maps)
 		fclose(maps);
-	return mappings > 1; /* one of them is this one */
+	return mappings > 1; /* `segment` is a mapping */
 }
 
-/* The areas (state/kernels/counts.h, state/kernels/timestamps.h) have gone with the execution that made them, and so
- * has what it calls functions. */
+/* Forgets the areas (state/kernels/counts.h, state/kernels/timestamps.h), gone with the execution that made the areas
+ * and named the functions. */
 static void forget_execution(struct segment_memory *memory)
 {
 	for (int i = 0; i < SEGMENT_AREAS; i++) {
@@ -194,7 +196,6 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	group_close_file(&segment->group);
-	/* The number alone can be the same after an exec (base/identity.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();
 	} else {
@@ -214,11 +215,10 @@ void segment_set_in_force(const struct segment *segment, bool in_force)
 	atomic_store_explicit(&segment->memory->out_of_force, !in_force, memory_order_relaxed);
 }
 
-/* --- keeping it findable ------------------------------------------------------------------------------ */
+/* --- keeping the segment findable --------------------------------------------------------------------------------- */
 
-/* Marks the old file as moved, for editors that have it open; but not a parent's file that this process shares. Every
- * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_change;
- * tests/litmus/moved.litmus). */
+/* Marks the old file as moved for editors, except a file shared with a parent. Each edit is either in the content
+ * copied from now on, or the editor sees the mark afterwards (segment_change; tests/litmus/moved.litmus). */
 static void mark_moved(struct segment_memory *memory, bool moved)
 {
 	if (identity_matches(memory->owner, identity_own()))
@@ -226,18 +226,17 @@ static void mark_moved(struct segment_memory *memory, bool moved)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Copies the whole content, except the magic: without it the copy is not yet a segment. */
 static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 {
 	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
 	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
 
-	for (size_t word = 1; word < sizeof *to / sizeof *target; word++)
+	for (size_t word = 1; word < sizeof *to / sizeof *target; word++) /* no magic: the copy is no segment yet */
 		atomic_store_explicit(&target[word], atomic_load_explicit(&source[word], memory_order_acquire),
 		                      memory_order_relaxed);
 }
 
-/* If the program has closed the descriptor of its group, too, and another member still has one, it gets it again. */
+/* If the program has closed the group's descriptor too, the process gets a new descriptor from another member. */
 static void keep_group_findable(struct segment *segment)
 {
 	struct group group = group_closed;
@@ -269,7 +268,7 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 	copy_content(moved.memory, segment->memory);
 	moved.memory->owner = identity_own();
 	atomic_store_explicit(&moved.memory->magic, SEGMENT_MAGIC, memory_order_release);
-	/* For the other threads, this replaces the mapping in one step. */
+	/* For the other threads, mremap replaces the mapping in one step. */
 	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
 	           segment->memory) == MAP_FAILED) {
 		error_set_errno(error, "shared memory cannot be moved");

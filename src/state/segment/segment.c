@@ -56,9 +56,8 @@ void segment_close(struct segment *segment)
 	group_close(&segment->group);
 	if (segment->memory)
 		munmap(segment->memory, sizeof *segment->memory);
-	/* The program may have closed our descriptor, and the number may now be a file of its own. */
 	if (handle_leads_to(segment->file, segment->inode, sizeof *segment->memory))
-		close(segment->file);
+		close(segment->file); /* unless the program has done so, and reused the number */
 	*segment = segment_closed;
 }
 
@@ -72,16 +71,15 @@ struct identity segment_owner(const struct segment *segment)
 	return segment->memory->owner;
 }
 
-/* --- whose it is --------------------------------------------------------------------------------------------------- */
+/* --- kinds -------------------------------------------------------------------------------------------------------- */
 
-/* The process that has the file open may be hostile: it must not be able to make the file shorter than the header says. */
 struct segment_header segment_read_header(int file)
 {
 	struct segment_header header = {.magic = 0};
 	struct stat status;
 
-	if (!shared_file_is_sealed(file) || fstat(file, &status) < 0 || pread(file, &header, sizeof header, 0) != sizeof header ||
-	    status.st_size != (off_t)header.size)
+	if (!shared_file_is_sealed(file) || fstat(file, &status) < 0 ||
+	    pread(file, &header, sizeof header, 0) != sizeof header || status.st_size != (off_t)header.size)
 		header.magic = 0;
 	return header;
 }
@@ -126,7 +124,7 @@ enum segment_state segment_map_found(struct segment *segment, int file, struct e
 	return state;
 }
 
-/* --- its group ------------------------------------------------------------------------------------------------------ */
+/* --- the group ---------------------------------------------------------------------------------------------------- */
 
 void segment_use_group(struct segment *segment, const struct group *group)
 {
@@ -141,7 +139,8 @@ int segment_group_descriptor(const struct segment *segment)
 
 void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 {
-	struct group_lead lead = {.pid = pid, .number = segment_group_descriptor(segment), .identity = segment->memory->group};
+	struct group_lead lead = {
+		.pid = pid, .number = segment_group_descriptor(segment), .identity = segment->memory->group};
 	struct group group;
 	struct stat status;
 
@@ -152,7 +151,7 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 		segment_use_group(segment, &group);
 }
 
-/* --- what is in force ------------------------------------------------------------------------------------------------ */
+/* --- what is in force --------------------------------------------------------------------------------------------- */
 
 uint64_t segment_raised(const struct segment *segment)
 {
@@ -201,10 +200,10 @@ bool segment_read(const struct segment *segment, struct segment_revision *revisi
 	return whole;
 }
 
-/* --- counting launches ------------------------------------------------------------------------------------------------ */
+/* --- counting launches -------------------------------------------------------------------------------------------- */
 
-/* The counter slots that threads of this process have taken: bit n stands for slot n. Slot 0 is shared, and is never
- * taken. This is not in the shared memory: whatever is written there, two threads have two slots. */
+/* The counter slots of the threads of this process: a bit for each slot. Slot 0 is shared, and never taken. Not in the
+ * shared memory: no writer there can give two threads the same slot. */
 #define SHARED_SLOT UINT64_C(1)
 
 static _Atomic uint64_t slots_taken = SHARED_SLOT;
@@ -215,7 +214,7 @@ struct counter_slot *counter_slot_take(const struct segment *segment)
 {
 	uint64_t taken = atomic_load_explicit(&slots_taken, memory_order_relaxed), free = ~taken;
 
-	/* Bounded: if other threads take or give all the time, the thread counts in the shared slot. */
+	/* Bounded: if other threads take or give back all the time, the thread counts in the shared slot. */
 	for (int attempt = 0; attempt < COUNTER_SLOTS && free != 0; attempt++) {
 		int slot = __builtin_ctzll(free);
 
@@ -342,7 +341,7 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 	uint64_t state = atomic_load_explicit(&memory->time_state, memory_order_relaxed);
 
 	time->state = state < SEGMENT_TIME_STATE_COUNT ? (enum segment_time_state)state : SEGMENT_TIME_NONE;
-	/* There was no limit in a revision before this one. */
+	/* The revision before had no limit. */
 	if (time->state == SEGMENT_TIME_UNLIMITED && time->number != segment_revision_number(segment))
 		time->state = SEGMENT_TIME_PENDING;
 	time->present_us = atomic_load_explicit(&memory->present_us, memory_order_relaxed);
@@ -358,7 +357,8 @@ static uint64_t sum_launches(const struct segment_memory *memory, bool restricte
 	uint64_t sum = 0;
 
 	for (int slot = 0; slot < COUNTER_SLOTS; slot++)
-		sum = segment_sum(sum, atomic_load_explicit(&memory->slots[slot].launches[restricted], memory_order_relaxed));
+		sum = segment_sum(sum, atomic_load_explicit(&memory->slots[slot].launches[restricted],
+		                                            memory_order_relaxed));
 	return sum;
 }
 

@@ -1,27 +1,28 @@
 /*
- * The shared-memory segment, which a process shares with those who change its partition.
+ * The segment: shared memory of a process and the editors of the process's partition.
  *
- * The process owns it. An editor (the command or another program) finds it through /proc and changes it while the
- * process runs. The kernel's rules decide who may: the process's user, and root. It is a memfd, sealed against
- * changes of its size: it vanishes with the process, and nobody can make the other side fault by truncating it.
+ * The process owns the segment. An editor (the command or another program) finds the segment through /proc, and changes
+ * the segment while the process runs. The kernel decides who may edit: the process's user, and root. A segment is a
+ * memfd with seals against changes of the size: the memfd ends with the process, and no side can make another side
+ * fault by truncation.
  *
- * It exists before the program: the command makes it and then executes COMMAND. It survives each exec, as CPU
- * affinity does, through a descriptor that names it (state/handle.h). A child shares its parent's segment until our
- * library is loaded there, or forked; then the library makes one for the child, with the parent's current revision.
+ * The segment exists before the program: the command makes the segment and then executes COMMAND. The segment survives
+ * each exec, as CPU affinity does, through a descriptor (state/handle.h). A child shares the parent's segment until the
+ * child loads our library, or inherits our library by a fork. Then the library makes a segment with the parent's
+ * current revision.
  *
- * It holds nothing that hardware writes. If the program closes its file, the owner moves it to a new one.
+ * Hardware writes nothing here. If the program closes the file, the owner moves the segment to a new file.
  *
- * A revision is a whole partition: the sets of all GPUs. Revisions stand in a ring, and one atomic number says which
- * is in force. An editor fills the next place of the ring and then raises the number, so
- *   - a reader copies the revision in force, and has a whole one if the number has then risen by less than a ring;
- *   - an editor that dies before it raises the number leaves the old revision in force.
- * Editors exclude each other by a lock on the file, which the kernel drops when its holder ends.
+ * A revision is a whole partition: the sets of all GPUs. Revisions stand in a ring, and an atomic number says which
+ * revision is in force. An editor takes a lock on the file, which the kernel drops when the editor ends, fills the next
+ * place of the ring and then raises the number:
+ *   - a reader copies the revision in force, and has a whole revision if the number has risen by less than a ring;
+ *   - an editor that dies before raising the number leaves the old revision in force.
  *
- * A process can be in a group (state/group/group.h), which it shares with others. The segment names it. What is in
- * force is then decided by both: functions that read a partition here read what is in force.
+ * A process can be in a group, shared with other processes (state/group/group.h). The segment names the group. Segment
+ * and group together decide which partition is in force: functions here read the partition in force.
  *
- * Neither side trusts the other: a reader checks what it copied; an editor checks seals, size, magic and version
- * before it uses a segment.
+ * Neither side trusts the other: a reader checks all copies; an editor first checks seals, size, magic and version.
  */
 #ifndef NVTASKSET_STATE_SEGMENT_SEGMENT_H
 #define NVTASKSET_STATE_SEGMENT_SEGMENT_H
@@ -36,10 +37,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* So many lenders are told apart. */
+/* The number of lenders that are told apart. */
 #define SEGMENT_LOANS 8
 
-/* So many areas of each kind a segment names: of counts (state/kernels/counts.h), and of times
+/* The number of areas in a segment of each kind: counts (state/kernels/counts.h), and times
  * (state/kernels/timestamps.h). */
 #define SEGMENT_AREAS 8
 
@@ -74,7 +75,7 @@ const char *segment_reason_text(enum segment_reason reason);
 /* Whether the launch ran outside the partition, in whole or in part. */
 bool segment_reason_is_outside(enum segment_reason reason);
 
-/* What became of a quota, a priority, a weight and a policy. X(identifier, text for users). */
+/* The state of a quota, a priority, a weight and a policy. X(identifier, text for users). */
 #define SEGMENT_TIME_STATES(X)                                                                            \
 	X(NONE, "it was not looked at yet")                                                               \
 	X(UNLIMITED, "there is no limit")                                                                 \
@@ -108,24 +109,24 @@ enum segment_time_state {
 
 const char *segment_time_text(enum segment_time_state state);
 
-/* Whether the process obeys, in either way: it is suspended, or its launches are held back. */
+/* Whether the process obeys: by suspension, or by holding back launches. */
 static inline bool segment_time_is_in_force(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_WEAK;
 }
 
-/* What the owner says of its time: of a program that is suspended; or of one whose launches are held back, behind "or". */
+/* The owner's report on its time. "or" separates the meaning with suspension from the meaning with held launches. */
 struct segment_time {
 	enum segment_time_state state;
-	uint64_t number;     /* of the revision that it is about */
-	uint64_t present_us; /* it wanted to run, and was not suspended; or its kernels were on the GPUs, by an estimate */
-	uint64_t aside_us;   /* it wanted to run, and was suspended; or its launches were held, in all */
-	uint64_t bounded;    /* so often it was resumed early: work of its own was in flight on another GPU; or a bound
-	                      * ended a hold */
-	uint64_t held;       /* 0; or so many launches were held */
+	uint64_t number;     /* of the reported revision */
+	uint64_t present_us; /* wanted to run, and was not suspended; or an estimate of the kernels' time on the GPUs */
+	uint64_t aside_us;   /* wanted to run, and was suspended; or launches were held, in all */
+	/* How often resumed early, because own work was in flight on another GPU; or how often a bound ended a hold. */
+	uint64_t bounded;
+	uint64_t held;       /* 0; or the number of held launches */
 };
 
-/* A slot in which one thread counts its launches. Slot 0 is shared by all threads that have none of their own. */
+/* A thread counts launches in a slot of its own. All threads without a slot share slot 0. */
 #define COUNTER_SLOTS 64
 struct counter_slot {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
@@ -137,70 +138,69 @@ struct segment_memory; /* the mapped memory: layout.h */
 /* A mapped segment, of the owner or an editor. */
 struct segment {
 	struct segment_memory *memory; /* NULL if there is none */
-	int file;                      /* an editor's file, or the owner's handle; -1 if none, or nobody can find it */
-	ino_t inode;                   /* the file's inode number: whoever has the same one shares the segment */
-	/* Pointers into the memory, for the launch path. */
-	_Atomic uint64_t *number;      /* of the own revision */
+	int file;                      /* an editor's file, or the owner's handle; -1 if there is none to find */
+	ino_t inode;                   /* of the file: equal inode numbers are the same segment */
+	_Atomic uint64_t *number;      /* in the memory, for the launch path, as the next two; of the own revision */
 	const _Atomic uint64_t *group_number;
 	struct counter_slot *slots;
-	struct group group;            /* that the process is in; none if there is none, or it cannot be reached */
+	struct group group;            /* the group of the process; none if there is none, or out of reach */
 };
 
-/* What can be found of a process. */
+/* The result of looking for the segment of a process. */
 enum segment_state {
 	SEGMENT_FOUND,
 	SEGMENT_NO_PROCESS,    /* no such process */
 	SEGMENT_NOT_PERMITTED, /* belongs to another user */
 	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
 	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
-	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not, or not yet, at work there */
+	SEGMENT_NOT_IN_FORCE,  /* started by nvtaskset, and uses CUDA, but our library is not (yet) at work there */
 	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
-	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
-	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
-	SEGMENT_OTHER_VERSION, /* its segment is another version's */
+	SEGMENT_SHARED,        /* shares an ancestor's segment until the process loads CUDA */
+	SEGMENT_NOT_READY,     /* damaged, or not ready yet: try again */
+	SEGMENT_OTHER_VERSION, /* of another version */
 	SEGMENT_FAILED         /* anything else */
 };
 
 struct segment_counters {
-	uint64_t restricted;   /* kernels whose descriptor we restricted */
-	uint64_t unrestricted; /* kernels whose descriptor we left unchanged */
-	uint64_t refreshed;    /* nodes of CUDA graphs that were uploaded again after a change */
+	uint64_t restricted;   /* kernels with a restricted descriptor */
+	uint64_t unrestricted; /* kernels with an unchanged descriptor */
+	uint64_t refreshed;    /* nodes of CUDA graphs, uploaded again after a change */
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
 /* --- what is in force ----------------------------------------------------------------------------- */
 
-/* The number of the owner's descriptor that names its group; -1 if it is in none. */
+/* The number of the owner's descriptor of the group; -1 without a group. */
 int segment_group_descriptor(const struct segment *segment);
 
-/* The number of what is in force: raised by every edit, of the segment and of its group; never 0. Both numbers only
- * rise, so their sum is the same only while both are. */
+/* The number of the partition in force: raised by each edit of the segment and of the group; never 0. Both numbers only
+ * rise: an equal sum means that both are equal. */
 static inline uint64_t segment_revision_number(const struct segment *segment)
 {
 	return atomic_load_explicit(segment->number, memory_order_acquire) +
 	       atomic_load_explicit(segment->group_number, memory_order_acquire);
 }
 
-/* How often it was raised without an edit (segment_raise in edit.h). */
+/* How often the number was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
-/* Raises the word that the owner's thread sleeps on (time/demand/wakeup.h), and wakes it: so what was edited, of the segment or of its
- * group, holds for an idle process as well. For those that may write. */
+/* Raises the futex of the owner's thread (time/demand/wakeup.h), and wakes the thread: an idle process follows an edit
+ * of the segment or the group. For writers. */
 _Atomic uint32_t *segment_rings(const struct segment *segment);
 void segment_ring(const struct segment *segment);
 
-/* A mark of other processes on a neighbour without a priority or a weight (time/demand/company.h). For those that may write. */
+/* A mark of other processes on a neighbour without a priority or a weight (time/demand/company.h). For writers. */
 bool segment_has_company(const struct segment *segment);
 void segment_set_company(const struct segment *segment, bool has_company);
 
-/* The process's own ledger of GPU memory (state/ledger.h), for a process without a group's ledger. */
+/* The ledger of GPU memory (state/ledger.h), for a process without a group's ledger. */
 struct ledger *segment_ledger(const struct segment *segment);
 
-/* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
- * is not a revision; `revision` is then undefined. */
+/* Copies the revision in force, and the number. Bounded work. False, with `revision` undefined, if editors overtook
+ * each attempt to copy, or the copy is not a revision. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
-/* --- the owner counts, in launches ---------------------------------------------------------------- */
+/* --- the owner counts launches ------------------------------------------------------------------------------------ */
 
 /* Counts a launch in the shared slot, from any thread. */
 static inline void segment_count_launch(const struct segment *segment, bool restricted)
@@ -208,18 +208,18 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 	atomic_fetch_add_explicit(&segment->slots[0].launches[restricted], 1, memory_order_relaxed);
 }
 
-/* A slot for the calling thread alone, until it gives it back; NULL if all are taken. */
+/* A slot for the calling thread alone, until given back; NULL if all slots are taken. */
 struct counter_slot *counter_slot_take(const struct segment *segment);
 void counter_slot_give_back(const struct segment *segment, const struct counter_slot *slot);
 
 /* After a fork, no thread has a slot. */
 void counter_slots_free(void);
 
-/* Another copy of the library has all slots, so this one takes none. */
+/* For a second copy of the library, which takes no slots: the first copy has all slots. */
 void counter_slots_keep(void);
 
-/* Counts a launch in the thread's own slot. Not an atomic addition: it would wait for all earlier memory accesses of
- * the thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */
+/* Counts a launch in the thread's own slot. No atomic addition, which would wait for all earlier memory accesses of the
+ * thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */
 static inline void counter_slot_count_launch(struct counter_slot *slot, bool restricted)
 {
 	_Atomic uint64_t *launches = &slot->launches[restricted];
@@ -227,24 +227,23 @@ static inline void counter_slot_count_launch(struct counter_slot *slot, bool res
 	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Says what became of what this revision gives of the time; and what was used of it, from one thread at a time. */
+/* Reports the state of the revision's settings of time, and the used time; from one thread at a time. */
 void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number);
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 void segment_set_time_held(const struct segment *segment, uint64_t launches);
 
-/* What it has borrowed. */
+/* The borrowed TPCs. */
 struct segment_borrowed {
 	struct tpcset tpcs; /* now, of all GPUs */
-	uint64_t tpc_us;    /* for how long in all, times TPCs */
-	uint64_t overruns;  /* so many launches took longer there than they may */
+	uint64_t tpc_us;    /* the borrowed time in all, times TPCs */
+	uint64_t overruns;  /* launches there longer than permitted */
 	struct segment_loan {
-		uint64_t lender; /* the first ones of these processes; 0: none */
+		uint64_t lender; /* the first of these processes; 0: none */
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };
-/* The number of streams (launch/account/streams_made.h). */
 void segment_set_streams(const struct segment *segment, uint32_t streams);
-uint32_t segment_streams(const struct segment *segment);
+uint32_t segment_streams(const struct segment *segment); /* launch/account/streams_made.h */
 
 void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
@@ -252,12 +251,12 @@ void segment_set_borrowed(const struct segment *segment, const struct segment_bo
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
 
-/* --- whoever has mapped it ------------------------------------------------------------------------ */
+/* --- all users of a mapping --------------------------------------------------------------------------------------- */
 
-/* Unmaps and closes; may be repeated. An owner may close only a segment that it never obeyed. */
+/* Unmaps and closes; may be repeated. An owner may close a segment only before ever obeying the segment. */
 void segment_close(struct segment *segment);
 
-/* The owner, as the segment itself says. */
+/* The owner according to the segment. */
 struct identity segment_owner(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
@@ -266,7 +265,7 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 
 struct segment_borrowed segment_read_borrowed(const struct segment *segment);
 
-/* Adds without wrapping around: a process can write anything into its own counters. */
+/* Adds without wrapping around: a process can write anything into the counters. */
 static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 {
 	return a + b >= a ? a + b : UINT64_MAX;
