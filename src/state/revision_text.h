@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "revisions.h"
-#include "state/revision_text.h"
 
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */

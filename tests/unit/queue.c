@@ -463,6 +463,31 @@ TEST(a_walk_goes_on_where_the_last_one_stopped)
 	assert_int_equal(visits_of(true, 9), 3);
 }
 
+/* A caller that needs the ends of launches alone. */
+TEST(masks_are_kept)
+{
+	unsigned char commands[SEGMENT_BYTES] = {0}, before[SEGMENT_BYTES];
+	struct qmd_mask disable = {{1, 0}};
+	uint32_t qmd[QMD_SIZE / 4];
+	struct launch launch = {.context = context, .qmd = qmd, .gpu = &gpu, .releases = &releases};
+
+	prepare();
+	while (in_flight_of(0) < 2)
+		launch_into(0);
+	make_descriptor(qmd, count + 1, &disable);
+	launch.frame.stream = handle(0);
+	launch.frame.end = (struct launch_end){&cells[(count + 1) % LAUNCHES * 2], count + 1};
+	memcpy(commands + 64, qmd, sizeof qmd);
+	memcpy(before, commands, sizeof before);
+	queue_change_masks(false);
+	assert_int_equal(note(&launch, commands, sizeof commands), QUEUE_KEPT);
+	queue_change_masks(true);
+	assert_memory_equal(commands, before, sizeof commands);
+	assert_int_equal(launch.frame.turn, streams[0].turn + 1);
+	assert_int_equal(launch.frame.front.number, count);
+	assert_int_equal(visits_of(true, 9), 1);
+}
+
 TEST(a_descriptor_must_be_there_once)
 {
 	unsigned char commands[3 * QMD_SIZE] = {0};

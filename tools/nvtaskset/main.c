@@ -1,6 +1,5 @@
 /*
- * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
- * else.
+ * nvtaskset: taskset for GPUs. Parses the command line and runs an action. Only this file prints error messages.
  */
 #include "cdi/hook.h"
 #include "cli/actions.h"
@@ -18,8 +17,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The first file that we open would take the number of a standard one that is closed, and get our output. What we put
- * there fails as a closed one does, and is closed for COMMAND. */
+/* With a standard file closed, our first open file would take its number, and get our output. A file in its place fails
+ * like a closed file, and is closed for COMMAND. */
 static void occupy_closed_files(void)
 {
 	for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
@@ -28,7 +27,7 @@ static void occupy_closed_files(void)
 	}
 }
 
-/* Output that could not be written is a failure: the disk is full, or the pipe is closed. */
+/* Lost output is a failure: the disk is full, or the pipe is closed. */
 static int close_output(struct error *error)
 {
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : error_set_errno(error, "standard output");
@@ -48,7 +47,7 @@ static int (*const actions[])(const struct options *options, struct error *error
 #undef ACTION_ROW
 };
 
-/* The output could not be written. A partition that has been changed stays changed, and the exit status must say so. */
+/* The output was lost. A changed partition stays changed, and the exit status must say so. */
 static int explain_lost_output(const struct options *options, struct error *error)
 {
 	struct error why = *error;
@@ -87,8 +86,8 @@ static int command_main(int count, char **arguments)
 	return status;
 }
 
-/* --- a stack of our own, where the limit for stacks (ulimit -s) is small ---------------------------------------------
- * The limit itself stays: COMMAND has it, too. */
+/* --- a stack of our own, if the limit for stacks (ulimit -s) is small ------------------------------------------------
+ * The limit itself stays: COMMAND inherits the limit. */
 
 #define STACK_BYTES ((size_t)256 << 10)
 

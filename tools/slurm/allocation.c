@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- the text ------------------------------------------------------------------------------------------------------- */
+/* --- the text ----------------------------------------------------------------------------------------------------- */
 
 static int misread(const char *text, struct nvtaskset_error *error)
 {
@@ -22,7 +22,7 @@ static int add(struct allocation *allocation, unsigned int number, unsigned int 
 	return 0;
 }
 
-/* "0-2,5": each is one GPU that the job has whole, or that its only shards are of. */
+/* "0-2,5": each is a GPU that the job has whole, or the GPU of all its shards. */
 static int parse_numbers(struct allocation *allocation, char *text, unsigned int shards)
 {
 	int result = 0;
@@ -43,7 +43,7 @@ static int parse_numbers(struct allocation *allocation, char *text, unsigned int
 	return result;
 }
 
-/* "8/66,0/66": of each GPU so many, of so many. */
+/* "8/66,0/66": for each GPU, the job's shards and the GPU's. */
 static int parse_parts(struct allocation *allocation, char *text, unsigned int shards)
 {
 	unsigned int number = 0, sum = 0;
@@ -63,7 +63,7 @@ static int parse_parts(struct allocation *allocation, char *text, unsigned int s
 	return result == 0 && sum == shards ? 0 : -1;
 }
 
-/* One "shard:TYPE:8(IDX:0)" or "gpu:2(IDX:0,3)"; the type may be missing. */
+/* An entry "shard:TYPE:8(IDX:0)" or "gpu:2(IDX:0,3)"; the type may be missing. */
 static int parse_entry(struct allocation *allocation, const char *text, size_t length, bool is_shards,
                        struct nvtaskset_error *error)
 {
@@ -82,7 +82,7 @@ static int parse_entry(struct allocation *allocation, const char *text, size_t l
 
 	if (!last || number_parse(&amount, last + 1, 0, UINT32_MAX) < 0)
 		return misread(text, error);
-	/* Without a place, nothing is allocated; shards without one would not be fenced. */
+	/* Without a place, nothing is allocated; shards without a place would not be fenced. */
 	if (amount == 0 || (!where && !is_shards))
 		return 0;
 	if (!where || !end || end[1])
@@ -94,8 +94,9 @@ static int parse_entry(struct allocation *allocation, const char *text, size_t l
 	              : is_shards ? parse_parts(allocation, where, amount) : -1) < 0)
 		return misread(text, error);
 	if (is_index && is_shards && allocation->count - before > 1)
-		return reason_set(error, NVTASKSET_ERROR_OTHER, "%u shards of the GPUs %.60s: this version of Slurm does not say how many "
-		                  "of each; ask for shards of one GPU", amount, where + strlen("IDX:"));
+		return reason_set(error, NVTASKSET_ERROR_OTHER, "%u shards of the GPUs %.60s: this version of Slurm "
+		                                                "does not say how many of each; ask for shards of one "
+		                                                "GPU", amount, where + strlen("IDX:"));
 	return 0;
 }
 
@@ -125,7 +126,7 @@ int allocation_parse(struct allocation *allocation, const char *gres, struct nvt
 	return result;
 }
 
-/* --- the controller ------------------------------------------------------------------------------------------------- */
+/* --- the controller ----------------------------------------------------------------------------------------------- */
 
 static const job_info_t *find_job(const job_info_msg_t *message, uint32_t job)
 {
@@ -135,7 +136,7 @@ static const job_info_t *find_job(const job_info_msg_t *message, uint32_t job)
 	return NULL;
 }
 
-/* -1: the node is none of these. */
+/* -1: the node is not in the list. */
 static int index_of(const char *nodes, const char *node)
 {
 	hostlist_t list = nodes ? slurm_hostlist_create(nodes) : NULL;
@@ -146,7 +147,7 @@ static int index_of(const char *nodes, const char *node)
 	return index;
 }
 
-/* Of "gres:shard:TYPE:8,gres:gpu:1", whether a part is about shards, and their number is not 0. */
+/* Whether a part of "gres:shard:TYPE:8,gres:gpu:1" is about shards, with a number other than 0. */
 bool allocation_asks_for_shards(const char *text)
 {
 	bool asks = false;
@@ -162,7 +163,8 @@ bool allocation_asks_for_shards(const char *text)
 	return asks;
 }
 
-static int read_job(struct allocation *allocation, const job_info_t *job, const char *node, struct nvtaskset_error *error)
+static int read_job(struct allocation *allocation, const job_info_t *job, const char *node,
+                    struct nvtaskset_error *error)
 {
 	uint32_t state = job->job_state & JOB_STATE_BASE;
 	int index = index_of(job->nodes, node);
@@ -174,10 +176,11 @@ static int read_job(struct allocation *allocation, const job_info_t *job, const 
 	if (allocation->is_here && (uint32_t)index < job->gres_detail_cnt && job->gres_detail_str[index] &&
 	    allocation_parse(allocation, job->gres_detail_str[index], error) < 0)
 		return -1;
-	/* Slurm 22.05 does so just after its controller was started: the job would not be fenced. */
-	if (allocation->is_here && allocation->count == 0 && job->tres_per_node && allocation_asks_for_shards(job->tres_per_node))
-		return reason_set(error, NVTASKSET_ERROR_NO_ROOM, "the job asks for %.60s, and Slurm has started it without",
-		                  job->tres_per_node);
+	/* Slurm 22.05 starts jobs without shards just after a start of the controller: the job would not be fenced. */
+	if (allocation->is_here && allocation->count == 0 && job->tres_per_node &&
+	    allocation_asks_for_shards(job->tres_per_node))
+		return reason_set(error, NVTASKSET_ERROR_NO_ROOM,
+		                  "the job asks for %.60s, and Slurm has started it without", job->tres_per_node);
 	return 0;
 }
 
@@ -191,7 +194,8 @@ int allocation_ask(struct allocation *allocation, uint32_t job, const char *node
 	if (slurm_load_job(&message, job, SHOW_DETAIL | SHOW_ALL) != SLURM_SUCCESS)
 		return slurm_get_errno() == ESLURM_INVALID_JOB_ID
 		               ? 0
-		               : reason_set(error, NVTASKSET_ERROR_SYSTEM, "the controller does not say what job %u has: %.200s", job,
+		               : reason_set(error, NVTASKSET_ERROR_SYSTEM,
+		                            "the controller does not say what job %u has: %.200s", job,
 		                            slurm_strerror(slurm_get_errno()));
 	found = find_job(message, job);
 	if (found)

@@ -12,7 +12,7 @@
 #define PAUSE_MS 100
 #define PAUSES_BETWEEN_LOOKS 100 /* the controller is asked at first, and then every 10 seconds */
 
-/* What is to be claimed, by nvtaskset's numbers of GPUs. */
+/* A job's claims, by nvtaskset's numbers of GPUs. */
 struct claims {
 	const struct nvtaskset_topology *topology;
 	struct nvtaskset_claim wanted[ALLOCATION_GPUS_MAX];
@@ -20,9 +20,9 @@ struct claims {
 	uint64_t memory; /* a limit; 0: none */
 };
 
-/* --- the job's control group --------------------------------------------------------------------------------------- */
+/* --- the job's control group -------------------------------------------------------------------------------------- */
 
-#define LENGTH_MAX 255 /* that a group's file has room for */
+#define LENGTH_MAX 255 /* the room in a group's file */
 
 bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 {
@@ -30,7 +30,8 @@ bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 	size_t length = (size_t)snprintf(wanted, sizeof wanted, "/job_%u", job);
 	const char *names = strchr(line, ':'), *begin = names ? strchr(names + 1, ':') : NULL, *found = begin;
 
-	while (found && (found = strstr(found + 1, wanted)) && found[length] != '/' && found[length] != '\n' && found[length] != '\0')
+	while (found && (found = strstr(found + 1, wanted)) && found[length] != '/' && found[length] != '\n' &&
+	       found[length] != '\0')
 		;
 	if (!found || found + length - (begin + 1) > LENGTH_MAX)
 		return false;
@@ -38,7 +39,7 @@ bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
 	return true;
 }
 
-/* Of this process, which is a step of the job. NULL without one. */
+/* The control group of this process, a step of the job. NULL without a group. */
 static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 {
 	char line[PATH_MAX];
@@ -52,20 +53,20 @@ static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 	return found ? path : NULL;
 }
 
-/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
+/* --- the job's GPUs ----------------------------------------------------------------------------------------------- */
 
 #define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
 
-/* The n-th of a list with commas. */
-static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
-                         struct nvtaskset_error *error)
+static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms,
+                         unsigned int *gpu, struct nvtaskset_error *error)
 {
 	char name[64];
 
 	for (unsigned int i = 0; i < slurms && order; i++)
 		order = strchr(order, ',') ? strchr(order, ',') + 1 : NULL;
 	if (!order)
-		return reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "plugstack.conf: gpus= does not name Slurm's GPU %u", slurms);
+		return reason_set(error, NVTASKSET_ERROR_NOT_KNOWN,
+		                  "plugstack.conf: gpus= does not name Slurm's GPU %u", slurms);
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(order, ","), order);
 	return nvtaskset_topology_find_gpu(topology, name, gpu, error);
 }
@@ -93,17 +94,19 @@ static int find_by_device(const struct nvtaskset_topology *topology, unsigned in
 	struct nvtaskset_gpu description = {.size = sizeof description};
 
 	for (unsigned int i = 0; i < nvtaskset_topology_gpu_count(topology); i++)
-		if (nvtaskset_gpu_describe(topology, i, &description, NULL) == 0 && device_number(description.bus_id) == (int)slurms) {
+		if (nvtaskset_gpu_describe(topology, i, &description, NULL) == 0 &&
+		    device_number(description.bus_id) == (int)slurms) {
 			*gpu = i;
 			return 0;
 		}
 	return -1;
 }
 
-/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, whose numbers are the driver's. nvtaskset counts by PCI addresses. On
- * most machines that is the same; otherwise the driver or plugstack.conf has the order: bus ids in Slurm's order, or "". */
-static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
-                    struct nvtaskset_error *error)
+/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, with the driver's numbers. nvtaskset counts by PCI
+ * addresses. On most machines the numbers are equal; else the driver or plugstack.conf has the order: Slurm's bus ids,
+ * or "". */
+static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms,
+                    unsigned int *gpu, struct nvtaskset_error *error)
 {
 	if (*order)
 		return find_in_order(topology, order, slurms, gpu, error);
@@ -116,16 +119,16 @@ static int find_gpu(const struct nvtaskset_topology *topology, const char *order
 	                            nvtaskset_topology_gpu_count(topology));
 }
 
-/* --- claiming ---------------------------------------------------------------------------------------------------------- */
+/* --- claiming ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the set is made of whole GPCs, and of how many. */
 static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *set,
                           unsigned int count)
 {
 	struct nvtaskset_set seen = {{0}};
 	unsigned int gpcs = 0;
 
-	for (unsigned int tpc = nvtaskset_set_next(set, 0); tpc < NVTASKSET_TPCS_MAX; tpc = nvtaskset_set_next(set, tpc + 1)) {
+	for (unsigned int tpc = nvtaskset_set_next(set, 0); tpc < NVTASKSET_TPCS_MAX;
+	     tpc = nvtaskset_set_next(set, tpc + 1)) {
 		int gpc = nvtaskset_gpu_gpc_of(topology, gpu, tpc);
 
 		if (gpc < 0)
@@ -140,14 +143,15 @@ static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned in
 	return gpcs == count && nvtaskset_set_equal(&seen, set);
 }
 
-/* So many TPCs, on all GPUs or on none; `first` are those of the first GPU. Where they are missing, the group stays without:
- * another step may be waiting for them. If the limit of memory cannot be set, the group is removed. */
+/* Claims the TPCs of all GPUs, or of none; `first` is the set of the first GPU. Without enough TPCs, the group stays,
+ * without any: a second step may be waiting for TPCs. If the limit of memory cannot be set, the group is removed. */
 static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, const struct claims *claims,
                       struct nvtaskset_set *first, struct nvtaskset_error *error)
 {
 	char path[PATH_MAX], cgroup[PATH_MAX];
 	struct nvtaskset_group *group = NULL;
-	int result = nvtaskset_group_make(&group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup), error);
+	int result = nvtaskset_group_make(&group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup),
+	                                  error);
 
 	if (result == 0)
 		result = nvtaskset_group_claim(group, claims->wanted, claims->count, strategy, error);
@@ -162,8 +166,9 @@ static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, c
 	return result;
 }
 
-/* What is not whole GPCs is given back. */
-static int try_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
+/* Gives back a set that is not made of whole GPCs. */
+static int try_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs,
+                    struct nvtaskset_error *error)
 {
 	struct nvtaskset_set set;
 	unsigned int gpu = claims->wanted[0].gpu;
@@ -171,27 +176,30 @@ static int try_gpcs(const struct job *job, const struct claims *claims, unsigned
 	int result = claim_tpcs(job, NVTASKSET_PACKED, claims, &set, error);
 
 	if (result == 0 && !is_whole_gpcs(claims->topology, gpu, &set, gpcs)) {
-		result = reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: no %u whole GPCs of GPU %u are free now", gpcs, gpcs, gpu);
+		result = reason_set(error, NVTASKSET_ERROR_NO_ROOM,
+		                    "--gpcs=%u: no %u whole GPCs of GPU %u are free now", gpcs, gpcs, gpu);
 		nvtaskset_group_remove(jobs_path(job, path), NULL);
 	}
 	return result;
 }
 
-/* GPCs have different numbers of TPCs: the largest number first that the job's shards allow. */
-static int claim_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
+/* GPCs have different numbers of TPCs: first tries the largest number that the job's shards allow. */
+static int claim_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs,
+                      struct nvtaskset_error *error)
 {
 	struct claims some = *claims;
-	int result = claims->count == 1 ? reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: the job has %u shards", gpcs,
-	                                             claims->wanted[0].count)
-	                                : reason_set(error, NVTASKSET_ERROR_OTHER, "--gpcs: the job has %zu GPUs", claims->count);
+	int result = claims->count == 1
+	                     ? reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: the job has %u shards", gpcs,
+	                                  claims->wanted[0].count)
+	                     : reason_set(error, NVTASKSET_ERROR_OTHER, "--gpcs: the job has %zu GPUs", claims->count);
 
-	for (; result < 0 && error->code == NVTASKSET_ERROR_NO_ROOM && some.wanted[0].count >= gpcs; some.wanted[0].count--)
+	for (; result < 0 && error->code == NVTASKSET_ERROR_NO_ROOM && some.wanted[0].count >= gpcs;
+	     some.wanted[0].count--)
 		result = try_gpcs(job, &some, gpcs, error);
 	return result;
 }
 
-/* One step at a time: what one gives back another may just be counting on, and what one has claimed already, whatever it is,
- * holds for all. */
+/* One step at a time: a step may count on TPCs that the step before gives back. The first claim holds for all steps. */
 static int claim_once(const struct job *job, const struct config *config, const struct options *options,
                       const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
 {
@@ -211,16 +219,17 @@ static int claim_once(const struct job *job, const struct config *config, const 
 	return result;
 }
 
-/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Removes what dead jobs have left. Whether this job is still to run. */
+/* Removes the files of dead jobs. Whether this job is still to run. */
 static bool look(const struct job *job)
 {
 	struct allocation allocation;
 	struct nvtaskset_error ignored;
 
 	jobs_reconcile(job, &ignored);
-	return allocation_ask(&allocation, job->id, job->node, &ignored) < 0 || (allocation.is_here && !allocation.is_ending);
+	return allocation_ask(&allocation, job->id, job->node, &ignored) < 0 ||
+	       (allocation.is_here && !allocation.is_ending);
 }
 
 static int claim_in_time(const struct job *job, const struct config *config, const struct options *options,
@@ -231,7 +240,8 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 	bool goes_on = true;
 
 	for (unsigned int i = 0;
-	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY); i++) {
+	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY);
+	     i++) {
 		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || clock_ms() < end);
 		if (goes_on && i > 0)
 			clock_pause_us(PAUSE_MS * 1000L);
@@ -241,9 +251,9 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 	return result;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------- */
+/* --- all claims --------------------------------------------------------------------------------------------------- */
 
-/* A job that has the whole GPU has all its TPCs. */
+/* A job with the whole GPU has all its TPCs. */
 static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
                       struct nvtaskset_claim *claim, struct nvtaskset_error *error)
 {
@@ -260,8 +270,8 @@ static int check_options(const struct options *options, const struct jobs_note *
 {
 	return note->count <= 1 || options->unit == OPTIONS_NONE
 	               ? options_check(options, note->gpus[0].shards, note->gpus[0].tpcs, error)
-	               : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs are for jobs on one GPU, and this one has %u",
-	                            note->count);
+	               : reason_set(error, NVTASKSET_ERROR_INVALID,
+	                            "--tpcs and --gpcs are for jobs on one GPU, and this one has %u", note->count);
 }
 
 static int claim_on(const struct nvtaskset_topology *topology, const struct job *job, const struct config *config,
@@ -275,9 +285,9 @@ static int claim_on(const struct nvtaskset_topology *topology, const struct job 
 	return check_options(options, note, error) < 0 ? -1 : claim_in_time(job, config, options, &claims, note, error);
 }
 
-/* Jobs with whole GPUs are started also where nothing is known about these: jobs with shards are not. */
-static int claim_all(const struct job *job, const struct config *config, const struct options *options, struct jobs_note *note,
-                     struct nvtaskset_error *error)
+/* Jobs with whole GPUs start also without a topology: jobs with shards do not. */
+static int claim_all(const struct job *job, const struct config *config, const struct options *options,
+                     struct jobs_note *note, struct nvtaskset_error *error)
 {
 	struct nvtaskset_topology *topology = NULL;
 	int result = nvtaskset_topology_load(&topology, error);

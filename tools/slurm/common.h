@@ -1,4 +1,4 @@
-/* What the parts of the plugin share: reasons of failures, and numbers as text. */
+/* Shared by the parts of the plugin: reasons of failures, and numbers as text. */
 #ifndef NVTASKSET_SLURM_COMMON_H
 #define NVTASKSET_SLURM_COMMON_H
 
@@ -13,7 +13,7 @@
 /* The same, followed by the text of errno. */
 #define reason_set_errno(to, ...) error_set_errno((struct error *)(to), __VA_ARGS__)
 
-/* Decimal digits and nothing else, from `least` to `most`. -1 if the text is not that. */
+/* Decimal digits only, from `least` to `most`. -1 for any other text. */
 static inline int number_parse(unsigned int *number, const char *text, unsigned int least, unsigned int most)
 {
 	unsigned long long value = 0;

@@ -18,7 +18,7 @@ static const struct config defaults = {
 	.strategy = NVTASKSET_DISTRIBUTED,
 };
 
-/* --- kinds of values ----------------------------------------------------------------------------------------------- */
+/* --- kinds of values ---------------------------------------------------------------------------------------------- */
 
 static int take_path(void *to, const char *value)
 {
@@ -32,7 +32,8 @@ static int take_path_or_none(void *to, const char *value)
 
 static int take_path_or_no(void *to, const char *value)
 {
-	return strcmp(value, "yes") == 0 ? (*(char *)to = '\0', 0) : strcmp(value, "no") == 0 ? (strcpy(to, value), 0) : take_path(to, value);
+	return strcmp(value, "yes") == 0 ? (*(char *)to = '\0', 0)
+	       : strcmp(value, "no") == 0 ? (strcpy(to, value), 0) : take_path(to, value);
 }
 
 static int take_list(void *to, const char *value)
@@ -58,7 +59,7 @@ static int take_strategy(void *to, const char *value)
 	return *strategy == NVTASKSET_PACKED || strcmp(value, "distributed") == 0 ? 0 : -1;
 }
 
-/* --- keys ---------------------------------------------------------------------------------------------------------- */
+/* --- keys --------------------------------------------------------------------------------------------------------- */
 
 static const struct key {
 	const char *name;
@@ -82,7 +83,8 @@ static const struct key *find_key(const char *argument)
 	size_t length = strcspn(argument, "=");
 
 	for (size_t i = 0; i < KEYS; i++)
-		if (argument[length] == '=' && strlen(keys[i].name) == length && memcmp(keys[i].name, argument, length) == 0)
+		if (argument[length] == '=' && strlen(keys[i].name) == length &&
+		    memcmp(keys[i].name, argument, length) == 0)
 			return &keys[i];
 	return NULL;
 }
@@ -96,27 +98,32 @@ int config_parse(struct config *config, int count, char **arguments, struct nvta
 		const struct key *key = find_key(arguments[i]);
 
 		if (!key)
-			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: '%.80s' is none of directory=, library=, mps=, gpus=, "
-			                                                  "wait=, requeues=, strategy=", arguments[i]);
+			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: '%.80s' is none of "
+			                                                  "directory=, library=, mps=, gpus=, wait=, "
+			                                                  "requeues=, strategy=", arguments[i]);
 		if (given[key - keys])
-			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: %s= is there twice", key->name);
+			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: %s= is there twice",
+			                  key->name);
 		given[key - keys] = true;
 		if (key->take((char *)config + key->member, strchr(arguments[i], '=') + 1) < 0)
-			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: '%.80s': wants %s", arguments[i], key->wanted);
+			return reason_set(error, NVTASKSET_ERROR_INVALID, "plugstack.conf: '%.80s': wants %s",
+			                  arguments[i], key->wanted);
 	}
 	return 0;
 }
 
-int config_directory(const struct config *config, const char *node, char directory[PATH_MAX], struct nvtaskset_error *error)
+int config_directory(const struct config *config, const char *node, char directory[PATH_MAX],
+                     struct nvtaskset_error *error)
 {
 	const char *place = strstr(config->directory, "%n");
 
 	if (place && (!node || !*node || strchr(node, '/')))
-		return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: Slurm does not say here what the node's name is",
-		                  config->directory);
-	int length = place ? snprintf(directory, PATH_MAX, "%.*s%s%s", (int)(place - config->directory), config->directory, node,
-	                              place + 2)
+		return reason_set(error, NVTASKSET_ERROR_OTHER,
+		                  "%.200s: Slurm does not say here what the node's name is", config->directory);
+	int length = place ? snprintf(directory, PATH_MAX, "%.*s%s%s", (int)(place - config->directory),
+	                              config->directory, node, place + 2)
 	                   : snprintf(directory, PATH_MAX, "%s", config->directory);
 
-	return length < PATH_MAX ? 0 : reason_set(error, NVTASKSET_ERROR_INVALID, "%.200s: too long", config->directory);
+	return length < PATH_MAX ? 0
+	                         : reason_set(error, NVTASKSET_ERROR_INVALID, "%.200s: too long", config->directory);
 }

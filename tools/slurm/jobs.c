@@ -18,7 +18,7 @@
 #define LIVE ".live-"
 #define LOOKED ".looked"
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *path_in(const struct job *job, const char *name, char path[PATH_MAX])
 {
@@ -50,7 +50,7 @@ uint32_t jobs_of_name(const char *name)
 	return id;
 }
 
-/* --- the directory --------------------------------------------------------------------------------------------------- */
+/* --- the directory ------------------------------------------------------------------------------------------------ */
 
 int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 {
@@ -58,14 +58,15 @@ int jobs_make_directory(const char *directory, struct nvtaskset_error *error)
 
 	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
 		return reason_set_errno(error, "%.200s", directory);
-	/* Whatever the umask was. The library asks the rest: whether others can change something there. */
+	/* For any umask. The library checks whether other users can change the directory. */
 	if (lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_mode & 0755) != 0755)
 		chmod(directory, 0755);
 	return 0;
 }
 
-/* Calls `each` with every job that has a file. It may remove files. -1 with the reason. */
-static int for_each(const struct job *job, int (*each)(const struct job *, const char *, uint32_t, struct nvtaskset_error *),
+/* Calls `each` with every job that has a file; `each` may remove files. -1 with the reason. */
+static int for_each(const struct job *job,
+                    int (*each)(const struct job *, const char *, uint32_t, struct nvtaskset_error *),
                     struct nvtaskset_error *error)
 {
 	DIR *directory = opendir(job->directory);
@@ -85,7 +86,7 @@ static int for_each(const struct job *job, int (*each)(const struct job *, const
 	return result;
 }
 
-/* --- small files -------------------------------------------------------------------------------------------------------- */
+/* --- small files -------------------------------------------------------------------------------------------------- */
 
 /* The longest note: 64 GPUs. */
 #define TEXT_MAX 2048
@@ -101,7 +102,7 @@ static bool read_small(const char *path, char text[TEXT_MAX])
 	return length > 0;
 }
 
-/* Complete, or not at all. */
+/* Writes the whole file, or none. */
 static void write_small(const struct job *job, const char *path, const char *text)
 {
 	char new[PATH_MAX], name[32];
@@ -121,7 +122,7 @@ static void write_small(const struct job *job, const char *path, const char *tex
 		unlink(new);
 }
 
-/* One GPU's part, and what stands behind it. */
+/* Reads the numbers of a GPU, and returns the rest. */
 static const char *read_gpu(const char *text, struct jobs_gpu *gpu)
 {
 	int length = 0;
@@ -134,7 +135,8 @@ static bool parse_note(struct jobs_note *note, const char *text)
 	int length = 0;
 
 	*note = (struct jobs_note){.start = 0};
-	if (sscanf(text, "%lld %u %u %u%n", &note->start, &note->restarts, &note->user, &note->is_claimed, &length) != 4)
+	if (sscanf(text, "%lld %u %u %u%n", &note->start, &note->restarts, &note->user, &note->is_claimed,
+	           &length) != 4)
 		return false;
 	for (text += length; text && *text == ' ' && note->count < ALLOCATION_GPUS_MAX; note->count++)
 		text = read_gpu(text, &note->gpus[note->count]);
@@ -159,11 +161,12 @@ bool jobs_read_note(const struct job *job, struct jobs_note *note)
 void jobs_write_note(const struct job *job, const struct jobs_note *note)
 {
 	char path[PATH_MAX], text[TEXT_MAX];
-	int length = snprintf(text, sizeof text, "%lld %u %u %u", note->start, note->restarts, note->user, note->is_claimed);
+	int length = snprintf(text, sizeof text, "%lld %u %u %u", note->start, note->restarts, note->user,
+	                      note->is_claimed);
 
 	for (unsigned int i = 0; i < note->count && length < TEXT_MAX - 40; i++)
-		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number, note->gpus[i].shards,
-		                   note->gpus[i].tpcs);
+		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number,
+		                   note->gpus[i].shards, note->gpus[i].tpcs);
 	snprintf(text + length, sizeof text - (size_t)length, "\n");
 	write_small(job, own_path(job, NOTE, path), text);
 }
@@ -177,9 +180,9 @@ bool jobs_has_shards(const struct jobs_note *note)
 	return has;
 }
 
-/* --- locks -------------------------------------------------------------------------------------------------------------- */
+/* --- locks -------------------------------------------------------------------------------------------------------- */
 
-/* It ends with this process: that is what the descriptor is kept for. */
+/* The lock ends with this process, which keeps the descriptor open. */
 void jobs_hold(const struct job *job)
 {
 	char path[PATH_MAX];
@@ -213,7 +216,7 @@ int jobs_lock(const struct job *job, const char *name, struct nvtaskset_error *e
 	return -1;
 }
 
-/* --- removing ---------------------------------------------------------------------------------------------------------- */
+/* --- removing ----------------------------------------------------------------------------------------------------- */
 
 static int remove_file(const struct job *job, const char *name, struct nvtaskset_error *error)
 {
@@ -236,9 +239,9 @@ int jobs_remove(const struct job *job, struct nvtaskset_error *error)
 	return for_each(job, remove_its, error);
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------------------------- */
+/* --- comparing ---------------------------------------------------------------------------------------------------- */
 
-/* Programs of a job that the controller has forgotten run until it hears of them. */
+/* Programs of a forgotten job run until the controller hears of them. */
 static int remove_dead(const struct job *job, const char *name, uint32_t id, struct nvtaskset_error *error)
 {
 	const struct job other = {job->directory, job->node, id};
@@ -270,7 +273,7 @@ int jobs_reconcile_once(const struct job *job, const char *life, struct nvtaskse
 	return result;
 }
 
-/* --- a job --------------------------------------------------------------------------------------------------------------- */
+/* --- a job -------------------------------------------------------------------------------------------------------- */
 
 static int ask(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error)
 {
@@ -278,20 +281,22 @@ static int ask(const struct job *job, unsigned int user, struct jobs_note *note,
 
 	if (allocation_ask(&allocation, job->id, job->node, error) < 0)
 		return -1;
-	/* A controller that was killed may have forgotten it. What it has is not known, so it must not run. */
+	/* A controller that was killed may have forgotten the job. Without a known allocation, the job must not run. */
 	if (!allocation.is_here)
-		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm's controller does not know that job %u is on this node", job->id);
-	/* Its epilog may have been here: what is written now nobody would remove. */
+		return reason_set(error, NVTASKSET_ERROR_OTHER,
+		                  "Slurm's controller does not know that job %u is on this node", job->id);
+	/* The epilog may have been here already: nobody would remove new files. */
 	if (allocation.is_ending)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "job %u is ending", job->id);
 	*note = (struct jobs_note){
 		.start = allocation.start, .restarts = allocation.restarts, .user = user, .count = allocation.count};
 	for (unsigned int i = 0; i < allocation.count; i++)
-		note->gpus[i] = (struct jobs_gpu){.number = allocation.gpus[i].number, .shards = allocation.gpus[i].shards};
+		note->gpus[i] = (struct jobs_gpu){.number = allocation.gpus[i].number,
+		                                  .shards = allocation.gpus[i].shards};
 	return 0;
 }
 
-/* Steps that begin at the same time take turns here: the second one finds the first one's note. */
+/* Steps that begin at the same time take turns: the second step finds the note of the first. */
 int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error)
 {
 	struct jobs_note there;
@@ -300,7 +305,8 @@ int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note,
 		return -1;
 	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
 
-	if (result == 0 && jobs_read_note(job, &there) && there.start == note->start && there.restarts == note->restarts) {
+	if (result == 0 && jobs_read_note(job, &there) && there.start == note->start &&
+	    there.restarts == note->restarts) {
 		*note = there;
 	} else if (result == 0) {
 		result = jobs_remove(job, error);
@@ -322,8 +328,8 @@ unsigned int jobs_of_user(const struct job *job, unsigned int user)
 		const struct job other = {job->directory, job->node, jobs_of_name(entry->d_name)};
 		struct jobs_note note;
 
-		count += entry->d_name[0] == '.' && other.id != 0 && read_any_note(&other, &note) && note.user == user &&
-		         jobs_has_shards(&note);
+		count += entry->d_name[0] == '.' && other.id != 0 && read_any_note(&other, &note) &&
+		         note.user == user && jobs_has_shards(&note);
 	}
 	if (directory)
 		closedir(directory);

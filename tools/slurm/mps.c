@@ -26,7 +26,6 @@
 #define PREFIX "mps-"
 #define PIPES "pipe"
 
-/* The file with the daemon's pid. */
 #define PID_FILE "nvidia-cuda-mps-control.pid"
 
 bool mps_is_wanted(const struct config *config)
@@ -34,7 +33,7 @@ bool mps_is_wanted(const struct config *config)
 	return strcmp(config->mps, "no") != 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *home_of(const struct job *job, unsigned int user, char path[PATH_MAX])
 {
@@ -48,7 +47,7 @@ static const char *pipes_of(const struct job *job, unsigned int user, char path[
 	return path;
 }
 
-/* Keeps others from starting or ending the user's daemon until the descriptor is closed. -1 with the reason. */
+/* Nobody starts or ends the user's daemon until the descriptor is closed. -1 with the reason. */
 static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_error *error)
 {
 	char name[32];
@@ -57,30 +56,31 @@ static int lock_user(const struct job *job, unsigned int user, struct nvtaskset_
 	return jobs_lock(job, name, error);
 }
 
-/* --- as the user ---------------------------------------------------------------------------------------------------------- */
+/* --- as the user -------------------------------------------------------------------------------------------------- */
 
-/* For ever: the process is ours. */
+/* Becomes the user for ever: only this process. */
 static int become(unsigned int user)
 {
 	const struct passwd *entry = getpwuid(user);
 
 	return entry && initgroups(entry->pw_name, entry->pw_gid) == 0 &&
-	                       setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) == 0 && setresuid(user, user, user) == 0
+	                       setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) == 0 &&
+	                       setresuid(user, user, user) == 0
 	               ? 0
 	               : -1;
 }
 
-/* What holds our locks must not outlive us. A change of the user would undo it. */
+/* A child with our locks must not outlive us. A change of the user would undo the signal. */
 static int end_with(pid_t parent)
 {
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : -1;
 }
 
-/* The user can stop such a process, or let it wait, at any time: then it is killed. Each of its questions to the daemon has five
+/* The user can stop the process, or let it wait: then the process is killed. Each question to the daemon has five
  * seconds. */
 #define PATIENCE_MS 20000
 
-/* True if the process has said nothing and ended: its work is done. Else it is killed, so that it can be waited for. */
+/* True if the process has ended without a word: its work is done. Else kills the process, for the wait that follows. */
 static bool has_done_it(pid_t child, int channel, struct error *said)
 {
 	struct pollfd readable = {.fd = channel, .events = POLLIN};
@@ -99,10 +99,10 @@ static bool has_done_it(pid_t child, int channel, struct error *said)
 	return is_silent;
 }
 
-/* A process of the user, in a session of its own, with nothing in its environment but what MPS needs. Its reason comes through a
- * pipe. -1 with it. */
-static int run_as(unsigned int user, const char *pipes, const struct config *config, int (*work)(const char *, struct error *),
-                  struct nvtaskset_error *error)
+/* A process of the user, in its own session, with MPS's variables only. -1 with the reason, which comes through a
+ * pipe. */
+static int run_as(unsigned int user, const char *pipes, const struct config *config,
+                  int (*work)(const char *, struct error *), struct nvtaskset_error *error)
 {
 	int channel[2], status = 0;
 	bool is_silent = false;
@@ -111,9 +111,10 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 
 	if (child == 0) {
 		struct error why = {.reason = "MPS: its user is not known on this node"};
-		bool failed = setsid() < 0 || clearenv() != 0 || setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
-		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 || end_with(parent) < 0 ||
-		              chdir("/") < 0 || work(pipes, &why) < 0;
+		bool failed = setsid() < 0 || clearenv() != 0 ||
+		              setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
+		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 ||
+		              end_with(parent) < 0 || chdir("/") < 0 || work(pipes, &why) < 0;
 
 		if (failed && write(channel[1], &why, sizeof why) < 0)
 			_exit(2);
@@ -126,8 +127,9 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	return is_silent && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0
-	                                                                  : reason_set(error, NVTASKSET_ERROR_OTHER, "%.300s", said.reason);
+	return is_silent && WIFEXITED(status) && WEXITSTATUS(status) == 0
+	               ? 0
+	               : reason_set(error, NVTASKSET_ERROR_OTHER, "%.300s", said.reason);
 }
 
 static int start(const char *pipes, struct error *error)
@@ -148,8 +150,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return 0;
 }
 
-/* And the files that it has left. One that has ended by itself is no failure. No job needs it: a program that still uses it is no
- * job's. */
+/* Stops the daemon, and removes its files. A daemon that has ended by itself is no failure. No job needs the daemon: a
+ * program that still uses MPS is outside of jobs. */
 static int stop(const char *pipes, struct error *error)
 {
 	struct mps_status status;
@@ -164,9 +166,9 @@ static int stop(const char *pipes, struct error *error)
 	return result;
 }
 
-/* --- the beginning -------------------------------------------------------------------------------------------------------- */
+/* --- the beginning ------------------------------------------------------------------------------------------------ */
 
-/* Nobody but the user can enter. */
+/* Only the user can enter. */
 static int make_home(const struct job *job, unsigned int user, struct nvtaskset_error *error)
 {
 	char path[PATH_MAX];
@@ -185,13 +187,14 @@ int mps_begin(const struct job *job, const struct config *config, unsigned int u
 	int lock = lock_user(job, user, error), result = lock < 0 ? -1 : jobs_begin(job, user, &note, error);
 
 	if (result == 0 && jobs_has_shards(&note))
-		result = make_home(job, user, error) < 0 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start, error);
+		result = make_home(job, user, error) < 0
+		                 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start, error);
 	if (lock >= 0)
 		close(lock);
 	return result;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 void mps_end(const struct job *job, const struct config *config, unsigned int user)
 {
@@ -209,12 +212,12 @@ void mps_end(const struct job *job, const struct config *config, unsigned int us
 		close(lock);
 }
 
-/* --- a step ------------------------------------------------------------------------------------------------------------------ */
+/* --- a step ------------------------------------------------------------------------------------------------------- */
 
-/* The file is the user's: a lie in it harms nobody else. */
+/* The file is the user's: a lie there harms nobody else. */
 static bool is_running(const struct job *job, unsigned int user)
 {
-	/* Below the job's directory, the user chooses what is there: no link, and no other file system, leads us away. */
+	/* Below the job's directory, the user chooses the files: no link, and no mount, leads us away. */
 	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
 	                       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
 	char path[128];
@@ -240,8 +243,9 @@ int mps_find(const struct job *job, unsigned int user, char pipes[PATH_MAX], str
 
 	pipes_of(job, user, pipes);
 	if (lock >= 0 && !is_running(job, user))
-		result = reason_set(error, NVTASKSET_ERROR_BUSY, "MPS: no control daemon of user %u runs on this node: slurmd's log says "
-		                    "why, unless the job has just been here before", user);
+		result = reason_set(error, NVTASKSET_ERROR_BUSY, "MPS: no control daemon of user %u runs on this node: "
+		                                                 "slurmd's log says why, unless the job has just been "
+		                                                 "here before", user);
 	if (lock >= 0)
 		close(lock);
 	return result;

@@ -47,7 +47,7 @@ int options_parse_memory(struct options *options, const char *text)
 	return 0;
 }
 
-/* In the job's node, the text is what a user has sent: a reason is one line. */
+/* In the job's node, the text is a user's: a reason is one line. */
 static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
 {
 	struct options parsed = given;
@@ -55,7 +55,8 @@ static int take(const char *name, int (*parse)(struct options *, const char *), 
 	int result = 0;
 
 	if (!text || parse(&parsed, text) < 0)
-		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--%s=%.40s: wants %s", name, text ? text : "", wanted);
+		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--%s=%.40s: wants %s", name, text ? text : "",
+		                    wanted);
 	else if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS))
 		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs: give one of them");
 	else
@@ -89,10 +90,13 @@ static int take_memory(int value, const char *text, int is_remote)
 int options_register(spank_t spank)
 {
 	static struct spank_option options[] = {
-		{"tpcs", "N|P%", "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has", 1, 0, take_tpcs},
-		{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued", 1, 0, take_gpcs},
+		{"tpcs", "N|P%",
+	         "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has", 1, 0,
+	         take_tpcs},
+		{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued", 1, 0,
+	         take_gpcs},
 		{"gpu-memory", "SIZE", "at most so much memory of each GPU, such as 2G, for jobs with shards", 1, 0,
-		 take_memory},
+	         take_memory},
 	};
 
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -116,9 +120,11 @@ int options_check(const struct options *options, unsigned int has, unsigned int 
 		wanted = (all * options->number + 99) / 100;
 	if (has == wanted)
 		return 0;
-	return has == 0 ? reason_set(error, NVTASKSET_ERROR_INVALID, "--%s was given, and the job has no shards: this cluster lacks "
-	                             "nvtaskset's job_submit.lua, which asks for them; use --gres=shard:N",
+	return has == 0 ? reason_set(error, NVTASKSET_ERROR_INVALID, "--%s was given, and the job has no shards: this "
+	                                                             "cluster lacks nvtaskset's job_submit.lua, which "
+	                                                             "asks for them; use --gres=shard:N",
 	                             options->unit == OPTIONS_GPCS ? "gpcs" : "tpcs")
-	                : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs asks for %u TPCs, and the job has %u: steps have "
-	                             "what their job has, and the count is given once", wanted, has);
+	                : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs asks for %u TPCs, and the job has %u: "
+	                                                             "steps have what their job has, and the count is "
+	                                                             "given once", wanted, has);
 }

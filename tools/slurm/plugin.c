@@ -1,5 +1,5 @@
 /*
- * Which hook of Slurm's runs what, and where.
+ * The hooks of Slurm, and their work.
  *
  *   context      process                    user    here
  *   local        srun                       user    the options
@@ -9,8 +9,8 @@
  *   job_script   a process before each job  root    MPS
  *                and one after it                   gives the TPCs back; MPS
  *
- * A hook never fails where that would drain the node, and its user would not hear why: prolog and epilog write to Slurm's log, and
- * a step keeps its reason, which each of its tasks prints.
+ * A hook never fails if that would drain the node without a word to the user. Prolog and epilog write to Slurm's log. A
+ * step keeps its reason, and each of its tasks prints the reason.
  */
 #include "claim.h"
 #include "common.h"
@@ -25,10 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- slurmd ----------------------------------------------------------------------------------------------------------- */
+/* --- slurmd ------------------------------------------------------------------------------------------------------- */
 
-/* A mistake is told when the daemon starts, and not by the first job. The files are looked through by the next step: it can
- * ask the controller, which perhaps does not answer yet. */
+/* A mistake is reported when the daemon starts, and not by the first job. The next step compares the files with the
+ * jobs, and asks the controller, which perhaps does not answer yet. */
 static int begin_slurmd(int count, char **arguments)
 {
 	struct config config;
@@ -44,9 +44,8 @@ static int begin_slurmd(int count, char **arguments)
 	return 0;
 }
 
-/* --- before and after a job ------------------------------------------------------------------------------------------- */
+/* --- before and after a job --------------------------------------------------------------------------------------- */
 
-/* The job of a prolog or an epilog. */
 struct script {
 	struct config config;
 	char directory[PATH_MAX];
@@ -54,7 +53,8 @@ struct script {
 	uid_t user;
 };
 
-static int begin_script(struct script *script, spank_t spank, int count, char **arguments, struct nvtaskset_error *error)
+static int begin_script(struct script *script, spank_t spank, int count, char **arguments,
+                        struct nvtaskset_error *error)
 {
 	script->job = (struct job){.directory = script->directory, .node = getenv("SLURMD_NODENAME")};
 	if (spank_get_item(spank, S_JOB_ID, &script->job.id) != ESPANK_SUCCESS ||
@@ -71,33 +71,34 @@ static int begin_job(const struct script *script, struct nvtaskset_error *error)
 		return 0;
 	if (!script->job.node)
 		return reason_set(error, NVTASKSET_ERROR_OTHER, "Slurm does not say on which node");
-	return jobs_make_directory(script->directory, error) < 0 ? -1
-	                                                         : mps_begin(&script->job, &script->config, script->user, error);
+	return jobs_make_directory(script->directory, error) < 0
+	               ? -1
+	               : mps_begin(&script->job, &script->config, script->user, error);
 }
 
-/* --- a step ----------------------------------------------------------------------------------------------------------- */
+/* --- a step ------------------------------------------------------------------------------------------------------- */
 
-/* The tasks are forked from this process, and so know it too. */
+/* The tasks are forked from this process, and inherit the values. */
 static struct {
 	struct config config;
 	struct nvtaskset_error failure; /* "": none */
 	char directory[PATH_MAX];
-	char group[PATH_MAX];           /* "": the job has no TPCs, or whole GPUs */
-	char pipes[PATH_MAX];           /* of MPS; "": without */
+	char group[PATH_MAX];           /* "": no TPCs, or whole GPUs */
+	char pipes[PATH_MAX];           /* of MPS; "": without MPS */
 } step;
 
-/* The job goes back into the queue, where it may be; otherwise it fails. A node on which it can never run must not have it
- * for ever. */
+/* The job goes back into the queue, if allowed; else the job fails: no job may come back to a wrong node for ever. */
 static void requeue(const struct job *job, uint32_t id, const char *reason)
 {
 	struct allocation allocation;
 
 	if (id == SLURM_BATCH_SCRIPT && allocation_ask(&allocation, job->id, job->node, NULL) == 0 &&
 	    allocation.restarts < step.config.requeues && allocation_requeue(job->id) == 0)
-		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id, allocation.restarts + 1, reason);
+		slurm_spank_log("nvtaskset: job %u is put back into the queue, for the %u. time: %s", job->id,
+		                allocation.restarts + 1, reason);
 }
 
-/* Slurm gives all components the options of the last one, so they say nothing about this one. */
+/* Slurm gives all components the options of the last component: the options say nothing about this component. */
 static bool is_heterogeneous(spank_t spank)
 {
 	char size[16];
@@ -107,7 +108,9 @@ static bool is_heterogeneous(spank_t spank)
 
 static int make_directory(const struct job *job, struct nvtaskset_error *error)
 {
-	return config_directory(&step.config, job->node, step.directory, error) < 0 ? -1 : jobs_make_directory(step.directory, error);
+	return config_directory(&step.config, job->node, step.directory, error) < 0
+	               ? -1
+	               : jobs_make_directory(step.directory, error);
 }
 
 static int begin(const struct job *job, unsigned int user, const struct options *options, struct nvtaskset_error *error)
@@ -126,8 +129,8 @@ static int begin(const struct job *job, unsigned int user, const struct options 
 	return mps_is_wanted(&step.config) ? mps_find(job, user, step.pipes, error) : 0;
 }
 
-/* It has no tasks, and what it adopts has none of its environment. Where it is, it is there before the others until the job's
- * end: so these need not ask the controller. */
+/* The extern step has no tasks, and adopted programs do not get its environment. If there is an extern step, it lives
+ * from before the first step to the job's end, and the steps need not ask the controller. */
 static void begin_extern(const struct job *job, unsigned int user)
 {
 	struct jobs_note note;
@@ -145,9 +148,11 @@ static void begin_step(spank_t spank)
 	uint32_t id;
 	uid_t user;
 
-	if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS || spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
+	if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &user) != ESPANK_SUCCESS || !job.node) {
-		reason_set(&step.failure, NVTASKSET_ERROR_OTHER, "Slurm does not say which job this is, or on which node");
+		reason_set(&step.failure, NVTASKSET_ERROR_OTHER,
+		           "Slurm does not say which job this is, or on which node");
 	} else if (id == SLURM_EXTERN_CONT) {
 		begin_extern(&job, user);
 	} else if (begin(&job, user, is_heterogeneous(spank) ? &none : options_given(), &error) < 0) {
@@ -157,15 +162,15 @@ static void begin_step(spank_t spank)
 	}
 }
 
-/* --- a task's environment ------------------------------------------------------------------------------------------------- */
+/* --- a task's environment ----------------------------------------------------------------------------------------- */
 
-/* Programs get our library as from the command nvtaskset: its directory comes first in LD_LIBRARY_PATH, so that nothing of
- * the system's changes, and jobs without TPCs find the driver alone. Where every program carries it anyway (nvtaskset system
- * enable), and in containers, plugstack.conf says library=none. Its TPCs stand in the group's file: so changes reach all tasks. */
+/* Programs get our library as from the command nvtaskset: our directory comes first in LD_LIBRARY_PATH. Nothing of the
+ * system changes, and jobs without TPCs find the driver alone. In containers, and where programs get our library anyway
+ * (nvtaskset system enable), plugstack.conf has library=none. TPCs are in the group's file: changes reach all tasks. */
 
 #define GROUP_FILE "NVTASKSET_GROUP_FILE"
 #define SEARCH_PATH "LD_LIBRARY_PATH"
-#define SEARCH_PATH_MAX (128 * 1024) /* no variable of the kernel's is longer */
+#define SEARCH_PATH_MAX (128 * 1024) /* the kernel's limit of a variable */
 
 static int set(spank_t spank, const char *variable, const char *value, struct nvtaskset_error *error)
 {
@@ -182,13 +187,13 @@ static int check_library(const char *library, struct nvtaskset_error *error)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		snprintf(path, sizeof path, "%.4000s/%s", library, names[i]);
 		if (access(path, R_OK) < 0)
-			return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is not there or cannot be read: 'make install' on this node "
-			                                                "puts it there", path);
+			return reason_set(error, NVTASKSET_ERROR_OTHER, "%.200s: is not there or cannot be read: 'make "
+			                                                "install' on this node puts it there", path);
 	}
 	return 0;
 }
 
-/* Once, and in front, whatever the step's environment has from the job's script. */
+/* Puts the directory in front, once, whatever the job's script has set. */
 static int put_library_first(spank_t spank, const char *library, struct nvtaskset_error *error)
 {
 	char *path = malloc(SEARCH_PATH_MAX + PATH_MAX);
@@ -206,7 +211,8 @@ static int put_library_first(spank_t spank, const char *library, struct nvtaskse
 
 	if (found != ESPANK_SUCCESS && found != ESPANK_ENV_NOEXIST) {
 		reason_set(error, NVTASKSET_ERROR_OTHER, SEARCH_PATH ": %s", spank_strerror(found));
-	} else if (found == ESPANK_SUCCESS && strncmp(rest, library, length) == 0 && (rest[length] == ':' || !rest[length])) {
+	} else if (found == ESPANK_SUCCESS && strncmp(rest, library, length) == 0 &&
+	           (rest[length] == ':' || !rest[length])) {
 		result = 0;
 	} else {
 		/* An empty entry would be the current directory. */
@@ -223,12 +229,12 @@ static void leave_others(spank_t spank, const char *directory)
 	char path[PATH_MAX];
 	size_t length = strlen(directory);
 
-	if (spank_getenv(spank, GROUP_FILE, path, sizeof path) == ESPANK_SUCCESS && strncmp(path, directory, length) == 0 &&
-	    path[length] == '/')
+	if (spank_getenv(spank, GROUP_FILE, path, sizeof path) == ESPANK_SUCCESS &&
+	    strncmp(path, directory, length) == 0 && path[length] == '/')
 		spank_unsetenv(spank, GROUP_FILE);
 }
 
-/* A CUDA_MPS_PIPE_DIRECTORY that the user has set stays. A job without a group keeps a group of its user's own. */
+/* A CUDA_MPS_PIPE_DIRECTORY of the user's stays. A job without a group keeps a group of its user's own. */
 static int set_environment(spank_t spank, struct nvtaskset_error *error)
 {
 	const char *library = step.config.library;
@@ -237,7 +243,7 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 		leave_others(spank, step.directory);
 		return 0;
 	}
-	/* Of an nvtaskset that has started srun, on another machine perhaps. */
+	/* Set by an nvtaskset that has started srun, perhaps on another machine. */
 	spank_unsetenv(spank, "NVTASKSET_PARTITION");
 	spank_unsetenv(spank, "NVTASKSET_PID");
 	if (*step.pipes)
@@ -247,15 +253,15 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 	return *library && (check_library(library, error) < 0 || put_library_first(spank, library, error) < 0) ? -1 : 0;
 }
 
-/* --- the hooks -------------------------------------------------------------------------------------------------------- */
+/* --- the hooks ---------------------------------------------------------------------------------------------------- */
 
-/* Slurm looks for these by name. */
+/* Slurm looks for the hooks by name. */
 #pragma GCC visibility push(default)
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(nvtaskset, 1)
 
-/* An error in plugstack.conf must not keep users from submitting: the node says it. */
+/* An error in plugstack.conf must not keep users from submitting: the node reports the error. */
 int slurm_spank_init(spank_t spank, int count, char **arguments)
 {
 	switch (spank_context()) {
@@ -281,7 +287,7 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments)
 	return 0;
 }
 
-/* In each task, as its user, behind all that Slurm itself sets in its environment. */
+/* In each task, as its user, after all of Slurm's own settings in the environment. */
 int slurm_spank_task_init(spank_t spank, int count, char **arguments)
 {
 	struct nvtaskset_error error = step.failure;
@@ -294,7 +300,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments)
 	return result;
 }
 
-/* Before the job's first step on this node, in each of its runs. */
+/* Before the job's first step on this node, in each run. */
 int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
 {
 	struct script script;
@@ -305,8 +311,7 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **arguments)
 	return 0;
 }
 
-/* After the job's processes on this node have ended. What cannot be removed now, a later step removes when it looks through the
- * files (jobs.h). */
+/* After the end of the job's processes on this node. A later step removes files that cannot be removed now (jobs.h). */
 int slurm_spank_job_epilog(spank_t spank, int count, char **arguments)
 {
 	struct script script;

@@ -12,6 +12,13 @@
 /* Rises with each work that is no launch with a known end. */
 static _Atomic uint64_t interruptions;
 
+static atomic_bool keeps_masks;
+
+void queue_change_masks(bool may)
+{
+	atomic_store(&keeps_masks, !may);
+}
+
 /* --- what is ahead ------------------------------------------------------------------------------------------------ */
 
 /* The place of most streams that have a place; otherwise NULL. */
@@ -222,7 +229,9 @@ static inline enum queue_outcome note_in(struct queue *queue, struct launch *lau
 	launch->frame.front = queue->notes[(next_turn(queue) - 1) % LAUNCHES].end;
 	if (front != QUEUE_FRONT_RUNS)
 		launch->frame.front.number = 0;
-	if (front == QUEUE_FRONT_RUNS)
+	if (front == QUEUE_FRONT_RUNS && atomic_load_explicit(&keeps_masks, memory_order_relaxed))
+		outcome = QUEUE_KEPT;
+	if (outcome == QUEUE_NOTED)
 		outcome = note_behind(queue, launch, submission);
 	else
 		note_without_mask(queue, launch);

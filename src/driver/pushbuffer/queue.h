@@ -40,6 +40,10 @@ bool queue_prepare(void);
  * here on, no mask is changed any more when the driver gives the memory of its contexts back. */
 void queue_context_created(void);
 
+/* Whether a caller may change masks from here on; at first a caller may. Otherwise launches have turns and ends, and no
+ * byte of their commands or of the ring is written. */
+void queue_change_masks(bool may);
+
 /* --- launching -------------------------------------------------------------------------------------------------- */
 
 /* What is ahead of a stream's next launch. */
@@ -54,6 +58,7 @@ enum queue_outcome {
 	QUEUE_UNKNOWN = QUEUE_FRONT_UNKNOWN,
 	QUEUE_ALONE = QUEUE_FRONT_ENDED, /* the launch may start at once */
 	QUEUE_NOTED = QUEUE_FRONT_RUNS,
+	QUEUE_KEPT,      /* the launch waits, and no caller may change masks */
 	QUEUE_LARGE,     /* the commands are 64 KiB or more */
 	QUEUE_NO_MASK,   /* the descriptor has no valid mask */
 	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */

@@ -4,6 +4,7 @@
 #include "base/extremes.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
+#include "driver/pushbuffer/queue.h"
 #include "gate.h"
 #include "gates.h"
 #include "launch/queued.h"
@@ -315,6 +316,8 @@ static void see_others(uint64_t now)
 		if (gpu)
 			are_higher |= see_gpu(gpu);
 	}
+	/* A quota needs the ends of launches alone. */
+	queue_change_masks(are_higher);
 	note_launches(are_higher || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);

@@ -20,10 +20,10 @@ static void print_report(pid_t pid, const struct attach_report *report)
 		        (int)report->thread, report->seconds * 1e3, report->tries);
 }
 
-/* What a process lacks for a partition of its own that is in force, or will be. */
+/* The lack of a process for a partition of its own that is, or will be, in force. */
 enum need {
 	NEED_NOTHING,
-	NEED_SEGMENT, /* it shares its parent's, and will load our library when it uses CUDA */
+	NEED_SEGMENT, /* shares the parent's, and will load our library with CUDA */
 	NEED_LIBRARY
 };
 
@@ -34,7 +34,8 @@ static enum need find_need(pid_t pid)
 	enum segment_state state = segment_open(&segment, pid, &why);
 	enum need need = NEED_NOTHING;
 
-	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid);
+	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) &&
+	                  segment_obstacle(&segment, pid);
 
 	if (state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE || is_without)
 		need = NEED_LIBRARY;

@@ -9,10 +9,10 @@
 
 struct topology_list;
 
-/* Loads our library into each of the processes that uses CUDA without it, and passes on the topologies in `list`. A
- * process then has a segment, and the whole of each GPU until its partition is changed. A process that shares its
- * parent's segment and does not use CUDA yet gets a segment of its own. Other processes stay as they are. With
- * `verbose`, prints on standard error how long each took. -1 with the reason. */
+/* Loads our library into each process that uses CUDA without, and passes on the topologies in `list`. The process then
+ * has a segment, and the whole of each GPU until a change. A process without CUDA that shares its parent's segment gets
+ * a segment of its own. The remaining processes stay as they are. With `verbose`, prints the time of each on standard
+ * error. -1 with the reason. */
 int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error);
 
 #endif

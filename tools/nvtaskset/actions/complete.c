@@ -1,5 +1,5 @@
 /*
- * Completion: what may stand where a command line is being typed. The three shells' functions (tools/completions) only ask.
+ * Completion: the possible words in the place of the typed word. The shells' functions (tools/completions) only ask.
  */
 #include "cli/actions.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The word that is being typed. What comes before `end` is there already: the elements of a list, or the name of an option. */
+/* The word that is being typed. Before `end` are the elements of a list, or the name of an option. */
 struct typed {
 	const char *word, *end;
 };
@@ -19,7 +19,8 @@ struct typed {
 static void offer(const struct typed *typed, const char *text, const char *about)
 {
 	if (strncmp(text, typed->end, strlen(typed->end)) == 0)
-		printf("%.*s%s\t%.*s\n", (int)(typed->end - typed->word), typed->word, text, (int)strcspn(about, ";"), about);
+		printf("%.*s%s\t%.*s\n", (int)(typed->end - typed->word), typed->word, text, (int)strcspn(about, ";"),
+		       about);
 }
 
 static void offer_words(const struct typed *typed, const char *words)
@@ -33,7 +34,7 @@ static void offer_words(const struct typed *typed, const char *words)
 	}
 }
 
-/* --- what there is on this machine ------------------------------------------------------------------------------------ */
+/* --- programs and GPUs of this machine ---------------------------------------------------------------------------- */
 
 static void offer_gpus(const struct typed *typed)
 {
@@ -56,7 +57,8 @@ static void offer_numbers(const struct typed *typed, const struct options *optio
 	char number[16];
 
 	puts(":list");
-	if (topology_load(&list, &error) < 0 || gpus_choose(&chosen, &list, options->gpus, options->gpu_count, &error) < 0)
+	if (topology_load(&list, &error) < 0 ||
+	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, &error) < 0)
 		return;
 	const struct topology *gpu = chosen.choices[0].gpu;
 	bool is_gpcs = options->notation == NOTATION_GPC_LIST;
@@ -91,7 +93,7 @@ static void offer_programs(const struct typed *typed, bool groups)
 	processes_free(&processes);
 }
 
-/* --- what may stand there --------------------------------------------------------------------------------------------- */
+/* --- possible words ----------------------------------------------------------------------------------------------- */
 
 static void offer_value(const struct typed *typed, const struct option_row *row)
 {
@@ -134,7 +136,8 @@ static void offer_options(const struct typed *typed, const struct beginning *beg
 		snprintf(name, sizeof name, "--%s", row->name);
 		if (!row->about || !(row->actions & possible(beginning)))
 			continue;
-		if (equals && strncmp(typed->word, name, (size_t)(equals - typed->word)) == 0 && name[equals - typed->word] == '\0')
+		if (equals && strncmp(typed->word, name, (size_t)(equals - typed->word)) == 0 &&
+		    name[equals - typed->word] == '\0')
 			offer_value(&(struct typed){typed->word, equals + 1}, row);
 		else if (!equals)
 			offer(typed, name, row->about);
@@ -173,7 +176,7 @@ static void offer_set(const struct typed *typed, const struct beginning *beginni
 	}
 }
 
-/* `place` is that of the word that is typed. */
+/* `place`: of the typed word. */
 static void offer_argument(const struct typed *typed, const struct beginning *beginning, int place)
 {
 	enum action action = beginning->options.action;
@@ -185,7 +188,8 @@ static void offer_argument(const struct typed *typed, const struct beginning *be
 		offer_set(typed, beginning);
 	else if (is_next && beginning->words > 0)
 		offer_words_of_actions(typed, beginning);
-	if (is_next && ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
+	if (is_next &&
+	    ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
 		offer_programs(typed, false);
 	if (is_next && action == ACTION_PLAN)
 		puts(":files");

@@ -40,7 +40,8 @@ static void show_server(const struct mps_status *status)
 	else
 		printf("server: none yet; it comes with the first client\n");
 	if (status->has_namespaces)
-		printf("clients: %u; by interface 3: how many more fit, and which limits they get, is not known\n", status->clients);
+		printf("clients: %u; by interface 3: how many more fit, and which limits they get, is not known\n",
+		       status->clients);
 	else
 		printf("clients: %u; %u more fit at %u connections each\n", status->clients, room, status->connections);
 	if (status->all_clients > status->clients)

@@ -28,13 +28,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What -p is about, and what is known of it. */
 struct subject {
 	const struct options *options;
 	struct topology_list list;
-	struct pids pids;               /* the processes that were named */
-	struct targets targets;         /* those of them that have a partition */
-	struct group group;             /* whose they are; none without --group */
+	struct pids pids;               /* the named processes */
+	struct targets targets;         /* the named processes with a partition */
+	struct group group;             /* the group of the processes; none without --group */
 	struct segment_revision before; /* of the group, or of the first process */
 	int lock;                       /* of the group's directory, or -1 */
 };
@@ -44,14 +43,14 @@ static bool is_group(const struct subject *subject)
 	return subject->group.memory != NULL;
 }
 
-/* --- showing ---------------------------------------------------------------------------------------------------------- */
+/* --- showing ------------------------------------------------------------------------------------------------------ */
 
-/* "pid 7" or "group train", as taskset begins its lines. */
+/* "pid 7" or "group train": the begin of a line, as in taskset. */
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
 
-/* The line that taskset prints; if several GPUs are shown, it also names the GPU. */
-static void show_sets(const char *name, const char *when, const struct options *options, const struct gpu_choices *chosen,
-                      const struct segment_revision *revision)
+/* taskset's line, with the GPU's name if several GPUs are shown. */
+static void show_sets(const char *name, const char *when, const struct options *options,
+                      const struct gpu_choices *chosen, const struct segment_revision *revision)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
@@ -61,7 +60,8 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where, set_format(&set, options->notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where,
+		       set_format(&set, options->notation, text));
 	}
 }
 
@@ -91,8 +91,7 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 	return text;
 }
 
-/* The sets before and after a change, and a line for each that was given of the time and of memory; the first
- * of the time says what became of the gift. */
+/* The sets before and after a change, and a line for each given time and memory; the first line of time has `use`. */
 static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
                  const struct segment_revision *before, const struct segment_revision *now, const char *use,
                  const char *memory)
@@ -104,8 +103,8 @@ static void show(const char *name, const struct options *options, const struct g
 		show_sets(name, "new", options, chosen, now);
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		if (time_format(now, kind, text)) {
-			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current", time_name(kind), text,
-			       kind == TIME_MEMORY ? memory : use);
+			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current",
+			       time_name(kind), text, kind == TIME_MEMORY ? memory : use);
 			use = "";
 		}
 	}
@@ -139,22 +138,23 @@ static int add_processes(json_t *document, const struct subject *subject, bool c
 
 		segment_read_time(&targets->editors[i].segment, &time);
 		if (!target_is_gone(targets, i))
-			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i], &targets->revisions[i],
-			                            changed ? &targets->before[i] : NULL, &time, &subject->list, error);
+			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i],
+			                            &targets->revisions[i], changed ? &targets->before[i] : NULL, &time,
+			                            &subject->list, error);
 	}
 	return result;
 }
 
-static int write_document(const struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *now,
-                          bool changed, struct error *error)
+static int write_document(const struct subject *subject, const struct gpu_choices *chosen,
+                          const struct segment_revision *now, bool changed, struct error *error)
 {
 	json_t *document = json_partitions();
 	char name[GROUP_NAME_MAX];
 	int result = 0;
 
 	if (is_group(subject))
-		result = json_add_group(document, group_name(&subject->group, name), chosen, now, changed ? &subject->before : NULL,
-		                        &subject->list, error);
+		result = json_add_group(document, group_name(&subject->group, name), chosen, now,
+		                        changed ? &subject->before : NULL, &subject->list, error);
 	if (result == 0)
 		result = add_processes(document, subject, changed, error);
 	if (result == 0)
@@ -176,7 +176,8 @@ static int check_in_force(const struct subject *subject, struct error *error)
 
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
-			obstacle = time_refusal(&time, is_group(subject) ? &subject->options->time : &targets->revisions[i]);
+			obstacle = time_refusal(&time,
+			                        is_group(subject) ? &subject->options->time : &targets->revisions[i]);
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -205,7 +206,7 @@ static int report(const struct subject *subject, const struct gpu_choices *chose
 	return result == 0 ? check_in_force(subject, error) : result;
 }
 
-/* --- changing --------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 static void wait_for_times(const struct targets *targets)
 {
@@ -222,7 +223,8 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 
 	for (size_t i = 0; result == 0 && i < subject->targets.count; i++) {
 		struct editor *editor = &subject->targets.editors[i];
-		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) == GROUP_STRAY;
+		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) ==
+		                GROUP_STRAY;
 
 		if (is_stray && !editor_has_ended(editor))
 			result = editor_change(editor, 1, wanted, error);
@@ -242,7 +244,7 @@ static int change_group(struct subject *subject, const struct segment_revision *
 
 #define ROUNDS 16
 
-/* What was started meanwhile has what its parent had then. A tree that grows all the time has an end for us. */
+/* A new process has its parent's partition of the time of its start. A tree that grows all the time is given up. */
 static int change_new_ones(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
@@ -253,17 +255,19 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		struct pids tree = {.count = 0};
 
 		before = targets->count;
-		result = targets_find_tree(&tree, subject->pids.list[0], error) < 0 || targets_add(targets, &tree, error) < 0 ? -1 : 0;
+		result = targets_find_tree(&tree, subject->pids.list[0], error) < 0 ||
+		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
+			                     error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
 	return result < 0 ? EDITOR_SOME : 0;
 }
 
-/* As editor_change. */
+/* Like editor_change. */
 static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	int result = is_group(subject) ? change_group(subject, wanted, error)
@@ -276,7 +280,7 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 	return result;
 }
 
-/* Whether a process has a partition of its own, without all that was wanted. */
+/* Whether a process with a partition of its own lacks some of `wanted`. */
 static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
 {
 	struct segment_revision has, should_have;
@@ -293,7 +297,7 @@ static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
 	return stays;
 }
 
-/* False only if the kernel says for each thread that there is none: most programs need no search of all processes. */
+/* False only if the kernel lists no child for any thread: most programs need no search of all processes. */
 static bool may_have_children(pid_t pid)
 {
 	char pattern[64], first[16];
@@ -320,15 +324,15 @@ static int check_descendants(const struct subject *subject, const struct segment
 		if (!purses_open(&purses, tree.list[i]))
 			continue;
 		if (stays_behind(tree.list[i], wanted))
-			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, keep what they "
-			                          "have: -a changes all", (int)pid, (int)tree.list[i]);
+			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, "
+			                          "keep what they have: -a changes all", (int)pid, (int)tree.list[i]);
 		purses_close(&purses, tree.list[i]);
 	}
 	free(tree.list);
 	return result;
 }
 
-/* Chooses the GPUs to show of each process. That can fail, so it comes before any change. */
+/* Chooses the GPUs to show of each process, before any change, since the choice can fail. */
 static int choose_all(struct subject *subject, const struct gpu_choices *groups, struct error *error)
 {
 	struct targets *targets = &subject->targets;
@@ -338,7 +342,8 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 		if (is_group(subject))
 			targets->chosen[i] = *groups;
 		else
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i], error);
+			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
+			                     error);
 	}
 	return result;
 }
@@ -362,16 +367,16 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 	free(own.list);
 }
 
-/* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
-static int show_and_change(struct subject *subject, const struct gpu_choices *chosen, const struct segment_revision *wanted,
-                           struct error *error)
+/* A failure after the change does not undo the change: then the exit status is different. */
+static int show_and_change(struct subject *subject, const struct gpu_choices *chosen,
+                           const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
 	bool changes = wanted->count > 0 || segment_more_is_given(wanted);
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
-	/* There may be none: then these are NULL, which memcpy forbids. */
+	/* Without targets, both arrays are NULL, which memcpy forbids. */
 	for (size_t i = 0; i < targets->count; i++)
 		targets->before[i] = targets->revisions[i];
 	int result = changes ? change(subject, wanted, error) : 0;
@@ -386,7 +391,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 	return result == 0 ? EXIT_SUCCESS : result == EDITOR_SOME && changes ? EXIT_CHANGED : EXIT_FAILURE;
 }
 
-/* --- what is wanted --------------------------------------------------------------------------------------------------- */
+/* --- the wanted partition ----------------------------------------------------------------------------------------- */
 
 static int find_wanted(struct subject *subject, struct segment_revision *wanted, const struct gpu_choices *chosen,
                        struct error *error)
@@ -399,11 +404,13 @@ static int find_wanted(struct subject *subject, struct segment_revision *wanted,
 	if (!is_group(subject))
 		return set_find(wanted, options, chosen, &subject->list, &limits, error);
 	if (claims && !strchr(options->group, '/'))
-		return error_set(error, "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
+		return error_set(error,
+		                 "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
 		                 options->group);
 	if (claims && !realpath(options->group, path))
 		return error_set_errno(error, "%.200s", options->group);
-	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL, &subject->lock, error);
+	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL,
+	                         &subject->lock, error);
 }
 
 static int check_times(const struct subject *subject, struct error *error)
@@ -419,7 +426,7 @@ static int check_times(const struct subject *subject, struct error *error)
 	return result;
 }
 
-/* Every SET is parsed before the first is written, so that a mistake in one changes nothing. */
+/* Every SET is parsed before the first is written: a mistake in one changes nothing. */
 static int act(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -427,7 +434,8 @@ static int act(struct subject *subject, struct error *error)
 	struct gpu_choices chosen = {.count = 0};
 	bool sets = options->action == ACTION_CHANGE;
 
-	if (((sets || is_group(subject)) && target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
+	if (((sets || is_group(subject)) &&
+	     target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);
@@ -438,9 +446,9 @@ static int act(struct subject *subject, struct error *error)
 	return show_and_change(subject, &chosen, &wanted, error);
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
-/* Adds the GPUs that the partition names. False if it names none, or there are too many. */
+/* Adds the GPUs of the partition. False if there are none, or too many. */
 static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)
 {
 	bool fits = revision->count > 0;
@@ -464,8 +472,8 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 	return found;
 }
 
-/* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the
- * kernel driver takes time for each GPU (hardware.md, "Topology"). */
+/* If no other GPU is needed (-G, --json), loads only the GPUs of the partitions, if visible here: the kernel driver
+ * takes time for each GPU (hardware.md, "Topology"). */
 static int load_topologies(struct subject *subject, struct error *error)
 {
 	struct topology_wanted wanted = {.count = 0};
@@ -478,8 +486,8 @@ static int load_topologies(struct subject *subject, struct error *error)
 	               : topology_load(&subject->list, error);
 }
 
-/* A SET that is wrong must not have changed a program that is attached to. A number of TPCs is chosen later, and so are
- * the GPUs if there are several and no -G. */
+/* A wrong SET must not have changed a program to be attached to. A number of TPCs is chosen later, and likewise the
+ * GPUs if there are several and no -G. */
 static int check_sets(const struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -510,8 +518,8 @@ static void allow_many(void)
 	}
 }
 
-/* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
- * does not exist, none is needed. */
+/* With --attach, topologies are loaded first, for our library. Otherwise last: without the process, they are not
+ * needed. */
 static int open_processes(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
@@ -519,7 +527,8 @@ static int open_processes(struct subject *subject, struct error *error)
 	pid_t pid = 0;
 
 	if (parse_pid(&pid, options->pid, error) < 0 ||
-	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error) : pids_add(&subject->pids, pid, error)) < 0)
+	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error)
+	                        : pids_add(&subject->pids, pid, error)) < 0)
 		return -1;
 	if (attaches && (topology_load(&subject->list, error) < 0 || check_sets(subject, error) < 0 ||
 	                 attach_processes(&subject->pids, &subject->list, options->verbose, error) < 0))
@@ -531,7 +540,6 @@ static int open_processes(struct subject *subject, struct error *error)
 	return attaches ? 0 : load_topologies(subject, error);
 }
 
-/* A group may have many members, and none. */
 static int open_group(struct subject *subject, struct error *error)
 {
 	uint64_t number;

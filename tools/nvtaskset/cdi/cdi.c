@@ -1,9 +1,9 @@
 /*
- * The word cdi: containers get a partition as they get a device.
+ * The word cdi: containers get a partition like a device.
  *
- * A device is a group with a file (state/group/group.h). What the programs of its containers may have stands there, so it changes
- * live, and the file is all of nvtaskset's state that a container sees: for reading, and no other group's. Which TPCs the groups of
- * one specification have is known by their directory, so two that choose at once get different ones.
+ * A device is a group with a file (state/group/group.h). The file has the partition of all programs in the device's
+ * containers, and can change live. Of nvtaskset's state, a container sees only its own group's file, for reading. The
+ * groups' directory has all TPCs of a specification: two commands that choose at once choose different TPCs.
  */
 #include "cli/actions.h"
 
@@ -32,13 +32,14 @@
 
 #define FRONT ".front"
 
-/* --- the directory of links --------------------------------------------------------------------------------------------- */
+/* --- the directory of links --------------------------------------------------------------------------------------- */
 
 static int make_link(const char *directory, const char *name, const char *target, struct error *error)
 {
 	char path[PATH_MAX];
 
-	return path_join(path, directory, name) && (symlink(target, path) == 0 || errno == EEXIST) ? 0 : error_set_errno(error, "%.200s", path);
+	return path_join(path, directory, name) && (symlink(target, path) == 0 || errno == EEXIST)
+	               ? 0 : error_set_errno(error, "%.200s", path);
 }
 
 /* The links hold inside containers. */
@@ -50,13 +51,14 @@ static int make_front(const char *directory, char front[PATH_MAX], struct error 
 	if (trust_make_directory(path, real, error) < 0 || make_link(real, DRIVER_LINK, INSIDE_DRIVER, error) < 0)
 		return -1;
 	path_join(front, directory, FRONT);
-	return make_link(front, DRIVER_NAME, INSIDE_LIBRARY "/" DRIVER_NAME, error) < 0 ? -1
-	                                                                                : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
+	return make_link(front, DRIVER_NAME, INSIDE_LIBRARY "/" DRIVER_NAME, error) < 0
+	               ? -1
+	               : make_link(front, DRIVER_OTHER_NAME, DRIVER_NAME, error);
 }
 
-/* --- a device ------------------------------------------------------------------------------------------------------------- */
+/* --- a device ----------------------------------------------------------------------------------------------------- */
 
-/* All that `cdi add` finds out before it writes the specification. */
+/* The findings of `cdi add` before the specification is written. */
 struct plan {
 	const struct options *options;
 	struct specification specification;
@@ -66,7 +68,7 @@ struct plan {
 	struct mps_status mps;
 	struct group group;
 	int lock;
-	bool is_new; /* the group */
+	bool is_new; /* whether the group is new */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
 	char gpus[TOPOLOGY_ENVIRONMENT_MAX];
 };
@@ -82,8 +84,10 @@ static int find_installed(struct plan *plan, struct error *error)
 	if (!realpath(own, plan->library) || !realpath("/proc/self/exe", plan->hook))
 		return error_set_errno(error, "%.200s", own);
 	*strrchr(plan->driver, '/') = '\0';
-	if (trust_check(plan->library, geteuid(), TRUST_FOREVER, &why) < 0 || trust_check(plan->hook, geteuid(), TRUST_FOREVER, &why) < 0)
-		return error_set(error, "%.200s, and containers would load our library from there: install nvtaskset elsewhere", why.reason);
+	if (trust_check(plan->library, geteuid(), TRUST_FOREVER, &why) < 0 ||
+	    trust_check(plan->hook, geteuid(), TRUST_FOREVER, &why) < 0)
+		return error_set(error, "%.200s, and containers would load our library from there: install nvtaskset "
+		                        "elsewhere", why.reason);
 	return 0;
 }
 
@@ -92,7 +96,7 @@ static bool needs_mps(const struct options *options)
 	return segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
 }
 
-/* The daemon must run before: started by a container, it would end with it. */
+/* The daemon must run before: a daemon that a container starts would end with the container. */
 static int look_at_mps(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
@@ -103,8 +107,9 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (options->mps.mode == MPS_OFF)
 		return 0;
 	if (result == 0 && plan->mps.running && plan->mps.has_namespaces && options->strict)
-		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its namespaces is in force cannot "
-		                        "be seen, so --strict makes no such device", plan->mps.pipe_directory);
+		return error_set(error, "MPS: the control daemon in %.100s speaks interface 3: whether a limit of its "
+		                        "namespaces is in force cannot be seen, so --strict makes no such device",
+		                 plan->mps.pipe_directory);
 	if (result == 0 && plan->mps.running)
 		return 0;
 	if (result == 0)
@@ -121,18 +126,22 @@ static int find(struct plan *plan, struct error *error)
 	const struct options *options = plan->options;
 	const char *const name = options->group;
 
-	if (device_name_check(name, error) < 0 || specification_open(&plan->specification, options->output, error) < 0 ||
-	    find_installed(plan, error) < 0 || topology_load(&plan->list, error) < 0 ||
-	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 || look_at_mps(plan, error) < 0)
+	if (device_name_check(name, error) < 0 ||
+	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
+	    topology_load(&plan->list, error) < 0 ||
+	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 ||
+	    look_at_mps(plan, error) < 0)
 		return -1;
-	return path_join(plan->path, plan->specification.directory, name) ? 0 : error_set(error, "%.200s: the path is too long", name);
+	return path_join(plan->path, plan->specification.directory, name)
+	               ? 0 : error_set(error, "%.200s: the path is too long", name);
 }
 
-/* Which TPCs; for -n, with the lock that keeps others from choosing. */
+/* Chooses TPCs; for -n, with the lock against a second choice. */
 static int choose(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
-	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path, &plan->lock, error);
+	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path,
+	                               &plan->lock, error);
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
@@ -146,7 +155,8 @@ static int make_group(struct plan *plan, struct error *error)
 
 	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
 	path_join(notes, plan->specification.directory, CONTAINERS_NAME);
-	return trust_make_directory(plan->specification.directory, real, error) < 0 || trust_make_directory(notes, real, error) < 0 ||
+	return trust_make_directory(plan->specification.directory, real, error) < 0 ||
+	                       trust_make_directory(notes, real, error) < 0 ||
 	                       make_front(plan->specification.directory, plan->front, error) < 0
 	               ? -1
 	               : group_file_make(&plan->group, plan->path, "", error);
@@ -159,8 +169,8 @@ static void unlock(struct plan *plan)
 	plan->lock = -1;
 }
 
-/* Two that add or remove at once take turns, and each sees what the other has written. With -n the lock is held already: given
- * back in between, it would go to one that waits for this process to have chosen. */
+/* Commands that add or remove at once take turns, and each sees the result of the command before. With -n the lock is
+ * held already: a waiting command could take the lock if it were given back in between. */
 static int read_locked(struct plan *plan, struct error *error)
 {
 	specification_close(&plan->specification);
@@ -177,7 +187,8 @@ static int write_device(struct plan *plan, struct error *error)
 		.group = plan->path,
 		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
 		.connections = plan->mps.connections,
-		.priority = options->time.rank.priority == 0 ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
+		.priority = options->time.rank.priority == 0
+	                            ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
 		.gpus = topology_environment_write("", &plan->list, plan->gpus),
 		.driver = plan->driver,
 		.hide = options->hide,
@@ -185,18 +196,19 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return read_locked(plan, error) < 0 ||
-	                       specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0
+	return read_locked(plan, error) < 0 || specification_put(&plan->specification, &device, plan->hook,
+	                                                         plan->library, plan->front, error) < 0
 	               ? -1
 	               : specification_write(&plan->specification, error);
 }
 
-/* The group has its partition before anybody can use the device. */
+/* The group gets its partition before the device can be used. */
 static int add(struct plan *plan, struct error *error)
 {
 	if (make_group(plan, error) < 0)
 		return -1;
-	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0 ? -1 : write_device(plan, error);
+	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
+	                     ? -1 : write_device(plan, error);
 
 	unlock(plan);
 	if (result < 0 && plan->is_new)
@@ -210,7 +222,8 @@ static void print_device(const struct plan *plan)
 
 	printf(CDI_KIND "=%s:", plan->options->group);
 	for (uint32_t i = 0; i < plan->revision.count; i++)
-		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&plan->revision.partitions[i].set, list),
+		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "",
+		       tpcset_format_list(&plan->revision.partitions[i].set, list),
 		       gpus_label(plan->revision.partitions[i].pci, &plan->list, label));
 	putchar('\n');
 }
@@ -236,10 +249,10 @@ int action_cdi_add(const struct options *options, struct error *error)
 	return result;
 }
 
-/* --- removing ------------------------------------------------------------------------------------------------------------- */
+/* --- removing ----------------------------------------------------------------------------------------------------- */
 
-/* In this order: nobody gets the device any more, and then its TPCs are free. Containers that run keep what they have. A command
- * that was killed before it had added a device, or had removed it all, leaves a group. */
+/* In this order: no container gets the device any more, and then its TPCs are free. Running containers keep their
+ * partition. A killed command may leave a group without a device. */
 int action_cdi_remove(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
@@ -265,7 +278,7 @@ int action_cdi_remove(const struct options *options, struct error *error)
 	return result;
 }
 
-/* --- listing -------------------------------------------------------------------------------------------------------------- */
+/* --- listing ------------------------------------------------------------------------------------------------------ */
 
 static void print_container(const struct container *container, void *context)
 {

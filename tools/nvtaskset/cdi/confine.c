@@ -31,7 +31,7 @@
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) /* it reserves terabytes */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) /* reserves terabytes */
 #define MEMORY_MOST RLIM_INFINITY
 #else
 #define MEMORY_MOST (128u << 20)
@@ -66,7 +66,6 @@ static int mount_over(const char *root)
 	return result;
 }
 
-/* Whether a procfs below `root` is still to be seen. */
 static bool is_procfs(const struct mntent *entry, const char *root)
 {
 	struct statfs status;

@@ -22,15 +22,15 @@
 /* Does the task in the image: 0, or -1 with the reason. `image` is the view for writing. */
 typedef int confined_work(int image, const void *task, struct error *error);
 
-/* Calls `work` in such a process, which inherits the caller's memory, and the caller's descriptors but the first three.
- * 0, or -1 with the reason, also where the process was killed. */
+/* Calls `work` in a confined process, which inherits the caller's memory, and the caller's descriptors but the first
+ * three. 0, or -1 with the reason, also if the process was killed. */
 int confine(const char *root, confined_work *work, const void *task, struct error *error);
 
-/* In `work`: opens a directory of the image for writing, and makes the last name if it is missing. -1 with errno. */
+/* In `work`: opens a directory of the image for writing, and makes the last directory if missing. -1 with errno. */
 int confined_directory(int image, const char *path);
 
-/* In `work`: executes the program of an open file, which has the same bounds. A program that uses no processor time
- * for three seconds is killed, since it waits for the other end of a pipe. -1 with the reason. */
+/* In `work`: executes the program of an open file, within the same bounds. A program that uses no processor time for
+ * three seconds waits for the other end of a pipe, and is killed. -1 with the reason. */
 int confined_execute(int program, char *const arguments[], struct error *error);
 
 #endif

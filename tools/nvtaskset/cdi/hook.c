@@ -36,7 +36,8 @@ static void take_text(char to[CONTAINER_TEXT], const char *text)
 static void take_names(struct container *container, const json_t *annotations)
 {
 	static const char *const names[][3] = {
-		{"io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.container-name"},
+		{"io.kubernetes.cri.sandbox-name", "io.kubernetes.cri.sandbox-namespace",
+		 "io.kubernetes.cri.container-name"},
 		{"io.kubernetes.pod.name", "io.kubernetes.pod.namespace", "io.kubernetes.container.name"},
 	};
 
@@ -72,7 +73,8 @@ static int read_bundle(struct told *told, const char *bundle, struct error *erro
 	root = json_string_value(json_object_get(json_object_get(told->configuration, "root"), "path"));
 	if (!root)
 		return error_set(error, "%.200s: names no root", path);
-	if (root[0] == '/' ? snprintf(told->root, PATH_MAX, "%s", root) >= PATH_MAX : !path_join(told->root, bundle, root))
+	if (root[0] == '/' ? snprintf(told->root, PATH_MAX, "%s", root) >= PATH_MAX
+	                   : !path_join(told->root, bundle, root))
 		return error_set(error, "%.200s: the path is too long", root);
 	told->search_path = search_path_of(json_object_get(json_object_get(told->configuration, "process"), "env"));
 	take_names(&told->container, json_object_get(told->configuration, "annotations"));
@@ -131,7 +133,7 @@ bool hook_is_me(const char *name)
 	return name && strcmp(name, HOOK_NAME) == 0;
 }
 
-/* Whatever the runtime has done with them: the end of a child and the bound in time come by signals. */
+/* Sets the signals that the runtime may have changed: the end of a child and the bound in time come by signals. */
 static void take_signals(void)
 {
 	sigset_t none;

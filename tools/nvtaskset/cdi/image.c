@@ -28,7 +28,7 @@
 struct task {
 	const char *driver, *search_path;
 	int ldconfig; /* the host's, since the image's own is not believed */
-	int glibc;    /* what our library needs */
+	int glibc;    /* the version that our library needs */
 	unsigned int machine;
 };
 
@@ -84,7 +84,8 @@ static int check_glibc(int needed, unsigned int machine, struct error *error)
 	int found = library_path_find_glibc(libc) ? glibc_of(libc, &found_machine) : -1;
 
 	if (found < 0 || found_machine != machine)
-		return error_set(error, "the image has no glibc for " ELF_FILE_MACHINE_NAME ", which our library needs");
+		return error_set(error,
+		                 "the image has no glibc for " ELF_FILE_MACHINE_NAME ", which our library needs");
 	if (found < needed)
 		return error_set(error, "the image has glibc 2.%d, and our library needs 2.%d", found, needed);
 	return 0;
@@ -186,8 +187,8 @@ static int check_search_path(const char *directories, struct error *error)
 	const struct library_path list = {.directories = directories};
 	char path[PATH_MAX];
 
-	return driver_find_in_list(&list, path) ? error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our library: "
-	                                                           "clear it, or use --strict", path)
+	return driver_find_in_list(&list, path) ? error_set(error, "LD_LIBRARY_PATH leads to %.150s, and not to our "
+	                                                           "library: clear it, or use --strict", path)
 	                                        : 0;
 }
 

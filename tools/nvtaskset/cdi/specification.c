@@ -22,11 +22,11 @@ int device_name_check(const char *name, struct error *error)
 	if (group_name_is_valid(name) && isalnum((unsigned char)name[0]) && isalnum((unsigned char)name[length - 1]) &&
 	    !strpbrk(name, "@+"))
 		return 0;
-	return error_set(error, "%.80s: a device's name begins and ends with a letter or a digit, has letters, digits and ._:-, "
-	                        "at most %d, and is no number alone", name, GROUP_NAME_MAX - 1);
+	return error_set(error, "%.80s: a device's name begins and ends with a letter or a digit, has letters, digits "
+	                        "and ._:-, at most %d, and is no number alone", name, GROUP_NAME_MAX - 1);
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static json_t *devices_of(const struct specification *specification)
 {
@@ -44,8 +44,10 @@ static int find_path(struct specification *specification, const char *path, stru
 {
 	size_t length = strlen(path);
 
-	if (length < sizeof "/.json" || length >= PATH_MAX - 64 || path[0] != '/' || strcmp(path + length - 5, ".json") != 0)
-		return error_set(error, "%.200s: must be an absolute path that ends in .json: runtimes read no other files", path);
+	if (length < sizeof "/.json" || length >= PATH_MAX - 64 || path[0] != '/' ||
+	    strcmp(path + length - 5, ".json") != 0)
+		return error_set(error, "%.200s: must be an absolute path that ends in .json: runtimes read no other "
+		                        "files", path);
 	strcpy(specification->path, path);
 	snprintf(specification->directory, sizeof specification->directory, "%.*s", (int)length - 5, path);
 	return 0;
@@ -61,8 +63,9 @@ int specification_open(struct specification *specification, const char *path, st
 	if (access(specification->path, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	specification->root = json_load_file(specification->path, 0, &why);
-	return is_ours(specification->root) ? 0
-	                                    : error_set(error, "%.200s: not a specification of nvtaskset's: remove it", specification->path);
+	return is_ours(specification->root)
+	               ? 0
+	               : error_set(error, "%.200s: not a specification of nvtaskset's: remove it", specification->path);
 }
 
 void specification_close(struct specification *specification)
@@ -90,9 +93,9 @@ json_t *specification_find(const struct specification *specification, const char
 	return json_array_get(devices_of(specification), place_of(specification, name));
 }
 
-/* --- edits of containers ------------------------------------------------------------------------------------------------ */
+/* --- edits of containers ------------------------------------------------------------------------------------------ */
 
-/* Others cannot come out of what is mounted, nor gain anything by it. */
+/* A mount gives a container no way out and no rights. */
 static json_t *mount(const char *from, const char *to, bool is_writable)
 {
 	return json_pack("{s:s, s:s, s:[s, s, s, s]}", "hostPath", from, "containerPath", to, "options", "bind",
@@ -111,7 +114,7 @@ static void __attribute__((format(printf, 2, 3))) add_variable(json_t *environme
 	free(text);
 }
 
-/* A container without MPS looks for it nowhere, also not where it has mounted something. LD_LIBRARY_PATH is the image's. */
+/* A container without MPS finds no daemon, even in a mount of its own. LD_LIBRARY_PATH is the image's. */
 static json_t *environment_of(const struct device *device)
 {
 	json_t *list = json_array();
@@ -137,16 +140,15 @@ static json_t *environment_of(const struct device *device)
 	return list;
 }
 
-/* It runs in the container's mounts, before the container's root becomes the root. Without an environment of its own, it would get
- * the image's. */
+/* Runs in the container's mounts, before the container's root is the root. The default environment is the image's. */
 static json_t *hook_of(const struct device *device, const char *hook)
 {
-	return json_pack("{s:s, s:s, s:[s, s, s, s], s:[s], s:i}", "hookName", "createContainer", "path", hook, "args", HOOK_NAME, device->group,
-	                 device->driver, device->strict ? "strict" : "", "env",
+	return json_pack("{s:s, s:s, s:[s, s, s, s], s:[s], s:i}", "hookName", "createContainer", "path", hook, "args",
+	                 HOOK_NAME, device->group, device->driver, device->strict ? "strict" : "", "env",
 	                 "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "timeout", HOOK_SECONDS);
 }
 
-/* All edits are the device's: a runtime takes no device without any. */
+/* All edits are the device's: a runtime refuses a device without edits. */
 static json_t *edits_of(const struct device *device, const char *hook, const char *library, const char *front)
 {
 	char group[PATH_MAX];
@@ -158,21 +160,24 @@ static json_t *edits_of(const struct device *device, const char *hook, const cha
 	json_array_append_new(mounts, mount(device->group, group, false));
 	if (device->pipes)
 		json_array_append_new(mounts, mount(device->pipes, INSIDE_MPS, true));
-	return json_pack("{s:o, s:o, s:[o]}", "env", environment_of(device), "mounts", mounts, "hooks", hook_of(device, hook));
+	return json_pack("{s:o, s:o, s:[o]}", "env", environment_of(device), "mounts", mounts, "hooks",
+	                 hook_of(device, hook));
 }
 
-/* --- changing ---------------------------------------------------------------------------------------------------------- */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
-int specification_put(struct specification *specification, const struct device *device, const char *hook, const char *library,
-                      const char *front, struct error *error)
+int specification_put(struct specification *specification, const struct device *device, const char *hook,
+                      const char *library, const char *front, struct error *error)
 {
-	json_t *new = json_pack("{s:s, s:o}", "name", device->name, "containerEdits", edits_of(device, hook, library, front));
+	json_t *new = json_pack("{s:s, s:o}", "name", device->name, "containerEdits",
+	                        edits_of(device, hook, library, front));
 
 	if (!specification->root)
 		specification->root = json_pack("{s:s, s:s, s:[]}", "cdiVersion", "", "kind", CDI_KIND, "devices");
 	json_t *devices = devices_of(specification);
 	size_t place = place_of(specification, device->name);
-	int result = place < json_array_size(devices) ? json_array_set_new(devices, place, new) : json_array_append_new(devices, new);
+	int result = place < json_array_size(devices) ? json_array_set_new(devices, place, new)
+	                                              : json_array_append_new(devices, new);
 
 	return result == 0 ? 0 : error_set(error, "CDI: no memory");
 }
@@ -182,9 +187,9 @@ void specification_remove(struct specification *specification, const char *name)
 	json_array_remove(devices_of(specification), place_of(specification, name));
 }
 
-/* --- writing ----------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* Names begin with a letter before 0.5.0. */
+/* Before 0.5.0, names begin with a letter. */
 static const char *version_of(const struct specification *specification)
 {
 	const char *version = "0.3.0";
@@ -201,11 +206,13 @@ static const char *version_of(const struct specification *specification)
 int specification_write(const struct specification *specification, struct error *error)
 {
 	if (json_array_size(devices_of(specification)) == 0)
-		return unlink(specification->path) == 0 || errno == ENOENT ? 0 : error_set_errno(error, "%.200s", specification->path);
+		return unlink(specification->path) == 0 || errno == ENOENT
+		               ? 0 : error_set_errno(error, "%.200s", specification->path);
 	json_object_set_new(specification->root, "cdiVersion", json_string(version_of(specification)));
 	char *text = json_dumps(specification->root, JSON_INDENT(2)), *line = NULL;
 	int length = text ? asprintf(&line, "%s\n", text) : -1;
-	int result = length >= 0 ? replace_file(specification->path, line, (size_t)length, error) : error_set(error, "CDI: no memory");
+	int result = length >= 0 ? replace_file(specification->path, line, (size_t)length, error)
+	                         : error_set(error, "CDI: no memory");
 
 	free(text);
 	free(length >= 0 ? line : NULL);

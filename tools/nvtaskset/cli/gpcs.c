@@ -16,7 +16,6 @@ struct gpcs gpcs_of(const struct topology *gpu, const struct tpcset *set)
 	return gpcs;
 }
 
-/* Returns the first number after the member `from` that is not in the set. */
 static unsigned int end_of_run(const struct tpcset *set, unsigned int from)
 {
 	while (tpcset_has(set, from))

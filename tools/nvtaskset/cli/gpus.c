@@ -6,8 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the number that is written in decimal digits, or -1 if there is anything else. For a number above `limit`, it
- * returns some number above `limit`. */
+/* The number in decimal digits; -1 for any other text. For a number above `limit`, some number above `limit`. */
 static int parse_number(const char *text, size_t length, int limit)
 {
 	int number = length > 0 ? 0 : -1;
@@ -21,7 +20,7 @@ static int parse_number(const char *text, size_t length, int limit)
 	return number;
 }
 
-/* By default CUDA puts the fastest GPU first. Which one that is, only CUDA knows, so different GPUs need PCI_BUS_ID. */
+/* By default CUDA puts the fastest GPU first, and only CUDA knows the fastest: different GPUs need PCI_BUS_ID. */
 static int check_order(const struct topology_list *list, struct error *error)
 {
 	const char *order = getenv("CUDA_DEVICE_ORDER");
@@ -47,7 +46,7 @@ static const struct topology *find_uuid(const struct topology_list *list, const 
 	return found;
 }
 
-/* As CUDA does, reads the list up to the first entry that names no GPU. */
+/* Like CUDA, reads the list up to the first entry that names no GPU. */
 static void read_visible(struct gpu_choices *visible, const struct topology_list *list, const char *text)
 {
 	const struct topology *gpu;
@@ -111,7 +110,7 @@ const char *gpus_label(struct pci_address gpu, const struct topology_list *list,
 
 /* --- -G ------------------------------------------------------------------------------------------ */
 
-/* In a bus id, a dot and a digit stand behind the last colon; other names have neither. */
+/* In a bus id, a dot and a digit stand behind the last colon; numbers and UUIDs have neither. */
 const char *gpus_set_of(const char *text)
 {
 	const char *dot = strchr(text, '.');
@@ -120,8 +119,9 @@ const char *gpus_set_of(const char *text)
 	return *colon == ':' ? colon + 1 : NULL;
 }
 
-/* The GPU of this name. NULL with the reason; `text` is the argument that it comes from. */
-static const struct topology *find_named(const struct topology_list *list, const char *name, const char *text, struct error *error)
+/* The GPU of this name. NULL with the reason; `text` is the argument with the name. */
+static const struct topology *find_named(const struct topology_list *list, const char *name, const char *text,
+                                         struct error *error)
 {
 	const struct topology *found = NULL;
 	struct gpu_choices visible;

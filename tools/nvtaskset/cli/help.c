@@ -1,4 +1,4 @@
-/* What --help prints: what a newcomer needs, in 40 lines of 80 columns. All options are in the man page. */
+/* The text of --help: the needs of a newcomer, in 40 lines of 80 columns. All options are in the man page. */
 #include "actions.h"
 #include "tables.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define WIDTH 80
-#define NAMES 22 /* the column of names, which begins in column 1 */
+#define NAMES 22 /* the width of the column of names, which begins in column 1 */
 
 static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
@@ -91,7 +91,7 @@ static const struct {
 	 "\n", ""},
 };
 
-/* With a word, an option of several actions has a text of the word's own. */
+/* With a word, an option of several actions has a text for the word. */
 static const struct {
 	const char *word, *option, *about;
 } own_texts[] = {
@@ -117,7 +117,6 @@ static const struct {
 	{"cdi", "strict", "a container that cannot be kept inside SET does not start"},
 };
 
-/* A name, and beside it what it is about. */
 static void print_entry(const char *name, const char *about)
 {
 	int column = printf(" %-*s", NAMES, name);
@@ -155,7 +154,6 @@ static void print_option(const struct option_row *row, const char *about)
 	print_entry(name, about);
 }
 
-/* A bit for each action that begins with this word. */
 static unsigned int actions_of(const char *word)
 {
 	unsigned int actions = 0;

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- arguments that are no options: the words of an action; or SET, and COMMAND or PID ------------------------------ */
+/* --- arguments that are no options: words of an action; or SET, and COMMAND or PID -------------------------------- */
 
-/* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
+/* Whether any -G has a SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
 {
 	bool any = false;
@@ -27,7 +27,8 @@ static bool gpus_have_sets(const struct options *options)
 
 static int too_many(const struct options *options, const char *argument, struct error *error)
 {
-	bool has_words = options->word && options->action != ACTION_TOP && options->action != ACTION_CURVE && options->action != ACTION_PLAN;
+	bool has_words = options->word && options->action != ACTION_TOP && options->action != ACTION_CURVE &&
+	                 options->action != ACTION_PLAN;
 	char quoted[44];
 
 	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
@@ -48,7 +49,8 @@ static int take_one(struct options *options, const char **place, char **argument
 
 	if (count > 1 && is_option(arguments[1])) {
 		snprintf(quoted, sizeof quoted, "'%.40s'", arguments[1]);
-		result = help_refer(options, error, quoted, place == &options->file ? "options come before FILE" : "options come before PID");
+		result = help_refer(options, error, quoted,
+		                    place == &options->file ? "options come before FILE" : "options come before PID");
 	} else if (count > 1) {
 		result = too_many(options, arguments[1], error);
 	}
@@ -86,13 +88,14 @@ static void put_set(char **arguments, int place, char text[LINE_TEXT])
 		                           i == place ? "all " : "", arguments[i]);
 }
 
-/* Where a mask is expected, there may be something else: often COMMAND. */
+/* Instead of a mask there may be anything: often COMMAND. */
 static int no_command(const struct options *options, const char *with_set, struct error *error)
 {
 	return is_set(options)
 	               ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, "
-	                                  "cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set, with_set);
+	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, "
+	                                  "system, cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set,
+	                           with_set);
 }
 
 static bool has_digit_first(const char *text)
@@ -100,16 +103,16 @@ static bool has_digit_first(const char *text)
 	return text[0] >= '0' && text[0] <= '9';
 }
 
-/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a
- * "--". A SET in a wrong notation begins with a digit, and is refused later. */
+/* --dry-run starts nothing and needs no COMMAND. A COMMAND that begins with a dash stands behind a "--", which has
+ * ended the options. A SET in a wrong notation begins with a digit, and is refused later. */
 static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set,
                         struct error *error)
 {
 	if (!own_sets) {
 		options->set = *arguments;
 		if (!options->set)
-			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' to see the GPU, "
-			                        "or 'nvtaskset --help'");
+			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' "
+			                        "to see the GPU, or 'nvtaskset --help'");
 		arguments++;
 	}
 	options->command = arguments;
@@ -142,7 +145,8 @@ static int take_subject(struct options *options, char **arguments, int count, bo
 
 	for (int i = 0; i < count && result == 0; i++) {
 		if (is_option(arguments[i]))
-			result = error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", arguments[i]);
+			result = error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'",
+			                   arguments[i]);
 	}
 	if (result < 0)
 		return -1;
@@ -151,8 +155,8 @@ static int take_subject(struct options *options, char **arguments, int count, bo
 	if (pids == 1 && check_order(arguments, count, error) < 0)
 		return -1;
 	if (sets > (own_sets ? 0 : 1))
-		return options->group ? error_set(error, "'%.40s': a group has no PID, as in 'nvtaskset -tp --group %.40s 0-7'",
-		                                  arguments[count - 1], options->group)
+		return options->group ? error_set(error, "'%.40s': a group has no PID, as in 'nvtaskset -tp --group "
+		                                         "%.40s 0-7'", arguments[count - 1], options->group)
 		                      : too_many(options, arguments[count - 1], error);
 	if (sets == 1)
 		options->set = arguments[0];
@@ -170,10 +174,12 @@ static int take_device(struct options *options, char **arguments, int count, boo
 
 	for (int i = 0; i < count; i++) {
 		if (is_option(arguments[i]))
-			return error_set(error, "'%.40s': options come before NAME, as in 'nvtaskset cdi add -t 0-7 NAME'", arguments[i]);
+			return error_set(error, "'%.40s': options come before NAME, as in 'nvtaskset cdi add -t 0-7 "
+			                        "NAME'", arguments[i]);
 	}
 	if (count < sets + 1)
-		return help_refer(options, error, sets ? "cdi add" : "cdi", sets ? "a SET and a NAME are needed" : "no NAME");
+		return help_refer(options, error, sets ? "cdi add" : "cdi",
+		                  sets ? "a SET and a NAME are needed" : "no NAME");
 	if (count > sets + 1)
 		return too_many(options, arguments[sets + 1], error);
 	options->set = sets ? arguments[0] : NULL;
@@ -200,7 +206,8 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 	else if (options->action == ACTION_CURVE)
 		result = take_program(options, arguments, count, error);
 	else if (options->action == ACTION_PLAN)
-		result = count == 0 ? help_refer(options, error, "plan", "no FILE") : take_one(options, &options->file, arguments, count, error);
+		result = count == 0 ? help_refer(options, error, "plan", "no FILE")
+		                    : take_one(options, &options->file, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;
@@ -209,15 +216,16 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 /* Whether `argument` is a SET, or the PID where there is no SET. Options may follow. */
 static bool arguments_may_be_set(const struct options *options, const char *argument)
 {
-	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW || options->action == ACTION_CDI_ADD;
+	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW ||
+	                options->action == ACTION_CDI_ADD;
 
 	return argument && can_have && !gpus_have_sets(options);
 }
 
-/* After the options behind `set`, one of which may be wrong and have its reason in `error` already. A COMMAND without a SET
- * has options that are not ours: it is the better reason. -1 with the reason. */
-static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option, const char *with_set,
-                               struct error *error)
+/* After the options behind `set`; a wrong option may have set its reason in `error`. A COMMAND without a SET has
+ * options that are not ours: this is the better reason. -1 with the reason. */
+static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option,
+                               const char *with_set, struct error *error)
 {
 	struct options taken = *options;
 	int result = has_wrong_option ? -1 : 0;
@@ -230,16 +238,18 @@ static int arguments_check_set(const struct options *options, const char *set, b
 	return result;
 }
 
-/* Takes `argument` if it is the next word of an action, `taken` words of which were taken before. The first word stands
- * where otherwise a SET stands, the second behind the first. */
+/* Takes `argument` if it is the next word of an action, after `taken` words. The first word stands in the place of a
+ * SET, the second behind the first. */
 static bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
 {
-	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
+	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK &&
+	                    !gpus_have_sets(options);
 	const struct word_row *found = NULL;
 
 	for (size_t i = 0; argument && i < WORD_ROWS && !found; i++) {
 		const struct word_row *word = &word_rows[i];
-		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
+		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0
+		                            : taken == 0 && may_be_first;
 
 		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)
 			found = word;
@@ -251,12 +261,12 @@ static bool arguments_take_word(struct options *options, unsigned int taken, con
 	return found != NULL;
 }
 
-#define DELAY_SECONDS 1.0 /* --delay where it is not given */
-#define NUMBERS 256       /* getopt's values of options without a letter: this, and the place in the table */
+#define DELAY_SECONDS 1.0 /* the default of --delay */
+#define NUMBERS 256       /* getopt's value of an option without a letter: NUMBERS + the place in the table */
 
 _Static_assert(OPTION_ROWS <= 64, "a bit for each option");
 
-/* --- the table, as getopt reads it ------------------------------------------------------------------------------------ */
+/* --- the table, as getopt reads it -------------------------------------------------------------------------------- */
 
 static struct option long_options[OPTION_ROWS + 1];
 
@@ -289,7 +299,7 @@ static const struct option_row *find_row(int value)
 	return found;
 }
 
-/* --- what goes together ------------------------------------------------------------------------------------------------ */
+/* --- rules -------------------------------------------------------------------------------------------------------- */
 
 /* "-p, -l and -T" */
 static const char *name_actions(unsigned int actions, char *text, size_t room)
@@ -307,7 +317,8 @@ static const char *name_actions(unsigned int actions, char *text, size_t room)
 		bool is_last = (left & ~(1u << i)) == 0;
 
 		if (left & 1u << i)
-			length += (size_t)snprintf(text + length, room - length, "%s%s", length == 0 ? "" : is_last ? " and " : ", ", names[i]);
+			length += (size_t)snprintf(text + length, room - length, "%s%s",
+			                           length == 0 ? "" : is_last ? " and " : ", ", names[i]);
 	}
 	return text;
 }
@@ -319,11 +330,12 @@ static int refuse(const struct options *options, const struct option_row *row, s
 	const char letter[] = {'-', row->letter, '\0'};
 	char where[128];
 
-	return error_set(error, "%s%s: %s%sonly with %s", row->letter ? letter : "--", row->letter ? "" : row->name, is_view ? "not with " : "",
-	                 is_list ? "-l; " : is_view ? "-T; " : "", name_actions(row->actions, where, sizeof where));
+	return error_set(error, "%s%s: %s%sonly with %s", row->letter ? letter : "--", row->letter ? "" : row->name,
+	                 is_view ? "not with " : "", is_list ? "-l; " : is_view ? "-T; " : "",
+	                 name_actions(row->actions, where, sizeof where));
 }
 
-/* An option that would be ignored is refused. `given` has a bit for each option that was given. */
+/* An option that would be ignored is refused. `given` has a bit for each given option. */
 static int check_rules(const struct options *options, uint64_t given, struct error *error)
 {
 	int result = 0;
@@ -335,26 +347,27 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 	if (result == 0 && options->strategy_given && options->notation != NOTATION_COUNT)
 		result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	if (result == 0 && options->group && options->action != ACTION_RUN && (options->all_tasks || options->attach))
-		result = error_set(error, "%s: not with --group: name a process instead", options->attach ? "--attach" : "-a");
+		result = error_set(error, "%s: not with --group: name a process instead",
+		                   options->attach ? "--attach" : "-a");
 	if (result == 0 && options->group && options->action == ACTION_RUN && !group_name_is_valid(options->group))
-		result = error_set(error, "--group %.40s: a name has letters, digits and ._:@+-, at most %d, and is no number alone",
-		                   options->group, GROUP_NAME_MAX - 1);
+		result = error_set(error, "--group %.40s: a name has letters, digits and ._:@+-, at most %d, and is no "
+		                          "number alone", options->group, GROUP_NAME_MAX - 1);
 	if (result == 0 && options->json && options->dry_run)
 		result = error_set(error, "--json and --dry-run, which prints a list that can be pasted: choose one");
 	return result;
 }
 
-/* Programs that run side by side take no turns. */
+/* Programs side by side take no turns. */
 static int check_with_mps(const struct options *options, struct error *error)
 {
 	return options->time.rank.weight > 0
-	               ? error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or "
-	                                  "give it a partition's size")
+	               ? error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with "
+	                                  "--mps off, or give it a partition's size")
 	               : 0;
 }
 
-/* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, lend and
- * borrow, and all else has programs take turns. */
+/* Without --mps, the given time decides. Only clients of MPS can have a policy, lend or borrow; else programs take
+ * turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
 	static const struct segment_revision nothing;
@@ -366,7 +379,8 @@ static int settle_mps(struct options *options, struct error *error)
 	if (!starts || !(segment_time_limits(&options->time) || has_policy))
 		result = 0;
 	else if (has_policy && options->mps.mode == MPS_OFF)
-		result = error_set(error, "--policy: launches are held back under MPS only; leave it out, or use --mps on");
+		result = error_set(error,
+		                   "--policy: launches are held back under MPS only; leave it out, or use --mps on");
 	else if (shares && options->mps.mode == MPS_OFF)
 		result = error_set(error, "%s: TPCs are lent under MPS only; leave it out, or use --mps on",
 		                   options->time.lending.borrows > 0 ? "--borrow" : "--lend");
@@ -379,7 +393,7 @@ static int settle_mps(struct options *options, struct error *error)
 	return result;
 }
 
-/* --- taking arguments -------------------------------------------------------------------------------------------------- */
+/* --- taking arguments --------------------------------------------------------------------------------------------- */
 
 struct line {
 	int count;
@@ -394,7 +408,7 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
-/* `argument` is the one that getopt has stopped at. SET is often taken for the value of -t. */
+/* `argument` is where getopt has stopped. SET is often taken for the value of -t. */
 static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
 {
 	const char letter[] = {'-', (char)optopt, '\0'};
@@ -404,7 +418,8 @@ static int unknown_option(const struct options *options, int option, const char 
 	if (option == ':')
 		result = help_refer(options, error, is_letter ? letter : argument, "needs a value");
 	else if (has_value && (optopt == '=' || find_row(optopt)))
-		result = help_refer(options, error, argument, "the option takes no value; SET comes behind the options, as in '-t 0-7'");
+		result = help_refer(options, error, argument, "the option takes no value; SET comes behind the "
+		                                              "options, as in '-t 0-7'");
 	else if (is_letter && optopt >= '0' && optopt <= '9')
 		result = help_refer(options, error, argument, "SET is an argument of its own, as in '-t 0-7'");
 	else
@@ -412,7 +427,7 @@ static int unknown_option(const struct options *options, int option, const char 
 	return result;
 }
 
-/* Takes options up to the next argument that is none. */
+/* Takes options up to the next argument that is not an option. */
 static int take_options(struct line *line, struct error *error)
 {
 	struct options *options = &line->beginning->options;
@@ -447,7 +462,6 @@ static int take_options_behind_set(struct line *line, struct error *error)
 	return asks_for_text(options) ? result : arguments_check_set(options, set, result < 0, line->with_set, error);
 }
 
-/* Takes all options, and the words of an action. */
 static int take_beginning(struct line *line, struct error *error)
 {
 	struct beginning *beginning = line->beginning;
@@ -462,7 +476,8 @@ static int take_beginning(struct line *line, struct error *error)
 	opterr = 0;
 	int result = take_options(line, error);
 
-	while (result == 0 && !asks_for_text(options) && arguments_take_word(options, beginning->words, arguments[optind])) {
+	while (result == 0 && !asks_for_text(options) &&
+	       arguments_take_word(options, beginning->words, arguments[optind])) {
 		beginning->words++;
 		optind++;
 		result = take_options(line, error);
@@ -495,7 +510,7 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	*options = beginning.options;
 	if (result < 0 || asks_for_text(options))
 		return result;
-	/* Views take no arguments. If an option is wrong there, it is the reason why there are some. */
+	/* Views take no arguments. A wrong option there is the reason for arguments. */
 	if (options->action == ACTION_LIST || options->action == ACTION_TOPOLOGY)
 		result = check_rules(options, line.given, error);
 	if (result == 0)

@@ -6,8 +6,8 @@
 
 #include "tables.h"
 
-/* Options come before SET and behind it: those of COMMAND are COMMAND's. (In taskset, the order around -p is a trap.) The words
- * of an action may stand between its options. Moves SET behind the options in `arguments`. -1 with the reason. */
+/* Options come before SET and behind it, and are COMMAND's behind COMMAND. (In taskset, the order around -p is a trap.)
+ * Words of an action may stand between options. Moves SET behind the options. -1 with the reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 
 /* The beginning of a command line, up to the word that is being typed. */
@@ -16,10 +16,10 @@ struct beginning {
 	const struct option_row *wanting; /* the option whose value comes next, or NULL */
 	unsigned int words;               /* of an action */
 	bool has_set, has_ended;          /* no SET can follow; no option can follow */
-	int next;                         /* the argument behind all these: COMMAND, or the PID */
+	int next;                         /* the argument behind: COMMAND, or the PID */
 };
 
-/* -1 if it has an error: nothing can be offered. */
+/* -1 for a wrong command line: nothing can be offered. */
 int parse_beginning(struct beginning *beginning, int count, char **arguments);
 
 #endif

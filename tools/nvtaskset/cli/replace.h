@@ -1,4 +1,4 @@
-/* A file that is replaced as a whole: its readers have the old content or the new one. */
+/* A file that is replaced as a whole: readers have the old content or the new. */
 #ifndef NVTASKSET_CLI_REPLACE_H
 #define NVTASKSET_CLI_REPLACE_H
 

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define WATCH_SECONDS 1.0
-#define PERIOD_US 100000 /* of a quota where it is not given */
+#define PERIOD_US 100000 /* of a quota without a period */
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 86400.0
 
-/* --- kinds of values -------------------------------------------------------------------------------------------------- */
+/* --- kinds of values ---------------------------------------------------------------------------------------------- */
 
 static void *member_of(const struct taking *it)
 {
@@ -32,7 +32,7 @@ static int take_text(const struct taking *it)
 	return 0;
 }
 
-/* One of the words, of which the first is 0. */
+/* A word of a list; the first is 0. */
 static int take_word(const struct taking *it)
 {
 	const char *word = it->row->values;
@@ -42,7 +42,8 @@ static int take_word(const struct taking *it)
 	for (; word && !(strncmp(word, it->value, length) == 0 && length == strcspn(word, " ")); number++)
 		word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL;
 	if (!word)
-		return error_set(it->error, "--%s %.40s: must be one of: %s", it->row->name, it->value, it->row->values);
+		return error_set(it->error, "--%s %.40s: must be one of: %s", it->row->name, it->value,
+		                 it->row->values);
 	*(int *)member_of(it) = number;
 	return 0;
 }
@@ -64,7 +65,8 @@ static int take_seconds(const struct taking *it)
 	double seconds = it->value ? strtod(it->value, &end) : WATCH_SECONDS;
 
 	if (it->value && (end == it->value || *end != '\0' || !(seconds >= SECONDS_MIN && seconds <= SECONDS_MAX)))
-		return error_set(it->error, "--%s%c%.40s: must be 0.1-86400 seconds", it->row->name, it->row->value[0] == '[' ? '=' : ' ', it->value);
+		return error_set(it->error, "--%s%c%.40s: must be 0.1-86400 seconds", it->row->name,
+		                 it->row->value[0] == '[' ? '=' : ' ', it->value);
 	*(double *)member_of(it) = seconds;
 	return 0;
 }
@@ -80,9 +82,9 @@ int parse_pid(pid_t *pid, const char *text, struct error *error)
 	return 0;
 }
 
-/* --- times ------------------------------------------------------------------------------------------------------------ */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* A number of digits, also with a point, and what stands behind it; NULL if it is none. */
+/* A number of digits, also with a point. Returns the rest of the text, or NULL without a number. */
 static const char *parse_decimal(double *number, const char *text)
 {
 	size_t length = strspn(text, "0123456789.");
@@ -116,15 +118,16 @@ static int set_quota(const struct taking *it, double run_us, double period_us)
 	if (!(period_us >= SEGMENT_QUOTA_PERIOD_MIN_US && period_us <= SEGMENT_QUOTA_PERIOD_MAX_US))
 		return error_set(it->error, "--quota %.40s: the period must be 1ms-10s", it->value);
 	if (!(run_us >= SEGMENT_QUOTA_RUN_MIN_US))
-		return error_set(it->error, "--quota %.40s: less than 1ms of the time in each period; --quota %.20s/1s has longer periods",
-		                 it->value, strchr(it->value, '%') ? "1%" : "1ms");
+		return error_set(it->error, "--quota %.40s: less than 1ms of the time in each period; --quota %.20s/1s "
+		                            "has longer periods", it->value, strchr(it->value, '%') ? "1%" : "1ms");
 	if (run_us > period_us)
 		return error_set(it->error, "--quota %.40s: more time than the period has", it->value);
-	it->options->time.quota = (struct segment_quota){.run_us = (uint32_t)(run_us + 0.5), .period_us = (uint32_t)(period_us + 0.5)};
+	it->options->time.quota = (struct segment_quota){.run_us = (uint32_t)(run_us + 0.5),
+	                                                 .period_us = (uint32_t)(period_us + 0.5)};
 	return 0;
 }
 
-/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" is no limit any more. */
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" ends the limit. */
 static int take_quota(const struct taking *it)
 {
 	double run_us = 0, period_us = PERIOD_US, percent;
@@ -138,18 +141,20 @@ static int take_quota(const struct taking *it)
 	bool is_share = rest && strcmp(rest, "%") == 0;
 
 	if ((slash && !parse_time(&period_us, slash + 1)) || (!is_share && !parse_time(&run_us, run)))
-		return error_set(it->error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'", it->value);
+		return error_set(it->error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'",
+		                 it->value);
 	return set_quota(it, is_share ? percent / 100 * period_us : run_us, period_us);
 }
 
-/* --- single options --------------------------------------------------------------------------------------------------- */
+/* --- single options ----------------------------------------------------------------------------------------------- */
 
 static int take_notation(const struct taking *it)
 {
 	enum notation notation = (enum notation)it->row->detail;
 
 	if (it->options->notation != NOTATION_MASK && it->options->notation != notation)
-		return error_set(it->error, "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one");
+		return error_set(it->error,
+		                 "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one");
 	it->options->notation = notation;
 	return 0;
 }
@@ -158,8 +163,9 @@ static int take_action(const struct taking *it)
 {
 	enum action action = (enum action)it->row->detail;
 
-	/* As in other programs, these two hold even if other arguments are wrong. */
-	if (it->options->action != ACTION_RUN && it->options->action != action && action != ACTION_HELP && action != ACTION_VERSION)
+	/* As in other programs, --help and --version hold even if other arguments are wrong. */
+	if (it->options->action != ACTION_RUN && it->options->action != action && action != ACTION_HELP &&
+	    action != ACTION_VERSION)
 		return error_set(it->error, "-p, -l, -T and words such as 'mps': choose one");
 	it->options->action = action;
 	return 0;
@@ -255,7 +261,8 @@ static int take_lend(const struct taking *it)
 	double us = SEGMENT_LEND_USUAL_US;
 	bool is_off = it->value && (strcmp(it->value, "off") == 0 || strcmp(it->value, "0") == 0);
 
-	if (it->value && !is_off && (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
+	if (it->value && !is_off &&
+	    (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
 		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
 	it->options->time.lending.lend_us = is_off ? SEGMENT_LEND_OFF : (uint32_t)(us + 0.5);
 	return 0;
@@ -274,7 +281,7 @@ static int take_borrow(const struct taking *it)
 	return result;
 }
 
-/* --- the tables ------------------------------------------------------------------------------------------------------- */
+/* --- the tables --------------------------------------------------------------------------------------------------- */
 
 #define RUN (1u << ACTION_RUN)
 #define CHANGE (1u << ACTION_CHANGE)
@@ -303,11 +310,12 @@ static int take_borrow(const struct taking *it)
 const struct option_row option_rows[OPTION_ROWS] = {
 	{'t', "tpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_TPC_LIST),
 	 "SET is a list of TPCs, such as 0-9,12,20-30:2"},
-	{'g', "gpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_GPC_LIST), "SET is a list of GPCs, such as 0,2"},
+	{'g', "gpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_GPC_LIST),
+	 "SET is a list of GPCs, such as 0,2"},
 	{'n', "count", NULL, RUN | CHANGE | ADD, true, NOTATION(NOTATION_COUNT),
 	 "SET is a number of TPCs, such as 20, that nobody has"},
-	{0, "strategy", "STRATEGY", RUN | CHANGE | ADD, false, take_strategy, offsetof(struct options, strategy), "distributed packed",
-	 "how -n chooses"},
+	{0, "strategy", "STRATEGY", RUN | CHANGE | ADD, false, take_strategy, offsetof(struct options, strategy),
+	 "distributed packed", "how -n chooses"},
 	{'p', "pid", NULL, RUN | PID, true, ACTION(ACTION_SHOW),
 	 "show or change a running process; -a: and descendants"},
 	{'a', "all-tasks", NULL, PID, false, FLAG(all_tasks), "with -p: a process and its descendants"},
@@ -366,7 +374,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{'v', "verbose", NULL, ALL, true, FLAG(verbose), "say what is done; -h, --help: this; -V, --version"},
 	{'h', "help", NULL, ALL, false, ACTION(ACTION_HELP), "display help"},
 	{'V', "version", NULL, RUN, false, ACTION(ACTION_VERSION), "display the version"},
-	/* Words were options once; scripts may still use these options. The first is taskset's. */
+	/* Words were options once, and scripts may still use the options. The first is taskset's. */
 	{'c', "cpu-list", NULL, RUN | PID | ADD, false, NOTATION(NOTATION_TPC_LIST), NULL},
 	{0, "measure", NULL, ALL, false, ACTION(ACTION_MEASURE), NULL},
 	{0, "mps-status", NULL, ALL, false, ACTION(ACTION_MPS_STATUS), NULL},

@@ -1,6 +1,6 @@
 /*
- * What a command line may have: its options, and the words of its actions. Parsing, the check of which options go together, --help
- * and completion all read these two tables.
+ * The options of a command line, and the words of its actions. Parsing, the check of the options together, --help and
+ * completion all read these two tables.
  */
 #ifndef NVTASKSET_CLI_TABLES_H
 #define NVTASKSET_CLI_TABLES_H
@@ -9,24 +9,23 @@
 
 #include <sys/types.h>
 
-/* An option as it was given. */
 struct taking {
 	struct options *options;
 	const struct option_row *row;
-	const char *value; /* NULL: none */
+	const char *value; /* or NULL */
 	struct error *error;
 };
 
 struct option_row {
-	char letter;           /* 0: it has none */
+	char letter;           /* or 0 */
 	const char *name;
-	const char *value;     /* what it takes, for people; NULL: nothing; "[=…": a value that may be left out */
-	unsigned int actions;  /* a bit for each action that it makes sense with */
-	bool is_in_help;       /* of the whole command: newcomers need it */
+	const char *value;     /* for people; NULL: takes no value; "[=…": an optional value */
+	unsigned int actions;  /* a bit for each action with a use for the option */
+	bool is_in_help;       /* of the whole command: for newcomers */
 	int (*take)(const struct taking *it);
 	size_t detail;         /* for `take`: the place of a member in struct options, or a constant */
-	const char *values;    /* what to offer as its value: words, or one of the kinds below */
-	const char *about;     /* up to a ';' in completion. NULL: in neither --help nor completion */
+	const char *values;    /* values to offer: words, or a kind below */
+	const char *about;     /* completion shows the text up to a ';'. NULL: neither in --help nor in completion */
 };
 
 #define VALUES_GPUS "@gpus"
@@ -40,7 +39,7 @@ extern const struct option_row option_rows[OPTION_ROWS];
 struct word_row {
 	const char *first, *second; /* NULL: the first alone */
 	enum action action;
-	const char *value; /* what may follow; "" */
+	const char *value; /* the rest of the command line, for people; or "" */
 	const char *about;
 };
 

@@ -9,7 +9,7 @@
 
 #define WAIT_MS 10
 
-/* --- as text ---------------------------------------------------------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 const char *time_name(enum time_kind kind)
 {
@@ -119,8 +119,9 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 	return holds;
 }
 
-/* "quota 30ms/100ms, priority 80", or without the values, and with something in front of each name. */
-static const char *join(const struct segment_revision *revision, const char *before, bool has_values, char text[TIME_LINE])
+/* "quota 30ms/100ms, priority 80", or without values, with `before` in front of each name. */
+static const char *join(const struct segment_revision *revision, const char *before, bool has_values,
+                        char text[TIME_LINE])
 {
 	char value[TIME_TEXT];
 	int length = 0;
@@ -128,8 +129,9 @@ static const char *join(const struct segment_revision *revision, const char *bef
 	text[0] = '\0';
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		if ((kind != TIME_MEMORY || has_values) && time_format(revision, kind, value))
-			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s", length > 0 ? ", " : "", before,
-			                   time_name(kind), has_values ? " " : "", has_values ? value : "");
+			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s",
+			                   length > 0 ? ", " : "", before, time_name(kind), has_values ? " " : "",
+			                   has_values ? value : "");
 	}
 	return text;
 }
@@ -144,7 +146,7 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
-/* How often it was resumed, or let go, although it was still to wait. */
+/* How often a bound resumed the program, or let a launch go, before its turn. */
 static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t room)
 {
 	const char *times = bounded == 1 ? "time" : "times";
@@ -153,8 +155,8 @@ static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t ro
 	if (bounded > 0 && is_held)
 		length = snprintf(text, room, ", let go by a bound %" PRIu64 " %s", bounded, times);
 	else if (bounded > 0)
-		length = snprintf(text, room, ", resumed early %" PRIu64 " %s: work of its own was in flight on another GPU",
-		                  bounded, times);
+		length = snprintf(text, room, ", resumed early %" PRIu64 " %s: work of its own was in flight on "
+		                                                         "another GPU", bounded, times);
 	return length;
 }
 
@@ -163,12 +165,12 @@ static int describe_held(uint64_t held, char *text, size_t room)
 	return held == 0 ? 0 : snprintf(text, room, " (%" PRIu64 " %s)", held, held == 1 ? "launch" : "launches");
 }
 
-/* What was used. */
 static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
 	bool is_held = holds_launches(time->state) || time->held > 0;
 	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
-	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended", (double)time->aside_us / 1e6);
+	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended",
+	                      (double)time->aside_us / 1e6);
 
 	length += describe_held(time->held, text + length, TIME_USE - (size_t)length);
 	return length + describe_bounds(time->bounded, is_held, text + length, TIME_USE - (size_t)length);
@@ -188,7 +190,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 	return text;
 }
 
-/* --- what became of it --------------------------------------------------------------------------------------------- */
+/* --- state -------------------------------------------------------------------------------------------------------- */
 
 double time_wait_end(void)
 {
@@ -209,7 +211,7 @@ void time_wait(const struct segment *segment, double end_ms)
 		clock_pause_us(1000);
 }
 
-/* Whether others give way to a program of this state, although it is never suspended itself. */
+/* Whether programs give way to a program in this state, which is never suspended itself. */
 static bool can_go_first(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||
@@ -227,5 +229,6 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)
 {
-	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state) : NULL;
+	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state)
+	                                                                          : NULL;
 }

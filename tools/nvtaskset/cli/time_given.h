@@ -1,5 +1,5 @@
-/* What a program was given of the time, by --quota, --priority, --weight, --policy, --lend and --borrow, and of memory,
- * by --memory: as it is shown, and whether the program can have it. */
+/* The time that a program was given, by --quota, --priority, --weight, --policy, --lend and --borrow, and the memory,
+ * by --memory: as text, and whether the program can have them. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
@@ -22,32 +22,33 @@ enum time_kind {
 /* "quota", "priority", "weight", "policy", "lend", "borrow", "memory". */
 const char *time_name(enum time_kind kind);
 
-/* "30ms/100ms", "80", "ht,pe"; NULL if it was never given. It is in `text`. */
+/* "30ms/100ms", "80", "ht,pe"; NULL: never given. Returns `text`. */
 #define TIME_TEXT TPCSET_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
-/* Whether the program obeys it: a weight is for programs that take turns, a policy for clients of MPS. */
+/* Whether the program obeys: a weight is for programs that take turns, a policy for clients of MPS. */
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
-/* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
+/* "quota 30ms/100ms, priority 80": all given values. Returns `text`. */
 #define TIME_LINE (TIME_TEXT + 160)
 const char *time_format_all(const struct segment_revision *revision, char text[TIME_LINE]);
 
-/* "--quota, --priority": the options that give this of the time. Returns `text`. */
+/* "--quota, --priority": the options of the given values. Returns `text`. */
 const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
 
-/* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and why it is not
- * in force; "" where there is nothing to say. Returns `text`. */
+/* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and the
+ * reason if not in force; "" if there is nothing to say. Returns `text`. */
 #define TIME_USE 512
-const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
+const char *time_describe(const struct segment_revision *revision, const struct segment_time *time,
+                          char text[TIME_USE]);
 
-/* Until when to wait for those that were changed now, by clock_ms. */
+/* Until when to wait for programs that were changed now, by clock_ms. */
 double time_wait_end(void);
 
-/* Waits until our thread in the process has seen the edit. Without one, it holds from the program's next call on. */
+/* Waits until our thread in the process has seen the edit. Without our thread, the edit holds from the next call on. */
 void time_wait(const struct segment *segment, double end_ms);
 
-/* Why what `revision` gives will not be in force, by what the process says of its time; NULL if it may be. */
+/* Why the time of `revision` will not be in force, by the process's state; NULL if it may be. */
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision);
 
 #endif

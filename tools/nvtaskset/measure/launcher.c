@@ -17,7 +17,7 @@
 #define THREADS 1024
 #define CYCLES 20000 /* some ten microseconds: a block runs until the last SM has a block */
 
-/* --- the driver's functions, through our library ----------------------------------------------------------------------- */
+/* --- the driver's functions, through our library ------------------------------------------------------------------ */
 
 #define NEEDED(X)                                                                                 \
 	X(init, cuInit, (unsigned int flags))                                                     \
@@ -36,13 +36,15 @@
 	X(copy_from, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                 \
 	X(launch, cuLaunchKernel,                                                                 \
 	  (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
-	   unsigned int block_y, unsigned int block_z, unsigned int shared, CUstream stream, void **parameters, void **extra))
+	   unsigned int block_y, unsigned int block_z, unsigned int shared, CUstream stream, void **parameters, \
+	   void **extra))
 
-/* NULL where the driver lacks them: before CUDA 11.8, there are no clusters. */
+/* NULL if the driver lacks the function: before CUDA 11.8, there are no clusters. */
 #define OPTIONAL(X)                                                                                     \
 	X(device_uuid, cuDeviceGetUuid, (CUuuid *uuid, CUdevice device))      /* of the whole GPU */        \
 	X(instance_uuid, cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device)) /* of a MIG instance, or else the GPU */ \
-	X(launch_config, cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+	X(launch_config, cuLaunchKernelEx, \
+	  (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
 
 #define MEMBER(member, name, parameters) CUresult(*member) parameters;
 #define ROW(member, name, parameters) {#name, &cuda.member},
@@ -76,7 +78,7 @@ static int load(const char *path, struct error *error)
 	return 0;
 }
 
-/* What failed, and why: always -1. */
+/* The failed step, and the reason: always -1. */
 static int fail(const char *what, CUresult result, struct error *error)
 {
 	const char *text = NULL;
@@ -85,7 +87,7 @@ static int fail(const char *what, CUresult result, struct error *error)
 	return error_set(error, "%s: CUDA error %d, %s", what, result, text ? text : "without a text");
 }
 
-/* --- which GPUs there are ------------------------------------------------------------------------------------ */
+/* --- the GPUs ----------------------------------------------------------------------------------------------------- */
 
 static int attribute(CUdevice device, int number)
 {
@@ -110,7 +112,7 @@ static bool is_none(const CUuuid *uuid)
 	return memcmp(uuid, &none, sizeof none) == 0;
 }
 
-/* With MIG, CUDA's device is an instance, and has another UUID than its GPU. */
+/* With MIG, CUDA's device is an instance, whose UUID is not its GPU's. */
 static bool is_mig_instance(CUdevice device)
 {
 	CUuuid whole = ask_uuid(cuda.device_uuid, device), instance = ask_uuid(cuda.instance_uuid, device);
@@ -118,7 +120,7 @@ static bool is_mig_instance(CUdevice device)
 	return !is_none(&whole) && !is_none(&instance) && memcmp(&whole, &instance, sizeof whole) != 0;
 }
 
-/* Nothing where the driver has none. */
+/* Empty if the driver has no UUID. */
 static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 {
 	CUuuid uuid = ask_uuid(cuda.instance_uuid ? cuda.instance_uuid : cuda.device_uuid, device);
@@ -127,8 +129,7 @@ static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 		uuid_format(uuid.bytes, text);
 }
 
-/* A GPU whose launch descriptors are unknown gets one mask bit: it must be in the list so that it can be refused
- * later. */
+/* A GPU with unknown launch descriptors gets one mask bit: in the list, the GPU can be refused later. */
 static int describe(CUdevice device, struct topology *gpu, struct error *error)
 {
 	char bus_id[PCI_ADDRESS_TEXT];
@@ -221,7 +222,7 @@ static int prepare_kernel(struct launcher *launcher, struct error *error)
 		result = cuda.module_function(&launcher->where, module, "where");
 	if (result == CUDA_SUCCESS)
 		result = cuda.allocate(&launcher->output, LAUNCHER_BLOCKS_MAX * sizeof(uint32_t));
-	/* May fail: a GPU without such clusters refuses this, and will refuse the launch too. */
+	/* May fail: a GPU without large clusters refuses the attribute, and will refuse the launch too. */
 	if (result == CUDA_SUCCESS)
 		cuda.function_set(launcher->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
 	return result == CUDA_SUCCESS ? 0 : fail("the kernel cannot be loaded", result, error);
@@ -256,7 +257,8 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 {
 	struct segment_partition partition = {.pci = launcher->gpu->pci, .set = *bits};
 
-	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition}, NULL, error);
+	return segment_change(&launcher->segment, &(struct segment_revision){.count = 1, .partitions[0] = partition},
+	                      NULL, error);
 }
 
 static CUresult launch_clusters(const struct launcher *launcher, unsigned int cluster, unsigned int blocks,
@@ -291,7 +293,7 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 	if (blocks > LAUNCHER_BLOCKS_MAX)
 		blocks = LAUNCHER_BLOCKS_MAX;
 	*count = cluster > 0 ? blocks / cluster * cluster : blocks;
-	/* If a block does not write its SM, its entry must be no SM's number. */
+	/* A block that does not write its SM must leave no SM's number. */
 	memset(sms, 0xff, LAUNCHER_BLOCKS_MAX * sizeof *sms);
 	CUresult result = cuda.copy_to(launcher->output, sms, *count * sizeof *sms);
 

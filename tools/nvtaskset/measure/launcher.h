@@ -1,9 +1,9 @@
 /*
- * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. It initialises
- * CUDA, so it is for a process that does nothing else (measure_child.h).
+ * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. Initialises
+ * CUDA: for a process with no other work (measure.c).
  *
- * Our library gets a topology in which each mask bit is a TPC of its own, so a partition is a set of mask bits. All
- * functions return 0, or -1 with the reason.
+ * Our library gets a topology with a TPC for each mask bit: a partition is a set of mask bits. All functions return 0,
+ * or -1 with the reason.
  */
 #ifndef NVTASKSET_LAUNCHER_H
 #define NVTASKSET_LAUNCHER_H
@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-/* Enough blocks for every SM: a block has the largest size that every GPU allows, so that one or two fit an SM, and it
- * runs for some time. */
+/* Enough blocks for every SM: a block has the largest size for all GPUs, and runs for some time; one or two fit
+ * an SM. */
 #define LAUNCHER_BLOCKS_MAX (4 * MEASURED_SMS_MAX)
 
 struct launcher {
@@ -34,11 +34,11 @@ struct launcher {
  * CUDA's GPUs, sorted by PCI address, with a TPC for each mask bit; our library reads the same from a memfd. */
 int launcher_start(const char *library, struct topology_list *gpus, struct error *error);
 
-/* Makes a context on a GPU of that list. It lives until the process ends. */
+/* Makes a context on a GPU of the list, until the process ends. */
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error);
 
-/* Enables these mask bits and no others for the next launches. At least one must stand for a TPC that exists: otherwise
- * a launch would never finish. */
+/* Enables only these mask bits for the next launches. One bit must stand for a TPC: else a launch would never
+ * finish. */
 int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct error *error);
 
 /* Launches once, in clusters of `cluster` blocks (0: without clusters). Returns in `sms` the SM of each of the `count`
@@ -46,7 +46,7 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[LAUNCHER_BLOCKS_MAX],
                  unsigned int *count, struct error *error);
 
-/* Fails if our library could not restrict a launch of this process as asked. */
+/* Fails if our library could not restrict a launch as asked. */
 int launcher_check(struct launcher *launcher, struct error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * 'measure' has two processes. The child launches kernels, and infers from the SMs on which they ran the mask bit and the
- * virtual GPC of each TPC. There CUDA may hang, crash and take half a gigabyte of memory. The parent waits for it, and ends it
- * if it makes no progress.
+ * 'measure' has two processes. The child launches kernels, and infers the mask bit and the virtual GPC of each TPC from
+ * the SMs of the kernels. There CUDA may hang, crash and take half a gigabyte of memory. The parent waits for the
+ * child, and ends a child without progress.
  */
 #include "cli/actions.h"
 
@@ -35,18 +35,18 @@
 /* In memory that parent and child share. */
 struct measure_report {
 	_Atomic unsigned int progress; /* rises with each launch */
-	_Atomic bool done;             /* set after everything else */
+	_Atomic bool done;             /* set last */
 	struct error error;            /* an empty reason: success */
-	struct topology_list measured; /* in the order in which they were chosen */
+	struct topology_list measured; /* in the order of choice */
 	enum measured_numbers numbers[TOPOLOGY_GPUS_MAX];
 };
 
-/* Which SMs get blocks depends on chance. An SM that got none in this many launches is taken for disabled, */
+/* The SMs with blocks depend on chance. An SM without a block in ATTEMPTS_MIN launches is taken for disabled; if the
+ * SMs without blocks are more than one TPC's, only in ATTEMPTS_MAX launches. */
 #define ATTEMPTS_MIN 3
-/* but if the SMs without blocks are more than one TPC's, only after this many. */
 #define ATTEMPTS_MAX 30
 
-/* Clusters of an odd number of TPCs are needed to fill a virtual GPC of an odd number of TPCs. */
+/* To fill a virtual GPC of an odd number of TPCs, a cluster needs an odd number of TPCs. */
 static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 #define CLUSTER_ROUNDS 16
 
@@ -95,7 +95,6 @@ static int choose(const struct options *options, const struct topology_list *gpu
 
 /* --- one GPU --------------------------------------------------------------------------------------------------- */
 
-/* The GPU that is being measured. */
 struct subject {
 	struct launcher launcher;
 	struct measured measured;
@@ -121,7 +120,7 @@ static bool is_worth_another_launch(const struct subject *subject, unsigned int 
 	        measured_missing(&subject->measured, bit) > subject->launcher.gpu->sms_per_tpc);
 }
 
-/* Launches with all bits, for TPCSET_MAX, or with all but one. */
+/* Launches with all bits, for TPCSET_MAX, or with all but `bit`. */
 static int observe_without(struct subject *subject, unsigned int bit, struct error *error)
 {
 	struct tpcset bits = topology_all(subject->launcher.gpu);
@@ -130,7 +129,8 @@ static int observe_without(struct subject *subject, unsigned int bit, struct err
 	tpcset_remove(&bits, bit);
 	int result = launcher_enable(&subject->launcher, &bits, error);
 
-	for (int attempt = 0; result == 0 && (is_all ? attempt < ATTEMPTS_MAX : is_worth_another_launch(subject, bit, attempt)); attempt++)
+	for (int attempt = 0; result == 0 && (is_all ? attempt < ATTEMPTS_MAX
+	                                             : is_worth_another_launch(subject, bit, attempt)); attempt++)
 		result = observe(subject, ran, error);
 	return result;
 }
@@ -166,7 +166,7 @@ static int observe_everything(struct subject *subject, struct error *error)
 
 /* --- verification ---------------------------------------------------------------------------------------------- */
 
-/* Checks that kernels run on all SMs of these TPCs, and on no others. */
+/* Checks that kernels run on all SMs of the TPCs, and nowhere else. */
 static int check_set(struct subject *subject, const struct topology *gpu, const struct tpcset *set,
                      struct error *error)
 {
@@ -189,7 +189,7 @@ static int check_set(struct subject *subject, const struct topology *gpu, const 
 	return result;
 }
 
-/* Checks each TPC by itself, and then random sets. A linear congruential generator makes the same ones each time. */
+/* Checks each TPC by itself, and then random sets. A linear congruential generator makes the same sets each time. */
 static int check_sets(struct subject *subject, const struct topology *gpu, struct error *error)
 {
 	uint32_t random = 20251121;
@@ -251,8 +251,8 @@ static int measure_chosen(const struct gpu_choices *chosen, struct measure_repor
 	return result;
 }
 
-/* Measures the GPUs that `options` choose, or all visible ones if it chooses none, through our library in the file
- * `library`. Changes the environment of this process. */
+/* Measures the GPUs of `options`, or all visible GPUs, through our library in the file `library`. Changes the
+ * environment of this process. */
 static void measure_child(const struct options *options, const char *library, struct measure_report *report)
 {
 	static struct topology_list gpus;
@@ -264,7 +264,7 @@ static void measure_child(const struct options *options, const char *library, st
 	atomic_store(&report->done, true);
 }
 
-/* How long there may be no launch: waking up eight GPUs can take half a minute. */
+/* The longest time without a launch: waking up eight GPUs can take half a minute. */
 #define SECONDS_DEFAULT 60
 #define SECONDS_MAX 3600
 #define SECONDS_TO_DIE 10
@@ -297,7 +297,7 @@ static int start_child(struct child *child, const struct options *options, const
 		return error_set_errno(error, "no pipe");
 	child->pid = fork();
 	if (child->pid == 0) {
-		/* When we are killed, the work on the GPU must end too. */
+		/* When the parent is killed, the work on the GPU must end too. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		measure_child(options, library, report);
 		_exit(EXIT_SUCCESS);
@@ -317,7 +317,8 @@ static bool ended_within(const struct child *child, int seconds)
 	return TEMP_FAILURE_RETRY(poll(&end, 1, seconds * 1000)) > 0;
 }
 
-/* Waits for the child. Kills it when it has launched nothing for `seconds`. -1 with the reason if it did not finish. */
+/* Waits for the child. Kills the child after `seconds` without a launch. -1 with the reason, unless the child
+ * finished. */
 static int wait_for_child(const struct child *child, struct measure_report *report, int seconds,
                           struct error *error)
 {
@@ -333,7 +334,7 @@ static int wait_for_child(const struct child *child, struct measure_report *repo
 	} while (patient);
 	if (!ended) {
 		kill(child->pid, SIGKILL);
-		/* A process that hangs in the kernel driver does not end even when it is killed, so we do not wait for ever. */
+		/* A process that hangs in the kernel driver does not end even when killed: the wait is limited. */
 		ended = ended_within(child, SECONDS_TO_DIE);
 		result = error_set(error, "the GPU has not answered for %d s, after %u launches", seconds, now);
 	}
@@ -365,14 +366,13 @@ static int run_child(const struct options *options, const char *library, struct 
 
 /* --- the results -------------------------------------------------------------------------------------------------- */
 
-/* The other source of topologies, if there is one. */
 static const char *other_source(void)
 {
 	return topology_named_file() ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
 }
 
-/* If another source has the GPU's topology (else `other` is NULL), both must agree in every TPC, mask bit and virtual
- * GPC. */
+/* Compares a GPU with a second source (`other` NULL: no source), which must agree in TPCs, mask bits and virtual
+ * GPCs. */
 static int compare(const struct topology *gpu, const struct topology *other, struct error *error)
 {
 	struct error why;

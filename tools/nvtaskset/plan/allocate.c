@@ -5,12 +5,13 @@
 
 #include <math.h>
 
-/* The size that two partitions would have as one (definition 2); 0: that saves nothing, or there is no such size. Then their tasks
- * may not share one: what fails together fails with more. */
+/* The size of two partitions as one (definition 2); 0: saves nothing, or no size fits. Then the tasks of one may not
+ * share a partition with the tasks of the other: tasks that fail together fail with more tasks. */
 static unsigned int size_of_both(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
 	struct tpcset both = tpcset_or(&a->tasks, &b->tasks);
-	unsigned int low = a->tpcs > b->tpcs ? a->tpcs : b->tpcs, high = a->tpcs + b->tpcs - 1, most = plan->problem->tpcs;
+	unsigned int low = a->tpcs > b->tpcs ? a->tpcs : b->tpcs, high = a->tpcs + b->tpcs - 1,
+		     most = plan->problem->tpcs;
 	unsigned int tpcs = plan_size(plan->problem, &both, low, high < most ? high : most);
 
 	if (tpcs == 0) {
@@ -21,7 +22,7 @@ static unsigned int size_of_both(struct plan *plan, struct plan_partition *a, st
 	return tpcs;
 }
 
-/* The second one becomes part of the first, if that saves something (algorithm 2); the last takes its place. */
+/* The second partition becomes part of the first, if this saves TPCs (algorithm 2). The last takes its place. */
 static bool merge(struct plan *plan, struct plan_partition *first, struct plan_partition *second)
 {
 	unsigned int tpcs = size_of_both(plan, first, second);
@@ -29,7 +30,8 @@ static bool merge(struct plan *plan, struct plan_partition *first, struct plan_p
 	if (tpcs == 0)
 		return false;
 	plan->tpcs = plan->tpcs - first->tpcs - second->tpcs + tpcs;
-	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks), tpcset_or(&first->forbidden, &second->forbidden), 0};
+	*first = (struct plan_partition){tpcs, tpcset_or(&first->tasks, &second->tasks),
+	                                 tpcset_or(&first->forbidden, &second->forbidden), 0};
 	*second = plan->partitions[--plan->count];
 	plan->merges++;
 	return true;
@@ -47,8 +49,8 @@ static double work_of(const struct plan *plan, const struct tpcset *set, unsigne
 	return share * tpcs;
 }
 
-/* What it costs to make one of two; less is better. By work: what is to be done, in TPCs. By size: the TPCs; of as many, with the
- * larger partition, which saves more: by least work, fewer sets fit (docs/evaluation/planning.md). INFINITY: they cannot. */
+/* The cost of a merge; less is better. By work: the work, in TPCs. By size: the TPCs; between equal sums, the larger
+ * partition, which saves more. By least work, fewer sets fit (docs/evaluation/planning.md). INFINITY: no merge. */
 static double cost_of_both(struct plan *plan, struct plan_partition *a, struct plan_partition *b)
 {
 	unsigned int sum = a->tpcs + b->tpcs, tpcs = sum < plan->problem->tpcs ? sum : plan->problem->tpcs;
@@ -60,7 +62,7 @@ static double cost_of_both(struct plan *plan, struct plan_partition *a, struct p
 	return tpcs > 0 ? tpcs - (sum - tpcs) / (2.0 * PLAN_TPCS) : INFINITY;
 }
 
-/* The eligible partition that costs least together with this one (algorithm 3); NULL: there is none. */
+/* The eligible partition with the cheapest merge (algorithm 3), or NULL. */
 static struct plan_partition *find_best(struct plan *plan, struct plan_partition *first)
 {
 	struct plan_partition *best = NULL;
@@ -76,7 +78,7 @@ static struct plan_partition *find_best(struct plan *plan, struct plan_partition
 	return best;
 }
 
-/* Merges two, if two can be merged. What is large is the first of them: it finds a place while there are places. */
+/* Merges two partitions if possible. Large partitions come first, and find a place while there are places. */
 static bool merge_some(struct plan *plan)
 {
 	struct plan_partition *partitions = plan->partitions, *best;
@@ -98,13 +100,14 @@ static bool merge_some(struct plan *plan)
 	return has_merged;
 }
 
-/* At first, a partition for each task, of the smallest size (lemma 2). */
+/* At first, each task has a partition of the smallest size (lemma 2). */
 bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct plan_rules rules)
 {
-	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"}, {"by work", "by work, pairs tested first"}};
+	static const char *const ways[2][2] = {{"by size", "by size, pairs tested first"},
+	                                       {"by work", "by work, pairs tested first"}};
 
-	*plan = (struct plan){.problem = problem, .rules = rules, .way = ways[rules.by_work][rules.tests_pairs], .impossible = PLAN_NONE,
-	                      .count = problem->count};
+	*plan = (struct plan){.problem = problem, .rules = rules, .way = ways[rules.by_work][rules.tests_pairs],
+	                      .impossible = PLAN_NONE, .count = problem->count};
 	for (uint32_t i = problem->count; i-- > 0;) {
 		struct plan_partition *partition = &plan->partitions[i];
 
@@ -125,7 +128,7 @@ bool plan_allocate(struct plan *plan, const struct plan_problem *problem, struct
 	return plan->fits;
 }
 
-/* Where both fit, the one whose tasks are more apart; else the smaller one. */
+/* If both fit, the plan with tasks further apart; else the smaller plan. */
 static bool is_better(const struct plan *plan, const struct plan *than)
 {
 	bool is_apart = plan->fits && than->fits && !plan->rules.goes_on && plan->count != than->count;

@@ -5,13 +5,13 @@
 #include <limits.h>
 #include <math.h>
 
-#define PART 0.667          /* of a size is the next smaller one */
-#define RANGE 24            /* smaller sizes than this part of the largest take too long */
-#define BUSY_LITTLE 0.5     /* of a job's time: the GPU waits for the program for the rest */
-#define GAINS_ALL 0.8       /* of what TPCs could bring */
+#define PART 0.667          /* the next smaller size, of a size */
+#define RANGE 24            /* below this part of the largest size, sizes take too long */
+#define BUSY_LITTLE 0.5     /* of a job's time: otherwise the GPU waits for the program */
+#define GAINS_ALL 0.8       /* of the possible gain */
 #define GAINS_NOTHING 0.3
-#define GAINS_NEVER -0.5   /* more TPCs take longer: something else has disturbed it */
-#define SLOWED 0.05         /* by a neighbour: it is more than from one run to the next */
+#define GAINS_NEVER -0.5   /* more TPCs take longer: the measurement was disturbed */
+#define SLOWED 0.05         /* by a neighbour: more than between two runs */
 
 unsigned int curve_sizes(unsigned int sizes[CURVE_SIZES], unsigned int largest)
 {
@@ -34,9 +34,11 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 		const struct curve_point *point = &curve->points[i];
 		double part = 1;
 
-		least = min_double(least, time == CURVE_JOB ? point->job_ns : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns);
+		least = min_double(least, time == CURVE_JOB ? point->job_ns
+		                          : time == CURVE_LONGEST ? point->worst_ns : point->launch_ns);
 		if (point->tpcs > tpcs)
-			part = i > 0 ? (1.0 / point[-1].tpcs - 1.0 / tpcs) / (1.0 / point[-1].tpcs - 1.0 / point->tpcs) : 0;
+			part = i > 0 ? (1.0 / point[-1].tpcs - 1.0 / tpcs) / (1.0 / point[-1].tpcs - 1.0 / point->tpcs)
+			             : 0;
 		below += (least - below) * part;
 		if (point->tpcs >= tpcs)
 			break;
@@ -46,7 +48,8 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 
 bool curve_learn(struct curve *curve, unsigned int tpcs, double predicted_ns, const struct jobs_times *seen)
 {
-	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB), longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
+	double job = seen->median_ns / curve_ns(curve, tpcs, CURVE_JOB),
+	       longest = max_double(job, seen->longest_ns / curve_ns(curve, tpcs, CURVE_LONGEST));
 	bool is_late = seen->count > 0 && (seen->late > 0 || seen->median_ns > predicted_ns * (1 + CURVE_LATE));
 
 	for (unsigned int i = 0; i < curve->count && is_late; i++) {
@@ -95,8 +98,8 @@ unsigned int curve_enough(const struct curve *curve)
 	return curve->points[i].tpcs;
 }
 
-/* How much of what TPCs could bring they do bring, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for sizes p < q.
- * 1 is twice as fast with twice as many, 0 is nothing. */
+/* The part of the possible gain from more TPCs, from half of the largest size on: (C(p) / C(q) - 1) / (q / p - 1) for
+ * sizes p < q. 1: twice as many TPCs are twice as fast; 0: no gain. */
 struct curve_bound curve_bound(const struct curve *curve, const struct curve *memory)
 {
 	static const struct curve_bound
@@ -104,7 +107,8 @@ struct curve_bound curve_bound(const struct curve *curve, const struct curve *me
 		launches = {"launches", "launches and the processor: for most of a job, the GPU is idle"},
 		all = {"arithmetic", "its TPCs: arithmetic, or what else each of them has of its own"},
 		partly = {"partly", "its TPCs in part: more still help, but less than in proportion"},
-		saturated = {"saturated", "not its TPCs: memory, or too few blocks to fill more. --beside memory tells"},
+		saturated = {"saturated",
+		             "not its TPCs: memory, or too few blocks to fill more. --beside memory tells"},
 		slowed = {"memory", "memory: a neighbour that copies slows it down, and more TPCs bring little"},
 		blocks = {"blocks", "too few blocks to fill more TPCs: a neighbour that copies does not slow it down"};
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define SHORT_NS 1000 /* idle times that are shorter are as long as this */
+#define SHORT_NS 1000 /* shorter idle times count as this time */
 
 static int compare(const void *a, const void *b)
 {
@@ -18,8 +18,9 @@ static uint64_t idle_before(const struct burst *burst)
 	return burst->begin_ns - burst[-1].end_ns;
 }
 
-/* The jobs, if shorter idle times than this are within one. Returns how many: those at both ends may be cut off. */
-static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels, uint64_t *lengths)
+/* The jobs, with idle times below idle_ns inside. Returns the number. The first and the last job may be cut off. */
+static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_ns, uint64_t *kernels,
+                        uint64_t *lengths)
 {
 	uint64_t begin_ns = 0;
 	size_t begun = 0;
@@ -37,7 +38,7 @@ static size_t find_jobs(const struct burst *bursts, size_t count, uint64_t idle_
 	return begun > 0 ? begun - 1 : 0;
 }
 
-/* The number of kernels that most jobs have. `room` is for two numbers of each burst. */
+/* The most frequent number of kernels in a job. `room` is for two numbers of each burst. */
 static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, size_t count, uint64_t *room)
 {
 	size_t jobs = find_jobs(bursts, count, rule->idle_ns, room, room + count), most = 0;
@@ -72,7 +73,8 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 		if (ratio < jump)
 			continue;
 		count_kernels(&tried, bursts, count, idle + count);
-		if (kernels > 0 ? tried.kernels == kernels && (rule.kernels != kernels || tried.same > rule.same) : tried.same >= JOBS_SAME) {
+		if (kernels > 0 ? tried.kernels == kernels && (rule.kernels != kernels || tried.same > rule.same)
+		                : tried.same >= JOBS_SAME) {
 			rule = tried;
 			jump = kernels > 0 ? jump : ratio;
 		}
@@ -81,7 +83,8 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 	return rule;
 }
 
-struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels, uint64_t limit_ns)
+struct jobs_times jobs_times(const struct burst *bursts, size_t count, const struct jobs_rule *rule, uint64_t kernels,
+                             uint64_t limit_ns)
 {
 	uint64_t *lengths = calloc(count + 1, 2 * sizeof *lengths);
 	size_t jobs = lengths ? find_jobs(bursts, count, rule->idle_ns, lengths + count, lengths) : 0;

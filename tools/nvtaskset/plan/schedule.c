@@ -1,11 +1,11 @@
-/* Whether tasks meet their deadlines in one partition, and how many TPCs it needs for that. */
+/* Whether tasks meet their deadlines in one partition, and the TPCs for that. */
 #include "plan.h"
 
 #include "base/extremes.h"
 
 #define MS UINT64_C(1000000)
 
-/* Of a task with `above` others above it, all of which are met: so no number here is too large. */
+/* The response time of a task below `above` tasks, which meet their deadlines: no number is too large. */
 static uint64_t response(const struct schedule_task *tasks, unsigned int above, unsigned int count)
 {
 	const struct schedule_task *task = &tasks[above];
@@ -18,7 +18,8 @@ static uint64_t response(const struct schedule_task *tasks, unsigned int above, 
 		length = next;
 		next = task->time_ns + blocking;
 		for (unsigned int i = 0; i < above; i++)
-			next += (length + tasks[i].jitter_ns + tasks[i].period_ns - 1) / tasks[i].period_ns * tasks[i].time_ns + tasks[i].overrun_ns;
+			next += (length + tasks[i].jitter_ns + tasks[i].period_ns - 1) / tasks[i].period_ns *
+			        tasks[i].time_ns + tasks[i].overrun_ns;
 	}
 	return next <= min_u64(task->deadline_ns, task->period_ns) ? next : SCHEDULE_NEVER;
 }
@@ -34,7 +35,7 @@ bool schedule_fixed(struct schedule_task *tasks, unsigned int count)
 	return are_met;
 }
 
-/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, which is optimal without blocking (Leung and
+/* Two or more tasks of a kind disturb each other. The shorter deadline goes first, optimal without blocking (Leung and
  * Whitehead 1982). */
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS])
@@ -73,8 +74,9 @@ static bool is_schedulable(const struct plan_problem *problem, const struct tpcs
 	return problem->test ? problem->test(tasks, count) : schedule_fixed(tasks, count);
 }
 
-/* More TPCs make no task later, so the sizes that do are all above those that do not. */
-unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low, unsigned int high)
+/* More TPCs make no task later: all sizes above a sufficient size are sufficient. */
+unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *set, unsigned int low,
+                       unsigned int high)
 {
 	unsigned int found = low <= high && is_schedulable(problem, set, high) ? high : 0;
 
@@ -89,17 +91,18 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 	return found;
 }
 
-/* The programs above all others are deferrable servers (Strosnider et al. 1995): one may use the end of a period and the beginning of the
- * next. */
-uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs, uint64_t period_ns,
-                    uint64_t launches_ns)
+/* The programs above all tasks are deferrable servers (Strosnider et al. 1995): a program may use the end of a period
+ * and the beginning of the next. */
+uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs,
+                    uint64_t period_ns, uint64_t launches_ns)
 {
 	struct schedule_task tasks[1 + PLAN_TASKS];
 	unsigned int count = 1 + plan_schedule(problem, &partition->tasks, partition->tpcs, tasks + 1);
 	uint64_t run = period_ns / programs / MS * MS;
 
 	for (bool fits = false; run > 0 && !fits; run -= fits ? 0 : MS) {
-		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = programs * run, .jitter_ns = period_ns - run, .overrun_ns = launches_ns};
+		tasks[0] = (struct schedule_task){.period_ns = period_ns, .time_ns = programs * run,
+		                                  .jitter_ns = period_ns - run, .overrun_ns = launches_ns};
 		fits = schedule_fixed(tasks, count);
 	}
 	return run;

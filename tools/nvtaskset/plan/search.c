@@ -1,4 +1,4 @@
-/* All ways to put tasks together; the plan to take; and what would have to give. */
+/* All ways to put tasks together; the plan to take; and the relief for a plan that does not fit. */
 #include "plan.h"
 
 #include "base/extremes.h"
@@ -7,9 +7,9 @@
 
 #define SETS (1u << PLAN_EXACT)
 #define NEVER_FITS 0xffffu
-#define LONGER_MOST 64.0 /* times a deadline: more is a different task */
+#define LONGER_MOST 64.0 /* times a deadline: beyond, the task is a different task */
 
-/* For each set of tasks the fewest TPCs: those of one partition, and of the best for the rest. */
+/* For each set of tasks the fewest TPCs: of a single partition, plus the best of the rest. */
 bool plan_search(struct plan *plan, const struct plan_problem *problem)
 {
 	uint32_t sizes[SETS], first[SETS] = {0}, best[SETS] = {0};
@@ -29,7 +29,8 @@ bool plan_search(struct plan *plan, const struct plan_problem *problem)
 	}
 	*plan = (struct plan){.way = "all ways searched", .impossible = PLAN_NONE, .tpcs = best[all]};
 	for (unsigned int left = all; left != 0 && best[all] < NEVER_FITS; left ^= first[left])
-		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]], .tasks = {{first[left]}}};
+		plan->partitions[plan->count++] = (struct plan_partition){.tpcs = sizes[first[left]],
+		                                                          .tasks = {{first[left]}}};
 	for (uint32_t i = problem->count; i-- > 0 && all != 0;)
 		plan->impossible = sizes[1u << i] == NEVER_FITS ? i : plan->impossible;
 	plan->fits = plan->tpcs <= problem->tpcs;
@@ -40,12 +41,13 @@ bool plan_make(struct plan *plan, const struct plan_problem *problem)
 {
 	struct plan other;
 
-	if (!plan_heuristic(plan, problem, false) && plan->impossible == PLAN_NONE && plan_search(&other, problem) && other.tpcs < plan->tpcs)
+	if (!plan_heuristic(plan, problem, false) && plan->impossible == PLAN_NONE && plan_search(&other, problem) &&
+	    other.tpcs < plan->tpcs)
 		*plan = other;
 	return plan->fits;
 }
 
-/* Whether the plan fits if this task has another deadline, and a period as long at least. */
+/* Whether the plan fits if the task has a new deadline, and a period at least as long. */
 static bool fits_with(const struct plan_problem *problem, uint32_t task, uint64_t deadline_ns)
 {
 	struct plan plan;

@@ -1,4 +1,4 @@
-/* What of a GPU may be chosen. */
+/* The part of a GPU that may be chosen. */
 #ifndef NVTASKSET_SELECT_LIMITS_H
 #define NVTASKSET_SELECT_LIMITS_H
 
@@ -8,10 +8,10 @@ struct segment_revision;
 
 /* All NULL: everything. */
 struct set_limits {
-	const struct pids *except;             /* the TPCs of these processes count as free (-n) */
-	const struct group *group;             /* and those of the processes of this group that have all of its partition */
-	const struct segment_revision *taken;  /* these do not, although no process may have them (-n) */
-	const struct segment_revision *room;   /* so much there is of the GPUs that it names, instead of the whole GPU */
+	const struct pids *except;             /* processes whose TPCs count as free (-n) */
+	const struct group *group;             /* likewise members with all of the group's partition */
+	const struct segment_revision *taken;  /* TPCs that count as taken, even without a process (-n) */
+	const struct segment_revision *room;   /* the TPCs of the GPUs in `room`; of any other GPU, all */
 };
 
 #endif

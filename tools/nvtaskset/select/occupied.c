@@ -12,32 +12,32 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first buffer for a file in /proc. It is doubled until the file fits. A process says of itself where its environment lies:
- * one that is longer than any with which the kernel begins a program is none. */
+/* The first buffer for a file in /proc; doubled until the file fits. A process itself says where its environment lies:
+ * a text longer than the kernel's limit for a new program is no environment. */
 #define ROOM 65536
 #define ROOM_MOST (8U << 20)
 
-/* How long to wait for processes that are in the middle of an exec, all together. */
+/* How long to wait for processes in the middle of an exec, in total. */
 #define EXEC_WAIT_MS 1000
 
-/* How often an environment is read anew that has just been put there. */
+/* How often an environment is read anew that has just come. */
 #define READS 4
 
-/* --- programs that have no segment of their own --------------------------------------------------------------- */
+/* --- programs without a segment of their own ---------------------------------------------------------------------- */
 
 struct claims {
 	size_t count;
 	struct claim {
 		pid_t pid;
-		pid_t root;  /* an ancestor up to this one that has a segment overrides this claim; 0: none does */
-		struct identity owner; /* of the segment that it shares with an ancestor; 0: it shares none */
-		struct group_identity group; /* of that segment */
+		pid_t root;  /* an ancestor with a segment, up to this one, overrides the claim; 0: no */
+		struct identity owner; /* of the segment shared with an ancestor; 0: none */
+		struct group_identity group; /* of the shared segment */
 		struct segment_revision revision;
 	} *list;
 };
 
-/* Returns a file of /proc/PID as a string that the caller frees, or NULL if it cannot be read. One system call reads it
- * all: between two, the process could execute another program, and the rest would be missing. */
+/* Returns a file of /proc/PID as a string that the caller frees, or NULL if the file cannot be read. A single system
+ * call reads all: between two calls, an exec of the process could remove the rest. */
 static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
 	char *text = NULL;
@@ -59,16 +59,16 @@ static char *read_at_once(pid_t pid, const char *name, size_t *length)
 }
 
 enum {
-	STAT_CODE = 26, /* where the code starts; the kernel sets it together with the environment (fs/binfmt_elf.c) */
+	STAT_CODE = 26, /* where the code starts; set together with the environment (fs/binfmt_elf.c) */
 	STAT_ENVIRONMENT = 50,
 	STAT_ENVIRONMENT_END = 51
 };
 
-/* A process whose environment was empty when it was read. */
+/* Why an environment was read as empty. */
 enum emptiness {
 	HAS_NONE, /* also kernel threads and zombies, which have no program */
-	IN_EXEC,  /* the new one is not there yet */
-	HAS_ONE   /* it is there by now; or the process has unmapped it */
+	IN_EXEC,  /* the new environment is not there yet */
+	HAS_ONE   /* there by now; or the process has unmapped its environment */
 };
 
 static enum emptiness why_empty(pid_t pid)
@@ -79,9 +79,11 @@ static enum emptiness why_empty(pid_t pid)
 	proc_stat_read(pid, stat);
 	if (stat[0] != '\0' && proc_stat_field(stat, STAT_CODE) == 0)
 		why = IN_EXEC;
-	else if (stat[0] != '\0' && proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
+	else if (stat[0] != '\0' &&
+	         proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
 		why = HAS_ONE;
-	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid)) ? why : HAS_NONE;
+	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)proc_thread(pid))
+	               ? why : HAS_NONE;
 }
 
 /* Returns the value of a variable in an environment of `length` bytes, or NULL. */
@@ -116,7 +118,8 @@ static bool read_with_patience(struct claim *claim)
 	enum emptiness why = is_empty ? why_empty(claim->pid) : HAS_NONE;
 	unsigned int patience = EXEC_WAIT_MS;
 
-	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) || (why == IN_EXEC && purse_wait(&patience)));
+	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) ||
+	                                        (why == IN_EXEC && purse_wait(&patience)));
 	     reads += why == HAS_ONE) {
 		found = read_environment(claim, &is_empty);
 		why = is_empty ? why_empty(claim->pid) : HAS_NONE;
@@ -124,7 +127,7 @@ static bool read_with_patience(struct claim *claim)
 	return found;
 }
 
-/* Reads the segment that the process shares with an ancestor, which may have ended. False if there is none. */
+/* Reads the segment that the process shares with an ancestor, which may have ended. False without a shared segment. */
 static bool read_shared(struct claim *claim)
 {
 	struct segment segment;
@@ -184,7 +187,8 @@ static void add_to_occupied(struct segment_revision *occupied, const struct topo
 		const struct topology *gpu = topology_find(list, partition->pci);
 		struct tpcset all = gpu ? topology_all(gpu) : (struct tpcset){{0}};
 
-		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count; place++) {
+		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count;
+		     place++) {
 			struct segment_partition *taken = &occupied->partitions[place];
 
 			if (pci_address_equal(taken->pci, partition->pci))
@@ -193,8 +197,7 @@ static void add_to_occupied(struct segment_revision *occupied, const struct topo
 	}
 }
 
-/* Whether the owner of the shared segment still has a segment, even if it has moved to a new one: then that one
- * counts. */
+/* Whether the owner of the shared segment still has a segment, perhaps a new one: then the owner's segment counts. */
 static bool has_owner(const struct claim *claim, const struct processes *processes)
 {
 	bool has = false;
@@ -204,14 +207,15 @@ static bool has_owner(const struct claim *claim, const struct processes *process
 	return has;
 }
 
-/* Whether a claim counts. It does not if a segment counts in its place: the process's own, the one that it shares, or
- * the one of the ancestor whose partition it would get. */
+/* Whether a claim counts: not if a segment counts instead, namely the process's own, the shared segment, or the segment
+ * of the ancestor that would give its partition. */
 static bool counts(const struct claim *claim, const struct processes *processes)
 {
 	pid_t pid = claim->pid;
 	bool does = !processes_find(processes, pid) && !has_owner(claim, processes);
 
-	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
+	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root &&
+	     generation < PARENT_GENERATIONS;
 	     generation++) {
 		pid = parent_of(pid);
 		does = !processes_find(processes, pid);
@@ -226,7 +230,7 @@ static void make_empty(struct segment_revision *occupied, const struct topology_
 		occupied->partitions[i].pci = list->gpus[i].pci;
 }
 
-/* Whether a process has just what its group has: then a part of that may be chosen for another member. */
+/* Whether a process has exactly its group's partition: then a part may be chosen for a new member. */
 static bool has_all_of_group(const struct set_limits *limits, struct group_identity group,
                              const struct segment_revision *revision)
 {
@@ -240,7 +244,7 @@ static bool has_all_of_group(const struct set_limits *limits, struct group_ident
 	return is_same;
 }
 
-/* This process's own TPCs are free: it will execute COMMAND, in a new partition. */
+/* The TPCs of this process are free: COMMAND gets a new partition. */
 static bool is_free(const struct set_limits *limits, pid_t pid, struct group_identity group,
                     const struct segment_revision *revision)
 {

@@ -13,7 +13,6 @@
 #define PROCESSES_MOST 1000         /* the latest: the services of a machine start first */
 #define ENVIRONMENT_MOST (1U << 20) /* bytes */
 
-/* The new partition, and the processes that have the partition. */
 struct newcomer {
 	const struct segment_revision *revision;
 	const struct pids *own;

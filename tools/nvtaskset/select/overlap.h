@@ -1,4 +1,4 @@
-/* TPCs of a new partition that another program has already. Often the user has made a mistake. */
+/* TPCs of a new partition that a second program has already. Often the user has made a mistake. */
 #ifndef NVTASKSET_SELECT_OVERLAP_H
 #define NVTASKSET_SELECT_OVERLAP_H
 
@@ -8,9 +8,8 @@
 #include "state/segment/segment.h"
 
 /* Prints a line on standard error that names a program with some of the same TPCs. The user means to share TPCs where a
- * program has the whole GPU, or is given something of the time; and without MPS, programs take turns. The processes
- * `own` have the new partition: ancestors, descendants and the group of `own` do not count. Looks at the latest
- * thousand processes. */
+ * program has the whole GPU, or a part of the time; and without MPS, programs take turns. The processes `own` have the
+ * new partition: the ancestors, descendants and group of `own` do not count. Looks at the latest thousand processes. */
 void overlap_report(const struct segment_revision *revision, const struct pids *own, struct group_identity group,
                     const struct topology_list *list);
 

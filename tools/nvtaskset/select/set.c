@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- what the user wrote -------------------------------------------------------------------------------------------- */
+/* --- the user's text ---------------------------------------------------------------------------------------------- */
 
 static unsigned int gpc_limit(const struct topology *gpu)
 {
@@ -46,7 +46,7 @@ static int parse_mask(struct tpcset *set, const char *text, const struct topolog
 {
 	int result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
 
-	/* Such as a list without -t, or a COMMAND without SET. */
+	/* A list without -t, for example, or a COMMAND without SET. */
 	if (result < 0 && !tpcset_looks_like_mask(text))
 		error_reword(error, "%.200s; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs", error->reason);
 	return result;
@@ -64,7 +64,6 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
 }
 
-/* The TPCs that there are. */
 static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
 {
 	const struct segment_partition *room = limits->room ? segment_find(limits->room, gpu->pci) : NULL;
@@ -119,13 +118,16 @@ static int parse_all(struct segment_revision *revision, const struct options *op
 }
 
 /* `occupied` names every GPU of the list. */
-static void add_limits(struct segment_revision *occupied, const struct set_limits *limits, const struct topology_list *list)
+static void add_limits(struct segment_revision *occupied, const struct set_limits *limits,
+                       const struct topology_list *list)
 {
 	for (uint32_t i = 0; i < occupied->count; i++) {
 		struct segment_partition *partition = &occupied->partitions[i];
 		const struct topology *gpu = topology_find(list, partition->pci);
-		const struct segment_partition *taken = limits->taken ? segment_find(limits->taken, partition->pci) : NULL;
-		struct tpcset all = topology_all(gpu), room = room_on(limits, gpu), outside = tpcset_without(&all, &room);
+		const struct segment_partition *taken = limits->taken ? segment_find(limits->taken, partition->pci)
+		                                                      : NULL;
+		struct tpcset all = topology_all(gpu), room = room_on(limits, gpu),
+			      outside = tpcset_without(&all, &room);
 
 		partition->set = tpcset_or(&partition->set, &outside);
 		if (taken)
@@ -133,7 +135,7 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 	}
 }
 
-/* -n: finds the TPCs that others have, and says so where some cannot be known. */
+/* -n: finds the TPCs of all programs. A line if the user may not examine all programs. */
 static int find_occupied(struct segment_revision *occupied, const struct options *options,
                          const struct topology_list *list, const struct set_limits *limits, struct error *error)
 {
@@ -143,8 +145,8 @@ static int find_occupied(struct segment_revision *occupied, const struct options
 	if (result == 0)
 		result = occupied_find(occupied, list, limits, &some_are_hidden, error);
 	if (result == 0 && some_are_hidden)
-		fputs("nvtaskset: -n: programs that you may not look at, those of other users, may have the same TPCs\n",
-		      stderr);
+		fputs("nvtaskset: -n: programs that you may not look at, those of other users, may have the same "
+		      "TPCs\n", stderr);
 	return result;
 }
 
@@ -159,8 +161,8 @@ int set_find(struct segment_revision *revision, const struct options *options, c
 	return parse_all(revision, options, chosen, limits, &occupied, error);
 }
 
-int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list, const struct pids *except,
-                   struct error *error)
+int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list,
+                   const struct pids *except, struct error *error)
 {
 	const struct set_limits limits = {.except = except};
 	struct segment_revision occupied;
@@ -171,9 +173,9 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
 	return result;
 }
 
-int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
-                      const struct topology_list *list, const struct group *group, const char *path, int *lock,
-                      struct error *error)
+int set_find_in_group(struct segment_revision *revision, const struct options *options,
+                      const struct gpu_choices *chosen, const struct topology_list *list, const struct group *group,
+                      const char *path, int *lock, struct error *error)
 {
 	struct segment_revision taken = {.count = 0};
 	const struct set_limits limits = {.group = group, .taken = &taken};
@@ -181,7 +183,8 @@ int set_find_in_group(struct segment_revision *revision, const struct options *o
 
 	if (claims && !options->dry_run)
 		*lock = group_file_lock_directory(path, error);
-	if (claims && ((!options->dry_run && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
+	if (claims &&
+	    ((!options->dry_run && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
 		return -1;
 	return set_find(revision, options, chosen, list, &limits, error);
 }

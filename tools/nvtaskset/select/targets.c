@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long to wait for several processes, which may be about to have a partition. */
+/* How long to wait for several processes, which may be about to get a partition. */
 #define TREE_WAIT_MS 2000
 
-/* How long to wait for a driver that is being loaded. */
+/* How long to wait for a driver in the middle of loading. */
 #define LOADING_WAIT_MS 2000
 
 struct child {
@@ -51,7 +51,7 @@ static struct child *list_children(size_t *count, struct error *error)
 	return children;
 }
 
-/* Numbers that the kernel has used again meanwhile may lead in a circle, back to the first process of the tree. */
+/* Pids that the kernel has used again meanwhile may lead in a circle, back to the first process of the tree. */
 static int add_children(struct pids *tree, pid_t parent, const struct child *children, size_t count,
                         struct error *error)
 {
@@ -111,7 +111,7 @@ static int have_room(struct targets *targets, size_t count, struct error *error)
 	return have_all ? 0 : error_set(error, "no memory");
 }
 
-/* Another user's, one without CUDA, one that was started without us: these have none, as far as anybody can say. */
+/* Processes of another user, without CUDA, or started without us have no partition, as far as known. */
 static bool may_have_partition(enum segment_state state)
 {
 	return state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED || state == SEGMENT_NOT_READY ||
@@ -135,7 +135,7 @@ static enum segment_state keep(struct targets *targets, const struct editor *ope
 	return state;
 }
 
-/* A process that had no partition before is looked at in full only while it makes a segment. */
+/* A process without a partition before is examined in full only while it makes a segment. */
 static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
 {
 	struct editor editor;
@@ -178,14 +178,15 @@ int targets_open(struct targets *targets, const struct pids *pids, struct error 
 {
 	*targets = (struct targets){.count = 0};
 	if (pids->count == 1)
-		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND ? 0 : -1;
+		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND
+		               ? 0 : -1;
 	if (targets_add(targets, pids, error) < 0)
 		return -1;
 	if (targets->count == 0 && targets->left_out.reason[0] != '\0')
 		return error_pass(error, &targets->left_out);
-	return targets->count > 0 ? 0
-	                          : error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-	                                      (int)pids->list[0], pids->count - 1);
+	return targets->count > 0
+	               ? 0 : error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
+	                           (int)pids->list[0], pids->count - 1);
 }
 
 void targets_close(struct targets *targets)
@@ -226,7 +227,7 @@ const char *target_obstacle(const struct editor *editor)
 		clock_pause_us(1000);
 		obstacle = segment_obstacle(segment, editor->pid);
 	}
-	/* The library can have started its work since. */
+	/* The library may have begun to work since. */
 	return obstacle ? segment_obstacle(segment, editor->pid) : NULL;
 }
 
@@ -254,7 +255,7 @@ int target_gpus(struct gpu_choices *chosen, const struct options *options, const
 
 #define CGROUPS_MAX 4096
 
-/* --- a group, by its name -------------------------------------------------------------------------------------------------- */
+/* --- a group, by its name ----------------------------------------------------------------------------------------- */
 
 static bool is_number(const char *text)
 {
@@ -269,18 +270,18 @@ static int open_of_process(struct group *group, const char *text, struct error *
 	*group = group_closed;
 	if (pid < 1 || pid > INT_MAX)
 		return error_set(error, "--group %.40s: not a process id", text);
-	/* This waits for a process that has just started. */
+	/* Waits for a process that has just started. */
 	enum segment_state state = editor_open(&editor, (pid_t)pid, error);
 
 	if (state == SEGMENT_FOUND)
 		editor_close(&editor);
 	if (state != SEGMENT_FOUND && state != SEGMENT_SHARED)
 		return -1;
-	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group of its user's that can be "
-	                                                                       "reached", pid);
+	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group of its user's "
+	                                                                       "that can be reached", pid);
 }
 
-/* The group of a file is known by its members: its name alone does not tell where it is. */
+/* A file's group is known by its members: the name alone does not tell the place of the file. */
 static int find_file(struct group *group, const char *name, struct error *error)
 {
 	struct pids all;
@@ -312,8 +313,9 @@ static int open_named(struct group *group, const char *name, struct error *error
 	int found = 0;
 
 	if (!group_name_is_valid(name))
-		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file (with /)", name);
-	/* Other users' groups make no name of ours mean several. */
+		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file "
+		                        "(with /)", name);
+	/* Groups of other users do not make a name of ours ambiguous. */
 	found = group_open_named(group, name, geteuid());
 	if (found == 0 && geteuid() == 0)
 		found = group_open_named(group, name, (uid_t)-1);
@@ -321,9 +323,11 @@ static int open_named(struct group *group, const char *name, struct error *error
 		found = find_file(group, name, error);
 	if (found > 1) {
 		group_close(group);
-		return error_set(error, "--group %s: there are several; name a process of the one that you mean: --group PID", name);
+		return error_set(error, "--group %s: there are several; name a process of the one that you mean: "
+		                        "--group PID", name);
 	}
-	return found == 1 ? 0 : found < 0 ? -1 : error_set(error, "--group %s: no program that you may look at is in it", name);
+	return found == 1 ? 0 : found < 0 ? -1 :
+	       error_set(error, "--group %s: no program that you may look at is in it", name);
 }
 
 int group_target(struct group *group, const char *text, struct error *error)
@@ -342,9 +346,9 @@ int group_target(struct group *group, const char *text, struct error *error)
 	return result;
 }
 
-/* --- the processes of a group -------------------------------------------------------------------------------------------------- */
+/* --- the processes of a group ------------------------------------------------------------------------------------- */
 
-/* Whether one of the lines of /proc/PID/cgroup, "0::/a/b", ends with this path or leads below it. */
+/* Whether a line of /proc/PID/cgroup, "0::/a/b", ends with the path or leads below the path. */
 static bool is_in_cgroup(pid_t pid, const char *cgroup)
 {
 	char text[CGROUPS_MAX];
@@ -356,7 +360,8 @@ static bool is_in_cgroup(pid_t pid, const char *cgroup)
 		const char *path = strchr(line, ':');
 
 		path = path ? strchr(path + 1, ':') : NULL;
-		found = path && strncmp(path + 1, cgroup, length) == 0 && (path[1 + length] == '\0' || path[1 + length] == '/');
+		found = path && strncmp(path + 1, cgroup, length) == 0 &&
+		        (path[1 + length] == '\0' || path[1 + length] == '/');
 	}
 	return found;
 }

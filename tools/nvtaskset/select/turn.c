@@ -20,27 +20,28 @@
 
 #define TICKET_NAME "nvtaskset-turn"
 #define WAIT_MS 10000
-#define LOOK_AGAIN_MS 2500 /* at all, for whether the first has come off */
+#define LOOK_AGAIN_MS 2500 /* the longest wait before a new look at all tickets */
 
 struct ticket {
-	_Atomic uint64_t number; /* the lowest comes first; 0: its process is about to take a number */
-	uint64_t self;           /* random: orders equal numbers, and tells the own ticket from others */
+	_Atomic uint64_t number; /* the lowest comes first; 0: the process is about to take a number */
+	uint64_t self;           /* random: orders equal numbers, and tells tickets apart */
 };
 
-/* What the other processes' tickets say. */
+/* The result of a look at the tickets of all other processes. */
 struct look {
 	const struct ticket *own;
 	uint64_t highest;
-	bool others_first;             /* another process comes before this one */
-	uint64_t first, first_of_self; /* the first of these: its number, and its ticket's `self` */
-	int before;                    /* the file of the one to wait for: about to take a number, or else the last of these; -1 */
+	bool others_first;             /* a second process comes before this process */
+	uint64_t first, first_of_self; /* the number and `self` of the very first ticket */
+	/* The file of the process to wait for: about to take a number, or else the last before this process; or -1. */
+	int before;
 	uint64_t before_number, before_self;
 };
 
 static const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-/* NULL with the reason. The file stays open, so that others find it in /proc/PID/fd, and locked, so that they see without a
- * search when it is closed. */
+/* NULL with the reason. The file stays open, to be found in /proc/PID/fd, and locked: the lock shows without a search
+ * when the file is closed. */
 static struct ticket *make_ticket(const char *option, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -52,18 +53,19 @@ static struct ticket *make_ticket(const char *option, struct error *error)
 	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
 		ticket->self = (uint64_t)getpid();
 	if (ticket == MAP_FAILED)
-		error_set(error, "%s: %.200s", option, file < 0 ? why.reason : "no memory to share with other runs of nvtaskset");
+		error_set(error, "%s: %.200s", option, file < 0 ? why.reason : "no memory to share with other runs of "
+		                                                               "nvtaskset");
 	return ticket == MAP_FAILED ? NULL : ticket;
 }
 
-/* --- others ---------------------------------------------------------------------------------------------------- */
+/* --- other processes ---------------------------------------------------------------------------------------------- */
 
 static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, uint64_t other_self)
 {
 	return number < other_number || (number == other_number && self < other_self);
 }
 
-/* Whether this one is to be waited for, of all that come before. */
+/* Whether to wait for this ticket, among all earlier tickets. */
 static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
 {
 	return look->before < 0 || number == 0 ||
@@ -89,7 +91,7 @@ static void compare(struct look *look, uint64_t number, uint64_t self, int file)
 
 	if (number > look->highest)
 		look->highest = number;
-	/* A process that is about to take a number may take a lower one, or the same. */
+	/* A process that is about to take a number may take a lower number, or the same. */
 	if (number == 0 || comes_before(number, self, own, look->own->self)) {
 		if (!look->others_first || comes_before(number, self, look->first, look->first_of_self)) {
 			look->first = number;
@@ -100,13 +102,12 @@ static void compare(struct look *look, uint64_t number, uint64_t self, int file)
 	}
 }
 
-/* Reads each ticket of a process. Always false, so that the search goes on. A process forked from this one has this
- * one's ticket, which is skipped. */
+/* Reads each ticket of a process. Always false: the search goes on. Skips our own ticket, also in forked children. */
 static bool look_at_ticket(int file, int number, void *context)
 {
 	struct look *look = context;
 	struct stat status;
-	uint64_t words[2] = {0, 0}; /* what cannot be read yet counts as 0 */
+	uint64_t words[2] = {0, 0}; /* 0 until they can be read */
 
 	(void)number;
 	if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
@@ -126,7 +127,7 @@ static void look_at_process(struct look *look, pid_t pid)
 	}
 }
 
-/* Other users' tickets do not count. */
+/* Tickets of other users do not count. */
 static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
 {
 	struct purses purses = {.wait_ms = 0};
@@ -158,8 +159,8 @@ static int take_number(struct ticket *ticket, const char *option, const char *in
 	if (look.before >= 0)
 		close(look.before);
 	if (look.highest == UINT64_MAX)
-		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take turns; "
-		                        "%s", option, instead);
+		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take "
+		                        "turns; %s", option, instead);
 	atomic_store(&ticket->number, look.highest + 1);
 	return 0;
 }
@@ -169,12 +170,12 @@ static bool is_still_before(const struct look *look)
 	uint64_t number = 0;
 	struct flock held = whole;
 
-	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 && number == look->before_number &&
-	       fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 &&
+	       number == look->before_number && fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
 }
 
-/* When the one before has had its turn, it is this one's, unless that one was ended: so most look at all processes only once
- * more, however many wait. */
+/* Waits for the process right before ours. Then our turn comes, unless that process was ended. So most processes look
+ * at all tickets only once more, however many wait. */
 static void wait_for_one(struct look *look)
 {
 	double start = clock_ms();

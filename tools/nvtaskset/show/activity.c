@@ -21,16 +21,15 @@ const struct row *activities_find(const struct activities *activities, const str
 
 	for (size_t i = 0; i < activities->count && !found; i++) {
 		const struct row *row = &activities->list[i];
-		bool is_same = row->process->pid == process->pid && row->process->started == process->started && row->has_gpu &&
-		               pci_address_equal(row->pci, gpu);
+		bool is_same = row->process->pid == process->pid && row->process->started == process->started &&
+		               row->has_gpu && pci_address_equal(row->pci, gpu);
 
 		found = is_same ? row : NULL;
 	}
 	return found;
 }
 
-/* A process that has executed another program counts anew, so its rate is not known then. Before its first context on a GPU,
- * it has launched nothing there. */
+/* After an exec a process counts anew: no rate is known. Before a context on a GPU, there were no launches there. */
 static struct reading rate_since(const struct row *now, const struct row *before, struct reading span)
 {
 	struct reading ended = now->numbers[NUMBER_ENDED];
@@ -43,7 +42,7 @@ static struct reading rate_since(const struct row *now, const struct row *before
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* On a GPU on which it has made no context, a program has done nothing. */
+/* Without a context on a GPU, a program has done nothing there. */
 static void take_times(struct row *row, const struct watched *watched, bool sees_borrowers)
 {
 	static const struct watched_gpu nothing;
@@ -85,29 +84,30 @@ static void add_times(struct row *row, const struct watch_list *list)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* Of kernels of graphs, durations are samples: the sum is that of all instances. */
+/* Of kernels in graphs, durations are samples. The total is the average times all instances. */
 static bool describe_kernel(struct kernel_activity *kernel, const struct monitor_function *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
 	const bool has_times = durations->count > 0;
 	double average = durations_average(durations), instances = (double)function->instances;
 
-	*kernel = (struct kernel_activity){.name = demangle(function->name ? function->name : OTHERS),
-	                                   .numbers = {
-						   [KERNEL_TOTAL] = reading_if(has_times, average * instances),
-						   [KERNEL_INSTANCES] = reading_of(instances),
-						   [KERNEL_TIMED] = reading_of((double)durations->count),
-						   [KERNEL_AVERAGE] = reading_if(has_times, average),
-						   [KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
-						   [KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
-						   [KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
-						   [KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
-						   [KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
-					   }};
+	*kernel = (struct kernel_activity){
+		.name = demangle(function->name ? function->name : OTHERS),
+		.numbers = {
+			[KERNEL_TOTAL] = reading_if(has_times, average * instances),
+			[KERNEL_INSTANCES] = reading_of(instances),
+			[KERNEL_TIMED] = reading_of((double)durations->count),
+			[KERNEL_AVERAGE] = reading_if(has_times, average),
+			[KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
+			[KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
+			[KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
+			[KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
+			[KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
+		}};
 	return kernel->name != NULL;
 }
 
-/* Those that are equal stay in an order, and so in their places. */
+/* Equal kernels have an order, too, and keep their places. */
 static int compare_kernels(const void *first, const void *second)
 {
 	const struct kernel_activity *a = first, *b = second;
@@ -173,7 +173,8 @@ static int add_process(struct activities *now, const struct process *process, co
 	for (; result == 0 && row_find(&row, now->gpus); row.place++) {
 		row.why_no_times = NOT_MEASURED;
 		if (row.has_gpu)
-			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci), now->span);
+			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci),
+			                                      now->span);
 		result = add(now, &row, error);
 	}
 	return result;
@@ -188,7 +189,7 @@ static void free_look(struct activities *activities)
 	processes_free(&activities->processes);
 }
 
-/* Times go on from look to look; a program is watched from the first look on that finds it. */
+/* Times go on from look to look. A program is watched from the look that finds it. */
 static int look_at_times(struct activities *now, struct error *error)
 {
 	now->watched.functions_of = now->kernels_of;

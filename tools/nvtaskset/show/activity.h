@@ -1,5 +1,5 @@
 /*
- * What programs did on the GPUs between two looks at them.
+ * What programs did on the GPUs between two looks.
  */
 #ifndef NVTASKSET_ACTIVITY_H
 #define NVTASKSET_ACTIVITY_H
@@ -7,9 +7,9 @@
 #include "rows.h"
 #include "watched.h"
 
-/* X(identifier, member in JSON, whether it is an integer there, heading, rank): what `top PID` tells of a function, as
- * Nsight Systems' cuda_gpu_kern_sum does; how many instances the times are of, which of kernels of graphs are samples; and
- * of a borrower, how many took longer in others' TPCs than these allow. */
+/* X(identifier, member in JSON, whether it is an integer there, heading, rank): the numbers of `top PID` about a
+ * function, as in Nsight Systems' cuda_gpu_kern_sum. TIMED counts the instances with times: of kernels in graphs, only
+ * samples. OVERRUNS counts a borrower's instances in borrowed TPCs that took longer than the lenders allow. */
 #define KERNEL_NUMBERS(X)                                  \
 	X(SHARE, "share", false, "TIME%", 0)               \
 	X(TOTAL, "total_ns", false, "TOTAL", 3)            \
@@ -29,38 +29,36 @@ enum kernel_number {
 	KERNEL_NUMBER_COUNT
 };
 
-/* One function of the process that was chosen for its kernels, since the first look. */
+/* A function of the process `kernels_of`, since the first look. */
 struct kernel_activity {
 	char *name; /* demangled, clean text (terminal/text.h) */
-	struct reading numbers[KERNEL_NUMBER_COUNT]; /* the share of the sum of all: 0 … 1; durations in nanoseconds */
+	struct reading numbers[KERNEL_NUMBER_COUNT]; /* SHARE: 0 … 1, of the sum over all functions; durations in ns */
 };
 
-/* Initially all zero. */
 struct activities {
 	struct processes processes;
 	const struct topology_list *gpus;
-	double at_ms;        /* when this look was taken, as of clock_ms */
-	struct reading span; /* seconds since the look before; not known at the first one */
+	double at_ms;        /* when this look was taken (clock_ms) */
+	struct reading span; /* seconds since the look before; not known at the first look */
 	size_t count;
-	struct row *list; /* by rising pid; those of a program stand together */
-	bool measures_times;   /* whether times are measured; programs pay for that */
-	pid_t kernels_of;      /* whose kernels are looked at, and only its times; 0: nobody's */
+	struct row *list; /* by rising pid; the rows of a program stand together */
+	bool measures_times;   /* whether times are measured, at a cost for programs */
+	pid_t kernels_of;      /* the process whose kernels are shown; only its times are measured then; 0: none */
 	struct watch_list watched;
 	size_t kernel_count;
 	struct kernel_activity *kernels;
-	const char *why_no_kernels; /* NULL where they are known */
+	const char *why_no_kernels; /* NULL: known */
 };
 
-/* Looks at all processes that this user may examine; what they did since the look before goes into the rates. The caller
- * frees it in the end. -1 with the reason; what was there stays. */
+/* Looks at all processes that this user may examine, and makes the rates since the look before. Begins with all zero;
+ * the caller frees the result in the end. -1 with the reason; the look before stays. */
 int activities_look(struct activities *activities, const struct topology_list *gpus, struct error *error);
 void activities_free(struct activities *activities);
 
-/* To be called every MONITOR_TAKE_MS between two looks that measure times: programs remember no more than that. A
- * function of a struct meanwhile. */
+/* To be called every MONITOR_TAKE_MS between two looks with times: programs remember no more. For struct meanwhile. */
 void activities_keep_up(void *activities);
 
-/* The same process on the same GPU; NULL if it is not there. */
+/* The row of the same process on the same GPU, or NULL. */
 const struct row *activities_find(const struct activities *activities, const struct process *process,
                                   struct pci_address gpu);
 

@@ -43,7 +43,6 @@ const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX])
 	return nanoseconds.is_known ? text : "-";
 }
 
-/* The marks are explained by notes. */
 static const char *format_busy(const struct row *row, char text[CELL_MAX])
 {
 	const char *mark = row->is_presence ? "p" : row->shares ? "*" : "";
@@ -53,7 +52,7 @@ static const char *format_busy(const struct row *row, char text[CELL_MAX])
 	return busy.is_known ? text : "-";
 }
 
-/* As top does: minutes, or hours. */
+/* As in top: minutes, or hours. */
 static const char *format_time(struct reading time, char text[CELL_MAX])
 {
 	unsigned long seconds = (unsigned long)time.value, minutes = seconds / 60;
@@ -80,7 +79,7 @@ static const char *format_memory(const struct row *row, char text[CELL_MAX])
 	return text;
 }
 
-/* --- partition and time --------------------------------------------------------------------------------------------- */
+/* --- partition and time ------------------------------------------------------------------------------------------- */
 
 static const char *format_gpcs(const struct row *row, char text[CELL_MAX])
 {
@@ -99,11 +98,12 @@ static const char *format_given(const struct process *process, enum time_kind ki
 	return text;
 }
 
-/* "lends 8, waited 1.2ms, borrows 0": so many TPCs now, and at most so long of late. */
+/* "lends 8, waited 1.2ms, borrows 0": TPCs now, and the longest wait of late. */
 static const char *format_lending(const struct row *row, char text[CELL_MAX])
 {
 	const struct process *process = row->process;
-	bool lends = segment_lends_us(&process->revision.lending) > 0, borrows = segment_borrows(&process->revision.lending);
+	bool lends = segment_lends_us(&process->revision.lending) > 0,
+	     borrows = segment_borrows(&process->revision.lending);
 	struct reading waited = row->numbers[NUMBER_WAITED];
 	char duration[CELL_MAX];
 	int length = lends ? snprintf(text, CELL_MAX, "lends %u", tpcset_count(&process->lent)) : 0;
@@ -117,7 +117,7 @@ static const char *format_lending(const struct row *row, char text[CELL_MAX])
 	return length > 0 ? text : "";
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX])
 {

@@ -5,14 +5,14 @@
 #include "rows.h"
 #include "table.h"
 
-/* What a cell tells of a row. Others are numbers as they are: CELL_NUMBER and an enum number. */
+/* The content of a cell. Any other number of a row is CELL_NUMBER + its enum number. */
 enum cell {
 	CELL_PID,
 	CELL_USER,
 	CELL_GPU,
 	CELL_TPCS,
 	CELL_GPCS,
-	CELL_QUOTA, /* what it was given of the time: "" where it was not; in brackets where it is not in force */
+	CELL_QUOTA, /* the given time; "": none; in brackets: not in force */
 	CELL_PRIORITY,
 	CELL_WEIGHT,
 	CELL_POLICY,
@@ -22,16 +22,16 @@ enum cell {
 	CELL_RATE,
 	CELL_WAITING, /* in flight, shortened */
 	CELL_TIME,
-	CELL_MEMORY, /* in use, and the limit: "300M/2G"; "" where there is nothing to tell */
-	CELL_WORKLOAD, /* its pod and container, or its job: "" where it has none */
+	CELL_MEMORY, /* in use, and the limit: "300M/2G"; "": nothing to show */
+	CELL_WORKLOAD, /* pod and container, or job; "": none */
 	CELL_COMMAND,
 	CELL_NUMBER
 };
 
-/* The cell of a struct row: see struct table. */
+/* The cell of a struct row, for struct table. */
 const char *cell_of_row(const void *row, unsigned int cell, char text[CELL_MAX]);
 
-/* What rows are sorted by. Not known of a text. */
+/* The number by which rows are sorted. Not known for a text. */
 struct reading cell_number(const struct row *row, enum cell cell);
 
 const char *cell_percent(struct reading share, char text[CELL_MAX]);
@@ -41,7 +41,7 @@ const char *cell_whole(struct reading number, char text[CELL_MAX]);
 /* "1.2ms". */
 const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX]);
 
-/* Shortened if it is large. Of things that come one by one, `decimals` is 0. */
+/* Large numbers are shortened. `decimals` is 0 for whole things. */
 const char *cell_count(struct reading count, int decimals, char text[CELL_MAX]);
 
 #endif

@@ -25,7 +25,7 @@ bool container_id_is_valid(const char *id)
 	return id[0] != '\0' && id[0] != '.' && id[strspn(id, characters)] == '\0' && strlen(id) < CONTAINER_TEXT - 1;
 }
 
-/* The instance of /proc that this process sees, or 0. In another PID namespace, /proc is another instance. */
+/* The instance of /proc that this process sees, or 0. Each PID namespace has its own. */
 static uint64_t own_proc(void)
 {
 	struct stat status;
@@ -35,7 +35,7 @@ static uint64_t own_proc(void)
 
 /* --- one note ------------------------------------------------------------------------------------------------ */
 
-/* A file whose name has a dot in front is no note yet, so no reader sees half a note. */
+/* First under a name with a dot in front, which is not a note: readers see no half notes. */
 int container_write(int directory, const struct container *container, struct error *error)
 {
 	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
@@ -43,7 +43,7 @@ int container_write(int directory, const struct container *container, struct err
 	                         "started", (json_int_t)container->started, "proc", (json_int_t)own_proc());
 	int file = -1, result = -1;
 
-	/* JSON takes UTF-8 alone. An image's path consists of any bytes. */
+	/* JSON takes UTF-8 alone. An image's path has any bytes. */
 #define MEMBER_WRITE(member) \
 	text_clean(clean, container->member, strlen(container->member)); \
 	json_object_set_new(note, #member, json_string(clean));
@@ -69,10 +69,11 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 	text_copy(to, room, text ? text : "");
 }
 
-/* A file that another user has written, or can write, is not believed. */
+/* Only a file of root or of the reader is believed, without write access for any other user. */
 static json_t *load(int directory, const char *id)
 {
-	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+	                                     : -1;
 	struct stat status;
 	json_t *note = NULL;
 
@@ -113,7 +114,7 @@ bool container_read(struct container *container, const char *directory, const ch
 	return found;
 }
 
-/* --- all of them --------------------------------------------------------------------------------------------- */
+/* --- all notes --------------------------------------------------------------------------------------------------- */
 
 static bool runs(const struct container *container)
 {
@@ -123,7 +124,8 @@ static bool runs(const struct container *container)
 	return container->pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container->started;
 }
 
-void containers_each(const char *directory, void (*see)(const struct container *container, void *context), void *context)
+void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
+                     void *context)
 {
 	DIR *notes = opendir(directory);
 	struct container container;

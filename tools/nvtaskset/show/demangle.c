@@ -15,8 +15,7 @@
 
 typedef char *demangler(const char *mangled, char *room, size_t *size, int *status);
 
-/* The C++ library's function, of the C++ ABI. It is loaded when it is needed, so that we can be built without C++: by our
- * child only. */
+/* A function of the C++ ABI. Only the child loads the library: no C++ is needed to build. */
 static demangler *find_demangler(void)
 {
 	static demangler *found;
@@ -33,11 +32,11 @@ static demangler *find_demangler(void)
 
 /* --- the child ---------------------------------------------------------------------------------------------------- */
 
-/* A hostile program can have a name of 300 characters that the library turns into more than fits into any memory. So
- * a child of ours does it, and may take so much of a processor's time for each name. */
+/* A hostile program can have a name of 300 characters that becomes larger than any memory. A child demangles, with a
+ * limit of processor time for each name. */
 #define NAME_MS 200
 
-/* A message is a name; the answer one of these, and what became of it. */
+/* A message is a name. The answer is one character, and the text. */
 enum answer {
 	DEMANGLED = '+',
 	AS_IT_WAS = '-'
@@ -78,7 +77,7 @@ static _Noreturn void be_child(int parent)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Returns our end of a socket; -1 if it cannot be. It ends when we do. */
+/* Returns this process's end of a socket, or -1. The child ends with this process. */
 static int start_child(void)
 {
 	int ends[2];
@@ -99,7 +98,7 @@ static int start_child(void)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* False if it stays as it was. A child that has ended has met such a name: from then on, all stay as they were. */
+/* False if the name stays. A child that has ended has met a hostile name: from then on, all names stay. */
 static bool ask(const char *name, char text[NAME_MAX_SHOWN + 1])
 {
 	static int child = -1;

@@ -2,9 +2,9 @@
 #ifndef NVTASKSET_DEMANGLE_H
 #define NVTASKSET_DEMANGLE_H
 
-/* Returns a clean text (terminal/text.h), which the caller frees; NULL if there is no memory. Where the machine has no
- * libstdc++, or the name is none of C++, it is the name as it is; so it is for a name that has no end, and for all that
- * come after it. A child process does it, which ends with us. */
+/* Returns a clean text (terminal/text.h), which the caller frees; NULL without memory. Without libstdc++, and for a
+ * name outside C++, the name itself. A child process demangles, and ends with this process. After a name that takes too
+ * long, all names stay. */
 char *demangle(const char *name);
 
 #endif

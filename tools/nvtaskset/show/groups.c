@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Any user may say that his process is in a group of root's, so that is believed for the sum of that user's only. */
+/* Any user may say that his process is in a group of root's. So each user's processes have sums of their own. */
 static bool are_together(const struct process *a, const struct process *b)
 {
 	return group_is_same(a->group.identity, b->group.identity) && a->uid == b->uid;
@@ -39,7 +39,7 @@ static struct group_sum *add(struct groups *groups, const struct process *proces
 	return more;
 }
 
-/* What is the program's as a whole counts once. */
+/* Numbers of the whole program count once. */
 static void add_row(struct group_sum *sum, const struct row *row)
 {
 	enum number end = row->place == 0 ? NUMBER_COUNT : NUMBER_OF_PROGRAM;
@@ -95,7 +95,8 @@ static bool has_other_users(const struct groups *groups, const struct group_sum 
 	bool has = false;
 
 	for (size_t i = 0; i < groups->count && !has; i++)
-		has = &groups->list[i] != sum && group_is_same(groups->list[i].first->group.identity, sum->first->group.identity);
+		has = &groups->list[i] != sum &&
+		      group_is_same(groups->list[i].first->group.identity, sum->first->group.identity);
 	return has;
 }
 

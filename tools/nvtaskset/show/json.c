@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* RFC 7493: programs that read numbers as floating point lose digits of larger ones. */
+/* RFC 7493: programs that read numbers as floating point lose digits of larger integers. */
 #define INTEGER_MAX 0x1fffffffffffffp0
 
 /* --- building blocks --------------------------------------------------------------------------------------------- */
@@ -45,7 +45,8 @@ json_t *json_ms(double ns)
 	return json_reading(reading_if(ns > 0, ns / 1e6), false);
 }
 
-json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last)
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first,
+                     unsigned int last)
 {
 	json_t *object = json_object();
 
@@ -74,7 +75,7 @@ static json_t *counter(uint64_t value)
 #define CELL_COLUMNS 16
 #define CELL_BYTES (4 * CELL_COLUMNS)
 
-/* Text from a file of anybody's. */
+/* The text may be from a file of any user. */
 static void print_text(const char *text)
 {
 	char clean[TEXT_ROOM(CELL_BYTES)];
@@ -116,7 +117,7 @@ static json_t *numbers(const struct tpcset *set)
 	return array;
 }
 
-#define NAME_MOST WORKLOAD_NAME /* with its end */
+#define NAME_MOST WORKLOAD_NAME
 
 /* A name from a driver or a file, made harmless. */
 static json_t *name_or_null(const char *text)
@@ -145,7 +146,6 @@ json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus)
 	return json_pack("{s:o, s:s}", "gpu", gpu_number(pci, gpus), "bus_id", pci_address_format(pci, text));
 }
 
-/* A set of TPCs as an array, and as a list and a mask for the command line. */
 static json_t *set_members(const struct tpcset *set)
 {
 	char list[TPCSET_TEXT], mask[TPCSET_TEXT];
@@ -178,7 +178,7 @@ static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, cons
 
 /* --- processes --------------------------------------------------------------------------------------------------- */
 
-/* An identifier in lower case. Programs can rely on it, unlike on the text. */
+/* An identifier in lower case: stable, unlike the text. */
 static json_t *name_of(const char *identifier)
 {
 	char name[32] = "";
@@ -199,9 +199,9 @@ static json_t *reasons(const struct segment_counters *counters)
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (counters->reasons[reason] > 0)
-			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]), "text",
-			                                   segment_reason_text((enum segment_reason)reason), "times",
-			                                   counter(counters->reasons[reason])));
+			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]),
+			                                   "text", segment_reason_text((enum segment_reason)reason),
+			                                   "times", counter(counters->reasons[reason])));
 	}
 	return array;
 }
@@ -232,8 +232,9 @@ static json_t *gaps(uint32_t bits)
 	return array;
 }
 
-/* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
-static json_t *kernels(const struct process *process, const struct activities *activities, const struct topology_list *gpus)
+/* On the GPUs of the partition, also without counts, and on all further GPUs in use. */
+static json_t *kernels(const struct process *process, const struct activities *activities,
+                       const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
 	json_t *array = json_array();
@@ -251,7 +252,7 @@ static json_t *kernels(const struct process *process, const struct activities *a
 	return array;
 }
 
-/* The same for all members, and for no other group at that time. */
+/* The same for all members, and for no other group at the same time. */
 static json_t *group_reference(const struct process *process)
 {
 	const struct process_group *group = &process->group;
@@ -259,9 +260,10 @@ static json_t *group_reference(const struct process *process)
 
 	snprintf(id, sizeof id, "%" PRIx64 "-%" PRIx64 "-%x", group->identity.device, group->identity.inode,
 	         (unsigned int)process->uid);
-	return group->identity.inode == 0 ? json_null()
-	                                  : json_pack("{s:s, s:s?, s:b}", "id", id, "name",
-	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);
+	return group->identity.inode == 0
+	               ? json_null()
+	               : json_pack("{s:s, s:s?, s:b}", "id", id, "name", group->name[0] != '\0' ? group->name : NULL,
+	                           "is_file", group->is_file);
 }
 
 static json_t *list_of(const struct tpcset *set)
@@ -271,7 +273,6 @@ static json_t *list_of(const struct tpcset *set)
 	return json_string(tpcset_format_list(set, text));
 }
 
-/* Of whom it has borrowed. */
 static json_t *loans(const struct segment_borrowed *borrowed)
 {
 	json_t *array = json_array();
@@ -282,7 +283,7 @@ static json_t *loans(const struct segment_borrowed *borrowed)
 	return array;
 }
 
-/* Named as the labels of metrics. */
+/* Named as in the labels of metrics. */
 static json_t *workload_members(const struct workload *workload)
 {
 	const char *const members[][2] = {
@@ -296,31 +297,31 @@ static json_t *workload_members(const struct workload *workload)
 	return object;
 }
 
-/* `activities`: with how busy the GPUs are; or NULL. */
+/* `activities`: with the busy shares of the GPUs; or NULL. */
 static json_t *process_members(const struct process *process, const struct activities *activities,
                                const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
-	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
-	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
-	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
-	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans",
-	                           loans(&process->borrowed));
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid,
+	                           "uid", (json_int_t)process->uid, "user", process->user, "command", process->command,
+	                           "group", group_reference(process), "not_in_force", process->not_in_force, "kernels",
+	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters),
+	                           "borrowed", list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent),
+	                           "loans", loans(&process->borrowed));
 
 	row_find(&row, gpus);
 	object = json_joined(object, json_pack("{s:o}", "workload", workload_members(&process->workload)));
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
 }
 
-/* Adds what became of it. */
+/* Adds the effect of the given time. */
 static json_t *with_use(json_t *object, const struct segment_time *time)
 {
 	return time ? json_joined(object, json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "in_force",
 	                                            segment_time_is_in_force(time->state), "state",
-	                                            segment_time_text(time->state), "present_us", counter(time->present_us),
-	                                            "aside_us", counter(time->aside_us), "bounded", counter(time->bounded),
-	                                            "held", counter(time->held)))
+	                                            segment_time_text(time->state), "present_us",
+	                                            counter(time->present_us), "aside_us", counter(time->aside_us),
+	                                            "bounded", counter(time->bounded), "held", counter(time->held)))
 	            : object;
 }
 
@@ -338,7 +339,8 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 	return !segment_rank_is_given(rank)
 	               ? json_null()
 	               : with_use(json_pack("{s:o, s:o}", "priority",
-	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)), true), "weight",
+	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)),
+	                                                 true), "weight",
 	                                    json_reading(reading_if(rank.weight > 0, segment_rank_weight(rank)), true)),
 	                          time);
 }
@@ -367,7 +369,8 @@ static json_t *list_process(const struct process *process, const struct activiti
 {
 	json_t *object = process_members(process, activities->measures_times ? activities : NULL, activities->gpus);
 
-	object = json_joined(object, json_pack("{s:o}", "partitions", partitions(&process->revision, activities->gpus)));
+	object = json_joined(object, json_pack("{s:o}", "partitions",
+	                                       partitions(&process->revision, activities->gpus)));
 	return json_joined(object, json_time(&process->revision, &process->time));
 }
 
@@ -412,10 +415,12 @@ static json_t *group_sums(const struct processes *processes, const struct groups
 
 	for (size_t i = 0; i < groups->count; i++) {
 		const struct group_sum *sum = &groups->list[i];
-		json_t *group = json_joined(group_reference(sum->first), json_pack("{s:o}", "pids", members(processes, sum)));
+		json_t *group = json_joined(group_reference(sum->first),
+		                            json_pack("{s:o}", "pids", members(processes, sum)));
 
 		group = json_joined(group, json_numbers(sum->numbers, NUMBER_LAUNCHES, NUMBER_IN_FLIGHT));
-		array = json_with(array, json_joined(group, json_numbers(sum->numbers, NUMBER_UPLOADS, NUMBER_OUTSIDE)));
+		array = json_with(array,
+		                  json_joined(group, json_numbers(sum->numbers, NUMBER_UPLOADS, NUMBER_OUTSIDE)));
 	}
 	return array;
 }
@@ -427,8 +432,9 @@ json_t *json_list(const struct activities *activities, const struct groups *grou
 
 	for (size_t i = 0; i < processes->count; i++)
 		array = json_with(array, list_process(&processes->list[i], activities));
-	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes", array,
-	                 "overlaps", overlaps(processes, activities->gpus), "groups", group_sums(processes, groups));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes",
+	                 array, "overlaps", overlaps(processes, activities->gpus), "groups",
+	                 group_sums(processes, groups));
 }
 
 /* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------- */
@@ -550,7 +556,8 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct segment_time *time, const struct topology_list *gpus, struct error *error)
 {
-	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", sets_on_gpus(chosen, revision, before, gpus));
+	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions",
+	                            sets_on_gpus(chosen, revision, before, gpus));
 
 	process = json_joined(process, json_time(revision, time));
 	return json_array_append_new(json_object_get(document, "processes"), process) == 0 ? 0 : no_memory(error);
@@ -567,7 +574,7 @@ int json_add_group(json_t *document, const char *name, const struct gpu_choices 
 	return json_object_set_new(document, "group", group) == 0 ? 0 : no_memory(error);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error)
 {

@@ -33,7 +33,7 @@ static const struct column list_columns[] = {
 
 #define COLUMN_COUNT (sizeof list_columns / sizeof list_columns[0])
 
-/* --- what stands below a program ---------------------------------------------------------------------------------- */
+/* --- notes below a program --------------------------------------------------------------------------------------- */
 
 static void print_reasons(const struct process *process, FILE *page)
 {
@@ -71,7 +71,6 @@ static void print_lending(const struct process *process, FILE *page)
 		        (double)borrowed->tpc_us / 1e6, borrowed->overruns);
 }
 
-/* What of the kernels launched and ended nobody has announced. */
 static void print_unannounced(const struct process *process, FILE *page)
 {
 	uint64_t kernels = 0;
@@ -79,11 +78,11 @@ static void print_unannounced(const struct process *process, FILE *page)
 	for (unsigned int i = 0; i < process->counts.count; i++)
 		kernels = segment_sum(kernels, process->counts.gpus[i].unheard);
 	if (kernels > 0)
-		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that kernels launch\n",
+		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that "
+		                                 "kernels launch\n",
 		        kernels, kernels == 1 ? "kernel" : "kernels", kernels == 1 ? "it" : "they");
 }
 
-/* Why a number of kernels is not known. */
 static void print_gaps(const struct process *process, FILE *page)
 {
 	uint32_t gaps = process->counts.gaps;
@@ -92,7 +91,8 @@ static void print_gaps(const struct process *process, FILE *page)
 		gaps |= process->counts.gpus[i].gaps;
 	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
 		if (gaps >> gap & 1)
-			fprintf(page, "        kernels are not all counted: %s\n", counts_gap_text((enum counts_gap)gap));
+			fprintf(page, "        kernels are not all counted: %s\n",
+			        counts_gap_text((enum counts_gap)gap));
 	}
 }
 
@@ -154,7 +154,7 @@ static void print_shared(const struct activities *activities, FILE *page, const 
 	        gpus_label(shared->gpu, activities->gpus, label));
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 #define SAMPLE_SECONDS 0.1
 
@@ -164,10 +164,11 @@ struct subject {
 	bool json, again;
 };
 
-/* Looks, and with --busy again a sample later. */
+/* One look; with --busy a second look one sample later. */
 static int take_looks(struct subject *subject, struct error *error)
 {
-	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities, .every_ms = MONITOR_TAKE_MS};
+	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities,
+	                                    .every_ms = MONITOR_TAKE_MS};
 	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
@@ -177,7 +178,7 @@ static int take_looks(struct subject *subject, struct error *error)
 	return result == 0 ? activities_look(&subject->activities, &subject->gpus, error) : -1;
 }
 
-/* Of a program, the notes follow the last row. */
+/* The notes about a program follow its last row. */
 static void print_rows(const struct activities *activities, const struct terminal *terminal, FILE *page)
 {
 	struct column columns[COLUMN_COUNT];

@@ -52,7 +52,6 @@ char labels_letter(unsigned int label)
 	return label < 26 ? (char)('A' + label) : label < LABELS_MAX ? (char)('a' + label - 26) : '?';
 }
 
-/* Labels besides those of processes. */
 enum {
 	FREE = LABELS_MAX + 1,
 	SHARED
@@ -105,7 +104,7 @@ static void end_colour(const struct picture *picture)
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-/* `is_lent`: somebody has borrowed it now from one of those whose it is. */
+/* `is_lent`: the TPC is lent now. */
 static unsigned int label_of(const struct picture *picture, unsigned int tpc, bool *is_lent)
 {
 	unsigned int label = FREE;
@@ -139,7 +138,7 @@ static void print_label(const struct picture *picture, unsigned int label)
 /* --- tiles ------------------------------------------------------------------------------------------------------- */
 
 struct tile {
-	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
+	unsigned int row;   /* the GPC, or in rows of virtual GPCs the virtual GPC; TOPOLOGY_UNKNOWN: none */
 	unsigned int group; /* the virtual GPC */
 	unsigned int tpc;
 	bool is_singleton;
@@ -345,7 +344,8 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 		const struct process *process = &picture->processes->list[i];
 
 		if (process_shares(process, shared)) {
-			fprintf(picture->page, "%c%c", separator, labels_letter(labels_find(picture->labels, process->pid)));
+			fprintf(picture->page, "%c%c", separator,
+			        labels_letter(labels_find(picture->labels, process->pid)));
 			separator = '+';
 		}
 	}
@@ -374,7 +374,7 @@ static void print_legend(const struct picture *picture)
 		fprintf(picture->page, " %s  a single TPC, in no virtual GPC\n", singleton_bar(picture));
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 static void print_title(const struct picture *picture, const char *label)
 {

@@ -1,7 +1,6 @@
 /*
  * A GPU as a picture of characters. Each GPC is a row, each TPC a cell with its number and the letter of the process
- * that has it. A legend of the processes follows. It is drawn with lines and dots on a UTF-8 terminal, and in ASCII
- * elsewhere:
+ * there. A legend of the processes follows. A UTF-8 terminal gets lines and dots, any other terminal ASCII:
  *
  *   GPC 1 |  0 A    8 A   16 #   24 . : 62 .
  *
@@ -17,20 +16,18 @@
 
 #include <stdio.h>
 
-/* Which letter stands for which process: with --watch, it keeps its letter. */
+/* The letters of processes. With --watch, a process keeps its letter. */
 #define LABELS_MAX 52
 
-/* To be set to zero before the first use. */
+/* All zero before the first use. */
 struct labels {
 	pid_t pids[LABELS_MAX]; /* 0: free */
 };
 
-/* Frees the letters of processes that are no longer on the shown GPUs, and gives one to each process that is new
- * there. */
+/* Frees the letters of processes that left the shown GPUs, and gives a letter to each new process. */
 void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown);
 
-/* Returns the label of a process, below LABELS_MAX, or LABELS_MAX if it has none: all letters were taken when it
- * came. */
+/* Returns the label of a process, below LABELS_MAX; LABELS_MAX if all letters were taken when the process came. */
 unsigned int labels_find(const struct labels *labels, pid_t pid);
 
 /* Returns 'A' to 'Z' or 'a' to 'z', or '?' for LABELS_MAX. */

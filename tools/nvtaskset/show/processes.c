@@ -21,7 +21,6 @@
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
-/* Returns the command line as clean text, or NULL if there is no memory. */
 static char *read_command(pid_t pid)
 {
 	char bytes[PROCESS_COMMAND_MAX];
@@ -52,7 +51,7 @@ static char *name_user(uid_t uid)
 	return name;
 }
 
-/* Looks up each user only once: that can take long if users come from a network service. */
+/* Each user is looked up once: users may come from a slow network service. */
 static char *find_user(const struct processes *known, uid_t uid)
 {
 	for (size_t i = 0; i < known->count; i++) {
@@ -98,7 +97,8 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
-		process->group = (struct process_group){.identity = segment.group.identity, .is_file = segment.group.is_file};
+		process->group = (struct process_group){.identity = segment.group.identity,
+		                                        .is_file = segment.group.is_file};
 		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;
@@ -108,7 +108,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 	return state;
 }
 
-/* Whether a process in whose segment nothing can be read should have one. */
+/* Whether a process without a readable segment should have one. */
 static bool is_not_in_force(struct process *process, pid_t pid, enum segment_state state)
 {
 	if (state != SEGMENT_OTHER_VERSION)
@@ -119,7 +119,7 @@ static bool is_not_in_force(struct process *process, pid_t pid, enum segment_sta
 	return not_in_force;
 }
 
-/* --- its partition --------------------------------------------------------------------------------------- */
+/* --- the partition of a process ---------------------------------------------------------------------------------- */
 
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {
@@ -129,7 +129,7 @@ const struct tpcset *process_set(const struct process *process, struct pci_addre
 	return partition ? &partition->set : NULL;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------- */
+/* --- all processes ----------------------------------------------------------------------------------------------- */
 
 static void free_texts(struct process *process)
 {
@@ -172,7 +172,7 @@ struct process *processes_find(const struct processes *processes, pid_t pid)
 	return found;
 }
 
-/* The ancestors of a process with a partition yield to it unless they use CUDA themselves: shells, for example. */
+/* Ancestors of a process with a partition yield, unless they use CUDA: shells, for example. */
 static void mark_ancestors(struct processes *processes, pid_t pid)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
@@ -203,7 +203,7 @@ static bool is_on(const struct process *process, struct pci_address gpu)
 	return is;
 }
 
-/* A borrower says what it uses on all of its GPUs together. */
+/* A borrower tells its borrowed TPCs on all of its GPUs together. */
 static void find_lent(struct process *lender, const struct processes *processes)
 {
 	const struct segment_revision *revision = &lender->revision;
@@ -220,7 +220,7 @@ static void find_lent(struct process *lender, const struct processes *processes)
 	}
 }
 
-/* If our own limits (open files, memory) keep us from examining a process, the list would lack it: an error. */
+/* With too few open files or too little memory, the list would lack processes: an error. */
 static int check_limits(enum segment_state state, struct error *error)
 {
 	bool is_limit = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -228,7 +228,7 @@ static int check_limits(enum segment_state state, struct error *error)
 	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
 }
 
-/* Linux lets nobody but root examine a process that has ended, or a thread of its own. These have no command line. */
+/* Linux lets nobody but root examine an ended process or a kernel thread. Both have no command line. */
 static bool is_program(pid_t pid)
 {
 	char byte;
@@ -236,8 +236,7 @@ static bool is_program(pid_t pid)
 	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)proc_thread(pid)) == 1;
 }
 
-/* A process that ends gives up its memory first, and then its files. If only our own limits keep us from reading, it has
- * not ended. */
+/* An ending process gives up its memory first, and then its files. A process behind our own limits has not ended. */
 static bool has_ended(pid_t pid)
 {
 	char text[PROC_STAT_TEXT];
@@ -247,7 +246,7 @@ static bool has_ended(pid_t pid)
 	return !proc_owner(pid, &owner) || (text[0] != '\0' && proc_stat_field(text, STAT_MEMORY) == 0);
 }
 
-/* What was read of it last may say that it has neither a command nor counts. */
+/* The last process may have ended during the reading, and then has neither a command nor counts. */
 static void drop_last_if_ended(struct processes *processes)
 {
 	struct process *last = &processes->list[processes->count - 1];
@@ -320,7 +319,7 @@ void processes_free(struct processes *processes)
 	*processes = (struct processes){.count = 0};
 }
 
-/* --- TPCs that several of them have --------------------------------------------------------------------------------- */
+/* --- shared TPCs ------------------------------------------------------------------------------------------------- */
 
 bool process_shares(const struct process *process, const struct shared *shared)
 {
@@ -329,7 +328,7 @@ bool process_shares(const struct process *process, const struct shared *shared)
 	return set && tpcset_is_subset(&shared->tpcs, set);
 }
 
-/* Finds the TPCs of `left` that exactly those processes have that have `tpc`, and how many these processes are. */
+/* Finds the TPCs of `left` with the same processes as `tpc`, and the number of these processes. */
 static struct tpcset group_of(const struct processes *processes, struct pci_address gpu, const struct tpcset *left,
                               unsigned int tpc, unsigned int *holders)
 {
@@ -382,7 +381,6 @@ static int find_shared_of(struct processes *processes, struct pci_address gpu, s
 	return result;
 }
 
-/* Whether a partition of a process before this one names the GPU. */
 static bool is_named_before(const struct processes *processes, size_t number, struct pci_address gpu)
 {
 	bool is = false;

@@ -1,5 +1,5 @@
 /*
- * A snapshot of the processes that have a partition and that this user may examine.
+ * A snapshot of the processes with a partition, as far as this user may examine them.
  */
 #ifndef NVTASKSET_PROCESSES_H
 #define NVTASKSET_PROCESSES_H
@@ -15,37 +15,37 @@
 
 struct process {
 	pid_t pid;
-	uint64_t started; /* when, since boot, in the kernel's ticks: tells it from another one that had its pid */
+	uint64_t started; /* in the kernel's ticks since boot: tells apart processes with one pid */
 	uid_t uid;
-	char *user;    /* the user's name, or number if it has no name; clean text (terminal/text.h), as is `command` */
+	char *user;    /* the name, or else the number; clean text (terminal/text.h), like `command` */
 	char *command; /* the arguments, separated by spaces, cut at PROCESS_COMMAND_MAX bytes; "?" if unknown */
-	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
+	struct segment_revision revision; /* empty without a segment, like the counters */
 	struct segment_counters counters;
 	struct segment_time time;
 	struct segment_borrowed borrowed;
 	uint32_t streams;
-	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
+	struct tpcset lent; /* the process's own TPCs, on all GPUs, that are borrowed now */
 	struct counts counts; /* of kernels; see rows.h */
 	struct process_memory {
-		struct pci_address pci; /* the partition's GPUs, and all in use */
+		struct pci_address pci; /* a GPU of the partition, or one where memory is in use */
 		struct segment_memory_use use;
 	} memory[SEGMENT_GPUS];
 	unsigned int memory_count;
 	struct process_group {
-		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */
-		char name[GROUP_NAME_MAX];      /* "" if it has none */
+		struct group_identity identity; /* 0: in no group, or the group cannot be reached */
+		char name[GROUP_NAME_MAX];      /* "": no name */
 		bool is_file;
 	} group;
-	struct identity identity; /* 0 if it has no segment */
-	bool is_at_work; /* our library is loaded; usually it is not while the process has not used CUDA */
-	bool yields_to_descendants; /* our library is not loaded, and descendants have partitions: these count instead */
+	struct identity identity; /* 0: no segment */
+	bool is_at_work; /* our library is loaded; usually not before the first use of CUDA */
+	bool yields_to_descendants; /* our library is not loaded, and descendants have partitions */
 	struct workload workload;
-	const char *not_in_force; /* the reason if it has, or should have, a partition that is not in force; else NULL */
+	const char *not_in_force; /* why a partition that is, or should be, there is not in force; else NULL */
 };
 
 #define PROCESS_COMMAND_MAX 4096
 
-/* TPCs of one GPU that are in the partitions of the same two or more processes. Often that is a mistake. */
+/* TPCs of one GPU in the partitions of the same two or more processes. Often a mistake. */
 struct shared {
 	struct pci_address gpu;
 	struct tpcset tpcs;
@@ -55,34 +55,35 @@ struct processes {
 	size_t count;
 	struct process *list; /* by rising pid */
 	size_t shared_count;
-	struct shared *shared; /* empty before shared_find; each TPC is in one at most; of a GPU, by the lowest TPC */
-	bool some_are_left_out; /* their user's have more open than one look may cost (base/purse.h) */
-	bool some_are_hidden;  /* there are programs that this user may not examine; nobody knows whether they use a GPU */
+	/* Empty before shared_find. Each TPC is in at most one; in the order of GPUs, and then of the lowest TPC. */
+	struct shared *shared;
+	bool some_are_left_out; /* more files are open than one look may cost (base/purse.h) */
+	/* There are programs that this user may not examine; whether they use a GPU is not known. */
+	bool some_are_hidden;
 };
 
-/* Examines every process. Leaves out those that end meanwhile and those of other users. `not_in_force_too` also finds
- * processes that should have a partition but have no segment; that takes several times as long. The caller frees the
- * result. -1 with the reason, and nothing to free. */
+/* Examines every process. Leaves out processes that end meanwhile, and processes of other users. With
+ * `not_in_force_too`, also finds processes that lack an expected segment, and takes several times as long. The caller
+ * frees the result. -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
 
-/* A line for people, below the list: programs may be missing. "" if the list has all. Every machine has programs that
- * the user may not examine: the line names hidden programs only where these programs `matter`. */
+/* A line for people, below the list: programs may be missing. "" if the list has all. Every machine has hidden
+ * programs: the line names them only if they `matter`. */
 const char *processes_note(const struct processes *processes, bool matter);
 
-/* Returns the process with this pid, or NULL. */
+/* NULL: there is no process with this pid. */
 struct process *processes_find(const struct processes *processes, pid_t pid);
 
-/* Returns the TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the
- * process yields to its descendants. */
+/* The TPCs of a GPU in the process's partition. NULL for a GPU outside, or if the process yields to its descendants. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
 
-/* --- TPCs that several of them have ------------------------------------------------------------------------------------ */
+/* --- shared TPCs ------------------------------------------------------------------------------------------------- */
 
-/* Finds the TPCs that processes of the list share, and adds them to it. -1 with the reason if there is no memory. */
+/* Finds the TPCs shared by processes of the list, and adds the TPCs to the list. -1 with the reason, without memory. */
 int shared_find(struct processes *processes, struct error *error);
 
-/* Whether the process is one of those that share these TPCs. */
+/* Whether the process shares these TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
 
 #endif

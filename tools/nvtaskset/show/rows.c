@@ -7,7 +7,7 @@
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* A process without a segment, or whose library is not in force, may have launched any number. */
+/* A process without a segment, or with a library not in force, may have launched any number. */
 static void read_kernels(struct row *row)
 {
 	const struct process *process = row->process;
@@ -16,7 +16,8 @@ static void read_kernels(struct row *row)
 	bool knows_ended = is_counted && counts_know_ended(counts.gaps);
 
 	row->gaps = counts.gaps;
-	row->numbers[NUMBER_LAUNCHES] = reading_if(is_counted && counts_know_launched(counts.gaps), (double)counts.launched);
+	row->numbers[NUMBER_LAUNCHES] = reading_if(is_counted && counts_know_launched(counts.gaps),
+	                                           (double)counts.launched);
 	row->numbers[NUMBER_ENDED] = reading_if(knows_ended, (double)counts.ended);
 	row->numbers[NUMBER_IN_FLIGHT] = reading_if(knows_ended, (double)counts.in_flight);
 	row->numbers[NUMBER_UNANNOUNCED] = reading_if(knows_ended, (double)counts.unheard);
@@ -47,13 +48,14 @@ static uint64_t count_outside(const struct segment_counters *counters)
 	return total;
 }
 
-/* An upload is of one launch of a kernel, or of a node of a graph, however often that is launched then. */
+/* An upload is of one launch of a kernel, or of a node of a graph for all launches of the graph. */
 static void read_counters(struct row *row)
 {
 	const struct segment_counters *counters = &row->process->counters;
 	bool is_first = row->place == 0;
 
-	row->numbers[NUMBER_UPLOADS] = reading_if(is_first, (double)segment_sum(counters->restricted, counters->unrestricted));
+	row->numbers[NUMBER_UPLOADS] = reading_if(is_first,
+	                                          (double)segment_sum(counters->restricted, counters->unrestricted));
 	row->numbers[NUMBER_RESTRICTED] = reading_if(is_first, (double)counters->restricted);
 	row->numbers[NUMBER_OUTSIDE] = reading_if(is_first, (double)count_outside(counters));
 	row->numbers[NUMBER_REFRESHED] = reading_if(is_first, (double)counters->refreshed);
@@ -63,7 +65,6 @@ static void read_counters(struct row *row)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The GPU at the row's place, if there is one. */
 static void find_gpu(struct row *row)
 {
 	const struct segment_revision *revision = &row->process->revision;

@@ -1,7 +1,7 @@
 /*
- * What is told of programs: a row for each GPU of each, with its numbers. Lists, `top`, JSON and metrics show these.
+ * The numbers of programs: a row for each GPU of each program. Lists, `top`, JSON and metrics show the rows.
  *
- * A number that is not known says so; it is never 0 in its place.
+ * A number that is not known says so, and is never 0 instead.
  */
 #ifndef NVTASKSET_ROWS_H
 #define NVTASKSET_ROWS_H
@@ -11,7 +11,7 @@
 
 struct reading {
 	bool is_known;
-	double value; /* 0 if it is not known */
+	double value; /* 0 if not known */
 };
 
 static inline struct reading reading_of(double value)
@@ -24,15 +24,14 @@ static inline struct reading reading_if(bool is_known, double value)
 	return (struct reading){.is_known = is_known, .value = is_known ? value : 0};
 }
 
-/* For qsort: the larger one first; what is not known last. */
+/* For qsort: the largest first, readings that are not known last. */
 static inline int reading_compare(struct reading a, struct reading b)
 {
 	return a.is_known != b.is_known ? b.is_known - a.is_known : (a.value < b.value) - (a.value > b.value);
 }
 
-/* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since
- * the look before; since the first look, in seconds; memory. Then what is the program's as a whole, which only its first
- * row has. */
+/* X(identifier, member in JSON, whether an integer there). First numbers of the program on one GPU: kernels; since the
+ * look before; since the first look, in seconds; memory. Then numbers of the whole program, only in its first row. */
 #define NUMBERS(X)                                          \
 	X(LAUNCHES, "launches", true)                       \
 	X(ENDED, "ended", true)                             \
@@ -60,11 +59,10 @@ enum number {
 	NUMBERS(NUMBER_ENUM)
 #undef NUMBER_ENUM
 	NUMBER_COUNT,
-	NUMBER_OF_PROGRAM = NUMBER_UPLOADS /* the first of these */
+	NUMBER_OF_PROGRAM = NUMBER_UPLOADS /* the first of the whole program */
 };
 
-/* A process on one GPU: first those of its partition, then others on which it has launched. A process without any has one
- * row. */
+/* A process on one GPU: first the partition's GPUs, then GPUs with launches. A process without GPUs has one row. */
 struct row {
 	const struct process *process;
 	uint32_t place; /* among the rows of the process, from 0 on */
@@ -75,12 +73,12 @@ struct row {
 	const struct tpcset *set;        /* NULL: the GPU is not restricted */
 	uint32_t gaps;                   /* why kernels are not known: a bit for each enum counts_gap */
 	struct reading numbers[NUMBER_COUNT];
-	bool is_presence; /* in time slices: its times contain those of other programs */
-	bool shares;      /* it has TPCs there that another program has, too; only `top` looks at that */
-	const char *why_no_times; /* NULL where they are known */
+	bool is_presence; /* in time slices: the times contain times of other programs */
+	bool shares;      /* another program has some of the same TPCs; only for `top` */
+	const char *why_no_times; /* NULL: known */
 };
 
-/* Fills in the row at the place of this process that `row` names, with all that is counted; false if there is none. */
+/* Fills in the row of row->process at row->place, with all counts. False if there is no such row. */
 bool row_find(struct row *row, const struct topology_list *gpus);
 
 #endif

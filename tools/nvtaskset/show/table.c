@@ -13,7 +13,7 @@ static const char *cell_at(const struct table *table, size_t row, unsigned int c
 	return table->cell((const char *)table->items + row * table->item_size, table->columns[column].what, text);
 }
 
-/* --- which columns ---------------------------------------------------------------------------------------------------- */
+/* --- which columns ------------------------------------------------------------------------------------------------ */
 
 static size_t widest_cell(const struct table *table, unsigned int column)
 {
@@ -28,7 +28,6 @@ static size_t widest_cell(const struct table *table, unsigned int column)
 	return limit > 0 && widest > limit ? limit : widest;
 }
 
-/* Of all columns but the last one. */
 static size_t used_width(const struct table *table)
 {
 	size_t used = 0;
@@ -38,7 +37,7 @@ static size_t used_width(const struct table *table)
 	return used;
 }
 
-/* Hides the column that is needed least; false if all are needed. */
+/* Hides the least needed column; false if all are needed. */
 static bool hide_one(struct table *table)
 {
 	unsigned int worst = 0;
@@ -77,9 +76,8 @@ void table_fit(struct table *table, size_t width)
 	table->widths[last] = used + LAST_WIDTH_MIN <= width ? width - used : LAST_WIDTH_MIN;
 }
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
+/* --- printing ----------------------------------------------------------------------------------------------------- */
 
-/* A cell that does not fit says so. */
 static void print_cut(const char *text, size_t width, bool utf8, FILE *page)
 {
 	size_t kept = width > strlen(CUT) ? width - strlen(CUT) : 0;

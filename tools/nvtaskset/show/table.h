@@ -1,6 +1,5 @@
 /*
- * A table that fits a width: which columns it has, and how wide they are. The last column, a text of any length, gets what
- * is left.
+ * A table that fits a width: its columns, and their widths. The last column, a text of any length, gets the rest.
  */
 #ifndef NVTASKSET_TABLE_H
 #define NVTASKSET_TABLE_H
@@ -16,19 +15,19 @@
 
 struct column {
 	const char *heading;
-	unsigned int what;      /* its cells tell */
-	bool is_number;         /* on the right */
-	unsigned int rank;      /* where there is no room for all, the column with the highest rank goes first; 0: it stays */
-	unsigned int width_max; /* longer cells are cut; 0: none is */
-	bool may_be_missing;    /* where all of its cells are "" */
+	unsigned int what;      /* for `cell`: the content */
+	bool is_number;         /* aligned to the right */
+	unsigned int rank;      /* the columns with the highest rank are hidden first; 0: never */
+	unsigned int width_max; /* longer cells are cut; 0: no cell is cut */
+	bool may_be_missing;    /* hidden if all cells are "" */
 };
 
 struct table {
 	const struct column *columns;
-	unsigned int column_count; /* with the last one */
-	const void *items;         /* one for each row of the table */
+	unsigned int column_count; /* with the last column */
+	const void *items;         /* an item for each row */
 	size_t item_size, item_count;
-	/* Returns the text of a cell: in `text`, or a text that stays. */
+	/* Returns the text of a cell: `text`, or a static text. */
 	const char *(*cell)(const void *item, unsigned int what, char text[CELL_MAX]);
 	bool utf8;
 	/* Filled in by table_fit. */
@@ -39,8 +38,8 @@ struct table {
 /* Chooses columns for a page of this width. */
 void table_fit(struct table *table, size_t width);
 
-/* Prints the headings, or a row, without the end of the line. It may be longer than the page where there is no room for a
- * few characters of the last column. `marks` are printed around the heading of the column `marked`, if there is one. */
+/* Prints the headings, or a row, without the end of the line. Longer than the page if the last column has no room for a
+ * few characters. `marks` are printed around the heading of the column `marked`, if there is one. */
 void table_print_headings(const struct table *table, unsigned int marked, const char *const marks[2], FILE *page);
 void table_print_row(const struct table *table, size_t row, FILE *page);
 

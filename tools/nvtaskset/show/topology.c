@@ -13,7 +13,7 @@ struct subject {
 	bool json, again;
 };
 
-/* Chooses the GPUs that -G names, or without -G all GPUs, also those that CUDA_VISIBLE_DEVICES hides. */
+/* The GPUs of -G, or all GPUs, also GPUs that CUDA_VISIBLE_DEVICES hides. */
 static int choose(struct subject *subject, const struct options *options, struct error *error)
 {
 	struct gpu_choices *shown = &subject->shown;
@@ -49,12 +49,14 @@ static int draw(void *context, const struct terminal *terminal, FILE *page, stru
 	char label[PCI_ADDRESS_TEXT];
 
 	if (subject->json)
-		return json_write(json_topology(&subject->shown, processes, &subject->gpus), subject->again, page, error);
+		return json_write(json_topology(&subject->shown, processes, &subject->gpus), subject->again, page,
+		                  error);
 	for (unsigned int i = 0; i < subject->shown.count; i++) {
 		const struct topology *gpu = subject->shown.choices[i].gpu;
 
 		fputs(i > 0 ? "\n" : "", page);
-		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal, page);
+		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal,
+		             page);
 	}
 	fputs(processes_note(processes, true), page);
 	return 0;

@@ -27,7 +27,6 @@ static struct watched begin_one(const struct process *process)
 	return watched;
 }
 
-/* The first of these reasons; NULL if there is none. */
 static const char *first_gap(uint32_t gaps)
 {
 	const char *why = NULL;
@@ -39,7 +38,7 @@ static const char *first_gap(uint32_t gaps)
 
 #define CLOCKS (UINT32_C(1) << MONITOR_CLOCKS)
 
-/* A take in which the clocks are not known is left out, and no reason. */
+/* A take with unknown clocks is left out, and is not a reason. */
 static const char *why_unknown(const struct monitor_gpu *gpu)
 {
 	const char *why = gpu->is_time_known ? NULL : first_gap(gpu->gaps & ~CLOCKS);
@@ -81,7 +80,7 @@ static void add_gpu(struct watched *watched, const struct monitor_gpu *came)
 	}
 }
 
-/* Without memory, some are missing. */
+/* Without memory, launches are missing. */
 static void add_launches(struct watched *lender, const struct monitor_times *times)
 {
 	size_t count = lender->launch_count + times->kernel_count;
@@ -119,7 +118,7 @@ static void take_one(struct watched *watched, bool has_functions)
 		add_launches(watched, &times);
 }
 
-/* --- what is lent ------------------------------------------------------------------------------------------------- */
+/* --- lending ----------------------------------------------------------------------------------------------------- */
 
 static void settle_one(const struct watch_list *watched, struct watched *lender, const struct monitor_kernel *launch)
 {
@@ -133,7 +132,7 @@ static void settle_one(const struct watch_list *watched, struct watched *lender,
 	}
 }
 
-/* After a round, the borrowers have told all that had ended before the round that these launches are of. */
+/* After a round, the borrowers have told all kernels that ended before the round of these launches. */
 static void settle(const struct watch_list *watched, struct watched *lender)
 {
 	size_t left = lender->launch_count - lender->due_count;
@@ -145,7 +144,6 @@ static void settle(const struct watch_list *watched, struct watched *lender)
 	lender->launch_count = lender->due_count = left;
 }
 
-/* The least of the lenders' limits. */
 static uint64_t least_limit(const struct processes *processes)
 {
 	uint64_t least = UINT64_MAX;
@@ -168,7 +166,7 @@ static void follow_lending(struct watched *watched, const struct process *proces
 		monitor_tell_kernels(watched->look, watched->lends || watched->borrows ? limit : 0);
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------- */
+/* --- all programs ------------------------------------------------------------------------------------------------ */
 
 const struct watched *watched_find(const struct watch_list *watched, const struct process *process)
 {
@@ -191,7 +189,7 @@ const struct watched_gpu *watched_find_gpu(const struct watched *watched, struct
 	return found;
 }
 
-/* So much of the time must be known, for it to stand for the rest. */
+/* The least known part of the time that stands for the rest. */
 #define KNOWN_PART 0.1
 
 const char *watched_why_unknown(const struct watched_gpu *gpu)
@@ -226,7 +224,7 @@ static int add_process(struct watch_list *watched, const struct process *process
 	return 0;
 }
 
-/* Each one watched has two files open, and the rest of the command needs some, for clients of metrics for example. */
+/* A watched program has two open files. The rest of the command needs some, for clients of metrics for example. */
 #define FILES_OF_ONE 2
 #define OTHER_FILES 80
 #define WATCHED_MOST 2048
@@ -245,7 +243,7 @@ static size_t find_most(void)
 	return most < WATCHED_MOST ? most : WATCHED_MOST;
 }
 
-/* Nobody's programs get more places than stay free for those of others. */
+/* No user's programs get more places than stay free for other users. */
 static bool has_place(const struct watch_list *watched, size_t most, uid_t user)
 {
 	size_t own = 0;
@@ -280,7 +278,8 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 		known = (struct watched *)watched_find(watched, process);
 		if (known)
 			follow_lending(known, process, limit);
-		bool borrows = segment_borrows(&process->revision.lending), tells = known && known->look && known->loans;
+		bool borrows = segment_borrows(&process->revision.lending),
+		     tells = known && known->look && known->loans;
 
 		watched->misses_borrowers |= borrows && !tells;
 	}
@@ -288,7 +287,7 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 	return result;
 }
 
-/* The next round begins with the programs that this one has not come to. */
+/* The next round begins with the programs that this round did not reach. */
 void watched_take(struct watch_list *watched)
 {
 	struct purses purses = {.wait_ms = 0};

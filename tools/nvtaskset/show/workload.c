@@ -14,7 +14,7 @@
 #define UID_LENGTH 36
 #define LOGS "/var/log/containers"
 
-/* --- names of control groups ---------------------------------------------------------------------------------------- */
+/* --- names of control groups -------------------------------------------------------------------------------------- */
 
 static void copy(char to[WORKLOAD_NAME], const char *from, size_t length)
 {
@@ -79,7 +79,7 @@ void workload_read(struct workload *workload, const char *cgroup, char container
 	copy(workload->container, container, CONTAINER_SHORT);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 #define IN_NAMES "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
@@ -89,7 +89,8 @@ static bool take_names(struct workload *workload, const char *link, const char *
 	const char *first = strchr(link, '_'), *second = first ? strchr(first + 1, '_') : NULL;
 	const char *last = second ? strrchr(second, '-') : NULL;
 	size_t digits = strlen(container);
-	bool is_it = last && link[strspn(link, IN_NAMES "_")] == '\0' && strncmp(last + 1, container, digits) == 0 && strcmp(last + 1 + digits, ".log") == 0;
+	bool is_it = last && link[strspn(link, IN_NAMES "_")] == '\0' && strncmp(last + 1, container, digits) == 0 &&
+	             strcmp(last + 1 + digits, ".log") == 0;
 
 	if (is_it) {
 		copy(workload->pod, link, (size_t)(first - link));
@@ -111,7 +112,7 @@ void workload_find_names(struct workload *workload, const char *container, const
 	closedir(logs);
 }
 
-/* What a hook of ours has noted comes first, where a device of ours was given to the container. */
+/* A note of our hook comes first, if the container has a device of ours. */
 static bool find_note(struct workload *workload, const char *id, const char *directory)
 {
 	struct container noted;

@@ -7,8 +7,8 @@
 
 #define CONFIGURATION_DIRECTORY "/etc/ld.so.conf.d"
 
-/* ldconfig reads files in the order of their names. The order depends on the locale: whether the locale ignores hyphens
- * or not, the name of our file comes first, also before 00-nvcr of NVIDIA's containers. */
+/* ldconfig reads files in the order of their names, which depends on the locale. The name of our file comes first in
+ * locales with and without hyphens, also before 00-nvcr of NVIDIA's containers. */
 #define CONFIGURATION_NAME "00-000-nvtaskset.conf"
 #define CONFIGURATION CONFIGURATION_DIRECTORY "/" CONFIGURATION_NAME
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- our own library -------------------------------------------------------------------------------------------------- */
+/* --- our own library ---------------------------------------------------------------------------------------------- */
 
 bool own_library_is(const char *path)
 {
@@ -30,7 +30,8 @@ static bool own_directory_is(char directory[PATH_MAX], const char *parent, const
 {
 	char library[PATH_MAX];
 
-	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) && own_library_is(library);
+	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) &&
+	       own_library_is(library);
 }
 
 int own_library_directory(char directory[PATH_MAX], struct error *error)
@@ -48,7 +49,7 @@ int own_library_directory(char directory[PATH_MAX], struct error *error)
 	return 0;
 }
 
-/* --- the driver's ------------------------------------------------------------------------------------------------------ */
+/* --- the driver's library ----------------------------------------------------------------------------------------- */
 
 /* Directories where packages and containers put the driver: NVIDIA's container images, Debian, Red Hat, WSL, NixOS,
  * Jetson, and last the toolkit's compatibility package. */
@@ -93,16 +94,18 @@ static bool find_in_usual_directories(char path[PATH_MAX])
 	return found;
 }
 
-/* By the name that programs use, or else as NVIDIA's package names the file. */
+/* The name for programs, or else the name in NVIDIA's package. */
 static bool find_file(const char *directory, char path[PATH_MAX])
 {
 	char pattern[PATH_MAX];
 	bool found = path_join(path, directory, DRIVER_NAME) && is_driver(path);
 	glob_t files = {.gl_pathc = 0};
 
-	if (!found && path_join(pattern, directory, DRIVER_OTHER_NAME ".[0-9]*") && glob(pattern, 0, NULL, &files) == 0) {
+	if (!found && path_join(pattern, directory, DRIVER_OTHER_NAME ".[0-9]*") &&
+	    glob(pattern, 0, NULL, &files) == 0) {
 		for (size_t i = 0; i < files.gl_pathc && !found; i++)
-			found = is_driver(files.gl_pathv[i]) && snprintf(path, PATH_MAX, "%s", files.gl_pathv[i]) < PATH_MAX;
+			found = is_driver(files.gl_pathv[i]) &&
+			        snprintf(path, PATH_MAX, "%s", files.gl_pathv[i]) < PATH_MAX;
 	}
 	globfree(&files);
 	return found;
@@ -165,12 +168,11 @@ int driver_find(const struct library_path *first, char path[PATH_MAX], struct er
 	return make_absolute(path, error);
 }
 
-/* --- where LD_LIBRARY_PATH names it --------------------------------------------------------------------------------- */
+/* --- the driver in LD_LIBRARY_PATH -------------------------------------------------------------------------------- */
 
 #define VARIABLE "LD_LIBRARY_PATH="
 
-/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, "export" may stand in
- * front. */
+/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, behind "export ". */
 static const char *value_in(char *line)
 {
 	char *name = strncmp(line, "export ", 7) == 0 ? line + 7 : line;
@@ -184,7 +186,7 @@ static const char *value_in(char *line)
 	return value;
 }
 
-/* Searches a file of such lines. Each ends with `end`. */
+/* Searches a file with a variable to a line; `end` ends each line. */
 static bool find_in_file(struct driver_bypass *bypass, const char *path, int end)
 {
 	FILE *file = fopen(path, "re");

@@ -20,7 +20,7 @@
 #error "which ELF machine is this?"
 #endif
 
-/* Opens a regular file for reading, close-on-exec; never waits. -1 if there is none, or the file cannot be read. */
+/* Opens a regular file for reading, close-on-exec; never waits. -1 if there is no file to read. */
 int elf_file_open(const char *path);
 
 /* Whether the header is of this machine. */

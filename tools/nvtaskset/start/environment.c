@@ -18,7 +18,7 @@
 /* A list of paths, as the dynamic linker reads it. */
 struct list {
 	const char *variable;
-	const char *separators; /* the first one is for writing */
+	const char *separators; /* the first is for writing */
 	bool (*is_ours)(const char *entry, size_t length);
 };
 
@@ -63,7 +63,7 @@ static void copy_others(const struct list *list, char *to, const char *entries)
 		more = entries[length] != '\0';
 		entries += length + more;
 	}
-	/* A single empty entry would be read as no entry, so it is written as two. */
+	/* A single empty entry would be read as no entry: write two. */
 	if (to == start && *separator)
 		*to++ = ':';
 	*to = '\0';
@@ -119,7 +119,7 @@ static int set_strict(const struct environment *environment, struct error *error
 	return 0;
 }
 
-/* Whether the nvtaskset that has started this one has set MPS's priority to the lower one. */
+/* Whether an nvtaskset around this process has set MPS's priority to the lower value. */
 static bool was_lower(void)
 {
 	struct segment_revision revision;
@@ -149,8 +149,9 @@ int environment_set(const struct environment *environment, struct error *error)
 
 	/* COMMAND keeps this pid through the exec. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
-	    /* An nvtaskset that started this one may have set it, with other GPUs. */
+	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
+	    set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
+	    /* An nvtaskset around this process may have set other GPUs. */
 	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)
 		return -1;

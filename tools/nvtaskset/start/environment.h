@@ -1,6 +1,5 @@
 /*
- * The environment of COMMAND and of everything that it starts: their partition, and the variables by which they load
- * our library instead of the driver's.
+ * The environment of COMMAND and its descendants: the partition, and variables to load our library, not the driver's.
  */
 #ifndef NVTASKSET_ENVIRONMENT_H
 #define NVTASKSET_ENVIRONMENT_H
@@ -13,16 +12,16 @@ struct environment {
 	const char *partition; /* as segment_revision_format writes it */
 	const char *gpus;      /* from topology_environment_write */
 	const char *driver;    /* from driver_find */
-	const char *directory; /* from front_directory; it comes first in LD_LIBRARY_PATH */
+	const char *directory; /* from front_directory; first in LD_LIBRARY_PATH */
 	bool hide;             /* CUDA reports a GPU of the partition's size: src/launch/space/hide.h */
 	bool fail_misfits;     /* launches that the partition cannot hold fail: src/launch/space/misfit.h */
 	bool strict;           /* programs that cannot be restricted end, and all load our library: src/audit */
 };
 
-/* Removes what another nvtaskset, which has started this one, has set; but not the partition. -1 with the reason. */
+/* Removes the settings of an nvtaskset around this process, except the partition. -1 with the reason. */
 int environment_clean(struct error *error);
 
-/* Not atomic: on failure some variables may be set, but COMMAND is not started. -1 with the reason. */
+/* -1 with the reason: some variables may be set, but COMMAND is not started. */
 int environment_set(const struct environment *environment, struct error *error);
 
 #endif

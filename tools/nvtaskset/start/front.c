@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SEPARATORS ":;$" /* no directory in LD_LIBRARY_PATH can have these in its name */
-#define BASES_MAX 18     /* base directories to try: a user has two, and sixteen in /tmp */
+#define SEPARATORS ":;$" /* not possible in a directory of LD_LIBRARY_PATH */
+#define BASES_MAX 18     /* base directories: two of the user, and sixteen in /tmp */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -31,7 +31,7 @@ static bool same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-/* FNV-1a. Each pair of library and driver has a directory, named by this hash. */
+/* FNV-1a. Names the directory of each pair of library and driver. */
 static uint64_t hash(uint64_t value, const char *text)
 {
 	for (; *text; text++)
@@ -39,10 +39,10 @@ static uint64_t hash(uint64_t value, const char *text)
 	return value;
 }
 
-/* Makes the link atomically: other processes may be making or using the same one. */
+/* Makes the link atomically: other processes may be making or using the same link. */
 static int make_link(const char *target, const char *directory, const char *name, struct error *error)
 {
-	/* Static, here and below, since they are large and stacks can be small. */
+	/* Static, here and below: large, and stacks can be small. */
 	static char path[PATH_MAX], temporary[PATH_MAX];
 	char suffix[64];
 
@@ -57,12 +57,12 @@ static int make_link(const char *target, const char *directory, const char *name
 	return 0;
 }
 
-/* --- where they can be -------------------------------------------------------------------------------------- */
+/* --- base directories --------------------------------------------------------------------------------------------- */
 
-/* Base directories to try, in this order. A user's: the cache comes before XDG_RUNTIME_DIR, which is removed when the session ends:
- * programs may outlive the session, and programs that they start would then find the driver without us; in /tmp, another user may
- * have taken a name. Root's are not in /tmp: if that is cleaned while a program of root's runs, another user could put there the
- * library that it loads next. False if there is no such one. */
+/* Base directories to try, in order; false at the end. A user's cache comes before XDG_RUNTIME_DIR: the latter is
+ * removed at the end of the session. Programs may outlive the session, and their children would find the driver without
+ * us. In /tmp, another user may have taken a name. Root's are not in /tmp: after a cleaning of /tmp, another user could
+ * put a library there, for a running program of root's to load. */
 static bool find_base(bool is_root, unsigned int number, char base[PATH_MAX])
 {
 	static const char *const roots[] = {"", "/var/cache/nvtaskset", "/run/nvtaskset"};
@@ -91,7 +91,6 @@ static bool is_root(void)
 	return geteuid() == 0 && stat("/", &top) == 0 && top.st_uid == 0;
 }
 
-/* Whether our user namespace has more than one user. */
 static bool has_other_users(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
@@ -104,9 +103,9 @@ static bool has_other_users(void)
 	return !map || users > 1;
 }
 
-/* Whether COMMAND could change its user, as su and daemons do. It needs the capability, and the user namespace must have
- * another user. We do not try it: the kernel lets nobody look into a process that has changed its user, and commands that
- * choose TPCs at the same time must see us (turn.h). */
+/* Whether COMMAND could change its user, like su and daemons: with the capability, in a user namespace with a second
+ * user. We do not try: the kernel lets nobody look into a process after a change of its user, and commands that choose
+ * TPCs at the same time must see us (turn.h). */
 static bool can_change_user(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -115,11 +114,10 @@ static bool can_change_user(void)
 	return syscall(SYS_capget, &header, sets) == 0 && sets[0].effective & 1u << CAP_SETUID && has_other_users();
 }
 
-/* --- making them -------------------------------------------------------------------------------------------- */
+/* --- directories with links --------------------------------------------------------------------------------------- */
 
-/* A directory to be made, and the targets of its links. */
 struct links {
-	char name[32]; /* of the directory: the hash of library and driver */
+	char name[32]; /* the hash of library and driver */
 	char library[PATH_MAX];
 	const char *driver;
 };
@@ -142,8 +140,8 @@ static int make_links(const struct links *links, const char *base, char director
 	return 0;
 }
 
-/* Makes them in the first usable base directory. `for_others`: other users must be able to read them. On failure, the
- * reason is why the first base directory is not usable. */
+/* Makes the links in the first usable base directory; `for_others`: readable for all users. On failure, the reason is
+ * of the first base directory. */
 static int make_in_some_base(const struct links *links, bool for_others, char directory[PATH_MAX], struct error *error)
 {
 	const bool as_root = is_root();
@@ -190,7 +188,8 @@ int front_check_others(const char *directory, struct error *error)
 
 	for (size_t i = 0; i < COUNT(names) && result == 0 && can_change_user(); i++) {
 		if (path_join(path, directory, names[i]) && trust_check_open(path, &why) < 0)
-			result = error_set(error, "%.200s: a program that changes its user runs unrestricted", why.reason);
+			result = error_set(error, "%.200s: a program that changes its user runs unrestricted",
+			                   why.reason);
 	}
 	return result;
 }

@@ -16,7 +16,6 @@
 
 /* --- words ---------------------------------------------------------------------------------------- */
 
-/* Whether `list`, words with spaces between, has the word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -54,7 +53,7 @@ static const char *value_of(char **words, const char *options, int letter)
 	return value;
 }
 
-/* --- whether the server is there, the environment is kept ----------------------------------------- */
+/* --- conditions: the server is there, the environment is kept ----------------------------------------------------- */
 
 static bool always(char **words)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* glibc's format (dl-cache.h), the only one that it has written since 2.32: a head, entries, and strings. Offsets of
+/* glibc's format (dl-cache.h), since 2.32 the only format that glibc writes: a head, entries, and strings. Offsets of
  * strings count from the beginning of the head. */
 #define MAGIC "glibc-ld.so.cache1.1"
 
@@ -38,7 +38,7 @@ struct entry {
 
 _Static_assert(sizeof(struct head) == 48 && sizeof(struct entry) == 24, "glibc's layout");
 
-/* Returns the string at an offset, or NULL if it does not end inside the file. */
+/* NULL if the string does not end inside the file. */
 static const char *text_at(const char *file, size_t size, uint32_t offset)
 {
 	return offset < size && memchr(file + offset, '\0', size - offset) ? file + offset : NULL;

@@ -1,5 +1,5 @@
 /*
- * The dynamic linker's cache, /etc/ld.so.cache: the paths of this machine's libraries.
+ * The paths of this machine's libraries in the dynamic linker's cache.
  */
 #ifndef NVTASKSET_LOADER_CACHE_H
 #define NVTASKSET_LOADER_CACHE_H
@@ -9,8 +9,8 @@
 
 #define LOADER_CACHE "/etc/ld.so.cache"
 
-/* Finds the first library with this name, for this machine's architecture, that `wanted` accepts; NULL accepts any.
- * False if there is none or the file is no such cache. */
+/* Finds the first library with the name, for the machine's architecture, that `wanted` accepts; NULL accepts any. False
+ * without a match, or for an unknown format. */
 bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const char *path),
                        char path[PATH_MAX]);
 

@@ -40,7 +40,8 @@ int probe_main(void)
 	if (!library)
 		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
 	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !own_library_is(map->l_name))
-		fprintf(stderr, PREFIX "programs would load %s, and not our library\n", map ? map->l_name : "something else");
+		fprintf(stderr, PREFIX "programs would load %s, and not our library\n",
+		        map ? map->l_name : "something else");
 	else
 		status = EXIT_SUCCESS;
 	return status;
@@ -48,8 +49,8 @@ int probe_main(void)
 
 /* --- the process that starts the probe ------------------------------------------------------------------ */
 
-/* The environment of the probe is COMMAND's; or, without one, none of our variables but NVTASKSET_STRICT, and LD_LIBRARY_PATH is
- * `directory`, or unset if that is NULL. */
+/* The environment of the probe is COMMAND's. Without `environment`: NVTASKSET_STRICT is our only variable, and
+ * LD_LIBRARY_PATH is `directory`, or unset for NULL. */
 static int set_surroundings(const struct environment *environment, const char *directory, struct error *error)
 {
 	static const char *const unset[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
@@ -81,7 +82,7 @@ static _Noreturn void become_probe(const struct environment *environment, const 
 	_exit(EXIT_FAILURE);
 }
 
-/* Reads what the probe writes until it ends; what does not fit is dropped. False if it does not end in time. */
+/* Reads the output of the probe until the end; drops text beyond `size`. False if the probe does not end in time. */
 static bool read_until_end(int file, char *text, size_t size)
 {
 	const double end = clock_ms() + LIMIT_SECONDS * 1e3;
@@ -102,8 +103,7 @@ static bool read_until_end(int file, char *text, size_t size)
 	return got == 0;
 }
 
-/* The reason is the line that begins with our prefix: other libraries, such as the driver, may have written lines
- * too. */
+/* The reason is in the line with our prefix: the driver, for example, may have written lines too. */
 static int explain(const char *text, struct error *error)
 {
 	const char *reason = strstr(text, PREFIX);
@@ -124,13 +124,14 @@ static int finish(pid_t pid, bool in_time, const char *text, struct error *error
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	if (!in_time)
-		return error_set(error, "our library was tested, and the driver did not load within %d seconds", LIMIT_SECONDS);
+		return error_set(error, "our library was tested, and the driver did not load within %d seconds",
+		                 LIMIT_SECONDS);
 	return status == 0 ? 0 : explain(text, error);
 }
 
 static int run_probe(const struct environment *environment, const char *directory, struct error *error)
 {
-	/* If our parent ignored SIGCHLD, so do we, and then no child leaves a status. */
+	/* Under a parent that ignored SIGCHLD, no child would leave a status. */
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
 	struct sigaction inherited;
 	char text[1024];
@@ -162,7 +163,7 @@ int probe_bare(const char *directory, struct error *error)
 {
 	int result = run_probe(NULL, directory, error);
 
-	/* The probe was strict only so that our library gives its reason. The user has not asked for --strict. */
+	/* The probe was strict only to make our library give its reason. The user has not asked for --strict. */
 	if (result < 0 && strstr(error->reason, "; --strict"))
 		*strstr(error->reason, "; --strict") = '\0';
 	return result;

@@ -20,9 +20,9 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* as in execvp */
 #define LINE_BYTES 256               /* the kernel reads this much of a #! line */
-#define INTERPRETERS 4               /* the kernel follows this many, if one is a script for another */
+#define INTERPRETERS 4               /* the kernel follows this many scripts for scripts */
 
-/* --- finding it ----------------------------------------------------------------------------------- */
+/* --- finding the file --------------------------------------------------------------------------------------------- */
 
 static bool is_executable(const char *path)
 {
@@ -65,7 +65,7 @@ static bool find(const char *command, char path[PATH_MAX], bool suits(const char
 
 /* --- #! ------------------------------------------------------------------------------------------- */
 
-/* Replaces the script's path by its interpreter's. False if the file is no script. */
+/* The path of a script becomes the path of the interpreter. False if the file is no script. */
 static bool follow_interpreter(char path[PATH_MAX], const char *head)
 {
 	size_t start = 2 + strspn(head + 2, " \t");
@@ -83,7 +83,7 @@ static bool follow_interpreter(char path[PATH_MAX], const char *head)
 static bool has_capabilities(const char *path)
 {
 	struct {
-		uint32_t magic; /* this and all that follows is little-endian, as are our architectures */
+		uint32_t magic; /* all members are little-endian, like our architectures */
 		uint32_t permitted;
 		uint32_t inheritable;
 		uint32_t permitted_upper;
@@ -95,7 +95,7 @@ static bool has_capabilities(const char *path)
 	       (capabilities.permitted != 0 || capabilities.permitted_upper != 0);
 }
 
-/* Whether executing the file cannot give privileges here: the process or the mount forbids it. */
+/* Whether the process or the mount forbids the file to give privileges. */
 static bool grants_nothing(const char *path)
 {
 	struct statvfs mount;
@@ -104,8 +104,7 @@ static bool grants_nothing(const char *path)
 	       (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID));
 }
 
-/* Whether the kernel would mark the exec as secure (AT_SECURE): real and effective ids differ afterwards, or the
- * program gets capabilities. */
+/* Whether the kernel would mark the exec as secure (AT_SECURE): real and effective ids differ, or with capabilities. */
 static enum program_trouble examine_privileges(const char *command, const char *path, struct error *error)
 {
 	struct stat status;
@@ -121,8 +120,8 @@ static enum program_trouble examine_privileges(const char *command, const char *
 		why = "file capabilities";
 	if (!why)
 		return PROGRAM_FINE;
-	error_set(error, "%.100s: runs with other privileges than yours (%s), and so without our library: start nvtaskset "
-	                 "with those privileges", command, why);
+	error_set(error, "%.100s: runs with other privileges than yours (%s), and so without our library: start "
+	                 "nvtaskset with those privileges", command, why);
 	return PROGRAM_PRIVILEGED;
 }
 
@@ -141,7 +140,8 @@ static enum program_trouble examine_elf(const char *command, int file, const Elf
 	else if (!*is_linker && !elf_file_linker(file, header, linker))
 		error_set(error, "%.100s: statically linked: it does not load our library", command);
 	else if (!*is_linker && !strstr(linker, "/ld-linux"))
-		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command, linker);
+		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command,
+		          linker);
 	else
 		trouble = PROGRAM_FINE;
 	return trouble;
@@ -164,7 +164,7 @@ static enum program_trouble examine_file(const char *command, char path[PATH_MAX
 		trouble = examine_elf(command, file, &head.elf, is_linker, error);
 	else if (size > 0 && depth < INTERPRETERS && follow_interpreter(path, head.text))
 		trouble = examine_file(command, path, is_linker, depth + 1, error);
-	/* A script's own words are not those of its interpreter. */
+	/* The words of a script are not the interpreter's. */
 	*is_linker = *is_linker && depth == 0;
 	if (file >= 0)
 		close(file);
@@ -186,7 +186,7 @@ static bool takes_word(const char *option)
 	return takes;
 }
 
-/* Goes from ld.so to PROGRAM. False if there is none. */
+/* Goes from ld.so to PROGRAM. False without PROGRAM. */
 static bool skip_linker(struct program *program)
 {
 	char **word = program->words + 1;
@@ -222,9 +222,9 @@ int program_put_first(const struct program *program, const char *directory, stru
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------ */
+/* --- COMMAND ------------------------------------------------------------------------------------------------------ */
 
-/* Why execvp would not run it. In PATH, a file that may not be executed tells more than one that is missing. */
+/* Why execvp would fail. In PATH, a file that may not be executed tells more than a missing file. */
 static int why_absent(const char *command)
 {
 	char path[PATH_MAX];
@@ -249,7 +249,7 @@ enum program_trouble program_examine(char **command, struct program *program, st
 		return PROGRAM_ABSENT;
 	}
 	trouble = examine_file(command[0], path, &is_linker, 0, error);
-	/* For a script, `path` is now its interpreter, whose privileges count. */
+	/* For a script, `path` is now the interpreter: the interpreter's privileges count. */
 	if (examine_privileges(command[0], path, error) == PROGRAM_PRIVILEGED)
 		trouble = PROGRAM_PRIVILEGED;
 	if (!realpath(is_linker && skip_linker(program) ? program->words[0] : path, program->origin))

@@ -28,21 +28,23 @@
 #include <unistd.h>
 
 struct membership {
-	const char *path;                  /* of the file that its group has; NULL: none */
-	struct group group;                /* none: COMMAND's is still to be made */
-	struct segment_revision partition; /* what it has; empty if it has none yet */
-	struct group_identity former;      /* the group that this process is in, and the descriptor that names it */
+	const char *path;                  /* the file of the group, or NULL */
+	struct group group;                /* closed: COMMAND's group is still to be made */
+	struct segment_revision partition; /* the group's partition; empty at first */
+	/* The present group of this process, with its descriptor. */
+	struct group_identity former;
 	int descriptor;
 };
 
-/* --- which group --------------------------------------------------------------------------------------------------- */
+/* --- finding the group -------------------------------------------------------------------------------------------- */
 
 static int open_file(struct membership *membership, const struct options *options, struct error *error)
 {
 	const char *path = membership->path;
 	bool makes = !options->dry_run && access(path, F_OK) < 0 && errno == ENOENT;
 	struct error why = {.reason = ""};
-	int result = makes ? group_file_make(&membership->group, path, "", &why) : group_file_open(&membership->group, path, &why);
+	int result = makes ? group_file_make(&membership->group, path, "", &why)
+	                   : group_file_open(&membership->group, path, &why);
 
 	if (result < 0)
 		error_reword(&why, GROUP_FILE_ENVIRONMENT ": %.250s", why.reason);
@@ -55,10 +57,12 @@ static int open_named(struct membership *membership, const struct options *optio
 		return -1;
 	int found = group_open_named(&membership->group, options->group, geteuid());
 
-	return found < 2 ? 0 : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
+	return found < 2
+	               ? 0
+	               : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
 }
 
-/* The group that this process is in. One of a file is not left, also if the environment was cleared. */
+/* The group of this process. A process does not leave a file's group, also if the environment was cleared. */
 static void look_at_own(struct membership *membership)
 {
 	struct segment segment;
@@ -77,8 +81,8 @@ static void look_at_own(struct membership *membership)
 	segment_close(&segment);
 }
 
-/* Finds the group, if it is there. If it is to be joined by name, no other nvtaskset can do so until this process ends or
- * executes another program, except with --dry-run. -1 with the reason. */
+/* Finds the group, if it exists. From here until the end or exec of this process, only this process can join a group by
+ * name; except with --dry-run. -1 with the reason. */
 static int membership_find(struct membership *membership, const struct options *options, struct error *error)
 {
 	uint64_t number;
@@ -88,8 +92,10 @@ static int membership_find(struct membership *membership, const struct options *
 	look_at_own(membership);
 	membership->path = group_file_named();
 	if (options->group && (membership->group.memory || membership->path))
-		return error_set(error, "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
-		                        "), which it cannot leave", options->group);
+		return error_set(error,
+		                 "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
+		                 "), which it cannot leave",
+		                 options->group);
 	if (membership->path) {
 		group_close(&membership->group);
 		result = open_file(membership, options, error);
@@ -101,7 +107,7 @@ static int membership_find(struct membership *membership, const struct options *
 	return result;
 }
 
-/* --- which partition ------------------------------------------------------------------------------------------------- */
+/* --- choosing the partition --------------------------------------------------------------------------------------- */
 
 static int put_all(struct segment_revision *revision, const struct segment_revision *more, struct error *error)
 {
@@ -112,10 +118,11 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 	return result;
 }
 
-/* A member gets what the group has, whatever its SET: says so if that is something else. On a GPU that the group does not
- * name, it has all. */
-static int take_groups(const struct membership *membership, struct segment_revision *revision, const struct options *options,
-                       const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+/* A member gets the group's partition, whatever SET: a line if SET differs. On GPUs that the group does not name, all
+ * TPCs. */
+static int take_groups(const struct membership *membership, struct segment_revision *revision,
+                       const struct options *options, const struct gpu_choices *chosen,
+                       const struct topology_list *list, struct error *error)
 {
 	const struct set_limits limits = {.room = &membership->partition};
 	struct segment_revision wanted = {.count = 0};
@@ -130,15 +137,17 @@ static int take_groups(const struct membership *membership, struct segment_revis
 		struct tpcset set = has ? has->set : topology_all(topology_find(list, gpu));
 
 		if (!tpcset_equal(&set, &wanted.partitions[i].set))
-			fprintf(stderr, "nvtaskset: group %s has TPCs %s of GPU %s, and so has COMMAND; to change all of it: -p --group\n",
+			fprintf(stderr, "nvtaskset: group %s has TPCs %s of GPU %s, and so has COMMAND; to change all "
+			                "of it: -p --group\n",
 			        options->group, tpcset_format_list(&set, list_text), gpus_label(gpu, list, pci));
 	}
 	return 0;
 }
 
-/* A part of what a file's group has; on GPUs that it does not name, anything. */
-static int take_part(const struct membership *membership, struct segment_revision *revision, const struct options *options,
-                     const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+/* A part of the partition of a file's group; on GPUs that the group does not name, anything. */
+static int take_part(const struct membership *membership, struct segment_revision *revision,
+                     const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
+                     struct error *error)
 {
 	const struct set_limits limits = {.group = &membership->group, .room = &membership->partition};
 	struct segment_revision wanted;
@@ -150,7 +159,7 @@ static int take_part(const struct membership *membership, struct segment_revisio
 	return put_all(revision, &wanted, error);
 }
 
-/* Gives the group its partitions only. */
+/* Gives the group only the partitions. */
 static int begin(struct group *group, const struct segment_revision *revision, struct error *error)
 {
 	struct segment_revision first = {.count = revision->count};
@@ -159,7 +168,7 @@ static int begin(struct group *group, const struct segment_revision *revision, s
 	return group_begin(group, &first, error);
 }
 
-/* The first command in a file's group chooses for all, from what no other group of the directory has. */
+/* The first command in a file's group chooses for all members, among TPCs that no other group of the directory has. */
 static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
                  const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
@@ -167,12 +176,13 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 	int lock = -1, result = -1;
 
 	if (!membership->path)
-		return error_set(error, "its group has no partition yet, and gets one from a command that finds the path of its file in "
+		return error_set(error, "its group has no partition yet, and gets one from a command that finds the "
+		                        "path of its file in "
 		                        GROUP_FILE_ENVIRONMENT);
 	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
 	if (result == 0 && !options->dry_run)
 		result = begin(&membership->group, revision, error);
-	/* Somebody else was first. */
+	/* Another process was first. */
 	if (result == 1)
 		result = group_read(&membership->group, &membership->partition, &number)
 		                 ? take_part(membership, revision, options, chosen, list, error)
@@ -182,10 +192,11 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 	return result;
 }
 
-/* Finds COMMAND's partition: the one that the command line asks for, as far as the group leaves a choice. A file's group that
- * has none yet gets it. -1 with the reason. */
-static int membership_choose(struct membership *membership, struct segment_revision *revision, const struct options *options,
-                      const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+/* Finds COMMAND's partition: the wish of the command line, as far as the group leaves a choice. A file's group without
+ * a partition gets the same partition. -1 with the reason. */
+static int membership_choose(struct membership *membership, struct segment_revision *revision,
+                             const struct options *options, const struct gpu_choices *chosen,
+                             const struct topology_list *list, struct error *error)
 {
 	static const struct set_limits limits;
 	int result;
@@ -201,11 +212,12 @@ static int membership_choose(struct membership *membership, struct segment_revis
 	return result;
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------- */
+/* --- beginning ---------------------------------------------------------------------------------------------------- */
 
-/* Gives this process its segment, which it keeps through the exec, and makes its group if there is none. If limits do not
- * allow it, the library in COMMAND works without, and prints a warning. */
-static void membership_begin(struct membership *membership, const struct segment_revision *revision, const struct options *options)
+/* Gives this process its segment, which stays through the exec, and makes the group if necessary. If limits forbid the
+ * segment, the library in COMMAND works without, and prints a warning. */
+static void membership_begin(struct membership *membership, const struct segment_revision *revision,
+                             const struct options *options)
 {
 	struct segment segment;
 	int descriptor = -1;
@@ -217,7 +229,7 @@ static void membership_begin(struct membership *membership, const struct segment
 	segment_create(&segment, revision, &membership->group, descriptor, SEGMENT_OF_BEFORE, NULL);
 }
 
-/* --- COMMAND -------------------------------------------------------------------------------------------------------- */
+/* --- COMMAND ------------------------------------------------------------------------------------------------------ */
 
 static void print_partition(const struct segment_revision *revision, const struct topology_list *list)
 {
@@ -237,16 +249,19 @@ static void print_mps(const struct options *options, const struct mps_status *st
 {
 	char names[TIME_LINE];
 
-	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given && options->mps.mode == MPS_OFF)
+	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given &&
+	    options->mps.mode == MPS_OFF)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
 		        time_options(&options->time, names));
 	else if (segment_shares(&options->time) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(&options->time, names));
+		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n",
+		        time_options(&options->time, names));
 	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->has_namespaces)
-		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its servers and namespaces "
-		                "is in force for COMMAND cannot be seen\n", status->pipe_directory);
+		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its "
+		                "servers and namespaces is in force for COMMAND cannot be seen\n",
+		        status->pipe_directory);
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -256,7 +271,7 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
-/* For the reason in errno: the exit status of a shell. */
+/* The exit status of a shell, for the reason in errno. */
 static int cannot_run(const struct options *options, struct error *error)
 {
 	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
@@ -265,14 +280,14 @@ static int cannot_run(const struct options *options, struct error *error)
 	return status;
 }
 
-/* With --strict, a program that would not load our library is refused. Otherwise, we always warn of a program with more
- * privileges, or whose work is done elsewhere, since it may well use CUDA, and with -v of others. The exit status, as
- * check. */
+/* With --strict, refuses a program without our library. Otherwise warns of a program with more privileges, or with its
+ * work done elsewhere: the program may well use CUDA. Warns of the remaining programs with -v. As check. */
 static int check_program(const struct options *options, struct program *program, struct error *error)
 {
 	enum program_trouble trouble = program_examine(options->command, program, error);
 	bool is_elsewhere = trouble == PROGRAM_ELSEWHERE;
-	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere || (trouble == PROGRAM_UNREACHABLE && options->verbose);
+	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere ||
+	             (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
 	if (trouble == PROGRAM_ABSENT)
 		return cannot_run(options, error);
@@ -281,8 +296,7 @@ static int check_program(const struct options *options, struct program *program,
 	return trouble != PROGRAM_FINE && options->strict ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a
- * failure. */
+/* A program that changes its user (su, a daemon) may run unrestricted: a warning, or with --strict a failure. */
 static int check_others(const struct options *options, const char *directory, struct error *error)
 {
 	int result = front_check_others(directory, error);
@@ -300,19 +314,20 @@ static enum mps_priority mps_priority_of(struct segment_rank rank)
 	enum mps_priority priority = MPS_PRIORITY_AS_IT_IS;
 
 	if (rank.priority > 0)
-		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW : MPS_PRIORITY_NORMAL;
+		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW
+		                                                                : MPS_PRIORITY_NORMAL;
 	return priority;
 }
 
-/* MPS's own limits of SMs and ours do not go together (mps.md). A failure with --strict, else a line. */
+/* MPS's limits of SMs and ours do not go together (mps.md). A failure with --strict, else a line. */
 static int check_mps_limit(const struct options *options, struct error *error)
 {
 	const char *variable = options->mps.mode == MPS_OFF ? NULL : mps_limit_given();
 	int result = 0;
 
 	if (variable)
-		result = error_set(error, "%s=%.40s: MPS's own limit was seen to make products of cuBLAS wrong: unset the "
-		                          "variable, or use --mps off", variable, getenv(variable));
+		result = error_set(error, "%s=%.40s: MPS's own limit was seen to make products of cuBLAS wrong: unset "
+		                          "the variable, or use --mps off", variable, getenv(variable));
 	if (result < 0 && !options->strict)
 		fprintf(stderr, "nvtaskset: %s\n", error->reason);
 	return options->strict ? result : 0;
@@ -336,24 +351,23 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	int result = mps_prepare(&request, status, error);
 
 	if (result == 0 && status->has_namespaces && options->strict)
-		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for servers and namespaces: "
-		                          "whether one is in force for COMMAND cannot be seen, so --strict does not start it",
-		                   status->pipe_directory);
+		result = error_set(error, "MPS: the control daemon in %.100s speaks interface 3, which has limits for "
+		                          "servers and namespaces: whether one is in force for COMMAND cannot be seen, "
+		                          "so --strict does not start it", status->pipe_directory);
 	return result;
 }
 
-/* The partition that was asked for, and the GPUs that it is on. */
 struct partition {
 	struct topology_list list;
 	struct gpu_choices chosen;
 	struct segment_revision revision;
 	struct membership membership;
 	struct program program;
-	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and where ours takes its name */
+	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and the directory with the link to ours */
 };
 
-/* All that can be checked before a group has got its partition, which it keeps if the start fails. The exit status; EXIT_SUCCESS,
- * or the reason is set. */
+/* All checks that are possible before a group gets its partition: the group keeps the partition if the start fails. The
+ * exit status; EXIT_SUCCESS, or the reason is set. */
 static int check(struct partition *partition, const struct options *options, struct error *error)
 {
 	int status = check_program(options, &partition->program, error);
@@ -377,8 +391,8 @@ static int find_partition(struct partition *partition, const struct options *opt
 		status = EXIT_FAILURE;
 	else if (!options->dry_run)
 		status = check(partition, options, error);
-	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
-	                                                &partition->list, error) < 0)
+	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options,
+	                                                &partition->chosen, &partition->list, error) < 0)
 		status = EXIT_FAILURE;
 	segment_put_time(&partition->revision, &options->time);
 	return status;
@@ -407,11 +421,11 @@ static int prepare(const struct options *options, const struct partition *partit
 		.strict = options->strict,
 	};
 
-	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 || probe(&environment, error) < 0)) ||
+	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 ||
+	                         probe(&environment, error) < 0)) ||
 	    check_mps_limit(options, error) < 0 ||
-	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
-	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
-	    environment_set(&environment, error) < 0 ||
+	    /* Before environment_set: a new MPS daemon must not inherit COMMAND's environment. */
+	    prepare_mps(options, &partition->chosen, &status, error) < 0 || environment_set(&environment, error) < 0 ||
 	    program_put_first(&partition->program, partition->directory, error) < 0)
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)
@@ -438,8 +452,7 @@ int action_run(const struct options *options, struct error *error)
 	static struct partition partition; /* large */
 	int status = EXIT_FAILURE;
 
-	/* If another nvtaskset started us, our environment leads to its library. Programs of MPS that we run must not load
-	 * it. */
+	/* Inside another nvtaskset, our environment leads to its library. MPS's programs must not load the library. */
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)

@@ -15,8 +15,9 @@ static int check_gpu(const struct topology *gpu, struct error *error)
 		return error_set(error, "GPU %s: its launch descriptors cannot name all of its TPCs: "
 		                        "--strict starts nothing there", pci);
 	if (!qmd_shows_must_fit(family))
-		return error_set(error, "GPU %s: before Hopper, a cooperative node of a CUDA graph that does not fit its "
-		                        "partition is not recognised, and hangs: --strict starts nothing there", pci);
+		return error_set(error, "GPU %s: before Hopper, a cooperative node of a CUDA graph that does not fit "
+		                        "its partition is not recognised, and hangs: --strict starts nothing there",
+		                 pci);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* On which GPUs programs can be kept inside their partitions whatever they launch. */
+/* GPUs on which no launch can leave its program's partition. */
 #ifndef NVTASKSET_STRICT_H
 #define NVTASKSET_STRICT_H
 
@@ -6,7 +6,7 @@
 #include "gpu/topology/topology.h"
 #include "state/segment/segment.h"
 
-/* -1 with the first of these GPUs on which --strict starts nothing, and why. */
+/* -1 with the first GPU of the partition on which --strict refuses programs, and why. */
 int strict_check_gpus(const struct segment_revision *revision, const struct topology_list *list, struct error *error);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * The word system. With `enable`, every program of this machine that asks for the driver library finds
- * ours in the dynamic linker's cache.
+ * The word system. With `enable`, every program of this machine that asks for the driver library finds ours in the
+ * dynamic linker's cache.
  *
  * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs
- * must find: if a link to the driver were in the same directory, ldconfig would take it for another library of the same
- * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
- * upgrades of the driver keep. No file of the driver is changed.
+ * must find. A link to the driver is in a directory below: in the same directory, ldconfig would take the link for
+ * another library of the same name. The other is a file in /etc/ld.so.conf.d that names the directory of links before
+ * all others. The links use names that upgrades of the driver keep. No file of the driver is changed.
  *
- * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since
- * ldconfig lists our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are
- * compared by their values. The first file of the name is loaded. Where a container's own cache has both files, our
- * library may be loaded in the container, without the link to the driver. For containers ldconfig lists
- * libcuda.so.nvtaskset, too: a file that depends on the libcuda.so.1 in the same directory.
+ * Container tools bind or copy the file listed as libcuda.so.1 by ldconfig: the driver, as before, since ldconfig lists
+ * our library as libcuda.so.01. For the dynamic linker both are one name, since numbers in names are compared by their
+ * values, and the first file of the name is loaded. If a container's own cache has both files, our library may be
+ * loaded in the container, without the link to the driver. For containers ldconfig lists libcuda.so.nvtaskset, too: a
+ * file that depends on the libcuda.so.1 in the same directory.
  *
- * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
- * the command dies between two steps; `disable` then removes what is there.
+ * After each step, programs find either the driver as before, or our library, which was tested. The command may die
+ * between two steps without harm; `disable` then removes the files that are there.
  */
 #include "cli/actions.h"
 
@@ -41,8 +41,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
-#define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
+#define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig reads only names in .conf */
+#define TEST_CACHE "cache"                      /* in the directory of links; unused by programs */
 
 #define ALIAS_LIBRARY "libnvtaskset-alias.so" /* our libcuda.so (src/listed/alias.c) */
 
@@ -53,15 +53,14 @@ struct link {
 	char target[PATH_MAX];
 };
 
-/* Everything that 'enable' writes. */
 struct plan {
-	char library[PATH_MAX];   /* the directory where we are installed */
-	char directory[PATH_MAX]; /* the directory of links in it, for the dynamic linker */
-	char driver[PATH_MAX];    /* a directory in that one, with links to the driver and ours; unlisted */
+	char library[PATH_MAX];   /* where we are installed */
+	char directory[PATH_MAX]; /* the directory of links there, for the dynamic linker */
+	char driver[PATH_MAX];    /* below, with links to the driver and ours; unlisted */
 	struct link links[LINKS_MAX];
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512]; /* the content of the file */
-	int lock; /* one process changes all this at a time */
+	int lock; /* a single process changes files at a time */
 };
 
 /* --- the plan ---------------------------------------------------------------------------------------------- */
@@ -75,7 +74,7 @@ static void add_link(struct plan *plan, const char *directory, const char *name,
 	snprintf(link->target, sizeof link->target, "%s", target);
 }
 
-/* Finds where we are installed. The others need it. */
+/* Finds where we are installed: first, since the rest of the plan depends on this. */
 static int plan_find_library(struct plan *plan, struct error *error)
 {
 	char own[PATH_MAX];
@@ -84,22 +83,20 @@ static int plan_find_library(struct plan *plan, struct error *error)
 		return -1;
 	if (!realpath(own, plan->library))
 		return error_set_errno(error, "%.200s", own);
-	/* In a file that ldconfig reads, these separate directories or begin a comment. */
+	/* In a file for ldconfig, the characters separate directories or begin a comment. */
 	if (strpbrk(plan->library, " \t\r\n\f\v:,=#") || strlen(plan->library) > PATH_MAX - 128)
 		return error_set(error, "%.200s: a path that ldconfig does not take: install nvtaskset elsewhere",
 		                 plan->library);
 	snprintf(plan->directory, sizeof plan->directory, "%.*s/system", PATH_MAX - 64, plan->library);
 	snprintf(plan->driver, sizeof plan->driver, "%.*s/driver", PATH_MAX - 64, plan->directory);
 	snprintf(plan->configuration, sizeof plan->configuration,
-	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA driver's.\n"
-	         "# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n"
-	         "%s\n",
+	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA "
+	         "driver's.\n# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n%s\n",
 	         plan->directory);
 	return 0;
 }
 
-/* Plans links to the driver that programs find now, by the name that upgrades keep, and by its other name if it has
- * that. */
+/* Plans links to the present driver, by the name that upgrades keep, and by the second name, if any. */
 static int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
@@ -113,9 +110,9 @@ static int plan_find_driver(struct plan *plan, struct error *error)
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
 			add_link(plan, plan->directory, DRIVER_OTHER_NAME, "../" ALIAS_LIBRARY);
 	} else if (driver_find_bypass(&bypass)) {
-		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
-		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
-		                 bypass.where);
+		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look "
+		                        "into the dynamic linker's cache: start them with nvtaskset, or use --attach",
+		                 bypass.driver, bypass.where);
 	} else {
 		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LOADER_CACHE
 		                        ", where programs look for it: install the driver, or run ldconfig");
@@ -132,8 +129,8 @@ static int plan_check_library(const struct plan *plan, struct error *error)
 	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->library);
 	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
 	               ? 0
-	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
-	                           why.reason);
+	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset "
+	                                  "elsewhere", why.reason);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------- */
@@ -155,7 +152,7 @@ static int make_link(const struct link *link, struct error *error)
 	return 0;
 }
 
-/* Every user must be able to read the directory, whatever the umask is. */
+/* Every user must be able to read the directory, for any umask. */
 static int make_directory(const char *path, struct error *error)
 {
 	if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chmod(path, 0755) < 0)
@@ -163,7 +160,6 @@ static int make_directory(const char *path, struct error *error)
 	return 0;
 }
 
-/* The directories, and the links in them. */
 static int plan_make_directories(const struct plan *plan, struct error *error)
 {
 	int result = make_directory(plan->directory, error);
@@ -175,12 +171,13 @@ static int plan_make_directories(const struct plan *plan, struct error *error)
 	return result;
 }
 
-/* Removes our files, whichever of them exist. If the directory has other files, these and the directory stay. */
+/* Removes our files, as far as they exist. A directory with foreign files stays. */
 static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
 		("driver/" DRIVER_LINK), ("driver/" DRIVER_LISTED_LINK), ("driver/" DRIVER_NAME), "driver",
-		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
+		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"),
+		"",
 	};
 	char path[PATH_MAX];
 
@@ -207,8 +204,7 @@ static int plan_write_configuration(const struct plan *plan, struct error *error
 	return 0;
 }
 
-/* Reads the directory that the last line of the file names; another installation may have written it. False if there is
- * no such file. */
+/* Reads the directory in the last line of the file, perhaps of another installation. False without a file. */
 static bool plan_read_configuration(char directory[PATH_MAX])
 {
 	static char content[sizeof((struct plan *)NULL)->configuration + 1]; /* large */
@@ -233,23 +229,23 @@ static bool plan_read_configuration(char directory[PATH_MAX])
 static int start(pid_t *pid, const char *cache, int held)
 {
 	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
-	char *const environment[] = {NULL}; /* no locale: the order in which files are read depends on it */
+	char *const environment[] = {NULL}; /* no locale: ldconfig's order of files depends on the locale */
 	posix_spawn_file_actions_t actions;
 
 	posix_spawn_file_actions_init(&actions);
-	/* It warns of directories that do not exist, which is common and harmless. */
+	/* ldconfig warns of missing directories, which are common and harmless. */
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps the descriptor open */
 	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
 
 	posix_spawn_file_actions_destroy(&actions);
 	return failed;
 }
 
-/* Rebuilds the dynamic linker's cache in the file `cache`, from the directories that the files in /etc/ld.so.conf.d name, and changes
- * nothing else: no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig keeps the
- * descriptor `held` open: a lock that must last until it has ended, even if we are killed. */
+/* Rebuilds the dynamic linker's cache in the file `cache`, from the directories of the files in /etc/ld.so.conf.d, and
+ * makes no links in the directories. Meanwhile there is a temporary file with the name of `cache` and "~". ldconfig
+ * keeps the descriptor `held` open: a lock until the end of ldconfig, even if we are killed. */
 static int make_cache(const char *cache, int held, struct error *error)
 {
 	int status = -1;
@@ -262,7 +258,8 @@ static int make_cache(const char *cache, int held, struct error *error)
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to see why");
+	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to "
+	                                                  "see why");
 }
 
 static void print_step(const struct options *options, const char *format, ...)
@@ -280,7 +277,7 @@ static void print_step(const struct options *options, const char *format, ...)
 
 /* --- enabling ------------------------------------------------------------------------------------------------ */
 
-/* Checks that programs find our library in this cache. 0, or -1 with the reason. */
+/* Checks that programs find our library in the cache. 0, or -1 with the reason. */
 static int check_cache(const struct plan *plan, const char *cache, struct error *error)
 {
 	char found[PATH_MAX] = "", ours[PATH_MAX];
@@ -290,13 +287,14 @@ static int check_cache(const struct plan *plan, const char *cache, struct error 
 	if (strncmp(found, plan->directory, length) == 0 && found[length] == '/')
 		return 0;
 	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
-		return error_set(error, "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
-		                        " would stand: include it, as its first line");
-	return error_set(error, "programs would still find %.150s first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose "
-	                        "name comes before ours, names its directory", found);
+		return error_set(error,
+		                 "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
+		                 " would stand: include it, as its first line");
+	return error_set(error, "programs would still find %.150s first: /etc/ld.so.conf, or a file in "
+	                        "/etc/ld.so.conf.d whose name comes before ours, names its directory", found);
 }
 
-/* Makes and checks a cache that no program uses, before the real one is changed. */
+/* Makes and checks an unused cache, before the real cache is changed. */
 static int test_cache(const struct plan *plan, struct error *error)
 {
 	char cache[PATH_MAX];
@@ -316,7 +314,7 @@ static void find_older(const struct plan *plan, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
 }
 
-/* Removes the older link once the cache has the new one: programs start meanwhile. */
+/* Removes the older link once the cache has the new link: programs start meanwhile. */
 static int replace_older(const struct plan *plan, struct error *error)
 {
 	char older[PATH_MAX];
@@ -338,13 +336,12 @@ static bool is_enabled(const struct plan *plan)
 	return enabled;
 }
 
-/* Restores the state before 'enable'. */
 static void undo(const struct plan *plan)
 {
 	char ours[PATH_MAX];
 
 	unlink(CONFIGURATION);
-	/* As long as the cache leads programs to our files, these must stay. */
+	/* As long as the cache leads programs to our files, the files must stay. */
 	if (!loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours) ||
 	    make_cache(LOADER_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
@@ -376,19 +373,19 @@ static void show_plan(const struct plan *plan)
 	printf("%s: rebuilt by ldconfig\n", LOADER_CACHE);
 }
 
-/* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
+/* Programs that find the driver by LD_LIBRARY_PATH are not reached: a warning, and no failure. */
 static void warn_of_bypass(void)
 {
 	struct driver_bypass bypass;
 
 	if (driver_find_bypass(&bypass))
-		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: start them "
-		                "with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
+		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: "
+		                "start them with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
 }
 
 /* --- the actions ------------------------------------------------------------------------------------------------ */
 
-/* What programs find counts, whichever installation has written it. */
+/* Shows the library that programs find, of any installation. */
 int action_system_status(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
@@ -409,11 +406,12 @@ int action_system_status(const struct options *options, struct error *error)
 
 static int require_root(const char *words, struct error *error)
 {
-	return geteuid() == 0 ? 0 : error_set(error, "%s: only root can change what every program loads: sudo nvtaskset %s",
+	return geteuid() == 0 ? 0 : error_set(error,
+	                                      "%s: only root can change what every program loads: sudo nvtaskset %s",
 	                                      words, words);
 }
 
-/* Waits for the lock, and holds it until this process and the ldconfig that it started have ended. */
+/* Waits for the lock, and holds the lock until the end of this process and its ldconfig. */
 static int lock(struct plan *plan, struct error *error)
 {
 	plan->lock = open(plan->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -422,10 +420,10 @@ static int lock(struct plan *plan, struct error *error)
 
 int action_system_enable(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
 	static struct plan plan;
 
-	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 || plan_check_library(&plan, error) < 0)
+	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 ||
+	    plan_check_library(&plan, error) < 0)
 		return -1;
 	if (options->dry_run) {
 		show_plan(&plan);
@@ -437,7 +435,8 @@ int action_system_enable(const struct options *options, struct error *error)
 		puts("enabled already");
 	} else if (enable(&plan, options, error) == 0) {
 		puts("enabled: programs that start from now on can be given a partition with -p\n"
-		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all TPCs");
+		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all "
+		     "TPCs");
 	} else {
 		undo(&plan);
 		return -1;
@@ -446,7 +445,7 @@ int action_system_enable(const struct options *options, struct error *error)
 	return 0;
 }
 
-/* The files are removed last, when the cache no longer leads programs to them. */
+/* The files go last, when the cache no longer leads programs to them. */
 static int disable(const struct plan *plan, const char *directory, bool configured, struct error *error)
 {
 	if (configured && rename(CONFIGURATION, INACTIVE) < 0)

@@ -66,12 +66,13 @@ static struct {
 	int file, after_ms;
 } giving_up = {.output = STDOUT_FILENO, .file = -1, .after_ms = -1};
 
-/* Opened anew, since others who share standard output wait for their writes. */
+/* Opened anew: a program with the same standard output waits for its writes. */
 void terminal_give_up(int file, int after_ms)
 {
 	if (giving_up.output != STDOUT_FILENO)
 		close(giving_up.output);
-	giving_up.output = file >= 0 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : STDOUT_FILENO;
+	giving_up.output = file >= 0 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+	                             : STDOUT_FILENO;
 	if (giving_up.output < 0)
 		giving_up.output = STDOUT_FILENO;
 	giving_up.file = file;

@@ -14,8 +14,8 @@ static bool continues(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* Decodes the first character of `length` bytes (at least 1), and returns how many bytes it has; 0 if they are not
- * valid UTF-8 (RFC 3629): it must have its shortest form, be no surrogate, and not be above U+10FFFF. */
+/* Decodes the first character of `length` bytes (at least 1), and returns its number of bytes; 0 unless valid UTF-8
+ * (RFC 3629): the shortest form, no surrogate, at most U+10FFFF. */
 static size_t decode(const char *text, size_t length, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -37,7 +37,7 @@ static size_t decode(const char *text, size_t length, uint32_t *character)
 
 /* --- cleaning ------------------------------------------------------------------------------------------------ */
 
-/* Control characters, which a terminal obeys, and characters that hide or reorder the text around them. */
+/* Control characters, which a terminal obeys, and characters that hide or reorder text. */
 static bool is_harmful(uint32_t character)
 {
 	static const struct {
@@ -93,7 +93,7 @@ void text_copy(char *to, size_t room, const char *text)
 
 /* --- showing -------------------------------------------------------------------------------------------------- */
 
-/* A character, an escape sequence or an invalid byte: how many bytes it has, and how many columns it takes. */
+/* A character, an escape sequence or an invalid byte: its bytes and columns. */
 struct piece {
 	size_t size, columns;
 	bool ascii;

@@ -16,19 +16,19 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* --- the terminal's alternate screen --------------------------------------------------------------------------------
- * It gives the terminal back as it was. A signal that ends or stops programs does so here, too, once that is done. */
+/* --- the terminal's alternate screen ---------------------------------------------------------------------------------
+ * Gives the terminal back unchanged. After that, signals that end or stop programs end or stop this process. */
 
 struct screen {
 	int signals;           /* a signalfd */
-	int keys;              /* standard input, or -1 if it is no terminal */
+	int keys;              /* standard input, or -1 without a terminal */
 	bool is_entered;
 	struct termios before; /* the settings of standard input before */
 	sigset_t unblocked;    /* the signal mask before */
 };
 
 /* ECMA-48, and private modes of xterm: 1049 is the alternate screen, 25 the cursor, 7 wrapping of lines, 2026 a frame
- * that is shown at once. Terminals ignore modes that they do not know. */
+ * that is shown at once. Terminals ignore unknown modes. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define FRAME_BEGIN "\033[?2026h\033[H"
@@ -36,10 +36,10 @@ struct screen {
 #define ROW_END "\033[K"
 #define ERASE_BELOW "\033[J"
 
-/* A terminal that takes nothing for so long is left as it is. */
+/* A terminal that takes nothing for this time is left as it is. */
 #define LEAVE_MS 500
 
-/* May be called twice, to set up the terminal again: other programs may have used it while we were stopped. */
+/* May be called twice, to set up the terminal again: a program may have used the terminal while we were stopped. */
 static void enter(struct screen *screen)
 {
 	if (!screen->is_entered && screen->keys >= 0 && tcgetattr(screen->keys, &screen->before) < 0)
@@ -100,7 +100,7 @@ static void screen_close(struct screen *screen)
 	sigprocmask(SIG_SETMASK, &screen->unblocked, NULL);
 }
 
-/* Takes the default action of the signal: this ends or stops us here. */
+/* Takes the default action of the signal, which ends or stops us here. */
 static void obey(int number)
 {
 	sigset_t one;
@@ -127,7 +127,7 @@ static void screen_take_signal(struct screen *screen)
 		enter(screen);
 }
 
-/* Once `keys` can be read: the bytes that the keys have sent, of which there is at least one; 0 if the keyboard is gone. */
+/* Once `keys` can be read: the bytes of keys, at least one; 0 if the keyboard is gone. */
 static size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room)
 {
 	ssize_t length = read(screen->keys, bytes, room);
@@ -135,10 +135,9 @@ static size_t screen_read_keys(const struct screen *screen, char *bytes, size_t 
 	return length > 0 ? (size_t)length : 0;
 }
 
-/* --- what is on it ---------------------------------------------------------------------------------------------- */
+/* --- the content of the screen ------------------------------------------------------------------------------------ */
 
-/* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase its last
- * column. */
+/* Overwrites a row. After a full row, nothing may be erased: terminals would erase the last column. */
 static void paint_row(FILE *frame, const char *line, unsigned int row, const struct terminal *terminal)
 {
 	fputs(row > 0 ? "\r\n" : "", frame);
@@ -171,8 +170,8 @@ static void paint(FILE *frame, char *text, const struct terminal *terminal)
 	fputs(FRAME_END, frame);
 }
 
-/* Shows lines in place of those before: as many as there are rows; where there are more, the last row says how many. They are
- * used up. -1 with the reason. */
+/* Shows lines in place of the lines before. The last row tells the number of missing lines. Uses up `text`. -1 with the
+ * reason. */
 static int screen_draw(char *text, const struct terminal *terminal, struct error *error)
 {
 	char *frame;
@@ -188,7 +187,7 @@ static int screen_draw(char *text, const struct terminal *terminal, struct error
 	return result;
 }
 
-/* --- what happens between two displays ------------------------------------------------------------------------------ */
+/* --- between two displays ----------------------------------------------------------------------------------------- */
 
 enum event {
 	EVENT_TIME,   /* the next display is due */
@@ -256,7 +255,7 @@ int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct er
 	return error_set_errno(error, "standard output");
 }
 
-/* --- displays ------------------------------------------------------------------------------------------------------- */
+/* --- displays ----------------------------------------------------------------------------------------------------- */
 
 static const struct screen *shown; /* NULL: nothing is on the screen */
 
@@ -310,9 +309,9 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 	return result;
 }
 
-/* --- one page after another, on the screen --------------------------------------------------------------------------- */
+/* --- one page after another, on the screen ------------------------------------------------------------------------ */
 
-/* False if the keys, or that there are none any more, end it. */
+/* False if a key, or the loss of the keyboard, ends the display. */
 static bool take_keys(const struct watch *watch, const struct screen *screen)
 {
 	char bytes[256];
@@ -360,7 +359,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 	return result;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 int watch(const struct watch *watch, double seconds, bool once, struct error *error)
 {

@@ -7,16 +7,17 @@
 /* --- keys --------------------------------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *sequence; /* behind the escape character, as xterm and its kind send it */
+	const char *sequence; /* behind the escape character, as from xterm and similar terminals */
 	int key;
 } sequences[] = {
 	{"[A", KEY_UP},       {"OA", KEY_UP},      {"[B", KEY_DOWN},       {"OB", KEY_DOWN},
 	{"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
-	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},   {"[4~", KEY_END},
+	{"[H", KEY_HOME},     {"OH", KEY_HOME},    {"[1~", KEY_HOME},      {"[F", KEY_END},   {"OF", KEY_END},
+	{"[4~", KEY_END},
 	{"[17~", KEY_F6},     {"[21~", KEY_F10},
 };
 
-/* How many bytes an escape sequence has, without the escape character: ECMA-48's CSI and SS3. */
+/* The bytes of an escape sequence, without the escape character: ECMA-48's CSI and SS3. */
 static size_t sequence_length(const char *bytes, size_t length)
 {
 	size_t end = 1;
@@ -71,7 +72,7 @@ static void go_to(struct view *view, size_t row, const struct model *model)
 	view->first = row < last ? row : last;
 }
 
-/* Goes to the first row from `from` on that contains the text, or to the first of all. */
+/* Goes to the next row with the text, from `from` on and then from the top. */
 static void search_from(struct view *view, size_t from, const struct model *model)
 {
 	size_t count = count_rows(model);
@@ -87,7 +88,6 @@ static void search_from(struct view *view, size_t from, const struct model *mode
 	}
 }
 
-/* Removes the last character, of one byte or more. */
 static void rub_out(char *text)
 {
 	size_t length = strlen(text);

@@ -1,5 +1,5 @@
 /*
- * What the user types, and what becomes of the view.
+ * Keys, and their effects on the view.
  */
 #ifndef NVTASKSET_KEYS_H
 #define NVTASKSET_KEYS_H
@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Keys that are no characters. */
 enum {
-	KEY_NONE = 256, /* a key that is not used here, or half of one */
+	KEY_NONE = 256, /* an unused key, or half of a key */
 	KEY_ESCAPE,
 	KEY_UP,
 	KEY_DOWN,
@@ -23,10 +22,10 @@ enum {
 	KEY_F10
 };
 
-/* Takes the first key of what a terminal sent: a byte, or one of the keys above. At least one byte is there. */
+/* Takes the first key of a terminal's bytes, at least one: a byte, or a key of the enum. */
 int key_next(const char **bytes, size_t *length);
 
-/* Changes the view. `page` is how many rows the table shows. False if the key ends the program. */
+/* Changes the view. `page`: the rows that the table shows. False if the key ends the program. */
 bool view_take_key(struct view *view, int key, const struct model *model, size_t page);
 
 #endif

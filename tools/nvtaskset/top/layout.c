@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- lines ---------------------------------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------------------------------------- */
 
 struct sheet {
 	const struct terminal *terminal;
 	FILE *page;
-	unsigned int lines; /* so many are there */
-	FILE *line;         /* the one that is being written */
+	unsigned int lines; /* the number of lines */
+	FILE *line;         /* the line in the making */
 	char *text;
 	size_t length;
 };
 
-/* Every line is written here first, and then cut. */
+/* Every line is first written here, and then cut. */
 static void end_line(struct sheet *sheet)
 {
 	putc('\0', sheet->line);
@@ -36,7 +36,7 @@ enum style {
 	STYLE_WEAK
 };
 
-/* Those that are no colours: NO_COLOR does not forbid them. */
+/* Styles without colours: allowed under NO_COLOR. */
 static const char *const styles[] = {"\033[7m", "\033[1;4m", "\033[1m", "\033[2m"};
 
 static const char *begin_style(const struct sheet *sheet, enum style style)
@@ -49,7 +49,7 @@ static const char *end_style(const struct sheet *sheet)
 	return sheet->terminal->moves_cursor ? "\033[m" : "";
 }
 
-/* --- the table of programs ------------------------------------------------------------------------------------------ */
+/* --- the table of programs ---------------------------------------------------------------------------------------- */
 
 _Static_assert(TOP_COLUMN_COUNT <= COLUMNS_MAX && KERNEL_NUMBER_COUNT + 1 <= COLUMNS_MAX, "there is room");
 
@@ -86,10 +86,11 @@ static void draw_row(struct sheet *sheet, const struct table *table, size_t row,
 	end_line(sheet);
 }
 
-/* --- the kernels of one program --------------------------------------------------------------------------------------- */
+/* --- the kernels of a program ------------------------------------------------------------------------------------- */
 
 static const struct column kernel_columns[] = {
-#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, true},
+#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) \
+	{heading, KERNEL_##identifier, true, rank, 0, true},
 	KERNEL_NUMBERS(KERNEL_COLUMN)
 #undef KERNEL_COLUMN
 	{.heading = "NAME", .what = KERNEL_NUMBER_COUNT},
@@ -113,13 +114,15 @@ static const char *kernel_cell(const void *item, unsigned int what, char text[CE
 	return cell;
 }
 
-/* The last of `count` lines says how many kernels come behind those. */
-static void draw_kernels(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t count)
+/* The last of `count` lines has the number of further kernels. */
+static void draw_kernels(struct sheet *sheet, const struct model *model, const struct view *view, size_t first,
+                         size_t count)
 {
 	size_t left = model->kernel_count - first, shown = left <= count ? left : count > 0 ? count - 1 : 0;
 
-	struct table table = {.columns = kernel_columns, .column_count = KERNEL_NUMBER_COUNT + 1, .items = model->kernels,
-	                      .item_size = sizeof model->kernels[0], .item_count = model->kernel_count, .cell = kernel_cell,
+	struct table table = {.columns = kernel_columns, .column_count = KERNEL_NUMBER_COUNT + 1,
+	                      .items = model->kernels, .item_size = sizeof model->kernels[0],
+	                      .item_count = model->kernel_count, .cell = kernel_cell,
 	                      .utf8 = sheet->terminal->utf8};
 
 	if (model->why_no_kernels) {
@@ -137,14 +140,14 @@ static void draw_kernels(struct sheet *sheet, const struct model *model, const s
 	}
 }
 
-/* --- a bar for each GPU ----------------------------------------------------------------------------------------------- */
+/* --- a bar for each GPU ------------------------------------------------------------------------------------------- */
 
 #define BAR_MIN 12
 #define BAR_MAX 60
 #define TEXT_OF_BAR 32
 
-/* Who has how much of the GPU's TPCs and time. What is not known is no part of it; nor is what some have in turns, since one
- * program's times then contain another's. */
+/* The programs' parts of the GPU's TPCs and time. Leaves out unknown times, and times of programs that take turns: the
+ * times of a program then contain times of its neighbours. */
 struct load {
 	unsigned int programs, known;
 	bool is_in_turns;
@@ -165,12 +168,12 @@ static struct load load_of(const struct model *model, const struct top_gpu *gpu)
 		load.share += is_here ? row->numbers[NUMBER_TPC_SHARE].value : 0;
 	}
 	load.is_in_turns = load.is_in_turns && load.programs > 1;
-	/* Times in TPCs that programs share count for each of them. */
+	/* Times in shared TPCs count for each program. */
 	load.share = load.share < 1 ? load.share : 1;
 	return load;
 }
 
-/* The pid, and then as much of the bar as is the program's. */
+/* The pid, and then the program's part of the bar. */
 static void draw_part(struct sheet *sheet, int pid, size_t cells, unsigned int number)
 {
 	static const char *const colours[] = {"30;46", "30;43", "30;45", "30;42"};
@@ -226,7 +229,8 @@ static void draw_gpu(struct sheet *sheet, const struct model *model, const struc
 	bool is_known = load.programs > 0 && load.known == load.programs && !load.is_in_turns;
 	bool has_name = sheet->terminal->columns >= 80;
 	char number[CELL_MAX], words[CELL_MAX];
-	size_t used = strlen("GPU  [] 100.0% ") + strlen(gpu->label) + (has_name ? text_width(gpu->name, sheet->terminal->utf8) : 0);
+	size_t used = strlen("GPU  [] 100.0% ") + strlen(gpu->label) +
+	              (has_name ? text_width(gpu->name, sheet->terminal->utf8) : 0);
 	size_t width = sheet->terminal->columns > used ? sheet->terminal->columns - used : 0;
 
 	width = width > BAR_MAX ? BAR_MAX : width;
@@ -259,7 +263,7 @@ static void draw_gpus(struct sheet *sheet, const struct model *model, size_t lin
 	}
 }
 
-/* --- other lines ------------------------------------------------------------------------------------------------------ */
+/* --- further lines ------------------------------------------------------------------------------------------------ */
 
 static size_t count_programs(const struct model *model)
 {
@@ -270,10 +274,12 @@ static size_t count_programs(const struct model *model)
 	return count;
 }
 
-static void draw_title(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t rows)
+static void draw_title(struct sheet *sheet, const struct model *model, const struct view *view, size_t first,
+                       size_t rows)
 {
 	char user[TEXT_ROOM(VIEW_TEXT)];
-	size_t programs = count_programs(model), last = first + rows < model->row_count ? first + rows : model->row_count;
+	size_t programs = count_programs(model),
+	       last = first + rows < model->row_count ? first + rows : model->row_count;
 
 	if (model->pid != 0)
 		fprintf(sheet->line, "nvtaskset top: pid %d%s", (int)model->pid, model->has_ended ? " has ended" : "");
@@ -288,7 +294,7 @@ static void draw_title(struct sheet *sheet, const struct model *model, const str
 	end_line(sheet);
 }
 
-/* Of one program, the line in place of its kernels says why. */
+/* For a single program, the line in place of its kernels says why. */
 static bool tells_why(const struct model *model)
 {
 	return model->why_no_times && !(model->pid != 0 && model->why_no_kernels);
@@ -299,7 +305,7 @@ static bool is_empty(const struct model *model)
 	return model->pid == 0 && model->all_count == 0;
 }
 
-/* Every machine has hidden programs. The user misses a program only where the list is empty. */
+/* Every machine has hidden programs. The user misses a program only if the list is empty. */
 static bool hides_all(const struct model *model)
 {
 	return model->some_are_hidden && is_empty(model);
@@ -326,7 +332,8 @@ static void draw_notes(struct sheet *sheet, const struct model *model)
 		end_line(sheet);
 	}
 	if (is_empty(model)) {
-		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.", sheet->line);
+		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.",
+		      sheet->line);
 		end_line(sheet);
 	}
 	if (hides_all(model)) {
@@ -335,7 +342,7 @@ static void draw_notes(struct sheet *sheet, const struct model *model)
 	}
 }
 
-/* What is typed is not clean yet. */
+/* Typed text is not clean yet. */
 static void draw_prompt(struct sheet *sheet, const char *what, const char *typed)
 {
 	char clean[TEXT_ROOM(VIEW_TEXT)];
@@ -388,9 +395,8 @@ static void draw_help(struct sheet *sheet, size_t lines)
 	}
 }
 
-/* --- the page --------------------------------------------------------------------------------------------------------- */
+/* --- the page ----------------------------------------------------------------------------------------------------- */
 
-/* How many lines each part gets. */
 struct plan {
 	size_t title, gpus, notes, rows, kernels, footer;
 };
@@ -400,7 +406,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Half of what is left, at least, is the table's. */
+/* The table gets at least half of the remaining lines. */
 static struct plan make_plan(const struct model *model, const struct view *view, const struct terminal *terminal)
 {
 	size_t height = terminal->rows, left = height - 1;
@@ -418,7 +424,7 @@ static struct plan make_plan(const struct model *model, const struct view *view,
 	return plan;
 }
 
-/* Of all programs, their rows are scrolled; of one, its kernels. */
+/* The rows of all programs are scrolled, or the kernels of a single program. */
 static size_t first_of(size_t count, const struct view *view, size_t lines)
 {
 	size_t most = count > lines ? count - lines : 0;
@@ -448,7 +454,6 @@ static void draw_page(struct sheet *sheet, const struct model *model, const stru
 		if (plan.notes > 0)
 			draw_notes(sheet, model);
 	}
-	/* The last line is at the bottom. */
 	while (plan.footer > 0 && sheet->lines < used + plan.rows + plan.kernels + plan.notes)
 		end_line(sheet);
 	if (plan.footer > 0)

@@ -1,14 +1,13 @@
 /*
- * Where on the page each thing of `nvtaskset top` stands: a pure function of what is shown, what the user has chosen and
- * the terminal.
+ * The page of `nvtaskset top`: a pure function of the model, the user's choices and the terminal.
  *
  *   nvtaskset top: 2 programs, every 1 s
  *   GPU 0 [16013=============|16014======|                   ]  62.0% NVIDIA H200
  *     PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND
  *   16013 ana  0   0-31  91.3 44.3     20341        2 0:12.52 ./train
  *
- * No line is wider than the terminal, there are no more lines than it has rows, and the headings of the table are always
- * there. What is less important goes where there is no room.
+ * No line is wider than the terminal, and no page is higher. The headings of the table are always there. Without enough
+ * room, less important parts go.
  */
 #ifndef NVTASKSET_LAYOUT_H
 #define NVTASKSET_LAYOUT_H
@@ -19,12 +18,11 @@
 
 #include <stdio.h>
 
-/* Writes whole lines. A terminal of TERMINAL_ENDLESS rows gets everything, and no line for keys. -1 with the reason if
- * there is no memory. */
+/* Writes whole lines. A terminal of TERMINAL_ENDLESS rows gets everything, and no line for keys. -1 without memory. */
 int layout_draw(const struct model *model, const struct view *view, const struct terminal *terminal, FILE *page,
                 struct error *error);
 
-/* How many rows such a page shows at most, of the table that is scrolled: of one program, that of its kernels. */
+/* The most rows of the scrolled table on the page; for a single program, of the table of its kernels. */
 size_t layout_rows(const struct model *model, const struct view *view, const struct terminal *terminal);
 
 #endif

@@ -7,7 +7,6 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Whether two programs have a TPC in common. */
 static bool share(const struct row *a, const struct row *b)
 {
 	bool are_on_one_gpu = a->process != b->process && a->has_gpu && b->has_gpu && pci_address_equal(a->pci, b->pci);
@@ -51,7 +50,7 @@ const struct column top_columns[TOP_COLUMN_COUNT] = {
 #undef TOP_COLUMN_ENTRY
 };
 
-/* What has no text comes last. */
+/* Empty texts come last. */
 static int compare_texts(const struct row *a, const struct row *b, unsigned int cell)
 {
 	char text_of_a[CELL_MAX], text_of_b[CELL_MAX];
@@ -70,7 +69,7 @@ static int compare_by(const struct row *a, const struct row *b, enum top_column 
 	                   : compare_texts(a, b, cell);
 }
 
-/* Rows that are equal in the column are in the order of rates, and of pids and GPUs, so that they keep their places. */
+/* Rows that are equal in the column are ordered by rate, pid and GPU, and keep their places. */
 static int compare_rows(const void *first, const void *second, void *context)
 {
 	const struct row *a = first, *b = second;
@@ -98,7 +97,7 @@ static void describe_gpus(struct model *model, const struct topology_list *gpus)
 	}
 }
 
-/* Of all users: the bars are. */
+/* Of all users, for the bars. */
 static void add_row(struct model *model, const struct row *row)
 {
 	bool is_busy_known = row->numbers[NUMBER_BUSY].is_known;
@@ -115,7 +114,8 @@ int model_make(struct model *model, const struct activities *activities, const s
 
 	*model = (struct model){
 		.pid = activities->kernels_of,
-		.has_ended = activities->kernels_of != 0 && !processes_find(&activities->processes, activities->kernels_of),
+		.has_ended = activities->kernels_of != 0 &&
+	                     !processes_find(&activities->processes, activities->kernels_of),
 		.kernel_count = activities->kernel_count,
 		.kernels = activities->kernels,
 		.why_no_kernels = activities->why_no_kernels,

@@ -1,5 +1,5 @@
 /*
- * What `nvtaskset top` shows, as plain data: what was looked at, filtered and sorted as the user wants it.
+ * The content of `nvtaskset top` as plain data: the look, filtered and sorted by the user's choices.
  */
 #ifndef NVTASKSET_MODEL_H
 #define NVTASKSET_MODEL_H
@@ -8,8 +8,8 @@
 #include "show/cells.h"
 #include "terminal/text.h"
 
-/* X(what its cells tell, heading, whether it is a number, rank, widest cell, whether it may be missing; see show/table.h). The
- * first column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
+/* X(cell, heading, whether a number, rank, widest cell, whether the column may be missing; see show/table.h). The first
+ * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
 #define TOP_COLUMNS(X)                                  \
 	X(PID, "PID", true, 0, 0, false)                \
 	X(USER, "USER", false, 9, 16, false)            \
@@ -46,13 +46,13 @@ enum prompt {
 	PROMPT_SEARCH
 };
 
-/* What the user has chosen. All zero but `sort` in the beginning. */
+/* The user's choices. All zero but `sort` in the beginning. */
 struct view {
 	enum top_column sort;
-	enum prompt prompt;     /* what is being typed */
-	char user[VIEW_TEXT];   /* users whose names begin so; "": all */
-	char search[VIEW_TEXT]; /* rows that contain this are marked; "": none */
-	size_t first;           /* the row at the top of the table; with one program, that of its kernels */
+	enum prompt prompt;     /* the text being typed */
+	char user[VIEW_TEXT];   /* the begin of users' names; "": all */
+	char search[VIEW_TEXT]; /* marks rows with this text; "": none */
+	size_t first;           /* the row at the top of the table; for a single program, of its kernels */
 	bool is_paused, is_help;
 };
 
@@ -62,8 +62,8 @@ struct top_gpu {
 };
 
 struct model {
-	pid_t pid;      /* the only process, with its kernels; 0: all processes */
-	bool has_ended; /* that process */
+	pid_t pid;      /* the single process, with its kernels; 0: all processes */
+	bool has_ended; /* the single process */
 	size_t row_count;
 	struct row *rows;
 	size_t all_count; /* rows of all users */
@@ -73,18 +73,18 @@ struct model {
 	size_t kernel_count;
 	const struct kernel_activity *kernels;
 	const char *why_no_kernels;
-	const char *why_no_times; /* of the first row whose times are not known; NULL */
-	bool some_are_present, some_share; /* rows whose times are known */
+	const char *why_no_times; /* of the first row without known times; or NULL */
+	bool some_are_present, some_share; /* among rows with known times */
 	bool some_are_hidden;
 	double delay;   /* seconds between two looks */
 };
 
-/* Makes it anew from a look, which must stay as long as the model. The caller frees it. -1 with the reason, and nothing
- * to free. */
+/* Makes the model from a look, which must live as long. The caller frees the model. -1 with the reason, nothing to
+ * free. */
 int model_make(struct model *model, const struct activities *activities, const struct view *view, struct error *error);
 void model_free(struct model *model);
 
-/* Whether the row, or the kernel's name, contains the text that is searched for. */
+/* Whether the row, or the kernel's name, contains the searched text. */
 bool model_matches(const struct row *row, const char *search);
 bool model_kernel_matches(const struct kernel_activity *kernel, const char *search);
 

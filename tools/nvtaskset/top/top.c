@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* --- a look as a JSON document, which json.md describes ------------------------------------------------------------- */
+/* --- a look as a JSON document, which json.md describes ----------------------------------------------------------- */
 
 static json_t *set_or_null(const struct tpcset *set)
 {
@@ -30,13 +30,14 @@ static json_t *on_gpu(const struct row *row, const struct topology_list *gpus)
 	return json_joined(object, json_numbers(row->numbers, NUMBER_RATE, NUMBER_BUSY_TIME));
 }
 
-/* Its rows begin at `first`. */
+/* The rows of a process; they begin at `first`. */
 static json_t *one_process(const struct activities *activities, size_t first)
 {
 	const struct process *process = activities->list[first].process;
 	json_t *array = json_array();
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:s?}", "pid", (int)process->pid, "uid", (json_int_t)process->uid, "user",
-	                           process->user, "command", process->command, "not_in_force", process->not_in_force);
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:s?}", "pid", (int)process->pid, "uid",
+	                           (json_int_t)process->uid, "user", process->user, "command", process->command,
+	                           "not_in_force", process->not_in_force);
 
 	for (size_t i = first; i < activities->count && activities->list[i].process == process; i++) {
 		if (activities->list[i].has_gpu)
@@ -81,18 +82,18 @@ static json_t *kernels(const struct activities *activities)
 	return array;
 }
 
-/* Of all processes, or of the one whose kernels are looked at. NULL if there is no memory. */
+/* Of all processes, or of the process with shown kernels. NULL without memory. */
 static json_t *document_of(const struct activities *activities)
 {
 	bool has_kernels = activities->kernels_of != 0 && !activities->why_no_kernels;
 
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(), "span_seconds",
-	                 json_reading(activities->span, false), "processes", processes(activities), "kernels",
-	                 has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(),
+	                 "span_seconds", json_reading(activities->span, false), "processes", processes(activities),
+	                 "kernels", has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
 	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------- */
+/* --- the page ----------------------------------------------------------------------------------------------------- */
 
 struct subject {
 	const struct options *options;
@@ -101,7 +102,6 @@ struct subject {
 	struct view view;
 };
 
-/* There must be such a process when we begin. */
 static int check_pid(const struct subject *subject, struct error *error)
 {
 	pid_t pid = subject->activities.kernels_of;
@@ -116,13 +116,14 @@ static int check_pid(const struct subject *subject, struct error *error)
 			bool is_whole = segment_read(&segment, &revision, &number);
 
 			segment_close(&segment);
-			error_set(error, "pid %d: %s", (int)pid, is_whole ? "it has just ended" : "its segment is damaged");
+			error_set(error, "pid %d: %s", (int)pid,
+			          is_whole ? "it has just ended" : "its segment is damaged");
 		}
 	}
 	return result;
 }
 
-/* While it is paused, programs pay for nothing. */
+/* While paused, programs pay for nothing. */
 static void keep_up(void *context)
 {
 	struct subject *subject = context;

@@ -1,4 +1,4 @@
-/* Does what a plan says, and looks whether it holds. */
+/* Applies a plan, and checks the predictions. */
 #include "tasks.h"
 
 #include "api/time_given.h"
@@ -18,7 +18,8 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 	if (task->grant.priority > 0)
 		line += sprintf(line, " --priority %u", task->grant.priority);
 	if (task->grant.quota_us > 0 || task->before.quota_us > 0)
-		line += sprintf(line, " --quota %ums/10ms", task->grant.quota_us > 0 ? (unsigned int)(task->grant.quota_us / 1000) : 10);
+		line += sprintf(line, " --quota %ums/10ms",
+		                task->grant.quota_us > 0 ? (unsigned int)(task->grant.quota_us / 1000) : 10);
 	if (task->grant.lend_us > 0)
 		line += sprintf(line, " --lend=%uus", (unsigned int)task->grant.lend_us);
 	else if (task->before.lend_us > 0)
@@ -30,8 +31,9 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 		sprintf(line, " %d", (int)task->pid);
 }
 
-/* As -p would change it. A plan is for one GPU: nothing that works on others only is part of it. */
-static int change(struct editor *editor, const struct task *task, const struct room *room, char *line, struct error *error)
+/* Like -p. A plan is for one GPU: a program that works only elsewhere is refused. */
+static int change(struct editor *editor, const struct task *task, const struct room *room, char *line,
+                  struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before;
 	struct options options;
@@ -40,7 +42,8 @@ static int change(struct editor *editor, const struct task *task, const struct r
 
 	if (counts_read(&editor->segment, task->pid, &counts, NULL) == 0 && counts.count > 0 &&
 	    !pci_address_find(room->gpu->pci, counts.gpus, counts.count, sizeof counts.gpus[0]))
-		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is for GPU %s (-G)", task->name,
+		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is "
+		                        "for GPU %s (-G)", task->name,
 		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
 	if (program_parse(&options, line, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
 	    api_check_time(task->pid, &before, &options.time, error) < 0)
@@ -69,7 +72,6 @@ int tasks_apply(struct tasks *tasks, const struct room *room, struct error *erro
 {
 	int result = keeper_start(error);
 
-	/* First those that run, then those that are started. */
 	for (int is_new = 0; is_new < 2; is_new++) {
 		for (size_t i = 0; i < tasks->count && result == 0; i++) {
 			if ((tasks->list[i].pid == 0) == is_new)

@@ -12,15 +12,16 @@
 #include <signal.h>
 #include <string.h>
 
-#define WINDOW_NS 300e6    /* a size is measured for so long at least, */
-#define WINDOW_JOBS 12     /* and until there may be so many jobs, */
-#define WINDOW_MOST_NS 1e9 /* but no longer than this, */
-#define JOBS_LEAST 4       /* or than so many jobs take; */
-#define SLOWER 1.6         /* so much longer than with the size before */
-#define TRIES 3            /* where no jobs can be told apart: on a busy machine, idle times may not be seen */
-#define KERNELS_NS 100e6   /* and its kernels for so long, or a quarter of that */
-#define TIME_NS 8e9        /* for all; the sizes that remain are left out then */
-#define BUSY_ALL 0.98      /* without idle times, jobs are told apart by their kernels */
+#define WINDOW_NS 300e6    /* the shortest measurement of a size */
+#define WINDOW_JOBS 12     /* jobs in a measurement, within the bounds */
+/* The longest measurement, unless a few jobs take longer. */
+#define WINDOW_MOST_NS 1e9
+#define JOBS_LEAST 4
+#define SLOWER 1.6         /* a job's time, compared with the size before */
+#define TRIES 3            /* on a busy machine, idle times may not be seen */
+#define KERNELS_NS 100e6   /* the shortest measurement of a size's kernels, or a quarter of the size's */
+#define TIME_NS 8e9        /* for all sizes; then the rest is left out */
+#define BUSY_ALL 0.98      /* without idle times, kernels tell jobs apart */
 #define NEIGHBOUR_PART 4   /* of the TPCs */
 #define BAR "########################"
 
@@ -29,38 +30,40 @@ struct study {
 	struct sampled program;
 	struct monitor *monitor;
 	double window_ns; /* for the next size */
-	/* What was measured. */
 	pid_t pid;
-	double seconds;        /* it took so long */
-	struct jobs_rule rule; /* as found at the largest size, or as --kernels has it */
-	struct curve curve, beside; /* `beside` is empty if there was no neighbour */
+	double seconds;        /* the whole measurement */
+	struct jobs_rule rule; /* from the largest size, or from --kernels */
+	struct curve curve, beside; /* `beside` is empty without a neighbour */
 	unsigned int neighbour_tpcs;
 	struct curve_bound bound;
-	const char *why_ended; /* why smaller sizes were not measured; NULL: all were */
+	const char *why_ended; /* why smaller sizes are missing; or NULL */
 };
 
-/* --- one size ------------------------------------------------------------------------------------------------------------------ */
+/* --- one size ----------------------------------------------------------------------------------------------------- */
 
-/* So many kernels are a job; 0: jobs have different numbers. */
+/* The kernels of a job; 0: jobs have different numbers. */
 static uint64_t kernels_of(const struct jobs_rule *rule)
 {
 	return rule->same >= JOBS_SAME ? rule->kernels : 0;
 }
 
-/* The jobs between idle times, which are like those of the largest size. False if no job could be told apart. */
+/* The jobs between idle times, as at the largest size. False if no job could be told apart. */
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
 	bool is_given = study->room.options->kernels > 0;
 	double span = (double)program->span_ns;
-	struct jobs_rule rule = is_given ? study->rule : jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
+	struct jobs_rule rule = is_given ? study->rule
+	                                 : jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
 
 	study->rule = study->curve.count == 0 ? rule : study->rule;
 	struct jobs_times times = jobs_times(program->bursts, program->count, &rule, kernels_of(&study->rule), 0);
-	double kernels = (double)kernels_of(&study->rule), jobs = kernels > 0 ? (double)program->kernels / kernels : (double)times.count;
+	double kernels = (double)kernels_of(&study->rule),
+	       jobs = kernels > 0 ? (double)program->kernels / kernels : (double)times.count;
 
-	*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns, .worst_ns = times.longest_ns};
-	/* A program that is busy all the time: so many kernels are a job. */
+	*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns,
+	                              .worst_ns = times.longest_ns};
+	/* A busy program: the number of kernels makes a job. */
 	if (kernels > 0 && (is_given || (times.count < 2 && (double)program->busy_ns > BUSY_ALL * span))) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
@@ -69,17 +72,20 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	return point->jobs >= 2;
 }
 
-/* How long kernels were on the GPU: that is looked at afterwards, since each look at times takes some milliseconds. */
+/* The time of kernels on the GPU. Measured after the jobs, since each look at times takes some milliseconds. */
 static void measure_kernels(struct study *study, struct curve_point *point)
 {
-	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0, longest_ns = 0;
+	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0,
+	       longest_ns = 0;
 	struct monitor_times times;
 	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
 
 	while (is_known && (double)process_clock_ns() < end && !keeper_must_end()) {
 		clock_pause_us(MONITOR_TAKE_MS * 1000);
 		is_known = monitor_take(study->monitor, &times, NULL) == 0;
-		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus, times.gpu_count, sizeof *gpu) : NULL;
+		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus,
+		                                                            times.gpu_count, sizeof *gpu)
+		                                         : NULL;
 
 		if (gpu) {
 			busy_ns += (double)gpu->busy_ns;
@@ -90,7 +96,8 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 			longest_ns = max_double(longest_ns, (double)times.functions[i].durations.max_ns);
 	}
 	if (is_known && count > 0 && busy_ns > 0) {
-		point->kernels_ns = busy_ns / count * (double)study->program.kernels * 1e9 / ((double)study->program.span_ns * point->jobs_per_s);
+		point->kernels_ns = busy_ns / count * (double)study->program.kernels * 1e9 /
+		                    ((double)study->program.span_ns * point->jobs_per_s);
 		point->launch_ns = longest_ns;
 	}
 }
@@ -113,11 +120,12 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 		return error_set(error, "pid %d: has ended", (int)study->pid);
 	study->why_ended = has_jobs ? NULL : "with fewer TPCs, too few jobs came to an end";
 	if (!has_jobs)
-		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never idle, or launches nothing",
-		                                        (int)study->pid);
+		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it "
+		                                               "is never idle, or launches nothing", (int)study->pid);
 	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
 
-	study->window_ns = max_double(WINDOW_NS, min_double(most, WINDOW_JOBS * max_double(1e9 / point.jobs_per_s, next)));
+	study->window_ns = max_double(WINDOW_NS,
+	                              min_double(most, WINDOW_JOBS * max_double(1e9 / point.jobs_per_s, next)));
 	memmove(curve->points + 1, curve->points, curve->count++ * sizeof point);
 	curve->points[0] = point;
 	return 0;
@@ -142,9 +150,9 @@ static int measure_sizes(struct study *study, struct curve *curve, struct error 
 	return result;
 }
 
-/* --- all sizes ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all sizes ---------------------------------------------------------------------------------------------------- */
 
-/* The neighbour's TPCs are no one else's from the beginning: both curves are of the same sizes. */
+/* The neighbour's TPCs are taken from the begin on: both curves have the same sizes. */
 static int measure(struct study *study, struct error *error)
 {
 	struct segment_partition neighbours;
@@ -159,14 +167,15 @@ static int measure(struct study *study, struct error *error)
 		return -1;
 	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
 	bool is_done = measure_sizes(study, &study->curve, error) == 0 &&
-	               neighbour_start(&neighbour, study->room.options, study->room.name, &neighbours.set, error) == 0 &&
+	               neighbour_start(&neighbour, study->room.options, study->room.name, &neighbours.set,
+	                               error) == 0 &&
 	               measure_sizes(study, &study->beside, error) == 0;
 
 	program_end(neighbour, SIGKILL);
 	return is_done ? 0 : -1;
 }
 
-/* A program that was started here is watched until its jobs look alike: at first, programs prepare their work. */
+/* A new program is watched until its jobs look alike: at first, programs prepare their work. */
 static int prepare(struct study *study, bool is_new, struct error *error)
 {
 	struct sampled *program = &study->program;
@@ -176,8 +185,10 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	struct jobs_rule rule = study->rule;
 
 	progress_say("waiting for the program");
-	if (program_open(&program->editor, study->pid, is_new, error) < 0 || editor_read(&program->editor, &in_force, error) < 0 ||
-	    room_open(&study->room, &in_force, &ours, error) < 0 || sampled_open(program, study->room.gpu->pci, error) < 0)
+	if (program_open(&program->editor, study->pid, is_new, error) < 0 ||
+	    editor_read(&program->editor, &in_force, error) < 0 ||
+	    room_open(&study->room, &in_force, &ours, error) < 0 ||
+	    sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
 	study->monitor = monitor_begin(study->pid, NULL);
 	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor) &&
@@ -188,17 +199,18 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	return 0;
 }
 
-/* --- as JSON --------------------------------------------------------------------------------------------------------------------- */
+/* --- as JSON ------------------------------------------------------------------------------------------------------ */
 
 static json_t *points_of(const struct curve *curve)
 {
 	json_t *array = json_array();
 
 	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++)
-		array = json_with(array, json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs, "jobs", (int)point->jobs,
-		                                   "job_ms", json_ms(point->job_ns), "longest_ms", json_ms(point->worst_ns), "kernels_ms",
-		                                   json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns), "jobs_per_second",
-		                                   point->jobs_per_s));
+		array = json_with(array, json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:f}", "tpcs", (int)point->tpcs,
+		                                   "jobs", (int)point->jobs, "job_ms", json_ms(point->job_ns),
+		                                   "longest_ms", json_ms(point->worst_ns), "kernels_ms",
+		                                   json_ms(point->kernels_ns), "launch_ms", json_ms(point->launch_ns),
+		                                   "jobs_per_second", point->jobs_per_s));
 	return array;
 }
 
@@ -207,18 +219,21 @@ static json_t *document_of(const struct study *study)
 	const struct options *options = study->room.options;
 	const struct jobs_rule *rule = &study->rule;
 	struct curve_fit fit = curve_fit(&study->curve);
-	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6, "b_ms", fit.b_ns / 1e6, "mean_error",
-	                                          fit.mean_error, "worst_error", fit.worst_error) : json_null();
+	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6,
+	                                          "b_ms", fit.b_ns / 1e6, "mean_error", fit.mean_error,
+	                                          "worst_error", fit.worst_error)
+	                              : json_null();
 
-	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}", "schema", "nvtaskset-curve/1",
-	                 "pid", (int)study->pid, "gpu", study->room.name, "seconds", study->seconds, "why_ended", study->why_ended, "beside",
-	                 options->beside, "jobs", "apart", options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels,
-	                 "same", rule->same, "idle_ms", (double)rule->idle_ns / 1e6, "within_ms", (double)rule->within_ns / 1e6, "points",
-	                 points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs", (int)curve_enough(&study->curve),
-	                 "bound", study->bound.word, "fit", fitted);
+	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}",
+	                 "schema", "nvtaskset-curve/1", "pid", (int)study->pid, "gpu", study->room.name, "seconds",
+	                 study->seconds, "why_ended", study->why_ended, "beside", options->beside, "jobs", "apart",
+	                 options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels, "same",
+	                 rule->same, "idle_ms", (double)rule->idle_ns / 1e6, "within_ms", (double)rule->within_ns / 1e6,
+	                 "points", points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs",
+	                 (int)curve_enough(&study->curve), "bound", study->bound.word, "fit", fitted);
 }
 
-/* --- as text --------------------------------------------------------------------------------------------------------------------- */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 static void print_points(const struct curve *curve, const json_t *points)
 {
@@ -240,11 +255,12 @@ static void print_rule(const struct study *study)
 	if (study->room.options->kernels > 0)
 		printf("A job: %u kernels, as --kernels says.\n", study->room.options->kernels);
 	else if (kernels_of(rule) > 0)
-		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, and within a job for "
-		       "%.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100, (double)rule->idle_ns / 1e6,
-		       (double)rule->within_ns / 1e6);
+		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, "
+		       "and within a job for %.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100,
+		       (double)rule->idle_ns / 1e6, (double)rule->within_ns / 1e6);
 	else
-		printf("A job: what is between two idle times, however short; they have different numbers of kernels.\n");
+		printf("A job: what is between two idle times, however short; they have different numbers of "
+		       "kernels.\n");
 }
 
 static void print(const struct study *study, const json_t *document)
@@ -263,24 +279,26 @@ static void print(const struct study *study, const json_t *document)
 	if (study->why_ended)
 		printf("Not all sizes: %s.\n", study->why_ended);
 	if (fit.is_known)
-		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%.\n", fit.a_ns / 1e6, fit.b_ns / 1e6,
-		       fit.mean_error * 100, fit.worst_error * 100);
+		printf("Fit: %.3f ms / TPCs + %.3f ms; wrong by %.1f%% on average, at most by %.1f%%.\n",
+		       fit.a_ns / 1e6, fit.b_ns / 1e6, fit.mean_error * 100, fit.worst_error * 100);
 	printf("Enough: %u TPCs; more gain less than %.0f%%.\n", curve_enough(&study->curve), CURVE_NOTHING * 100);
 	printf("Bound by: %s.\n", study->bound.text);
 }
 
-/* --- a picture ------------------------------------------------------------------------------------------------------------------- */
+/* --- a picture ---------------------------------------------------------------------------------------------------- */
 
-/* Of the axes. They meet in the point 0 0. */
+/* Of the axes, which meet in the point 0 0. */
 #define WIDTH 520.0
 #define HEIGHT 280.0
 
-/* All curves are of the same sizes. */
 static void draw_points(FILE *file, const struct curve *curve, const char *colour, double tpcs, double ns)
 {
 	for (const struct curve_point *point = curve->points; point < curve->points + curve->count; point++)
-		fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"18\">%u</text>\n",
-		        WIDTH * point->tpcs / tpcs, -HEIGHT * point->job_ns / ns, colour, WIDTH * point->tpcs / tpcs, point->tpcs);
+		fprintf(file,
+		        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" "
+		        "y=\"18\">%u</text>\n",
+		        WIDTH * point->tpcs / tpcs, -HEIGHT * point->job_ns / ns, colour, WIDTH * point->tpcs / tpcs,
+		        point->tpcs);
 }
 
 /* Numbers of ms, in at most five round steps. */
@@ -304,11 +322,13 @@ static void draw(const struct study *study, FILE *file)
 	double most = max_double(curve->points[0].job_ns, beside->points[0].job_ns);
 
 	for (unsigned int i = 0; i < fitted.count; i++)
-		fitted.points[i] = (struct curve_point){curve->points[i].tpcs, .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
-	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"400\" viewBox=\"-60 -340 640 400\" "
-	              "font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\">\n<rect x=\"-60\" y=\"-340\" width=\"640\" "
-	              "height=\"400\" fill=\"white\"/>\n<path d=\"M0 %.0fV0H%.0f\" fill=\"none\" stroke=\"black\"/>\n"
-	              "<text x=\"260\" y=\"45\">TPCs</text>\n<text x=\"260\" y=\"-295\">ms for a job (black); gray: the fit%s</text>\n",
+		fitted.points[i] = (struct curve_point){curve->points[i].tpcs,
+		                                        .job_ns = fit.a_ns / curve->points[i].tpcs + fit.b_ns};
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"400\" viewBox=\"-60 -340 640 "
+	              "400\" font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\">\n<rect x=\"-60\" "
+	              "y=\"-340\" width=\"640\" height=\"400\" fill=\"white\"/>\n<path d=\"M0 %.0fV0H%.0f\" "
+	              "fill=\"none\" stroke=\"black\"/>\n<text x=\"260\" y=\"45\">TPCs</text>\n<text x=\"260\" "
+	              "y=\"-295\">ms for a job (black); gray: the fit%s</text>\n",
 	        -HEIGHT, WIDTH, beside->count > 0 ? "; red: beside the neighbour" : "");
 	draw_scale(file, most / 1e6);
 	draw_points(file, &fitted, "silver", most_tpcs, most);
@@ -317,13 +337,14 @@ static void draw(const struct study *study, FILE *file)
 	fputs("</svg>\n", file);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------ */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static int report(struct study *study, struct error *error)
 {
 	const struct options *options = study->room.options;
 
-	study->bound = curve_bound(&study->curve, options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
+	study->bound = curve_bound(&study->curve,
+	                           options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
 	json_t *document = document_of(study);
 	int result = options->json ? json_write(json_incref(document), false, stdout, error) : 0;
 
@@ -340,22 +361,26 @@ static int report(struct study *study, struct error *error)
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
 }
 
-/* COMMAND has all TPCs at first. Its output must not be mixed with ours. When all is measured, it goes on, and we wait for it. */
+/* COMMAND has all TPCs at first. Its output must not mix with ours. Afterwards COMMAND goes on, and we wait. */
 int action_curve(const struct options *options, struct error *error)
 {
 	static struct study study; /* large */
 	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL, is_given = options->kernels > 0;
 
-	study = (struct study){.room.options = options, .window_ns = WINDOW_MOST_NS, .rule = {.kernels = options->kernels, .same = is_given}};
-	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* what is there is kept until all is measured */
+	study = (struct study){.room.options = options, .window_ns = WINDOW_MOST_NS,
+	                       .rule = {.kernels = options->kernels, .same = is_given}};
+	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* an old picture stays until the end */
 
 	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);
-	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options), options->gpu_count > 0 ? options->gpus[0] : "0");
-	int result = is_new ? program_start(&study.pid, line, options->command, false, error) : parse_pid(&study.pid, options->pid, error);
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options),
+	         options->gpu_count > 0 ? options->gpus[0] : "0");
+	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
+	                    : parse_pid(&study.pid, options->pid, error);
 	double begin = clock_ms();
-	bool is_done = result == 0 && keeper_start(error) == 0 && prepare(&study, is_new, error) == 0 && measure(&study, error) == 0;
+	bool is_done = result == 0 && keeper_start(error) == 0 && prepare(&study, is_new, error) == 0 &&
+	               measure(&study, error) == 0;
 
 	study.seconds = (clock_ms() - begin) / 1000;
 	progress_end();

@@ -1,4 +1,4 @@
-/* A program that disturbs others: it copies memory, or computes, all the time. */
+/* A neighbour that copies memory, or computes, all the time. */
 #include "programs.h"
 
 #include "gpu/neighbour_kernels.h"
@@ -10,12 +10,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define BYTES (UINT64_C(128) << 20) /* more than any cache has */
+#define BYTES (UINT64_C(128) << 20) /* more than any cache */
 #define ROUNDS UINT64_C(20000)
 #define BLOCKS 2048
 #define THREADS 256
 
-/* The driver's functions, by their names. */
 static int call(void *library, const char *name, void *a, void *b, void *c)
 {
 	int (*function)(void *, void *, void *);
@@ -27,25 +26,29 @@ static int call(void *library, const char *name, void *a, void *b, void *c)
 
 int neighbour_main(const char *kind, const char *gpu)
 {
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = NULL;
-	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *module, *function, *address = library ? dlsym(library, "cuLaunchKernel") : NULL;
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+	              void **) = NULL;
+	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *module, *function,
+	     *address = library ? dlsym(library, "cuLaunchKernel") : NULL;
 	uint64_t memory = 0, number = strcmp(kind, "memory") == 0 ? BYTES : ROUNDS;
 	void *arguments[] = {&memory, &number};
 	int failed = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || call(library, "cuInit", NULL, NULL, NULL) ||
-	             call(library, "cuDevicePrimaryCtxRetain", &context, (void *)strtoul(gpu, NULL, 10), NULL) || call(library, "cuCtxSetCurrent", context, NULL, NULL) ||
+	             call(library, "cuDevicePrimaryCtxRetain", &context, (void *)strtoul(gpu, NULL, 10), NULL) ||
+	             call(library, "cuCtxSetCurrent", context, NULL, NULL) ||
 	             call(library, "cuModuleLoadData", &module, (void *)neighbour_ptx, NULL) ||
 	             call(library, "cuModuleGetFunction", &function, module, (void *)kind) ||
 	             call(library, "cuMemAlloc_v2", &memory, (void *)(2 * BYTES), NULL);
 
 	memcpy(&launch, &address, sizeof launch);
-	/* One is in flight, and one waits. */
+	/* Launches in flight: one runs, one waits. */
 	for (unsigned int i = 0; !failed; i++)
 		failed = launch(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL) ||
 		         (i % 2 == 1 && call(library, "cuCtxSynchronize", NULL, NULL, NULL));
 	return EXIT_FAILURE;
 }
 
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error)
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
+                    struct error *error)
 {
 	char line[PROGRAM_LINE], list[TPCSET_TEXT];
 	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)options->beside, (char *)gpu, NULL};

@@ -6,25 +6,28 @@
 
 #define QUOTA_PERIOD_NS UINT64_C(10000000)
 #define PRIORITY_MOST 90
-#define ROUNDS 4 /* plans are made with what was seen of the one before */
+#define ROUNDS 4 /* each plan learns from the check of the plan before */
 
-#define TEST "response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, with one launch of a lower task"
+#define TEST \
+	"response-time analysis for fixed priorities (Audsley et al. 1993), the shorter deadline first, " \
+	"with one launch of a lower task"
 
 struct planning {
 	struct room room;
 	struct tasks tasks;
 	struct plan_task needs[PROGRAMS_MAX];
-	struct task *of[PROGRAMS_MAX];  /* whose they are */
+	struct task *of[PROGRAMS_MAX];  /* the task of each */
 	struct plan_problem problem;
-	unsigned int programs;       /* of best effort; together, their longest launches take: */
+	/* The programs of best effort, and the sum of their longest launches. */
+	unsigned int programs;
 	uint64_t launches_ns;
 	struct plan plan;
-	unsigned int fewest; /* TPCs, of the heuristic that goes on */
-	int searched;        /* of all ways; -1: they were not searched */
-	unsigned int rounds;         /* so many plans were applied and checked before this one */
+	unsigned int fewest; /* TPCs, by the heuristic */
+	int searched;        /* TPCs, by a search of all ways; -1: not searched */
+	unsigned int rounds;         /* plans applied and checked before */
 };
 
-/* --- the problem --------------------------------------------------------------------------------------------------------------- */
+/* --- the problem -------------------------------------------------------------------------------------------------- */
 
 static int pose(struct planning *planning, struct error *error)
 {
@@ -41,7 +44,9 @@ static int pose(struct planning *planning, struct error *error)
 			list[ours.count++] = task->pid;
 		if (task->is_best_effort) {
 			planning->programs++;
-			planning->launches_ns = min_u64(planning->launches_ns + (task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER), SCHEDULE_NEVER);
+			planning->launches_ns = min_u64(planning->launches_ns +
+			                                (task->launch_ns > 0 ? task->launch_ns : SCHEDULE_NEVER),
+			                                SCHEDULE_NEVER);
 		} else {
 			task_fill_times(task, &planning->tasks);
 			planning->of[problem->count] = task;
@@ -54,7 +59,7 @@ static int pose(struct planning *planning, struct error *error)
 	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
 }
 
-/* Which task, by how much, and what would have to give. */
+/* The task, the missing time, and possible relief. */
 static int explain_failure(const struct planning *planning, struct error *error)
 {
 	const struct plan *plan = &planning->plan;
@@ -65,22 +70,25 @@ static int explain_failure(const struct planning *planning, struct error *error)
 		double ms = (double)task->longest_ns[tpcs] / 1e6, more = ms - (double)task->needs.deadline_ns / 1e6;
 
 		return task->longest_ns[tpcs] >= SCHEDULE_NEVER
-		               ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are free", task->name, tpcs)
-		               : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms more than its deadline", task->name, ms,
-		                           tpcs, more);
+		               ? error_set(error, "task %.60s: its curve has no size of %u TPCs or fewer, which are "
+		                                  "free", task->name, tpcs)
+		               : error_set(error, "task %.60s: takes %.3f ms with all %u TPCs that are free, %.3f ms "
+		                                  "more than its deadline", task->name, ms, tpcs, more);
 	}
 	struct plan_relief relief = plan_relieve(&planning->problem);
 	char what[160] = "no change of one task alone would do";
 
 	if (relief.task != PLAN_NONE)
-		snprintf(what, sizeof what, "they would fit if task %.60s had %.3f ms instead of %.3f ms", planning->of[relief.task]->name,
-		         (double)relief.deadline_ns / 1e6, (double)planning->of[relief.task]->needs.deadline_ns / 1e6);
-	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs, what);
+		snprintf(what, sizeof what, "they would fit if task %.60s had %.3f ms instead of %.3f ms",
+		         planning->of[relief.task]->name, (double)relief.deadline_ns / 1e6,
+		         (double)planning->of[relief.task]->needs.deadline_ns / 1e6);
+	return error_set(error, "the deadlines need %u TPCs, %u more than are free; %s", plan->tpcs, plan->tpcs - tpcs,
+	                 what);
 }
 
-/* --- places and times ---------------------------------------------------------------------------------------------------------- */
+/* --- places and times --------------------------------------------------------------------------------------------- */
 
-/* A task lends while it is idle, for at most half of what its deadline leaves. Only clients of MPS do. */
+/* A task lends while idle, for at most half of the time that its deadline leaves. Only clients of MPS lend. */
 static int place_partition(struct planning *planning, const struct plan_partition *partition, struct error *error)
 {
 	struct schedule_task tasks[PLAN_TASKS];
@@ -97,29 +105,34 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 		uint64_t us = (task->needs.deadline_ns - tasks[i].response_ns) / 2000;
 		bool lends = planning->programs > 0 && !task->needs.is_alone && is_shared && us >= SEGMENT_LEND_MIN_US;
 
-		task->grant = (struct grant){.place = place, .tpcs = partition->tpcs, .priority = count > 1 ? PRIORITY_MOST - i : 0,
-		                             .response_ns = tasks[i].response_ns, .lend_us = lends ? min_u64(us, SEGMENT_LEND_MAX_US) : 0};
+		task->grant = (struct grant){.place = place, .tpcs = partition->tpcs,
+		                             .priority = count > 1 ? PRIORITY_MOST - i : 0,
+		                             .response_ns = tasks[i].response_ns,
+		                             .lend_us = lends ? min_u64(us, SEGMENT_LEND_MAX_US) : 0};
 	}
 	return 0;
 }
 
-/* Where no TPC is left: in the partition that can give the largest quotas, one for each task of best effort; if one can. */
+/* Without a free TPC: in the partition with room for the largest quotas, one for each task of best effort, if any. */
 static void place_by_quota(const struct planning *planning, struct grant *common)
 {
 	for (unsigned int i = 0; i < planning->plan.count; i++) {
 		const struct plan_partition *partition = &planning->plan.partitions[i];
 		const struct task *first = planning->of[tpcset_next(&partition->tasks, 0)];
-		uint64_t ns = plan_quota(&planning->problem, partition, planning->programs, QUOTA_PERIOD_NS, planning->launches_ns);
+		uint64_t ns = plan_quota(&planning->problem, partition, planning->programs, QUOTA_PERIOD_NS,
+		                         planning->launches_ns);
 
 		if (!first->needs.is_alone && ns / 1000 > common->quota_us)
-			*common = (struct grant){.place = first->grant.place, .tpcs = partition->tpcs, .quota_us = ns / 1000};
+			*common = (struct grant){.place = first->grant.place, .tpcs = partition->tpcs,
+			                         .quota_us = ns / 1000};
 	}
 }
 
-/* All of best effort share what is left, or are in one partition by quotas. */
+/* All tasks of best effort share the remaining TPCs, or a partition by quotas. */
 static int place_best_effort(struct planning *planning, struct error *error)
 {
-	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs, .borrows = planning->room.options->mps.mode != MPS_OFF};
+	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs,
+	                       .borrows = planning->room.options->mps.mode != MPS_OFF};
 
 	if (common.tpcs == 0)
 		place_by_quota(planning, &common);
@@ -127,7 +140,8 @@ static int place_best_effort(struct planning *planning, struct error *error)
 		return -1;
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		if (task->is_best_effort && common.tpcs == 0)
-			return error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a quota%s", task->name,
+			return error_set(error, "task %.60s: no TPC is left for it, and no deadline leaves time for a "
+			                        "quota%s", task->name,
 			                 task->launch_ns > 0 ? "" : "; its longest launch is not known (launch_ms)");
 		task->grant = task->is_best_effort ? common : task->grant;
 	}
@@ -151,9 +165,8 @@ static int make(struct planning *planning, struct error *error)
 	return result == 0 && planning->programs > 0 ? place_best_effort(planning, error) : result;
 }
 
-/* --- as it is shown ------------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* Tasks in its partition. */
 static int others_of(const struct planning *planning, const struct task *task)
 {
 	int others = -1;
@@ -170,18 +183,21 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
 	json_t *check = task->is_best_effort || planning->room.options->check_seconds <= 0 ? json_null() :
-	                json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count, "missed", (json_int_t)seen->late, "job_ms",
-	                          json_ms(seen->median_ns), "off", json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
+	                json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count,
+	                          "missed", (json_int_t)seen->late, "job_ms", json_ms(seen->median_ns), "off",
+	                          json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
 	                          "longest_ms", json_ms(seen->longest_ns));
 
 	task_line(task, &planning->room, line);
-	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "pid",
-	                 json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs", (int)grant->tpcs, "tpc_list",
-	                 tpcset_format_list(&grant->place.set, list), "line", line, "best_effort", task->is_best_effort, "critical",
-	                 task->needs.is_alone, "others", others_of(planning, task), "priority",
-	                 json_reading(reading_if(grant->priority > 0, grant->priority), true), "lend_us", (json_int_t)grant->lend_us,
-	                 "quota_us", (json_int_t)grant->quota_us, "job_ms", json_ms(predicted), "longest_ms",
-	                 json_ms((double)task->longest_ns[grant->tpcs]), "response_ms", json_ms((double)grant->response_ns), "deadline_ms",
+	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+	                 task->name, "pid", json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs",
+	                 (int)grant->tpcs, "tpc_list", tpcset_format_list(&grant->place.set, list), "line", line,
+	                 "best_effort", task->is_best_effort, "critical", task->needs.is_alone, "others",
+	                 others_of(planning, task), "priority",
+	                 json_reading(reading_if(grant->priority > 0, grant->priority), true), "lend_us",
+	                 (json_int_t)grant->lend_us, "quota_us", (json_int_t)grant->quota_us, "job_ms",
+	                 json_ms(predicted), "longest_ms", json_ms((double)task->longest_ns[grant->tpcs]),
+	                 "response_ms", json_ms((double)grant->response_ns), "deadline_ms",
 	                 json_ms((double)task->needs.deadline_ns), "check", check);
 }
 
@@ -192,25 +208,28 @@ static json_t *document_of(const struct planning *planning)
 
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
-	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema", "nvtaskset-plan/1", "gpu",
-	                 planning->room.name, "free_tpcs", (int)planning->problem.tpcs, "used_tpcs", (int)plan->tpcs, "left_tpcs",
-	                 (int)(planning->problem.tpcs - plan->tpcs), "found", plan->way, "merges",
-	                 (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs", (int)planning->fewest, "searched_tpcs",
-	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST, "applied",
-	                 planning->room.options->apply, "rounds", (int)planning->rounds, "tasks", array);
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema",
+	                 "nvtaskset-plan/1", "gpu", planning->room.name, "free_tpcs", (int)planning->problem.tpcs,
+	                 "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)(planning->problem.tpcs - plan->tpcs), "found",
+	                 plan->way, "merges", (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs",
+	                 (int)planning->fewest, "searched_tpcs",
+	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST,
+	                 "applied", planning->room.options->apply, "rounds", (int)planning->rounds, "tasks", array);
 }
 
-/* A check takes the place of the words that would do it. */
+/* The results of a check stand in the place of command lines. */
 static void print(const struct planning *planning, const json_t *document)
 {
-	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms", NULL};
+	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms",
+	                                      NULL};
 	static const char *const checks[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL};
 	const struct plan *plan = &planning->plan;
 	bool is_checked = planning->room.options->check_seconds > 0;
 	json_t *task;
 	size_t i;
 
-	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  DEADLINE  %s\n", planning->room.name,
+	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  "
+	       "DEADLINE  %s\n", planning->room.name,
 	       plan->tpcs, planning->problem.tpcs, planning->problem.count, planning->problem.tpcs - plan->tpcs, "TASK",
 	       is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
 	json_array_foreach(json_object_get(document, "tasks"), i, task) {
@@ -218,11 +237,12 @@ static void print(const struct planning *planning, const json_t *document)
 		if (is_checked)
 			json_print_row(json_object_get(task, "check"), checks);
 		else
-			printf("  %s%s", json_string_value(json_object_get(task, "line")), planning->room.options->apply ? "" : " COMMAND");
+			printf("  %s%s", json_string_value(json_object_get(task, "line")),
+			       planning->room.options->apply ? "" : " COMMAND");
 		putchar('\n');
 	}
-	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way, plan->merges, plan->forbidden,
-	       planning->fewest);
+	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way,
+	       plan->merges, plan->forbidden, planning->fewest);
 	if (planning->searched >= 0)
 		printf(", %d by a search of all ways.\n", planning->searched);
 	else
@@ -232,9 +252,9 @@ static void print(const struct planning *planning, const json_t *document)
 		printf("Checked for %g s.\n", planning->room.options->check_seconds);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* Does and checks it, as far as that is wanted, and shows it. */
+/* Applies and checks the plan, as far as wanted, and makes the document. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
 	const struct options *options = planning->room.options;
@@ -253,15 +273,17 @@ static int carry_out(struct planning *planning, json_t **document, struct error 
 	return 0;
 }
 
-/* What was seen took place beside the other tasks, so it counts more than a neighbour that only disturbs. In a partition that it shares,
- * a task also waits for others, and its curve is of what it does itself. Returns whether a task was late, or slower than predicted. */
+/* The check took place beside the real tasks, and counts more than a neighbour that only disturbs. In a shared
+ * partition a task also waits for its partners: the curve has no such waits. True for a late task, or a wrong
+ * prediction. */
 static bool learn(struct planning *planning)
 {
 	bool is_wrong = false;
 
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		if (!task->is_best_effort && others_of(planning, task) == 0 &&
-		    curve_learn(&task->curve, task->grant.tpcs, task_predicted_ns(task, &planning->tasks), &task->seen)) {
+		    curve_learn(&task->curve, task->grant.tpcs, task_predicted_ns(task, &planning->tasks),
+		                &task->seen)) {
 			task->beside.count = 0;
 			is_wrong = true;
 		}
@@ -269,7 +291,7 @@ static bool learn(struct planning *planning)
 	return is_wrong;
 }
 
-/* With what was seen, another plan is made; where that is impossible, the last one stays. */
+/* After a check, makes a better plan; if there is none, the last plan stays. */
 int action_plan(const struct options *options, struct error *error)
 {
 	static struct planning planning; /* large */

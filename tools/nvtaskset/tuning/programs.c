@@ -22,27 +22,28 @@
 #define WORDS_MAX 20
 
 static struct {
-	pid_t child; /* 0: there is none */
+	pid_t child; /* 0: no child */
 	int pipe;
 	struct keeper_memory { /* shared with the child */
 		_Atomic size_t count;
-		_Atomic bool leaves; /* nothing is given back */
+		_Atomic bool leaves; /* programs keep their partitions */
 		struct kept {
 			pid_t pid;
-			bool is_new;                         /* the program is ended; otherwise: */
-			struct segment_revision before;      /* what the program had */
-			struct segment_revision given, next; /* our last edit, and the edit that is being made */
+			bool is_new;                         /* the keeper ends the program */
+			struct segment_revision before;      /* the partition to give back */
+			struct segment_revision given, next; /* our last edit, and the edit in the making */
 		} list[PROGRAMS_MAX];
 	} *memory;
 } keeper;
 
-/* --- one GPU ------------------------------------------------------------------------------------------------------------------ */
+/* --- one GPU ------------------------------------------------------------------------------------------------------ */
 
 int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error)
 {
 	struct gpu_choices chosen;
 
-	if (topology_load(&room->list, error) < 0 || target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
+	if (topology_load(&room->list, error) < 0 ||
+	    target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
@@ -64,7 +65,7 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
 }
 
-/* --- the keeper --------------------------------------------------------------------------------------------------------------- */
+/* --- the keeper --------------------------------------------------------------------------------------------------- */
 
 static bool give_back(struct kept *kept)
 {
@@ -106,14 +107,14 @@ static int give_all_back(struct error *error)
 	return result;
 }
 
-/* Nothing of ours stays open here: a reader of our output would wait for its end. */
+/* No file of ours stays open: a reader of our output would wait for its end. */
 static _Noreturn void keep(int pipe)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char byte;
 
 	setsid();
-	prctl(PR_SET_NAME, "keeps-partition", 0, 0, 0); /* who kills all that are named nvtaskset does not mean this */
+	prctl(PR_SET_NAME, "keeps-partition", 0, 0, 0); /* safe from a kill of all processes named nvtaskset */
 	signal(SIGTERM, SIG_IGN);
 	for (int file = 0; file < 3; file++)
 		dup2(nothing, file);
@@ -127,14 +128,14 @@ static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define ENDING_SIGNALS (sizeof ending_signals / sizeof ending_signals[0])
 
 static struct sigaction inherited[ENDING_SIGNALS];
-static volatile sig_atomic_t told; /* the signal by which we are told to end */
+static volatile sig_atomic_t told; /* the signal to end */
 
 static void note_signal(int signal)
 {
 	told = signal;
 }
 
-/* A signal that is ignored stays so. */
+/* An ignored signal stays ignored. */
 static void note_signals(void)
 {
 	const struct sigaction noted = {.sa_handler = note_signal};
@@ -173,7 +174,7 @@ bool keeper_must_end(void)
 	return told != 0;
 }
 
-/* Whether both say the same of each GPU of `wanted`. */
+/* Whether both are equal on each GPU of `wanted`. */
 static bool have_same(const struct segment_revision *a, const struct segment_revision *b,
                       const struct segment_revision *wanted)
 {
@@ -188,7 +189,7 @@ static bool have_same(const struct segment_revision *a, const struct segment_rev
 	return have;
 }
 
-/* Somebody else's edit is put in force again. */
+/* An edit by another program is put in force again. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error)
 {
 	struct kept *kept = keeper.memory->list, *end = kept + keeper.memory->count;
@@ -214,7 +215,7 @@ int keeper_change(struct editor *editor, const struct segment_revision *wanted, 
 	return 0;
 }
 
-/* Whoever has killed the child has not killed us. */
+/* The child may have been killed, and this process not. */
 int keeper_end(bool gives_back, struct error *error)
 {
 	int status = 0, result = 0;
@@ -235,9 +236,9 @@ int keeper_end(bool gives_back, struct error *error)
 	return result;
 }
 
-/* --- starting ----------------------------------------------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------------------------------------- */
 
-/* The parser sees a word in the place of COMMAND: it is not to look at that. */
+/* The parser sees a word in the place of COMMAND, and must not examine COMMAND. */
 int program_parse(struct options *options, char *line, char *command[], struct error *error)
 {
 	static char *words[WORDS_MAX];
@@ -260,7 +261,7 @@ const char *program_mps(const struct options *options)
 	return options->mps.mode == MPS_OFF ? "off" : options->mps.mode == MPS_ON ? "on" : "auto";
 }
 
-/* The pipe is closed by the exec of COMMAND, or has the reason. */
+/* The exec of COMMAND closes the pipe; otherwise the pipe has the reason. */
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -307,7 +308,8 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 
 	do {
 		is_open = editor_open(editor, pid, error) == SEGMENT_FOUND;
-		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 && counts.count == 0;
+		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 &&
+		           counts.count == 0;
 		obstacle = is_early ? "it has made no context on a GPU" : is_open ? target_obstacle(editor) : NULL;
 		if (obstacle) {
 			editor_close(editor);

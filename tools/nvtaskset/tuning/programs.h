@@ -1,5 +1,5 @@
 /*
- * Programs that are started beside this one, changed, and looked at. Functions return -1 with the reason.
+ * Programs that this process starts, changes and watches. Functions return -1 with the reason.
  */
 #ifndef NVTASKSET_TUNING_PROGRAMS_H
 #define NVTASKSET_TUNING_PROGRAMS_H
@@ -13,84 +13,86 @@
 
 #include <sys/types.h>
 
-/* --- one GPU, and its TPCs that nobody else has ------------------------------------------------------------------------------ */
+/* --- one GPU, and its free TPCs ----------------------------------------------------------------------------------- */
 
 struct room {
 	const struct options *options; /* set by the caller */
 	struct topology_list list;
 	const struct topology *gpu;
-	char name[PCI_ADDRESS_TEXT]; /* as -G has it */
-	struct tpcset taken;         /* by others */
+	char name[PCI_ADDRESS_TEXT]; /* for -G */
+	struct tpcset taken;         /* by foreign programs */
 };
 
-/* The GPU that the options name, or the partition, or else CUDA's first; and what others have there: all but `ours`. */
-int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error);
+/* The GPU of the options, or of the partition, or else CUDA's first; and the TPCs there of all programs but `ours`. */
+int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours,
+              struct error *error);
 unsigned int room_count(const struct room *room);
 
-/* So many TPCs, as -n would choose them. They are chosen again unless the caller adds them to those that are taken. */
+/* Chooses TPCs like -n. A second call chooses the same TPCs, unless the caller adds them to `taken`. */
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
 
-/* --- the keeper ---------------------------------------------------------------------------------------------------------------
- * Changes partitions for a while, or all together. A child of this process gives them back, and ends the programs that
- * were started: when told to, and also when this process ends in any way, by SIGKILL too. The child is in a session of
- * its own, so signals to our terminal's programs do not reach the child. Where the child was killed, this process gives
- * all back. If both are killed, with a whole container say, all stays as it is then. An edit by another program stays,
- * too: a quota, say, or the partition itself. */
+/* --- the keeper ------------------------------------------------------------------------------------------------------
+ * Changes partitions for a while, or all together. The keeper, a child of this process, gives the partitions back, and
+ * ends the programs that were started: when told, and also when this process ends in any way, by SIGKILL too. The child
+ * is in a session of its own: signals to the programs of our terminal do not reach the child. If the child was killed,
+ * this process gives all back. If both are killed, with a whole container say, all stays. An edit by another program
+ * stays, too: a quota, say, or the partition itself. */
 
-#define PROGRAMS_MAX 64 /* no more than these are kept */
+#define PROGRAMS_MAX 64 /* the most programs of a keeper */
 
-/* Before any editor is opened: the keeper would hold the lock with which this process is killed. From here on until
- * keeper_end, signals that tell this process to end are only noted. */
+/* To be called before any editor is opened: the keeper would hold the editor's lock after a kill of this process. From
+ * here until keeper_end, signals that end this process are only noted. */
 int keeper_start(struct error *error);
 
 /* Whether a signal came. */
 bool keeper_must_end(void);
 
-/* Changes a program, as often as wanted; not if somebody else has changed its partition since, nor after a signal. */
+/* Changes a program, as often as wanted; fails after a change by another program, and after a signal. */
 int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
 /* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
- * signal. -1 with the command that gives a partition back, where that failed. */
+ * signal. -1 with the command that gives a partition back, if giving back failed. */
 int keeper_end(bool gives_back, struct error *error);
 
-/* --- starting and opening ----------------------------------------------------------------------------------------------------- */
+/* --- starting and opening ----------------------------------------------------------------------------------------- */
 
-/* Reads a command line, words with a space between two: `nvtaskset -G 0 …`. COMMAND, which may be NULL, is to follow. The options'
- * texts are in the line. */
+/* Parses words with a space between, `nvtaskset -G 0 …`, then COMMAND, perhaps NULL. `line` has the options' texts. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
 int program_parse(struct options *options, char *line, char *command[], struct error *error);
 
-/* Starts a COMMAND so, without a terminal; what it prints goes to standard error. If it `is_kept`, the keeper knows of it from the
- * beginning. Where `nvtaskset` would refuse it, or it cannot be executed, the pid is 0. */
+/* Starts COMMAND with the command line, without a terminal; output goes to standard error. With `is_kept`, the keeper
+ * knows the program from the begin on. If `nvtaskset` refuses COMMAND, or the exec fails, the pid is 0. */
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
 
 /* The value of --mps. */
 const char *program_mps(const struct options *options);
 
-/* Opens a program whose partition is in force; one that was started here, as soon as it has made a context on a GPU. */
-#define PROGRAM_SECONDS 120 /* it may take so long */
+/* Opens a program with a partition in force; waits for the first context of a new program. */
+#define PROGRAM_SECONDS 120 /* the longest wait */
 int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program that was started here, if there is one, and waits for its end; signal 0: just waits. Its pid stays its own. */
+/* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
-/* The command's first argument, by which it is a neighbour that disturbs; what it does then, until it or its parent ends; and
- * starting one on these TPCs of a GPU, by its number, and waiting until it works: the caller ends it in any case. */
+/* A neighbour that disturbs. The command's first argument; the work, until the neighbour or its parent ends; the start
+ * on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs, struct error *error);
+int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
+                    struct error *error);
 
-/* --- looking -------------------------------------------------------------------------------------------------------------------
- * At running programs' counts, some 20000 times a second, to note when each is busy. The programs do nothing for it. */
+/* --- watching --------------------------------------------------------------------------------------------------------
+ * Reads counts of running programs, some 20000 times a second, to note when each is busy, at no cost to the
+ * programs. */
 
-/* One program, on one GPU. */
+/* A program, on one GPU. */
 struct sampled {
-	struct editor editor; /* has its partition open; sampled_close closes it */
+	struct editor editor; /* with the partition; sampled_close closes it */
 	struct pci_address pci;
-	/* As it was seen: */
-	struct burst *bursts; /* those that have ended */
+	/* The samples: */
+	struct burst *bursts; /* ended bursts */
 	size_t count;
-	uint64_t kernels;     /* that have ended */
+	uint64_t kernels;     /* ended kernels */
 	uint64_t busy_ns, span_ns;
 	/* For the sampler. */
 	struct counts_view view;
@@ -98,7 +100,7 @@ struct sampled {
 	uint64_t began_ns, launched, at_launched, at_ended;
 };
 
-/* The caller closes it also where it failed. */
+/* The caller closes the program, also after a failure. */
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error);
 void sampled_close(struct sampled *program);
 void sampler_watch(struct sampled *programs, size_t count, double ns);

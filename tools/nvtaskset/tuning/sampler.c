@@ -7,12 +7,13 @@
 #include <sys/prctl.h>
 
 #define PAUSE_US 20
-#define BURSTS 100000 /* more than that are not seen */
+#define BURSTS 100000 /* further bursts are not seen */
 
 int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
-	/* The editor's mapping is the view's. */
-	*program = (struct sampled){.editor = program->editor, .pci = pci, .bursts = malloc(BURSTS * sizeof *program->bursts),
+	/* Shares the editor's mapping. */
+	*program = (struct sampled){.editor = program->editor, .pci = pci,
+	                            .bursts = malloc(BURSTS * sizeof *program->bursts),
 	                            .view = {.pid = program->editor.pid, .segment = program->editor.segment.memory}};
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, pci);
@@ -21,7 +22,8 @@ int sampled_open(struct sampled *program, struct pci_address pci, struct error *
 		return error_set(error, "no memory");
 	return counts_know_launched(counts.gaps) && counts_know_ended(counts.gaps)
 	               ? 0
-	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart", (int)program->editor.pid);
+	               : error_set(error, "pid %d: its kernels cannot all be counted, so its jobs cannot be told apart",
+	                           (int)program->editor.pid);
 }
 
 void sampled_close(struct sampled *program)
@@ -32,7 +34,7 @@ void sampled_close(struct sampled *program)
 	editor_close(&program->editor);
 }
 
-/* What is between two looks began with the earlier one, or ended with the later one. */
+/* A burst between two looks began with the first look, or ended with the second. */
 static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 {
 	counts_view_follow(&program->view);
@@ -40,7 +42,7 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 	bool is_busy = counts.in_flight > 0, was_busy = program->is_busy || counts.launched != program->launched;
 	uint64_t began = program->is_busy ? program->began_ns : is_busy ? now_ns : before_ns;
 
-	if (before_ns == now_ns) { /* the first one */
+	if (before_ns == now_ns) { /* the first look */
 		program->count = 0;
 		program->busy_ns = 0;
 		program->at_launched = counts.launched;
@@ -49,7 +51,8 @@ static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 	} else if (was_busy && !is_busy) {
 		program->busy_ns += now_ns - began;
 		if (program->count < BURSTS)
-			program->bursts[program->count++] = (struct burst){began, now_ns, counts.launched - program->at_launched};
+			program->bursts[program->count++] = (struct burst){began, now_ns,
+			                                                   counts.launched - program->at_launched};
 		program->at_launched = counts.launched;
 	}
 	program->began_ns = began;
