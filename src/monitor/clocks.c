@@ -3,16 +3,16 @@
 
 #include <stdatomic.h>
 
-/* Clocks are compared anew when they are not known so well. */
+/* Clocks with a larger error are compared anew. */
 #define GOOD_ERROR_NS 1000
 #define COMPARE_NS UINT64_C(2000000)
 #define COMPARE_EVERY_NS UINT64_C(10000000)
 
-/* So many comparisons in so long, of all that this process looks at. */
+/* Comparisons in COMPARISONS_NS at most, for all looks of this process. */
 #define COMPARISONS_MOST 16
 #define COMPARISONS_NS UINT64_C(50000000)
 
-/* Where they are not known at all, it waits longer for an end, if there was one lately. */
+/* Where clocks are not known at all, a take waits longer for an end, if an end came lately. */
 #define COARSE_ERROR_NS 100000
 #define COMPARE_LONG_NS UINT64_C(120000000)
 #define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
@@ -86,8 +86,8 @@ static bool may_compare(uint64_t time)
 	return atomic_fetch_add(&count, 1) < COMPARISONS_MOST;
 }
 
-/* How long to wait for an end, so that the moment is known at which it can be seen: for long only where the clocks are not
- * known at all, and not for each program that this process looks at. */
+/* How long to wait for an end, to know the moment when the end can be seen: for long only where the clocks are not
+ * known at all, and not for each program under a look. */
 static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 {
 	static _Atomic uint64_t last;
@@ -106,8 +106,8 @@ static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 	return wait;
 }
 
-/* Looks all the time, for a while. A program that is nearly idle is waited for, and less closely. What the clocks say now
- * takes longer to find out than a look, so that nobody asks while there is nothing new. */
+/* Looks all the time, for a while. A nearly idle program is waited for longer, and looked at less closely. To evaluate
+ * the clocks takes longer than a look, and happens only after news. */
 void monitor_clocks_compare_closely(struct monitor *monitor)
 {
 	uint64_t begin = process_clock_ns(), now = begin, wait = time_to_wait(monitor, begin);

@@ -70,8 +70,8 @@ static void listen(void)
 	}
 }
 
-/* From here on, waiting launches are noted, and the GPU says when each launch has ended. Or no more: then a launch costs as
- * much as without us. */
+/* From here on, waiting launches are noted, and the GPU says when each launch has ended. Or no more: then a launch costs
+ * as much as without us. */
 static void note_launches(bool wanted)
 {
 	struct error error;
@@ -104,7 +104,8 @@ static void see_borrowed(struct gate *gate)
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
-		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000), lender = (uint64_t)gate->claims.list[i].pid;
+		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
+		uint64_t lender = (uint64_t)gate->claims.list[i].pid;
 		unsigned int at = 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
@@ -138,7 +139,8 @@ static bool see_gpu(const struct gpu *gpu)
 	if (made.generation != gate->claims.generation) {
 		window_begin_anew(gate);
 		gate->claims = made;
-		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) | (made.has_part ? 0 : GATE_HAS_NO_PART) |
+		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
+		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |
 		                                   (made.is_narrow ? GATE_IS_NARROW : 0));
 	}
 	gate_unlock(gate);
@@ -158,7 +160,9 @@ static uint64_t move_windows(uint64_t now)
 			continue;
 		window_sweep(gate);
 		window_learn(gate);
-		until = min_u64(until, now + (window_move(gate, (struct launch_end){.number = 0}) ? WINDOW_NS : WATCH_NS));
+		bool waits = window_move(gate, (struct launch_end){.number = 0});
+
+		until = min_u64(until, now + (waits ? WINDOW_NS : WATCH_NS));
 		gate_unlock(gate);
 	}
 	return until;
