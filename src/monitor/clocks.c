@@ -18,8 +18,9 @@
 #define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
 #define COMPARE_PAUSE_US 50
 
-void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
-                            uint64_t unseen, uint64_t seen)
+/* Of a timestamp, unseen yet at `unseen`, and seen at `seen`. */
+static void compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                    uint64_t unseen, uint64_t seen)
 {
 	monitor->comparisons +=
 	    times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .timestamp_ns = timestamp},
@@ -32,8 +33,8 @@ void monitor_clocks_compare_events(struct monitor *monitor, size_t from)
 		const struct watched_event *found = &monitor->found[i];
 
 		if (found->event.state == TIMESTAMPS_ENDED)
-			monitor_clocks_compare(monitor, found->ring->gpu, found->event.launched_ns,
-			                       found->event.timestamp_ns, found->unseen, found->seen);
+			compare(monitor, found->ring->gpu, found->event.launched_ns, found->event.timestamp_ns,
+			        found->unseen, found->seen);
 	}
 }
 
@@ -65,7 +66,7 @@ static void poll_graph(struct monitor *monitor, const struct watched_ring *ring,
 	if (graph->order.latest != 0 && timestamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
 		if (last.timestamp_ns != graph->polled_end && last.timestamp_ns != 0 && graph->polled_end != 0 &&
 		    before != 0)
-			monitor_clocks_compare(monitor, ring->gpu, 0, last.timestamp_ns, before, process_clock_ns());
+			compare(monitor, ring->gpu, 0, last.timestamp_ns, before, process_clock_ns());
 		graph->polled_end = last.timestamp_ns;
 	}
 }

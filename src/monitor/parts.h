@@ -157,11 +157,7 @@ void monitor_events_all(struct monitor *monitor, struct watched_ring *ring);
 
 /* --- clocks.c ---------------------------------------------------------------------------------------------------- */
 
-/* A timestamp that could not be seen yet at `unseen`, and could at `seen`. */
-void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
-                            uint64_t unseen, uint64_t seen);
-
-/* The same for the events of the take from `from` on. */
+/* Compares the clocks for the events of the take from `from` on. */
 void monitor_clocks_compare_events(struct monitor *monitor, size_t from);
 
 /* Looks all the time, for a while, where the clocks are not known well. */

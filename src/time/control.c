@@ -91,7 +91,6 @@ void control_use(const struct segment *wanted)
 {
 	segment = *wanted;
 	given_forget();
-	time_thread_use(&segment);
 	atomic_store(&time_news.seen, 0);
 	time_news.segment = &segment;
 }

@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "driver/hook.h"
 #include "gate/keeper.h"
+#include "launch/space/epoch.h"
 #include "time/demand/company.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
@@ -33,7 +35,6 @@
 /* By how much later than asked for it may wake. */
 #define TIMER_SLACK_NS 1000UL
 
-static const struct segment *segment;
 static atomic_bool exists;
 static atomic_bool is_ending;
 static uint64_t number; /* of the revision that the rules are from; 0: none yet */
@@ -42,13 +43,20 @@ static unsigned int idle_looks;
 
 /* --- its sleep -------------------------------------------------------------------------------------------------------- */
 
+/* The next launch rings, or the next call with an announcement: all are decided anew, and then see the question. */
+static void ask_for_launch(void)
+{
+	atomic_store(&time_news.seen, 0);
+	epoch_raise();
+}
+
 /* When to look again, unless it is rung before. An idle program's thread does not wake by itself: its next launch wakes it. */
 static uint64_t look_next(uint64_t until, bool is_idle)
 {
 	idle_looks = is_idle ? idle_looks + 1 : 0;
 	if (idle_looks == LOOKS_UNTIL_REST)
-		time_news_ask();
-	else if (idle_looks > LOOKS_UNTIL_REST && !time_news_are_asked_for())
+		ask_for_launch();
+	else if (idle_looks > LOOKS_UNTIL_REST && atomic_load(&time_news.seen) != 0)
 		idle_looks = 0;
 	if (is_idle && idle_looks < 2 * LOOKS_UNTIL_REST)
 		until = min_u64(until, process_clock_ns() + ATTENTION_NS);
@@ -87,8 +95,7 @@ static void follow_rules(const struct segment_revision *revision)
 {
 	bool took_part = rules_take_part(given_rules()) || is_gated;
 
-	given_follow(segment, revision, process_clock_ns());
-	peers_have(segment, revision);
+	given_follow(time_news.segment, revision, process_clock_ns());
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
 	if (meets_others(revision))
@@ -96,7 +103,7 @@ static void follow_rules(const struct segment_revision *revision)
 	else
 		peers_leave();
 	if (is_for_gate(revision))
-		keeper_follow(segment, revision);
+		keeper_follow(time_news.segment, revision);
 	else
 		keeper_end();
 }
@@ -120,16 +127,17 @@ static bool follow(void)
 	uint64_t current;
 	bool limits = true;
 
-	if (company_has_left(segment, peers_have_a_number(), process_clock_ns()))
+	if (company_has_left(time_news.segment, peers_have_a_number(), process_clock_ns()))
 		number = 0;
-	if (number != segment_revision_number(segment) && company_read(segment, &revision, &current)) {
+	if (number != segment_revision_number(time_news.segment) &&
+	    company_read(time_news.segment, &revision, &current)) {
 		limits = segment_time_limits(&revision);
 		if (limits)
 			follow_rules(&revision);
 		number = current;
 		/* Of what is taken away, what was used is still to be told. */
 		is_gated = limits ? is_for_gate(&revision) : is_gated;
-		segment_set_time_state(segment, state_of(&revision), number);
+		segment_set_time_state(time_news.segment, state_of(&revision), number);
 	}
 	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
 }
@@ -141,7 +149,7 @@ static uint64_t look_at_launches(bool *is_idle)
 {
 	uint64_t until = keeper_look(process_clock_ns(), is_idle);
 
-	segment_set_time_state(segment, keeper_state(), number);
+	segment_set_time_state(time_news.segment, keeper_state(), number);
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
@@ -166,11 +174,13 @@ static void stop_work(void)
 /* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
 static void work(void)
 {
-	for (uint32_t count = wakeup_count(); follow(); count = wakeup_count())
-		wakeup_sleep(count, look());
+	_Atomic uint32_t *rings = segment_rings(time_news.segment);
+
+	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings))
+		futex_wait_until(rings, heard, look());
 	stop_work();
 	if (!is_gated)
-		given_tell(segment);
+		given_tell(time_news.segment);
 	is_gated = false;
 }
 
@@ -179,7 +189,7 @@ static bool has_rule(void)
 	struct segment_revision revision;
 	uint64_t current;
 
-	return company_read(segment, &revision, &current) && can_obey(&revision);
+	return company_read(time_news.segment, &revision, &current) && can_obey(&revision);
 }
 
 /* A rule that comes while the thread ends is the thread's as well, unless another thread is made for it. */
@@ -189,7 +199,7 @@ static void *run(void *unused)
 	number = 0;
 	idle_looks = 0;
 	given_begin();
-	turns_begin(segment);
+	turns_begin(time_news.segment);
 	prctl(PR_SET_NAME, "nvtaskset");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	hook_want_more();
@@ -252,7 +262,7 @@ static void report_no_thread(uint64_t of)
 {
 	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
-	segment_set_time_state(segment, SEGMENT_TIME_NO_THREAD, of);
+	segment_set_time_state(time_news.segment, SEGMENT_TIME_NO_THREAD, of);
 	if (!atomic_flag_test_and_set(&is_reported))
 		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_NO_THREAD));
 }
@@ -261,7 +271,7 @@ static void report_no_thread(uint64_t of)
 void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 {
 	if (!can_obey(revision) && !eligibility_is_there()) {
-		segment_set_time_state(segment, eligibility_reason(), of);
+		segment_set_time_state(time_news.segment, eligibility_reason(), of);
 	} else if (atomic_exchange(&exists, true)) {
 		time_thread_ring();
 	} else if (!make_thread()) {
@@ -271,11 +281,6 @@ void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 }
 
 /* --- its life --------------------------------------------------------------------------------------------------------- */
-
-void time_thread_use(const struct segment *wanted)
-{
-	segment = wanted;
-}
 
 bool time_thread_exists(void)
 {

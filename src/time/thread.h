@@ -12,9 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whose revisions it follows. It has ended, or is none of this process's. */
-void time_thread_use(const struct segment *segment);
-
 bool time_thread_exists(void);
 
 /* From any thread: this revision has a rule, or there was one before; there is something that our thread, if it exists,

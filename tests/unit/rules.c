@@ -185,7 +185,6 @@ static struct rivals rivals_of(struct program *self)
 		rivals.any = true;
 		if (other->priority > self->priority) {
 			rivals.has_higher = true;
-			rivals.higher_wants = rivals.higher_wants || wants(other);
 			rivals.higher_wanting += wants(other);
 			rivals.higher_idle_ns = min_u64(rivals.higher_idle_ns, now - seen->idle_since);
 		} else if (other->priority == self->priority) {

@@ -100,9 +100,10 @@ static struct decision compile(const struct gpu *gpu, bool is_empty, const struc
 	return decision;
 }
 
-/* Compiles the segment's current revision. An unreadable revision leaves the former in force until the next launch. */
+/* Compiles the segment's current revision. An unreadable revision leaves the former in force until the next launch. Only a
+ * launch publishes, since the notes are for a launch. */
 static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, struct gpu_partition *partition,
-                                                         const struct compiled *before)
+                                                         const struct compiled *before, bool is_launch)
 {
 	struct segment_revision revision;
 	struct compiled compiled = *before;
@@ -113,7 +114,8 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 		if (revision.count > 0)
 			log_wake();
 		compiled.decision = compile(gpu, revision.count == 0, own, before);
-		publish(partition, &compiled);
+		if (is_launch)
+			publish(partition, &compiled);
 	} else {
 		if (before->number == 0)
 			decision_leave_unrestricted(&compiled.decision, SEGMENT_DAMAGED);
@@ -123,23 +125,23 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 }
 
 /* `edits`: the segment's number. */
-static struct decision decide(const struct gpu *gpu, uint64_t edits)
+static struct decision decide(const struct gpu *gpu, uint64_t edits, bool is_launch)
 {
 	struct gpu_partition *partition = &partitions[gpu->number];
 	struct compiled compiled = load(partition);
 
 	compiled.decision.notes = 0; /* notes are of the compiling launch */
-	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled);
+	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled, is_launch);
 }
 
 void partition_decide(const struct launch *launch, struct decision *decision)
 {
-	*decision = decide(launch->gpu, launch->edits);
+	*decision = decide(launch->gpu, launch->edits, true);
 }
 
 struct tpcset partition_on(const struct gpu *gpu)
 {
-	struct decision decision = decide(gpu, segment_revision_number(&segment));
+	struct decision decision = decide(gpu, segment_revision_number(&segment), false);
 
 	return decision.state == DECISION_RESTRICTED ? decision.partition : topology_all(gpu->topology);
 }

@@ -1,7 +1,5 @@
 #include "demand.h"
 
-#include "state/kernels/counts_read.h"
-
 #define MOST_LOOKS 5
 
 static void record(struct demand *demand, uint64_t now)

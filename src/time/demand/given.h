@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_TIME_DEMAND_GIVEN_H
 #define NVTASKSET_TIME_DEMAND_GIVEN_H
 
-#include "peers.h"
+#include "state/board/board.h"
 #include "state/segment/segment.h"
 #include "time/rules/rules.h"
 
@@ -25,8 +25,8 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 
 struct rules *given_rules(void);
 
-/* What this process claims; what it does just now is not known here. */
-struct peers_self given_self(void);
+/* The claims of this process, without what the process does just now. */
+struct board_claim given_self(void);
 
 /* Whether the program was given rules, and warns where the rules are not in force; not for a neighbour's sake (company.h). */
 bool given_is_wanted(void);

@@ -8,24 +8,11 @@
 
 #include "state/board/board.h"
 #include "state/kernels/counts_read.h"
-#include "state/segment/segment.h"
 #include "time/rules/rivals.h"
 #include "work.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* What this process claims on all of its GPUs. */
-struct peers_self {
-	uint32_t priority, weight;
-	uint64_t group;     /* 0: its share of the time is its alone */
-	uint64_t served_ns; /* rules/weight.h */
-	bool is_suspended;
-	bool is_client;     /* of MPS */
-	bool is_borrower;
-	bool pauses;        /* demand.h */
-	uint32_t lend_us;   /* 0: it lends nothing */
-};
 
 /* Another program on a GPU, alive at the last look. */
 struct peer {
@@ -38,27 +25,23 @@ struct peer {
 	bool is_seen;   /* at this look */
 };
 
-/* The partition, and the segment through which others read its demand, that its claims name from the next look on. Where the
- * partition cannot be enforced, the process shares TPCs with all. */
-void peers_have(const struct segment *segment, const struct segment_revision *revision);
-
-/* From here on the process takes part; the first call joins the board, which takes a look through /proc. */
+/* From here on the process takes part; a look through /proc where there is no board yet. */
 void peers_join(void);
 void peers_leave(void);
 
-/* Writes the process's claims, and reads the others. Returns the rivals on the GPU on which it has most to
- * give way to. Now and then this looks for a board that comes first. */
-struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self);
+/* Claims the GPUs of the process with `self`, where the GPU, the TPCs and the time are still to be filled in, and reads
+ * the claims of others. Returns the rivals on the GPU on which the process has most to give way to. Now and then this
+ * looks for a board that comes first. */
+struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self);
 
 /* Whether a peer of the last look has a number (company.h). */
 bool peers_have_a_number(void);
 
-/* Whether others see what this process claims, as of the last look: not where the board had no place left. */
-bool peers_have_room(void);
-
-/* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there: `at` is 0 for the first,
- * and is moved on behind the peer that is returned; NULL if there are no more. Until the next look. */
+/* The TPCs that launches of this process may use on a GPU. */
 struct tpcset peers_own(struct pci_address pci);
+
+/* The peers that the last look saw on a GPU: `at` is 0 for the first, and is moved on behind the peer that is returned; NULL if
+ * there are no more. Until the next look. */
 const struct peer *peers_next(struct pci_address pci, unsigned int *at);
 
 /* In the child of a fork. */

@@ -5,17 +5,16 @@
 #include "demand.h"
 #include "gpu/pci_address.h"
 #include "state/kernels/counts_read.h"
+#include "time/rules/rivals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct work {
-	uint64_t ended;            /* so many kernels */
-	bool is_counted;           /* it is seen when kernels end */
-	bool wants;                /* something is in flight; true where that is not known */
-	bool pauses, is_present;   /* demand.h; of the GPU with most of it */
-	unsigned int gpus_wanting; /* on so many, something may be in flight */
-	unsigned int gpu_count;    /* on which it has made a context */
+	uint64_t ended;         /* so many kernels */
+	bool is_counted;        /* it is seen when kernels end */
+	struct rules_view view; /* wants where nothing is known; pauses and is present as on the GPU with most work */
+	unsigned int gpu_count; /* on which it has made a context */
 	struct work_on_gpu {
 		struct pci_address pci;
 		struct demand demand;

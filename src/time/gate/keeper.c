@@ -252,7 +252,7 @@ static void see_work(uint64_t now)
 		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
 	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
-	atomic_store(&gate_state.is_spread, keeper.work.gpus_wanting > 1);
+	atomic_store(&gate_state.is_spread, keeper.work.view.gpus_wanting > 1);
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
 
@@ -304,7 +304,7 @@ static uint64_t see_quota(uint64_t now)
 
 static void see_others(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 	bool are_higher = false;
 
 	self.is_client = true;
@@ -365,7 +365,7 @@ enum segment_time_state keeper_state(void)
 		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
-	else if (!peers_have_room())
+	else if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (!keeper.is_known)
 		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;

@@ -6,13 +6,13 @@ static void look(struct priority *priority, uint64_t now, const struct rivals *r
 {
 	if (now - priority->looked >= PRIORITY_LOOK_NS) {
 		priority->looked = now;
-		priority->working += rivals->higher_wants && priority->working < PRIORITY_LOOKS;
+		priority->working += rivals->higher_wanting > 0 && priority->working < PRIORITY_LOOKS;
 		priority->gaps <<= 1;
 	}
-	if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_PAUSE_NS) {
+	if (rivals->higher_wanting == 0 && rivals->higher_idle_ns >= PRIORITY_PAUSE_NS) {
 		priority->working = 0;
 		priority->gaps = 0;
-	} else if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_GAP_NS) {
+	} else if (rivals->higher_wanting == 0 && rivals->higher_idle_ns >= PRIORITY_GAP_NS) {
 		priority->gaps |= 1;
 	}
 	if (rivals->lower_wanting > 0)
@@ -46,7 +46,7 @@ static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64
 
 	if (is_waiting)
 		until = period + (has_turn ? turn : PRIORITY_PERIOD_NS);
-	if (rivals->has_higher && !rivals->higher_wants && rivals->higher_idle_ns < PRIORITY_GAP_NS)
+	if (rivals->has_higher && rivals->higher_wanting == 0 && rivals->higher_idle_ns < PRIORITY_GAP_NS)
 		until = min_u64(until, now + PRIORITY_GAP_NS);
 	return until;
 }

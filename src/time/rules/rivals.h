@@ -15,10 +15,9 @@ struct rules_view {
 struct rivals {
 	bool any;
 	bool has_lower;               /* a program of a lower priority is there */
-	bool has_higher;              /* a program of a higher priority is there, */
-	bool higher_wants;            /* and has work in flight; */
-	uint64_t higher_idle_ns;      /* otherwise none of them has launched anything for so long, at least */
-	unsigned int higher_wanting;  /* so many have work in flight */
+	bool has_higher;              /* a program of a higher priority is there; */
+	unsigned int higher_wanting;  /* so many have work in flight; */
+	uint64_t higher_idle_ns;      /* or none of them has launched anything for so long, at least */
 	unsigned int lower_wanting;   /* programs of no higher priority that have work in flight; members of a group are one */
 	unsigned int equals_present;  /* of the same priority: they run, or pause for a moment only; those that are suspended do not */
 	unsigned int equals_wanting;  /* the same with those that are suspended */

@@ -172,7 +172,7 @@ static uint64_t suspend_new(uint64_t now)
 uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest)
 {
 	uint64_t next = UINT64_MAX;
-	bool needs_channels = work->wants && !channels_are_current();
+	bool needs_channels = work->view.wants && !channels_are_current();
 	struct error error;
 
 	weigh(now);

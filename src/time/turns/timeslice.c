@@ -30,7 +30,7 @@ void timeslice_begin(void)
 static bool is_due(uint64_t wanted_us, const struct work *work)
 {
 	bool is_another = wanted_us != state.given_us, are_new = wanted_us > 0 && state.looks != channels_looks();
-	bool may_look = channels_are_current() || work->wants;
+	bool may_look = channels_are_current() || work->view.wants;
 	bool may_try = state.tried == 0 || process_clock_ns() - state.tried >= RETRY_NS;
 
 	return state.failures < FAILURES_MAX && may_try && may_look &&

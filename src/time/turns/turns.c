@@ -50,26 +50,20 @@ static bool obey(const struct rules_verdict *verdict)
 
 static struct rivals look_at_peers(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 
 	self.is_suspended = suspend_state().is_on;
 	self.is_client = eligibility_reason() == SEGMENT_TIME_MPS_CLIENT;
-	self.pauses = work.pauses;
+	self.pauses = work.view.pauses;
 	return rules_take_part(given_rules()) ? peers_look(now, &work, &self) : rivals_none;
 }
 
 static struct rules_verdict ask(uint64_t now)
 {
-	const struct rules_view view = {
-		.wants = work.wants,
-		.pauses = work.pauses,
-		.is_present = work.is_present,
-		.gpus_wanting = work.gpus_wanting,
-	};
 	struct suspension suspension = suspend_state();
 	struct rivals rivals = look_at_peers(now);
 
-	return rules_ask(given_rules(), now, &view, &suspension, &rivals);
+	return rules_ask(given_rules(), now, &work.view, &suspension, &rivals);
 }
 
 /* It was to be suspended, and is not: that is tried again, since nobody tells when the reason has passed. */
@@ -98,7 +92,7 @@ static uint64_t look(bool can_act, bool *is_idle)
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);
 	given_tell(segment);
-	*is_idle = can_act && !work.wants && !verdict.suspends && !suspend_state().is_on;
+	*is_idle = can_act && !work.view.wants && !verdict.suspends && !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
 }
 
@@ -130,7 +124,7 @@ static enum segment_time_state state_now(void)
 {
 	enum segment_time_state state = eligibility_reason();
 
-	if (!peers_have_room())
+	if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (state == SEGMENT_TIME_NONE)
 		state = suspend_is_put_off() ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
