@@ -22,7 +22,7 @@ static struct weight weight;
 FIXTURE(begin)
 {
 	above = rivals_none;
-	above.has_higher = above.higher_wants = true;
+	above.has_higher = true;
 	above.higher_wanting = 1;
 	above.higher_idle_ns = 0;
 	priority = (struct priority){.working = 0};
@@ -37,7 +37,7 @@ static struct priority_verdict ask(uint64_t at)
 
 static void have_idle(uint64_t ns)
 {
-	above.higher_wants = false;
+	above.higher_wanting = 0;
 	above.higher_idle_ns = ns;
 }
 

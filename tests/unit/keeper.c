@@ -40,12 +40,12 @@ WRAP(uint64_t, process_clock_ns, void)
 WRAP(void, work_look, struct work *work, uint64_t at)
 {
 	idle_since = wants ? at : idle_since;
-	*work = (struct work){.is_counted = true, .gpu_count = 1, .gpus_wanting = wants};
+	*work = (struct work){.is_counted = true, .gpu_count = 1, .view.gpus_wanting = wants};
 	work->gpus[0].demand =
 	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since};
 }
 
-WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct peers_self *self)
+WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct board_claim *self)
 {
 	looks_at_others++;
 	return rivals_none;
