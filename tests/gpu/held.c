@@ -256,11 +256,11 @@ TIMED(what_is_in_flight_waits_unseen)
 	_exit(0);
 }
 
-/* A launch into another stream goes at once. */
+/* A launch into a second stream goes at once. A hold would end with the period, and so after the kernel. */
 static void assert_goes_beside(CUlaunchAttribute *attribute)
 {
 	be_client((struct segment_quota)LITTLE);
-	wait_for_the_next_launch(attribute, 1, LONG);
+	wait_for_the_next_launch(attribute, 1, LONG / 2);
 	timed_launch_into(gpu_new_stream(), 1, 0);
 	assert_it_still_waits();
 	assert_int_equal(timed_look().held, 0);
@@ -614,7 +614,7 @@ static CUgraphExec capture_long(void)
 /* As NCCL in a graph. */
 TIMED(graph_that_waits)
 {
-	uint64_t cycles = LONG;
+	uint64_t cycles = LONG / 2;
 	void *parameters[] = {&gpu.output, &cycles};
 	CUgraphExec exec;
 	CUgraph graph;
