@@ -36,7 +36,7 @@ static struct frame frame;
 static _Atomic uint64_t claims_number;
 static uint64_t now, rests_at; /* the claim wants until then */
 static uint64_t pauses, last_pause_us;
-static unsigned int rings, waiting_at_ring, entering_at_ring, entering_at_count;
+static unsigned int rings, waiting_at_ring, entering_at_count;
 
 WRAP(uint64_t, process_clock_ns, void)
 {
@@ -60,7 +60,6 @@ WRAP(void, wakeup_ring, void)
 {
 	rings++;
 	waiting_at_ring = atomic_load(&gate_state.waiting);
-	entering_at_ring = atomic_load(&gate.entering);
 }
 
 int __real_pthread_setcancelstate(int state, int *before);
@@ -279,14 +278,6 @@ TEST(our_thread_is_rung)
 {
 	assert_waits(100 * MS);
 	assert_each(rings, 1, waiting_at_ring, 1, atomic_load(&gate_state.waiting), 0);
-}
-
-/* Otherwise our thread would see nothing in flight, and take the launch that may wait to have ended. */
-TEST(our_thread_sees_the_launch)
-{
-	have_quota(now + 10000 * MS);
-	assert_goes_at_once();
-	assert_each(rings, 1, entering_at_ring, 1);
 }
 
 /* __wrap_clock_pause_us looks at the slack in the wait, and `launch` at errno. */

@@ -41,8 +41,7 @@
 
 static uint64_t now;
 
-uint64_t __wrap_process_clock_ns(void);
-uint64_t __wrap_process_clock_ns(void)
+WRAP(uint64_t, process_clock_ns, void)
 {
 	return now;
 }
