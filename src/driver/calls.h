@@ -93,6 +93,7 @@ struct frame {
 		uint64_t bytes;           /* reserved, or to give back */
 		void *holding;            /* the pool, or the address or handle to give up */
 		bool is_refused;
+		bool is_managed;          /* the memory to give back */
 		struct call_array array;  /* in place of the program's */
 	} memory;
 };
@@ -245,11 +246,11 @@ enum calls_kind {
 	X(MAX_ACTIVE_CLUSTERS, 676, 0)                                                               \
 	X(LIBRARY_LOAD_DATA, 678, CALLS_MEMORY)                                                      \
 	X(LIBRARY_LOAD, 679, CALLS_MEMORY)                                                           \
-	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE)                                                      \
+	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE | CALLS_MEMORY)                                       \
 	X(ADVISE_2, 715, CALLS_MANAGED)                                                              \
 	X(PREFETCH_2, 716, CALLS_MANAGED)                                                            \
 	X(PREFETCH_2_PER_THREAD, 717, CALLS_MANAGED | CALLS_PER_THREAD)                              \
-	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE)                                                    \
+	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE | CALLS_MEMORY)                                     \
 	X(CONTEXT_CREATE_4, 757, CALLS_MEMORY)                                                       \
 	X(STREAM_CREATE_GREEN, 758, CALLS_CREATES_STREAM)                                            \
 	X(PREFETCH_BATCH, 784, CALLS_MANAGED)                                                        \

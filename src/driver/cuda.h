@@ -140,16 +140,6 @@ typedef struct {
 	CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
-typedef struct {
-	int type;
-	int reserved0[3];
-	union {
-		long long reserved1[29];
-		CUDA_CONDITIONAL_NODE_PARAMS conditional;
-	};
-	long long reserved2;
-} CUgraphNodeParams;
-
 /* CUDA_MEM_ALLOC_NODE_PARAMS. */
 struct graph_allocation {
 	char pool[88];
@@ -158,6 +148,17 @@ struct graph_allocation {
 	size_t bytes;
 	CUdeviceptr address;
 };
+
+typedef struct {
+	int type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+		struct graph_allocation allocation;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
 
 #define CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT 5
 #define CU_MEMPOOL_ATTR_USED_MEM_CURRENT 7

@@ -25,32 +25,32 @@
 
 #define MS UINT64_C(1000000)
 
-/* After so many looks in a row that see no work, it asks for the next launch; and after as many more it rests. A launch that was
- * on its way while it asked is seen by then. */
+/* After so many looks in a row without work, the thread asks for the next launch. After as many more, the thread
+ * rests. By then a launch that was on the way has been seen. */
 #define LOOKS_UNTIL_REST 10
 
-/* How long at most until such a look is repeated, and until ends of launches are seen. */
+/* The longest time until a look without work is repeated, and until ends of launches are seen. */
 #define ATTENTION_NS (5 * MS)
 
-/* By how much later than asked for it may wake. */
+/* How much too late the thread may wake. */
 #define TIMER_SLACK_NS 1000UL
 
 static atomic_bool exists;
 static atomic_bool is_ending;
-static uint64_t number; /* of the revision that the rules are from; 0: none yet */
-static bool is_gated;   /* it is a client of MPS, and has a rule for the gate */
+static uint64_t number; /* of the revision of the rules; 0: none yet */
+static bool is_gated;   /* a client of MPS with a rule for the gate */
 static unsigned int idle_looks;
 
-/* --- its sleep -------------------------------------------------------------------------------------------------------- */
+/* --- its sleep --------------------------------------------------------------------------------------------------- */
 
-/* The next launch rings, or the next call with an announcement: all are decided anew, and then see the question. */
+/* The next launch or call with an announcement rings: all launches are decided anew, and see the question. */
 static void ask_for_launch(void)
 {
 	atomic_store(&time_news.seen, 0);
 	epoch_raise();
 }
 
-/* When to look again, unless it is rung before. An idle program's thread does not wake by itself: its next launch wakes it. */
+/* When to look again, unless rung before. The thread of an idle program sleeps until the next launch. */
 static uint64_t look_next(uint64_t until, bool is_idle)
 {
 	idle_looks = is_idle ? idle_looks + 1 : 0;
@@ -69,10 +69,10 @@ void time_thread_ring(void)
 		wakeup_ring();
 }
 
-/* --- following edits -------------------------------------------------------------------------------------------------- */
+/* --- following edits --------------------------------------------------------------------------------------------- */
 
-/* A client of MPS is held back and not suspended. Another program that can never be suspended may still be given way to, and give
- * way by short time slices. */
+/* A client of MPS is held back, not suspended. A program that can never be suspended still takes part: peers give way,
+ * and the program gives way by short time slices. */
 static bool can_obey(const struct segment_revision *revision)
 {
 	return segment_time_limits(revision) &&
@@ -84,13 +84,13 @@ static bool is_for_gate(const struct segment_revision *revision)
 	return kernel_access_is_of_mps() && (segment_time_holds_back(revision) || segment_shares(revision));
 }
 
-/* Whether others on its GPUs are its business. */
+/* Whether the rules concern peers. */
 static bool meets_others(const struct segment_revision *revision)
 {
 	return rules_take_part(given_rules()) || (kernel_access_is_of_mps() && segment_shares(revision));
 }
 
-/* The first look at peers may take long, where there are many processes: the program is not suspended meanwhile. */
+/* The first look at peers may take long, with many processes: the program is not suspended meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
 	bool took_part = rules_take_part(given_rules()) || is_gated;
@@ -120,7 +120,7 @@ static enum segment_time_state state_of(const struct segment_revision *revision)
 	return state;
 }
 
-/* Whether there still is a rule; an edit may have changed it. */
+/* Whether a rule still holds. An edit may have changed the rules. */
 static bool follow(void)
 {
 	struct segment_revision revision;
@@ -135,16 +135,16 @@ static bool follow(void)
 		if (limits)
 			follow_rules(&revision);
 		number = current;
-		/* Of what is taken away, what was used is still to be told. */
+		/* If the rules are taken away, the used time is still to be told. */
 		is_gated = limits ? is_for_gate(&revision) : is_gated;
 		segment_set_time_state(time_news.segment, state_of(&revision), number);
 	}
-	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
+	return limits && !atomic_load(&is_ending) &&
+	       (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
 }
 
-/* --- its work --------------------------------------------------------------------------------------------------------- */
+/* --- its work ---------------------------------------------------------------------------------------------------- */
 
-/* Of a client of MPS. */
 static uint64_t look_at_launches(bool *is_idle)
 {
 	uint64_t until = keeper_look(process_clock_ns(), is_idle);
@@ -153,7 +153,6 @@ static uint64_t look_at_launches(bool *is_idle)
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
-/* When to look again. */
 static uint64_t look(void)
 {
 	bool is_idle = false;
@@ -171,7 +170,7 @@ static void stop_work(void)
 	peers_leave();
 }
 
-/* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
+/* Until no rule can be obeyed. A ring after the read of `rings` ends the sleep at once. */
 static void work(void)
 {
 	_Atomic uint32_t *rings = segment_rings(time_news.segment);
@@ -192,7 +191,7 @@ static bool has_rule(void)
 	return company_read(time_news.segment, &revision, &current) && can_obey(&revision);
 }
 
-/* A rule that comes while the thread ends is the thread's as well, unless another thread is made for it. */
+/* A rule that comes while the thread ends is the thread's as well, unless a new thread is made for the rule. */
 static void *run(void *unused)
 {
 	(void)unused;
@@ -212,12 +211,12 @@ static void *run(void *unused)
 	return NULL;
 }
 
-/* --- making it -------------------------------------------------------------------------------------------------------- */
+/* --- making it --------------------------------------------------------------------------------------------------- */
 
-/* Room for what the thread needs, and for the thread-local variables of all libraries of the program. */
+/* Room for the thread, and for the thread-local variables of all libraries of the program. */
 #define STACK_BYTES ((size_t)512 << 10)
 
-/* Not as the thread that happens to make it, which may keep its processor for itself. */
+/* Not the scheduling of the maker: the maker may keep its processor for itself. */
 static void set_scheduling(pthread_attr_t *attributes)
 {
 	const struct sched_param usual = {.sched_priority = 0};
@@ -237,7 +236,7 @@ static bool create(const pthread_attr_t *attributes)
 	return pthread_create(&thread, attributes, run, NULL) == 0;
 }
 
-/* Where no scheduling may be chosen, as in some sandboxes, it has that of the thread that makes it. */
+/* Where no scheduling may be chosen, as in some sandboxes, the thread has the scheduling of its maker. */
 static bool make_thread(void)
 {
 	pthread_attr_t attributes, of_maker;
@@ -264,10 +263,11 @@ static void report_no_thread(uint64_t of)
 
 	segment_set_time_state(time_news.segment, SEGMENT_TIME_NO_THREAD, of);
 	if (!atomic_flag_test_and_set(&is_reported))
-		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_NO_THREAD));
+		log_warning("quota, priority and weight are not in force: %s",
+		            segment_time_text(SEGMENT_TIME_NO_THREAD));
 }
 
-/* An edit that gives something to a program that can obey nothing gets the reason. */
+/* An edit of a program that can obey no rule gets the reason. */
 void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 {
 	if (!can_obey(revision) && !eligibility_is_there()) {
@@ -280,7 +280,7 @@ void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 	}
 }
 
-/* --- its life --------------------------------------------------------------------------------------------------------- */
+/* --- its life ---------------------------------------------------------------------------------------------------- */
 
 bool time_thread_exists(void)
 {

@@ -126,6 +126,27 @@ start_stubborn_job() {
 	grep -qF "nvtaskset: --gpu-memory was given, and the job has no shards" "$WORK/errors"
 }
 
+# The steps of a script have the script's options.
+@test "--gpu-memory of a later step is the job's from then on; a step without leaves what root has set" {
+	sbatch -w n1 -W -o "$WORK/output" --gres=shard:8 --gpu-memory=512M >/dev/null 3>&- <<-END &
+		#!/bin/bash
+		room() { "$BUILD/tests/programs/play" room; }
+		room
+		srun --overlap "$BUILD/tests/programs/play" room
+		srun --overlap --gpu-memory=1G "$BUILD/tests/programs/play" room
+		room
+		echo "\$NVTASKSET_GROUP_FILE" >"$WORK/changed"
+		until [ -e "$WORK/go" ]; do sleep 0.1; done
+		srun --overlap --gpu-memory=1G "$BUILD/tests/programs/play" room
+	END
+	wait_until [ -s "$WORK/changed" ]
+	nvtaskset -p --group "$(<"$WORK/changed")" --memory 2G
+	touch "$WORK/go"
+	wait $!
+	cat "$WORK/output"
+	[ "$(xargs <"$WORK/output")" = "512/512 512/512 1024/1024 1024/1024 2048/2048" ]
+}
+
 # A GPC has 9 TPCs, or 8. A job tries 9 first.
 @test "whole GPCs for three jobs at once" {
 	for i in 1 2 3; do

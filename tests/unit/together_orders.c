@@ -1,6 +1,6 @@
 /*
- * A launch that further launches wait for goes, while our thread looks whether all launches of the kind have ended. In
- * every order, our thread does not take the launch for ended: the launch is in the call, and not counted yet.
+ * A launch with waiting kernels behind goes, while our thread looks whether the launches with waiting kernels have
+ * ended. In no order does our thread take the launch for ended: the launch is in the call, and not counted yet.
  *
  * sanitizers: no
  * link: -Wl,--wrap=gpus_at,--wrap=gates_of,--wrap=work_look,--wrap=wakeup_ring

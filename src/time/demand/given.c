@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 static struct rules rules;
-static struct budget own;     /* of a program that has its quota alone */
-static struct budget *shared; /* of its group, once something was the group's; NULL: it cannot be reached, or there is none */
-static bool is_wanted;        /* the program was given them, and not only its neighbour */
-static struct board_claim self; /* what the process claims on each GPU */
+static struct budget own;     /* the account of the program alone */
+static struct budget *shared; /* the account of the group; NULL: none, or not in reach */
+static bool is_wanted;        /* the program was given rules, and not only marked (company.h) */
+static struct board_claim self; /* the claim on each GPU */
 
 void given_forget(void)
 {

@@ -10,13 +10,13 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* A peer that has work, or that was not among the living, is looked for there this often; others more seldom. */
+/* How often to look whether a peer is alive: with work, or dead at the last look; and otherwise. */
 #define ALIVE_NS (5 * MS)
 #define ALIVE_IDLE_NS SECOND
 
-/* --- peers ------------------------------------------------------------------------------------------------------------ */
+/* --- peers ------------------------------------------------------------------------------------------------------- */
 
-/* By their places on the board, and a list of them. */
+/* By place on the board, and as a list. */
 static struct peer places[BOARD_PLACES];
 static struct peer *peers[BOARD_PLACES];
 static unsigned int peer_count;
@@ -40,7 +40,7 @@ static struct peer *find_peer(const struct board_peer *wanted)
 	return peer;
 }
 
-/* A segment that cannot be read has no demand. A process that was alive and has launched since need not be asked for. */
+/* An unreadable segment has no demand. A new launch shows that a living peer still lives. */
 static void read_demand(struct peer *peer, uint64_t now)
 {
 	uint64_t launched = peer->demand.launched;
@@ -53,7 +53,7 @@ static void read_demand(struct peer *peer, uint64_t now)
 		peer->asked = now;
 }
 
-/* A program that was executed in its place has no part in what it had. */
+/* A program executed in place of the peer has no part in the claim. */
 static void ask_whether_alive(struct peer *peer, uint64_t now)
 {
 	uint64_t pause = peer->demand.wants || !peer->is_alive ? ALIVE_NS : ALIVE_IDLE_NS;
@@ -66,8 +66,7 @@ static void ask_whether_alive(struct peer *peer, uint64_t now)
 	}
 }
 
-/* A segment that cannot be opened is tried again as often as the peer is asked for: this process may have had no descriptor
- * to spare. */
+/* Without a segment, tries again as often as the peer is asked for: this process may have had no free descriptor. */
 static void see_peer(const struct board_peer *seen, uint64_t now)
 {
 	struct peer *peer = find_peer(seen);
@@ -89,7 +88,7 @@ static void see_peers_on(struct pci_address pci, uint64_t now)
 		see_peer(&seen[i], now);
 }
 
-/* Of those in the list; between two looks, all. */
+/* Forgets the listed peers that the look did not see; between two looks, all peers. */
 static void forget_others_than_seen(void)
 {
 	for (unsigned int i = peer_count; i > 0; i--) {
@@ -105,11 +104,11 @@ static void forget_others_than_seen(void)
 	}
 }
 
-/* --- what this process claims ----------------------------------------------------------------------------------------- */
+/* --- what this process claims ------------------------------------------------------------------------------------ */
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
-/* Launches are not restricted on a GPU that is not known, or without masks. */
+/* On an unknown GPU, or without masks, launches are not restricted. */
 struct tpcset peers_own(struct pci_address pci)
 {
 	const struct gpu *gpu = gpus_at(pci);
@@ -138,7 +137,7 @@ const struct peer *peers_next(struct pci_address pci, unsigned int *at)
 	return found;
 }
 
-/* --- rivals ----------------------------------------------------------------------------------------------------------- */
+/* --- rivals ------------------------------------------------------------------------------------------------------ */
 
 static void add_higher(struct rivals *rivals, const struct peer *peer)
 {
@@ -164,7 +163,7 @@ static void add_equal(struct rivals *rivals, const struct peer *peer, const stru
 		rivals->least_served_ns = min_u64(rivals->least_served_ns, claim->served_ns);
 }
 
-/* The groups that have been counted on a GPU: each where its number leads, or behind that. */
+/* The groups that have been counted on a GPU: each at its number, or behind. */
 #define GROUPS (2 * BOARD_PLACES)
 
 static uint64_t groups[GROUPS];
@@ -235,9 +234,9 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 	return is_so;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------- */
+/* --- both -------------------------------------------------------------------------------------------------------- */
 
-/* The rivals on the GPU with most of them. A GPU on which the program has work comes first. */
+/* The rivals on the GPU with most rivals. A GPU on which the program has work comes first. */
 static struct rivals most_rivals(const struct work *work, const struct board_claim *self)
 {
 	struct rivals most = rivals_none;
@@ -255,7 +254,7 @@ static struct rivals most_rivals(const struct work *work, const struct board_cla
 	return most;
 }
 
-/* A GPU that is not known is not the same as another process's. */
+/* Unknown GPUs of two processes are not the same GPU. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
 {
 	board_look(now);
@@ -271,9 +270,9 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct boa
 	return most_rivals(work, self);
 }
 
-/* --- its life --------------------------------------------------------------------------------------------------------- */
+/* --- its life ---------------------------------------------------------------------------------------------------- */
 
-/* Without a board, nobody is there; now and then a board is looked for. */
+/* Without a board there are no peers. peers_look looks for a board now and then. */
 void peers_join(void)
 {
 	board_join(NULL);

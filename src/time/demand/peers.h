@@ -1,7 +1,7 @@
 /*
- * The other programs on this process's GPUs that have a claim to their time or their TPCs: from the board
- * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_read.h). For
- * our thread alone, but for the last one.
+ * Peers: the other programs on the GPUs of this process, with a claim to time or TPCs. The claims are from the board
+ * (state/board/board.h), the work in flight from the counts of each peer (demand.h, state/kernels/counts_read.h). For
+ * our thread alone, except peers_after_fork.
  */
 #ifndef NVTASKSET_TIME_DEMAND_PEERS_H
 #define NVTASKSET_TIME_DEMAND_PEERS_H
@@ -19,19 +19,18 @@ struct peer {
 	struct board_peer is;
 	struct counts_view view;
 	struct demand demand;
-	uint64_t asked; /* whether it is alive, at this moment; */
-	bool is_alive;  /* it was */
-	bool is_listed; /* among those that have been seen; */
-	bool is_seen;   /* at this look */
+	uint64_t asked; /* the time of the last question whether the peer is alive */
+	bool is_alive;  /* the answer */
+	bool is_listed; /* in the list of peers */
+	bool is_seen;   /* seen at this look */
 };
 
-/* From here on the process takes part; a look through /proc where there is no board yet. */
+/* The process takes part from here on. Without a board, looks through /proc for a board. */
 void peers_join(void);
 void peers_leave(void);
 
-/* Claims the GPUs of the process with `self`, where the GPU, the TPCs and the time are still to be filled in, and reads
- * the claims of others. Returns the rivals on the GPU on which the process has most to give way to. Now and then this
- * looks for a board that comes first. */
+/* Claims the GPUs of the process with `self`, after filling in the GPU, the TPCs and the time, and reads the claims of
+ * peers. Returns the rivals on the GPU with most to give way to. Now and then looks for a board that comes first. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self);
 
 /* Whether a peer of the last look has a number (company.h). */
@@ -40,8 +39,8 @@ bool peers_have_a_number(void);
 /* The TPCs that launches of this process may use on a GPU. */
 struct tpcset peers_own(struct pci_address pci);
 
-/* The peers that the last look saw on a GPU: `at` is 0 for the first, and is moved on behind the peer that is returned; NULL if
- * there are no more. Until the next look. */
+/* The next living peer that the last look saw on a GPU: `at` is 0 for the first, and moves behind the returned peer;
+ * NULL at the end. Valid until the next look. */
 const struct peer *peers_next(struct pci_address pci, unsigned int *at);
 
 /* In the child of a fork. */

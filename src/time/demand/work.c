@@ -2,10 +2,10 @@
 
 #include "driver/releases.h"
 
-/* With one of these gaps, nobody sees when kernels end. */
+/* Gaps that hide the ends of kernels. */
 #define BLIND (1 << COUNTS_OFF | 1 << COUNTS_NO_MEMORY | 1 << COUNTS_NO_SLOTS | 1 << COUNTS_REFUSED)
 
-/* GPUs only come. */
+/* No GPU is ever removed. */
 static struct work_on_gpu *gpu_at(struct work *work, unsigned int number, struct pci_address pci)
 {
 	if (number >= work->gpu_count) {

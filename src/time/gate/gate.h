@@ -1,14 +1,14 @@
 /*
- * The gate of a client of MPS: which TPCs a launch gets now, by the law of rules/lending.h; and when a launch goes, of a
- * program without TPCs of its own or with a quota.
+ * The gate of a client of MPS: which TPCs a launch gets now, by the law of rules/lending.h; and when a launch goes, in
+ * a program without TPCs of its own or with a quota.
  *
  * Under MPS, no channel may be touched. So a launch is decided about at the entry of its call (facts.md, "Callbacks"),
  * where launches of few programs also wait (hold.h), and again in the queue of the stream (window.h). The answer for a
  * call is in the frame of the call (driver/calls.h). No decision needs memory, a system call, or a lock with waiting
  * threads. Our thread (keeper.h) sees programs come and go.
  *
- * A graph is one launch: with other TPCs, the nodes of the graph are uploaded anew. A captured launch never waits, nor
- * does a launch of another subscriber in a callback. A launch inside of the call of a launch goes with the outer launch.
+ * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
+ * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
  */
 #ifndef NVTASKSET_TIME_GATE_GATE_H
 #define NVTASKSET_TIME_GATE_GATE_H

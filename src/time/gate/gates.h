@@ -20,26 +20,26 @@ struct gpu;
 struct gate_state {
 	atomic_bool is_open;    /* launches are decided about */
 	atomic_bool takes_any;  /* there is no window */
-	atomic_bool is_spread;  /* the process had work on several GPUs when our thread looked; */
-	atomic_bool has_gpus;   /* and has contexts on several */
+	atomic_bool is_spread;  /* our thread saw work of the process on several GPUs */
+	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: no episode */
-	atomic_uint waiting;    /* so many threads wait */
+	atomic_uint waiting;    /* waiting threads */
 	/* With work always in flight, the quota is spent then; 0: the quota is spent; UINT64_MAX: there is no quota. */
 	_Atomic uint64_t spent_at;
 	_Atomic uint64_t longest_hold;   /* for the quota */
 	_Atomic uint64_t together;       /* launches that went, and may wait for further launches */
-	_Atomic uint64_t together_ended; /* the first launches of these, up to here, have ended */
-	atomic_bool group_is_together;   /* a member of the group had one in flight at our thread's last look */
-	atomic_bool graphs_are_together; /* a capture had one: any graph may have one, for ever */
+	_Atomic uint64_t together_ended; /* the number of first launches in `together` that have ended */
+	atomic_bool group_is_together;   /* a group member had a launch of `together` in flight at our last look */
+	atomic_bool graphs_are_together; /* a capture had a launch of `together`: any graph may have one, for ever */
 	_Atomic uint64_t began; /* when the last launch with nothing in flight went */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded;          /* episodes that ended a wait */
 	_Atomic uint64_t overruns;         /* wide launches longer than LIMIT */
-	atomic_bool has_more, is_too_long; /* a launch was wide; a launch was too long for that */
+	atomic_bool has_more, is_too_long; /* a launch was wide; a launch was too long to be wide */
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
-/* There are claims; no TPCs are left to the process; some are not. */
+/* There are claims; the process has no TPCs left; the process lacks some TPCs. */
 #define GATE_HAS_CLAIMS 1
 #define GATE_HAS_NO_PART 2
 #define GATE_IS_NARROW 4
@@ -59,12 +59,12 @@ struct gate {
 	struct gate_wide {    /* for launches that the claims `open` allow */
 		uint32_t generation, open;
 		struct tpcset tpcs;
-		unsigned int count;     /* of these TPCs */
+		unsigned int count;     /* of the TPCs */
 		struct qmd_mask disable;
 	} wide;
-	struct qmd_mask part;     /* the same for the own part, of this generation, */
-	uint32_t part_generation; /* and 1 more: 0 is none */
-	uint64_t lent_ns[CLAIMS_MAX]; /* launches took so long in the TPCs of each, since our thread looked */
+	struct qmd_mask part;     /* `disable` for the own part */
+	uint32_t part_generation; /* of `part`, plus 1; 0: none */
+	uint64_t lent_ns[CLAIMS_MAX]; /* the time of launches in the TPCs of each claim, since our last look */
 };
 
 /* NULL before our thread has made it. */
@@ -80,8 +80,7 @@ static inline bool gate_lock(struct gate *gate)
 	       !atomic_exchange_explicit(&gate->is_locked, true, memory_order_acquire);
 }
 
-/* Tries again and again, with pauses of so many microseconds: a thread has the lock for some microseconds, unless the
- * thread is stopped. */
+/* Tries again and again, with pauses: a thread has the lock for some microseconds, unless the thread is stopped. */
 bool gate_lock_soon(struct gate *gate, long pause_us);
 
 static inline void gate_unlock(struct gate *gate)

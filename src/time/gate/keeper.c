@@ -47,7 +47,7 @@ static struct {
 	struct segment_borrowed borrowed;
 } keeper;
 
-/* --- gates -------------------------------------------------------------------------------------------------------- */
+/* --- gates ------------------------------------------------------------------------------------------------------- */
 
 /* Of the GPU with this number in keeper.work; NULL if the GPU or the gate is not known. */
 static struct gate *gate_at(unsigned int i)
@@ -70,8 +70,8 @@ static void listen(void)
 	}
 }
 
-/* From here on, waiting launches are noted, and the GPU says when each launch has ended. Or no more: then a launch costs
- * as much as without us. */
+/* From here on, notes waiting launches, and the GPU tells the end of each launch. Or no more: a launch costs as much
+ * as without us. */
 static void note_launches(bool wanted)
 {
 	struct error error;
@@ -168,7 +168,7 @@ static uint64_t move_windows(uint64_t now)
 	return until;
 }
 
-/* --- rules -------------------------------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------------------------- */
 
 /* Before the report that the rules hold. */
 static void open_gates(void)
@@ -216,7 +216,7 @@ void keeper_after_fork(void)
 	memset(&keeper, 0, sizeof keeper);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- looking ----------------------------------------------------------------------------------------------------- */
 
 /* A launch has gone, but the call has not ended: the launch may not be counted yet. Or a waiting launch looks. */
 static bool is_launching(void)

@@ -27,8 +27,9 @@ static uint64_t turn_length(const struct rivals *rivals)
 	return min_u64((higher_us + lower_us) * 1000, PRIORITY_PERIOD_NS / 2);
 }
 
-/* In its turns it has its usual time slice. So has it while it is suspended before, which costs nothing. */
-static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual, const struct rivals *rivals)
+/* The usual slice in a turn. Before a turn as well: the slice of a suspended program costs nothing. */
+static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual,
+                             const struct rivals *rivals)
 {
 	uint64_t slice_us = 0;
 
@@ -39,7 +40,6 @@ static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool
 	return slice_us;
 }
 
-/* A gap is seen by a second look at its end. */
 static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64_t turn, const struct rivals *rivals)
 {
 	uint64_t until = UINT64_MAX, period = now - now % PRIORITY_PERIOD_NS;
@@ -47,12 +47,12 @@ static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64
 	if (is_waiting)
 		until = period + (has_turn ? turn : PRIORITY_PERIOD_NS);
 	if (rivals->has_higher && rivals->higher_wanting == 0 && rivals->higher_idle_ns < PRIORITY_GAP_NS)
-		until = min_u64(until, now + PRIORITY_GAP_NS);
+		until = min_u64(until, now + PRIORITY_GAP_NS); /* the look that sees the gap */
 	return until;
 }
 
-struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants, const struct suspension *suspension,
-                                     const struct rivals *rivals)
+struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
+                                     const struct suspension *suspension, const struct rivals *rivals)
 {
 	look(priority, now, rivals);
 	uint64_t turn = turn_length(rivals);
