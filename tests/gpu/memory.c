@@ -272,6 +272,17 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 	gpu_check(end_address(made[0]));
 }
 
+/* The driver chooses the pitch, and the memory is counted by the pitch. */
+TEST_WITH(set_up, tear_down, a_pitch)
+{
+	size_t before = get_free(), pitch;
+	CUdeviceptr address;
+
+	gpu_check(cuMemAllocPitch_v2(&address, &pitch, 2 * MIB + 1, 3, 4));
+	assert_in_range(before - get_free(), pitch * 3, pitch * 3 + 2 * MIB + SLACK);
+	gpu_check(cuMemFree_v2(address));
+}
+
 static uint64_t in_use(void)
 {
 	struct segment segment = gpu_own_segment();

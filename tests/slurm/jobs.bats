@@ -63,13 +63,14 @@ environment_of() { # options of srun
 }
 
 @test "whole GPUs, one or several: nobody else has their TPCs, and programs run without our library" {
-	srun -w n1 --gpus=2 bash -c 'env; sleep 4' >"$WORK/environment" &
+	srun -w n1 --gpus=2 bash -c 'env; until [ -e "$0" ]; do sleep 0.1; done' "$WORK/seen" >"$WORK/environment" &
 	wait_until grep -q '^SLURM_JOB_ID' "$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
 	job=$(sed -n 's/^SLURM_JOB_ID=//p' "$WORK/environment")
 	for gpu in 0 1; do
 		[[ "$(nvtaskset -G "$gpu" -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job")" == *": 0-65" ]]
 	done
+	touch "$WORK/seen"
 	wait
 	# One beside a job with shards of the other, or after it.
 	srun -w n1 --gres=shard:66 bash -c 'echo $SLURM_STEP_GPUS; sleep 2; touch "$0"' "$WORK/ended" >"$WORK/shards" &

@@ -466,6 +466,25 @@ TEST(lenders)
 	assert_int_equal(see(NOW + 5 * MS)->count, 0);
 }
 
+/* A borrower that has been idle for a tenth of a second has no part of the window, until the borrower launches again. */
+TEST(a_borrower_at_rest)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
+	struct board_claim borrower = {.priority = 50, .is_client = true, .is_borrower = true, .tpcs = range(4, 7)};
+	struct process one = process_start(obey), two;
+
+	claim(&one, lender);
+	two = start_busy(borrower);
+	begin_view(0, 3, range(0, 15));
+	see(NOW);
+	end(&two);
+	assert_int_equal(see(NOW + MS)->list[0].borrowers, 2);
+	assert_int_equal(see(NOW + 101 * MS - 1)->list[0].borrowers, 2);
+	assert_int_equal(see(NOW + 101 * MS)->list[0].borrowers, 1);
+	launch(&two);
+	assert_int_equal(see(NOW + 102 * MS)->list[0].borrowers, 2);
+}
+
 /* The window is whole after twice LIMIT, also where two borrowers share the window. */
 TEST(idle_for_long_enough)
 {

@@ -7,7 +7,6 @@
  */
 #include "orders.h"
 
-
 #define wait hold_wait /* wait(2) */
 #include "../../src/time/gate/hold.c"
 #include "../../src/time/gate/keeper.c"
@@ -16,26 +15,22 @@ static struct gpu gpu;
 static struct gate gate;
 static struct length length;
 
-const struct gpu *__wrap_gpus_at(struct pci_address pci);
-const struct gpu *__wrap_gpus_at(struct pci_address pci)
+WRAP(const struct gpu *, gpus_at, struct pci_address pci)
 {
 	return &gpu;
 }
 
-struct gate *__wrap_gates_of(const struct gpu *of);
-struct gate *__wrap_gates_of(const struct gpu *of)
+WRAP(struct gate *, gates_of, const struct gpu *of)
 {
 	return &gate;
 }
 
 /* No launch is counted. */
-void __wrap_work_look(struct work *work, uint64_t now);
-void __wrap_work_look(struct work *work, uint64_t now)
+WRAP(void, work_look, struct work *work, uint64_t now)
 {
 }
 
-void __wrap_wakeup_ring(void);
-void __wrap_wakeup_ring(void)
+WRAP(void, wakeup_ring, void)
 {
 }
 
