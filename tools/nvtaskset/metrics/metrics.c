@@ -257,15 +257,15 @@ static void wait_until(struct subject *subject, double at_ms)
 static int write_again_and_again(struct subject *subject, const struct options *options, struct error *error)
 {
 	double at_ms = clock_ms();
-	int result = write_to_file(subject, options, error);
 
-	while (result == 0) {
+	if (write_to_file(subject, options, error) < 0)
+		return -1;
+	for (;;) {
 		at_ms = max_double(at_ms + options->watch_seconds * 1000, clock_ms());
 		wait_until(subject, at_ms);
 		if (write_to_file(subject, options, error) < 0)
 			fprintf(stderr, "nvtaskset: %s\n", error->reason);
 	}
-	return result;
 }
 
 int action_metrics(const struct options *options, struct error *error)
