@@ -115,16 +115,18 @@ static void show_processes(const struct subject *subject)
 	const struct targets *targets = &subject->targets;
 
 	for (size_t i = 0; i < targets->count; i++) {
+		const struct target *target = &targets->list[i];
+		const struct segment *segment = &targets->editors[i].segment;
 		struct segment_time time;
 		char name[NAME_TEXT], use[TIME_USE], memory[MEMORY_USE];
 
 		if (target_is_gone(targets, i))
 			continue;
 		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
-		segment_read_time(&targets->editors[i].segment, &time);
-		show(name, subject->options, &targets->chosen[i], &targets->before[i], &targets->revisions[i],
-		     time_describe(&targets->revisions[i], &time, use),
-		     describe_memory(&targets->chosen[i], &subject->list, &targets->editors[i].segment, NULL, memory));
+		segment_read_time(segment, &time);
+		show(name, subject->options, &target->chosen, &target->before, &target->now,
+		     time_describe(&target->now, &time, use),
+		     describe_memory(&target->chosen, &subject->list, segment, NULL, memory));
 	}
 }
 
@@ -134,13 +136,13 @@ static int add_processes(json_t *document, const struct subject *subject, bool c
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
+		const struct target *target = &targets->list[i];
 		struct segment_time time;
 
 		segment_read_time(&targets->editors[i].segment, &time);
 		if (!target_is_gone(targets, i))
-			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i],
-			                            &targets->revisions[i], changed ? &targets->before[i] : NULL, &time,
-			                            &subject->list, error);
+			result = json_add_partition(document, targets->editors[i].pid, &target->chosen, &target->now,
+			                            changed ? &target->before : NULL, &time, &subject->list, error);
 	}
 	return result;
 }
@@ -177,7 +179,7 @@ static int check_in_force(const struct subject *subject, struct error *error)
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
 			obstacle = time_refusal(&time,
-			                        is_group(subject) ? &subject->options->time : &targets->revisions[i]);
+			                        is_group(subject) ? &subject->options->time : &targets->list[i].now);
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -259,8 +261,8 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
-			                     error);
+			result = target_gpus(&targets->list[i].chosen, subject->options, &subject->list,
+			                     &targets->list[i].before, error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
@@ -340,10 +342,10 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
 		if (is_group(subject))
-			targets->chosen[i] = *groups;
+			targets->list[i].chosen = *groups;
 		else
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
-			                     error);
+			result = target_gpus(&targets->list[i].chosen, subject->options, &subject->list,
+			                     &targets->list[i].before, error);
 	}
 	return result;
 }
@@ -351,7 +353,7 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 static void warn_of_overlap(const struct subject *subject, const struct segment_revision *wanted)
 {
 	const struct targets *targets = &subject->targets;
-	struct segment_revision changed = is_group(subject) ? subject->before : targets->revisions[0];
+	struct segment_revision changed = is_group(subject) ? subject->before : targets->list[0].now;
 	struct pids own = {.count = 0};
 	int result = 0;
 
@@ -376,9 +378,8 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
-	/* Without targets, both arrays are NULL, which memcpy forbids. */
 	for (size_t i = 0; i < targets->count; i++)
-		targets->before[i] = targets->revisions[i];
+		targets->list[i].before = targets->list[i].now;
 	int result = changes ? change(subject, wanted, error) : 0;
 
 	bool is_alone = changes && !is_group(subject) && !subject->options->all_tasks;
@@ -422,7 +423,7 @@ static int check_times(const struct subject *subject, struct error *error)
 	if (result < 0)
 		error_reword(error, "--group %.60s: %.200s", subject->options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = api_check_time(targets->editors[i].pid, &targets->before[i], wanted, error);
+		result = api_check_time(targets->editors[i].pid, &targets->list[i].before, wanted, error);
 	return result;
 }
 
@@ -480,7 +481,7 @@ static int load_topologies(struct subject *subject, struct error *error)
 	bool few = subject->options->gpu_count == 0 && !subject->options->json && !is_group(subject);
 
 	for (size_t i = 0; i < subject->targets.count && few; i++)
-		few = add_wanted(&wanted, &subject->targets.before[i]);
+		few = add_wanted(&wanted, &subject->targets.list[i].before);
 	return few && topology_load_wanted(&wanted, &subject->list, NULL) == 0 && has_all(&subject->list, &wanted)
 	               ? 0
 	               : topology_load(&subject->list, error);
@@ -536,7 +537,7 @@ static int open_processes(struct subject *subject, struct error *error)
 	allow_many();
 	if (targets_open(&subject->targets, &subject->pids, error) < 0)
 		return -1;
-	subject->before = subject->targets.before[0];
+	subject->before = subject->targets.list[0].before;
 	return attaches ? 0 : load_topologies(subject, error);
 }
 

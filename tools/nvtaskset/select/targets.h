@@ -13,16 +13,18 @@
 
 #include <sys/types.h>
 
-/* The named process, with -a also its descendants with a partition of their own; or the processes of a group. Each
- * array has an element for each process. */
+struct target {
+	struct segment_revision before, now; /* as first read, and as last read */
+	struct gpu_choices chosen;           /* the GPUs to show */
+};
+
+/* The named process, with -a also its descendants with a partition of their own; or the processes of a group. */
 struct targets {
 	size_t count;
-	struct editor *editors;
-	struct segment_revision *before;    /* as first read */
-	struct segment_revision *revisions; /* as last read */
-	struct gpu_choices *chosen;         /* the GPUs to show */
-	struct pids without;                /* processes without a partition */
-	struct error left_out;              /* why a process that may have a partition is left out; "": none is */
+	struct target *list;
+	struct editor *editors; /* of each target; editor_change takes an array */
+	struct pids without;    /* processes without a partition */
+	struct error left_out;  /* why a process that may have a partition is left out; "": none is */
 };
 
 /* Finds a process, first in the list, and its living descendants. The caller frees the list. -1 with the reason. */
