@@ -43,6 +43,18 @@ static bool is_group(const struct subject *subject)
 	return subject->group.memory != NULL;
 }
 
+/* Chooses the GPUs of `revision` to show, and to change. */
+static int choose(struct gpu_choices *chosen, const struct subject *subject, const struct segment_revision *revision,
+                  struct error *error)
+{
+	const struct options *options = subject->options;
+	int result = target_gpus(chosen, &options->gpus, &subject->list, revision, error);
+
+	if (result == 0 && options->gpus.count == 0 && chosen->count > 1 && options->action == ACTION_CHANGE)
+		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)", chosen->count);
+	return result;
+}
+
 /* --- showing ------------------------------------------------------------------------------------------------------ */
 
 /* "pid 7" or "group train": the begin of a line, as in taskset. */
@@ -60,8 +72,8 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where,
-		       set_format(&set, options->notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->set.notation), where,
+		       set_format(&set, options->set.notation, text));
 	}
 }
 
@@ -261,8 +273,7 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = target_gpus(&targets->list[i].chosen, subject->options, &subject->list,
-			                     &targets->list[i].before, error);
+			result = choose(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
@@ -344,8 +355,7 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 		if (is_group(subject))
 			targets->list[i].chosen = *groups;
 		else
-			result = target_gpus(&targets->list[i].chosen, subject->options, &subject->list,
-			                     &targets->list[i].before, error);
+			result = choose(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 	}
 	return result;
 }
@@ -364,7 +374,7 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 		result = pids_add(&own, targets->editors[i].pid, NULL);
 	const struct group *group = is_group(subject) ? &subject->group : &targets->editors[0].segment.group;
 
-	if (wanted->count > 0 && subject->options->notation != NOTATION_COUNT)
+	if (wanted->count > 0 && subject->options->set.notation != NOTATION_COUNT)
 		overlap_report(&changed, &own, group->identity, &subject->list);
 	free(own.list);
 }
@@ -398,20 +408,20 @@ static int find_wanted(struct subject *subject, struct segment_revision *wanted,
                        struct error *error)
 {
 	const struct options *options = subject->options;
-	const struct set_limits limits = {.except = &subject->pids};
-	bool claims = options->notation == NOTATION_COUNT && subject->group.is_file;
+	const struct set_limits limits = {.except = &subject->pids, .is_dry_run = options->dry_run};
+	bool claims = options->set.notation == NOTATION_COUNT && subject->group.is_file;
 	char path[PATH_MAX];
 
 	if (!is_group(subject))
-		return set_find(wanted, options, chosen, &subject->list, &limits, error);
+		return set_find(wanted, &options->set, chosen, &subject->list, &limits, error);
 	if (claims && !strchr(options->group, '/'))
 		return error_set(error,
 		                 "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
 		                 options->group);
 	if (claims && !realpath(options->group, path))
 		return error_set_errno(error, "%.200s", options->group);
-	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL,
-	                         &subject->lock, error);
+	return set_find_in_group(wanted, &options->set, chosen, &subject->list, &subject->group, claims ? path : NULL,
+	                         options->dry_run ? NULL : &subject->lock, error);
 }
 
 static int check_times(const struct subject *subject, struct error *error)
@@ -435,8 +445,7 @@ static int act(struct subject *subject, struct error *error)
 	struct gpu_choices chosen = {.count = 0};
 	bool sets = options->action == ACTION_CHANGE;
 
-	if (((sets || is_group(subject)) &&
-	     target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
+	if (((sets || is_group(subject)) && choose(&chosen, subject, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);
@@ -478,7 +487,7 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 static int load_topologies(struct subject *subject, struct error *error)
 {
 	struct topology_wanted wanted = {.count = 0};
-	bool few = subject->options->gpu_count == 0 && !subject->options->json && !is_group(subject);
+	bool few = subject->options->gpus.count == 0 && !subject->options->json && !is_group(subject);
 
 	for (size_t i = 0; i < subject->targets.count && few; i++)
 		few = add_wanted(&wanted, &subject->targets.list[i].before);
@@ -498,14 +507,14 @@ static int check_sets(const struct subject *subject, struct error *error)
 	static const struct set_limits limits;
 	int result = 0;
 
-	if (options->action != ACTION_CHANGE || options->notation == NOTATION_COUNT ||
-	    (options->gpu_count == 0 && list->count != 1))
+	if (options->action != ACTION_CHANGE || options->set.notation == NOTATION_COUNT ||
+	    (options->gpus.count == 0 && list->count != 1))
 		return 0;
-	if (options->gpu_count > 0)
-		result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
+	if (options->gpus.count > 0)
+		result = gpus_choose(&chosen, list, &options->gpus, error);
 	else
 		chosen = (struct gpu_choices){.count = 1, .choices = {{.gpu = &list->gpus[0]}}};
-	return result == 0 ? set_find(&unused, options, &chosen, list, &limits, error) : -1;
+	return result == 0 ? set_find(&unused, &options->set, &chosen, list, &limits, error) : -1;
 }
 
 /* Each process takes some descriptors. */

@@ -129,7 +129,7 @@ static int find(struct plan *plan, struct error *error)
 	if (device_name_check(name, error) < 0 ||
 	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
 	    topology_load(&plan->list, error) < 0 ||
-	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 ||
+	    gpus_choose(&plan->chosen, &plan->list, &options->gpus, error) < 0 ||
 	    look_at_mps(plan, error) < 0)
 		return -1;
 	return path_join(plan->path, plan->specification.directory, name)
@@ -140,8 +140,8 @@ static int find(struct plan *plan, struct error *error)
 static int choose(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
-	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path,
-	                               &plan->lock, error);
+	int result = set_find_in_group(&plan->revision, &options->set, &plan->chosen, &plan->list, &plan->group,
+	                               plan->path, options->dry_run ? NULL : &plan->lock, error);
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);

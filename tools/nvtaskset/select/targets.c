@@ -221,26 +221,17 @@ const char *target_obstacle(const struct editor *editor)
 	return obstacle ? segment_obstacle(segment, editor->pid) : NULL;
 }
 
-int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
+int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error)
 {
-	int result = 0;
-
 	chosen->count = 0;
-	if (options->gpu_count == 0) {
-		for (uint32_t i = 0; i < revision->count; i++) {
-			const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
+	for (uint32_t i = 0; given->count == 0 && i < revision->count; i++) {
+		const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
 
-			if (gpu)
-				chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
-		}
+		if (gpu)
+			chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
 	}
-	if (chosen->count == 0)
-		result = gpus_choose(chosen, list, options->gpus, options->gpu_count, error);
-	else if (chosen->count > 1 && options->action == ACTION_CHANGE)
-		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)",
-		                   chosen->count);
-	return result;
+	return chosen->count > 0 ? 0 : gpus_choose(chosen, list, given, error);
 }
 
 #define CGROUPS_MAX 4096

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/pids.h"
 #include "cli/gpus.h"
-#include "cli/options.h"
 #include "state/group/group.h"
 #include "state/segment/edit.h"
 
@@ -49,7 +48,7 @@ bool target_is_gone(const struct targets *targets, size_t number);
 const char *target_obstacle(const struct editor *editor);
 
 /* The GPUs of -G; or the GPUs of the partition; or CUDA's first GPU if there are none. -1 with the reason. */
-int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
+int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error);
 
 /* --- groups of running programs (state/group/group.h), as on the command line ------------------------------------- */

@@ -128,7 +128,7 @@ static int take_groups(const struct membership *membership, struct segment_revis
 	struct segment_revision wanted = {.count = 0};
 	char list_text[TPCSET_TEXT], pci[PCI_ADDRESS_TEXT];
 
-	if (options->notation != NOTATION_COUNT && set_find(&wanted, options, chosen, list, &limits, error) < 0)
+	if (options->set.notation != NOTATION_COUNT && set_find(&wanted, &options->set, chosen, list, &limits, error) < 0)
 		return -1;
 	*revision = membership->partition;
 	for (uint32_t i = 0; i < wanted.count && !options->dry_run; i++) {
@@ -149,10 +149,11 @@ static int take_part(const struct membership *membership, struct segment_revisio
                      const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
                      struct error *error)
 {
-	const struct set_limits limits = {.group = &membership->group, .room = &membership->partition};
+	const struct set_limits limits = {.group = &membership->group, .room = &membership->partition,
+	                                  .is_dry_run = options->dry_run};
 	struct segment_revision wanted;
 
-	if (set_find(&wanted, options, chosen, list, &limits, error) < 0 ||
+	if (set_find(&wanted, &options->set, chosen, list, &limits, error) < 0 ||
 	    group_check_within(&membership->group, wanted.partitions, wanted.count, error) < 0)
 		return -1;
 	*revision = membership->partition;
@@ -179,7 +180,8 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 		return error_set(error, "its group has no partition yet, and gets one from a command that finds the "
 		                        "path of its file in "
 		                        GROUP_FILE_ENVIRONMENT);
-	result = set_find_in_group(revision, options, chosen, list, &membership->group, membership->path, &lock, error);
+	result = set_find_in_group(revision, &options->set, chosen, list, &membership->group, membership->path,
+	                           options->dry_run ? NULL : &lock, error);
 	if (result == 0 && !options->dry_run)
 		result = begin(&membership->group, revision, error);
 	/* Another process was first. */
@@ -198,11 +200,11 @@ static int membership_choose(struct membership *membership, struct segment_revis
                              const struct options *options, const struct gpu_choices *chosen,
                              const struct topology_list *list, struct error *error)
 {
-	static const struct set_limits limits;
+	const struct set_limits limits = {.is_dry_run = options->dry_run};
 	int result;
 
 	if (!membership->group.memory)
-		result = set_find(revision, options, chosen, list, &limits, error);
+		result = set_find(revision, &options->set, chosen, list, &limits, error);
 	else if (!membership->group.is_file)
 		result = take_groups(membership, revision, options, chosen, list, error);
 	else if (membership->partition.count > 0)
@@ -386,7 +388,7 @@ static int find_partition(struct partition *partition, const struct options *opt
 	int status = EXIT_SUCCESS;
 
 	if (topology_load(&partition->list, error) < 0 ||
-	    gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count, error) < 0 ||
+	    gpus_choose(&partition->chosen, &partition->list, &options->gpus, error) < 0 ||
 	    membership_find(&partition->membership, options, error) < 0)
 		status = EXIT_FAILURE;
 	else if (!options->dry_run)
@@ -402,7 +404,7 @@ static void warn_of_overlap(const struct options *options, const struct partitio
 {
 	pid_t own = getpid();
 
-	if (options->notation != NOTATION_COUNT && options->mps.mode != MPS_OFF)
+	if (options->set.notation != NOTATION_COUNT && options->mps.mode != MPS_OFF)
 		overlap_report(&partition->revision, &(struct pids){1, &own}, partition->membership.group.identity,
 		               &partition->list);
 }
@@ -428,7 +430,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 || environment_set(&environment, error) < 0 ||
 	    program_put_first(&partition->program, partition->directory, error) < 0)
 		return -1;
-	if (options->verbose || options->notation == NOTATION_COUNT)
+	if (options->verbose || options->set.notation == NOTATION_COUNT)
 		print_partition(&partition->revision, &partition->list);
 	if (options->verbose)
 		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", partition->driver, partition->directory);

@@ -375,7 +375,7 @@ int action_curve(const struct options *options, struct error *error)
 	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options),
-	         options->gpu_count > 0 ? options->gpus[0] : "0");
+	         options->gpus.count > 0 ? options->gpus.texts[0] : "0");
 	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
 	                    : parse_pid(&study.pid, options->pid, error);
 	double begin = clock_ms();

@@ -43,7 +43,7 @@ int room_open(struct room *room, const struct segment_revision *partition, const
 	struct gpu_choices chosen;
 
 	if (topology_load(&room->list, error) < 0 ||
-	    target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
+	    target_gpus(&chosen, &room->options->gpus, &room->list, partition, error) < 0)
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
@@ -62,7 +62,7 @@ unsigned int room_count(const struct room *room)
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
 {
 	place->pci = room->gpu->pci;
-	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
+	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->set.strategy, error);
 }
 
 /* --- the keeper --------------------------------------------------------------------------------------------------- */
