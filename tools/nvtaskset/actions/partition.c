@@ -44,8 +44,8 @@ static bool is_group(const struct subject *subject)
 }
 
 /* Chooses the GPUs of `revision` to show, and to change. */
-static int choose(struct gpu_choices *chosen, const struct subject *subject, const struct segment_revision *revision,
-                  struct error *error)
+static int choose_gpus(struct gpu_choices *chosen, const struct subject *subject,
+                       const struct segment_revision *revision, struct error *error)
 {
 	const struct options *options = subject->options;
 	int result = target_gpus(chosen, &options->gpus, &subject->list, revision, error);
@@ -273,7 +273,7 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = choose(&targets->list[i].chosen, subject, &targets->list[i].before, error);
+			result = choose_gpus(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
@@ -355,7 +355,7 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 		if (is_group(subject))
 			targets->list[i].chosen = *groups;
 		else
-			result = choose(&targets->list[i].chosen, subject, &targets->list[i].before, error);
+			result = choose_gpus(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 	}
 	return result;
 }
@@ -445,7 +445,7 @@ static int act(struct subject *subject, struct error *error)
 	struct gpu_choices chosen = {.count = 0};
 	bool sets = options->action == ACTION_CHANGE;
 
-	if (((sets || is_group(subject)) && choose(&chosen, subject, &subject->before, error) < 0) ||
+	if (((sets || is_group(subject)) && choose_gpus(&chosen, subject, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);

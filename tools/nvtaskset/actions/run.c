@@ -1,20 +1,19 @@
 #include "cli/actions.h"
 
 #include "cli/gpus.h"
-#include "cli/options.h"
 #include "cli/time_given.h"
-#include "driver.h"
-#include "environment.h"
-#include "front.h"
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "mps/look.h"
-#include "probe.h"
-#include "program.h"
-#include "strict.h"
 #include "select/overlap.h"
 #include "select/set.h"
 #include "select/turn.h"
+#include "start/driver.h"
+#include "start/environment.h"
+#include "start/front.h"
+#include "start/probe.h"
+#include "start/program.h"
+#include "start/strict.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
 #include "state/revision_text.h"
@@ -27,10 +26,17 @@
 #include <string.h>
 #include <unistd.h>
 
-struct membership {
-	const char *path;                  /* the file of the group, or NULL */
-	struct group group;                /* closed: COMMAND's group is still to be made */
-	struct segment_revision partition; /* the group's partition; empty at first */
+/* COMMAND, and its group. */
+struct run {
+	const struct options *options;
+	struct topology_list list;
+	struct gpu_choices chosen;
+	struct segment_revision revision; /* COMMAND's partition */
+	struct program program;
+	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and the directory with the link to ours */
+	const char *path;                 /* the file of the group, or NULL */
+	struct group group;               /* closed: COMMAND's group is still to be made */
+	struct segment_revision of_group; /* the group's partition; empty at first */
 	/* The present group of this process, with its descriptor. */
 	struct group_identity former;
 	int descriptor;
@@ -38,44 +44,43 @@ struct membership {
 
 /* --- finding the group -------------------------------------------------------------------------------------------- */
 
-static int open_file(struct membership *membership, const struct options *options, struct error *error)
+static int open_file(struct run *run, struct error *error)
 {
-	const char *path = membership->path;
-	bool makes = !options->dry_run && access(path, F_OK) < 0 && errno == ENOENT;
+	bool makes = !run->options->dry_run && access(run->path, F_OK) < 0 && errno == ENOENT;
 	struct error why = {.reason = ""};
-	int result = makes ? group_file_make(&membership->group, path, "", &why)
-	                   : group_file_open(&membership->group, path, &why);
+	int result = makes ? group_file_make(&run->group, run->path, "", &why)
+	                   : group_file_open(&run->group, run->path, &why);
 
 	if (result < 0)
 		error_reword(&why, GROUP_FILE_ENVIRONMENT ": %.250s", why.reason);
 	return result < 0 ? error_pass(error, &why) : 0;
 }
 
-static int open_named(struct membership *membership, const struct options *options, struct error *error)
+static int open_named(struct run *run, struct error *error)
 {
-	if (!options->dry_run && turn_wait("--group", "end it", error) < 0)
-		return -1;
-	int found = group_open_named(&membership->group, options->group, geteuid());
+	const char *name = run->options->group;
 
-	return found < 2
+	if (!run->options->dry_run && turn_wait("--group", "end it", error) < 0)
+		return -1;
+	return group_open_named(&run->group, name, geteuid()) < 2
 	               ? 0
-	               : error_set(error, "--group %s: there are several, in other PID namespaces too", options->group);
+	               : error_set(error, "--group %s: there are several, in other PID namespaces too", name);
 }
 
 /* The group of this process. A process does not leave a file's group, also if the environment was cleared. */
-static void look_at_own(struct membership *membership)
+static void look_at_own(struct run *run)
 {
 	struct segment segment;
 	int handle;
 
-	membership->descriptor = -1;
+	run->descriptor = -1;
 	segment_open_source(&segment, &handle);
 	if (segment.memory) {
-		membership->descriptor = segment_group_descriptor(&segment);
-		membership->former = segment.group.identity;
+		run->descriptor = segment_group_descriptor(&segment);
+		run->former = segment.group.identity;
 	}
 	if (segment.group.is_file && group_is_trusted(&segment.group)) {
-		membership->group = segment.group;
+		run->group = segment.group;
 		segment.group = group_closed;
 	}
 	segment_close(&segment);
@@ -83,81 +88,75 @@ static void look_at_own(struct membership *membership)
 
 /* Finds the group, if it exists. From here until the end or exec of this process, only this process can join a group by
  * name; except with --dry-run. -1 with the reason. */
-static int membership_find(struct membership *membership, const struct options *options, struct error *error)
+static int find_group(struct run *run, struct error *error)
 {
+	const char *name = run->options->group;
 	uint64_t number;
 	int result = 0;
 
-	*membership = (struct membership){.group = group_closed};
-	look_at_own(membership);
-	membership->path = group_file_named();
-	if (options->group && (membership->group.memory || membership->path))
+	look_at_own(run);
+	run->path = group_file_named();
+	if (name && (run->group.memory || run->path))
 		return error_set(error,
 		                 "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
-		                 "), which it cannot leave",
-		                 options->group);
-	if (membership->path) {
-		group_close(&membership->group);
-		result = open_file(membership, options, error);
-	} else if (options->group) {
-		result = open_named(membership, options, error);
+		                 "), which it cannot leave", name);
+	if (run->path) {
+		group_close(&run->group);
+		result = open_file(run, error);
+	} else if (name) {
+		result = open_named(run, error);
 	}
-	if (result == 0 && membership->group.memory && !group_read(&membership->group, &membership->partition, &number))
+	if (result == 0 && run->group.memory && !group_read(&run->group, &run->of_group, &number))
 		result = error_set(error, "the group is damaged");
 	return result;
 }
 
 /* --- choosing the partition --------------------------------------------------------------------------------------- */
 
-static int put_all(struct segment_revision *revision, const struct segment_revision *more, struct error *error)
+static int find_set(const struct run *run, struct segment_revision *revision, const struct group *group,
+                    const struct segment_revision *room, struct error *error)
 {
-	int result = 0;
+	const struct set_limits limits = {.group = group, .room = room, .is_dry_run = run->options->dry_run};
 
-	for (uint32_t i = 0; result == 0 && i < more->count; i++)
-		result = segment_put(revision, &more->partitions[i], error);
-	return result;
+	return set_find(revision, &run->options->set, &run->chosen, &run->list, &limits, error);
 }
 
 /* A member gets the group's partition, whatever SET: a line if SET differs. On GPUs that the group does not name, all
  * TPCs. */
-static int take_groups(const struct membership *membership, struct segment_revision *revision,
-                       const struct options *options, const struct gpu_choices *chosen,
-                       const struct topology_list *list, struct error *error)
+static int take_groups(struct run *run, struct error *error)
 {
-	const struct set_limits limits = {.room = &membership->partition};
+	const struct options *options = run->options;
 	struct segment_revision wanted = {.count = 0};
 	char list_text[TPCSET_TEXT], pci[PCI_ADDRESS_TEXT];
 
-	if (options->set.notation != NOTATION_COUNT && set_find(&wanted, &options->set, chosen, list, &limits, error) < 0)
+	if (options->set.notation != NOTATION_COUNT && find_set(run, &wanted, NULL, &run->of_group, error) < 0)
 		return -1;
-	*revision = membership->partition;
+	run->revision = run->of_group;
 	for (uint32_t i = 0; i < wanted.count && !options->dry_run; i++) {
 		struct pci_address gpu = wanted.partitions[i].pci;
-		const struct segment_partition *has = segment_find(revision, gpu);
-		struct tpcset set = has ? has->set : topology_all(topology_find(list, gpu));
+		const struct segment_partition *has = segment_find(&run->revision, gpu);
+		struct tpcset set = has ? has->set : topology_all(topology_find(&run->list, gpu));
 
 		if (!tpcset_equal(&set, &wanted.partitions[i].set))
 			fprintf(stderr, "nvtaskset: group %s has TPCs %s of GPU %s, and so has COMMAND; to change all "
-			                "of it: -p --group\n",
-			        options->group, tpcset_format_list(&set, list_text), gpus_label(gpu, list, pci));
+			                "of it: -p --group\n", options->group, tpcset_format_list(&set, list_text),
+			        gpus_label(gpu, &run->list, pci));
 	}
 	return 0;
 }
 
 /* A part of the partition of a file's group; on GPUs that the group does not name, anything. */
-static int take_part(const struct membership *membership, struct segment_revision *revision,
-                     const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
-                     struct error *error)
+static int take_part(struct run *run, struct error *error)
 {
-	const struct set_limits limits = {.group = &membership->group, .room = &membership->partition,
-	                                  .is_dry_run = options->dry_run};
 	struct segment_revision wanted;
+	int result = find_set(run, &wanted, &run->group, &run->of_group, error);
 
-	if (set_find(&wanted, &options->set, chosen, list, &limits, error) < 0 ||
-	    group_check_within(&membership->group, wanted.partitions, wanted.count, error) < 0)
-		return -1;
-	*revision = membership->partition;
-	return put_all(revision, &wanted, error);
+	if (result == 0)
+		result = group_check_within(&run->group, wanted.partitions, wanted.count, error);
+	run->revision = run->of_group;
+	for (uint32_t i = 0; result == 0 && i < wanted.count; i++)
+		result = segment_put(&run->revision, &wanted.partitions[i], error);
+	return result;
 }
 
 /* Gives the group only the partitions. */
@@ -170,25 +169,23 @@ static int begin(struct group *group, const struct segment_revision *revision, s
 }
 
 /* The first command in a file's group chooses for all members, among TPCs that no other group of the directory has. */
-static int claim(struct membership *membership, struct segment_revision *revision, const struct options *options,
-                 const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
+static int claim(struct run *run, struct error *error)
 {
+	bool is_dry_run = run->options->dry_run;
 	uint64_t number;
 	int lock = -1, result = -1;
 
-	if (!membership->path)
+	if (!run->path)
 		return error_set(error, "its group has no partition yet, and gets one from a command that finds the "
-		                        "path of its file in "
-		                        GROUP_FILE_ENVIRONMENT);
-	result = set_find_in_group(revision, &options->set, chosen, list, &membership->group, membership->path,
-	                           options->dry_run ? NULL : &lock, error);
-	if (result == 0 && !options->dry_run)
-		result = begin(&membership->group, revision, error);
+		                        "path of its file in " GROUP_FILE_ENVIRONMENT);
+	result = set_find_in_group(&run->revision, &run->options->set, &run->chosen, &run->list, &run->group, run->path,
+	                           is_dry_run ? NULL : &lock, error);
+	if (result == 0 && !is_dry_run)
+		result = begin(&run->group, &run->revision, error);
 	/* Another process was first. */
 	if (result == 1)
-		result = group_read(&membership->group, &membership->partition, &number)
-		                 ? take_part(membership, revision, options, chosen, list, error)
-		                 : error_set(error, "the group is damaged");
+		result = group_read(&run->group, &run->of_group, &number) ? take_part(run, error)
+		                                                          : error_set(error, "the group is damaged");
 	if (lock >= 0)
 		close(lock);
 	return result;
@@ -196,21 +193,16 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 
 /* Finds COMMAND's partition: the wish of the command line, as far as the group leaves a choice. A file's group without
  * a partition gets the same partition. -1 with the reason. */
-static int membership_choose(struct membership *membership, struct segment_revision *revision,
-                             const struct options *options, const struct gpu_choices *chosen,
-                             const struct topology_list *list, struct error *error)
+static int choose_partition(struct run *run, struct error *error)
 {
-	const struct set_limits limits = {.is_dry_run = options->dry_run};
 	int result;
 
-	if (!membership->group.memory)
-		result = set_find(revision, &options->set, chosen, list, &limits, error);
-	else if (!membership->group.is_file)
-		result = take_groups(membership, revision, options, chosen, list, error);
-	else if (membership->partition.count > 0)
-		result = take_part(membership, revision, options, chosen, list, error);
+	if (!run->group.memory)
+		result = find_set(run, &run->revision, NULL, NULL, error);
+	else if (!run->group.is_file)
+		result = take_groups(run, error);
 	else
-		result = claim(membership, revision, options, chosen, list, error);
+		result = run->of_group.count > 0 ? take_part(run, error) : claim(run, error);
 	return result;
 }
 
@@ -218,17 +210,17 @@ static int membership_choose(struct membership *membership, struct segment_revis
 
 /* Gives this process its segment, which stays through the exec, and makes the group if necessary. If limits forbid the
  * segment, the library in COMMAND works without, and prints a warning. */
-static void membership_begin(struct membership *membership, const struct segment_revision *revision,
-                             const struct options *options)
+static void begin_segment(struct run *run)
 {
+	const char *name = run->options->group;
 	struct segment segment;
 	int descriptor = -1;
 
-	if (!membership->group.memory)
-		group_create(&membership->group, options->group ? options->group : "", revision, NULL);
-	if (membership->group.memory)
-		descriptor = group_keep(&membership->group, membership->former, membership->descriptor);
-	segment_create(&segment, revision, &membership->group, descriptor, SEGMENT_OF_BEFORE, NULL);
+	if (!run->group.memory)
+		group_create(&run->group, name ? name : "", &run->revision, NULL);
+	if (run->group.memory)
+		descriptor = group_keep(&run->group, run->former, run->descriptor);
+	segment_create(&segment, &run->revision, &run->group, descriptor, SEGMENT_OF_BEFORE, NULL);
 }
 
 /* --- COMMAND ------------------------------------------------------------------------------------------------------ */
@@ -249,16 +241,15 @@ static void print_partition(const struct segment_revision *revision, const struc
 
 static void print_mps(const struct options *options, const struct mps_status *status)
 {
+	const struct segment_revision *time = &options->time;
 	char names[TIME_LINE];
 
-	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given &&
-	    options->mps.mode == MPS_OFF)
+	if (segment_time_limits(time) && !segment_shares(time) && !options->mps_given && options->mps.mode == MPS_OFF)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
-		        time_options(&options->time, names));
-	else if (segment_shares(&options->time) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n",
-		        time_options(&options->time, names));
-	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
+		        time_options(time, names));
+	else if (segment_shares(time) && !options->mps_given)
+		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(time, names));
+	else if (segment_policy_is_given(time->rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->has_namespaces)
 		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its "
@@ -274,40 +265,41 @@ static void print_mps(const struct options *options, const struct mps_status *st
 }
 
 /* The exit status of a shell, for the reason in errno. */
-static int cannot_run(const struct options *options, struct error *error)
+static int cannot_run(const char *command, struct error *error)
 {
 	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 
-	error_set_errno(error, "%.200s", options->command[0]);
+	error_set_errno(error, "%.200s", command);
 	return status;
 }
 
 /* With --strict, refuses a program without our library. Otherwise warns of a program with more privileges, or with its
  * work done elsewhere: the program may well use CUDA. Warns of the remaining programs with -v. As check. */
-static int check_program(const struct options *options, struct program *program, struct error *error)
+static int check_program(struct run *run, struct error *error)
 {
-	enum program_trouble trouble = program_examine(options->command, program, error);
+	const struct options *options = run->options;
+	enum program_trouble trouble = program_examine(options->command, &run->program, error);
 	bool is_elsewhere = trouble == PROGRAM_ELSEWHERE;
 	bool warns = trouble == PROGRAM_PRIVILEGED || is_elsewhere ||
 	             (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
 	if (trouble == PROGRAM_ABSENT)
-		return cannot_run(options, error);
+		return cannot_run(options->command[0], error);
 	if (warns && !options->strict)
 		fprintf(stderr, "nvtaskset: %s%s\n", error->reason, is_elsewhere ? "" : "; it runs unrestricted");
 	return trouble != PROGRAM_FINE && options->strict ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* A program that changes its user (su, a daemon) may run unrestricted: a warning, or with --strict a failure. */
-static int check_others(const struct options *options, const char *directory, struct error *error)
+static int check_others(const char *directory, bool is_strict, struct error *error)
 {
 	int result = front_check_others(directory, error);
 
-	if (result < 0 && options->strict)
+	if (result < 0 && is_strict)
 		error_reword(error, "%.250s, so --strict does not start COMMAND", error->reason);
 	else if (result < 0)
 		fprintf(stderr, "nvtaskset: %s; most programs do not\n", error->reason);
-	return options->strict ? result : 0;
+	return is_strict ? result : 0;
 }
 
 /* A program that gives way to programs without a priority also gives way between blocks. */
@@ -336,9 +328,10 @@ static int check_mps_limit(const struct options *options, struct error *error)
 }
 
 /* MPS counts clients by GPU. If a GPU has no UUID, the clients of all GPUs count. */
-static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
-                       struct error *error)
+static int prepare_mps(const struct run *run, struct mps_status *status, struct error *error)
 {
+	const struct options *options = run->options;
+	const struct gpu_choices *chosen = &run->chosen;
 	struct mps_request request = options->mps;
 	const char *uuids[TOPOLOGY_GPUS_MAX];
 	bool known = true;
@@ -359,111 +352,105 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	return result;
 }
 
-struct partition {
-	struct topology_list list;
-	struct gpu_choices chosen;
-	struct segment_revision revision;
-	struct membership membership;
-	struct program program;
-	char driver[PATH_MAX], directory[PATH_MAX]; /* the driver's library, and the directory with the link to ours */
-};
-
 /* All checks that are possible before a group gets its partition: the group keeps the partition if the start fails. The
  * exit status; EXIT_SUCCESS, or the reason is set. */
-static int check(struct partition *partition, const struct options *options, struct error *error)
+static int check(struct run *run, struct error *error)
 {
-	int status = check_program(options, &partition->program, error);
-	const struct library_path first = program_search_path(&partition->program);
+	int status = check_program(run, error);
+	const struct library_path first = program_search_path(&run->program);
 
-	if (status == EXIT_SUCCESS && (driver_find(&first, partition->driver, error) < 0 ||
-	                               front_directory(partition->driver, partition->directory, error) < 0 ||
-	                               check_others(options, partition->directory, error) < 0))
+	if (status == EXIT_SUCCESS && (driver_find(&first, run->driver, error) < 0 ||
+	                               front_directory(run->driver, run->directory, error) < 0 ||
+	                               check_others(run->directory, run->options->strict, error) < 0))
 		status = EXIT_FAILURE;
 	return status;
 }
 
 /* As check. */
-static int find_partition(struct partition *partition, const struct options *options, struct error *error)
+static int find_partition(struct run *run, struct error *error)
 {
+	const struct options *options = run->options;
 	int status = EXIT_SUCCESS;
 
-	if (topology_load(&partition->list, error) < 0 ||
-	    gpus_choose(&partition->chosen, &partition->list, &options->gpus, error) < 0 ||
-	    membership_find(&partition->membership, options, error) < 0)
+	if (topology_load(&run->list, error) < 0 ||
+	    gpus_choose(&run->chosen, &run->list, &options->gpus, error) < 0 || find_group(run, error) < 0)
 		status = EXIT_FAILURE;
 	else if (!options->dry_run)
-		status = check(partition, options, error);
-	if (status == EXIT_SUCCESS && membership_choose(&partition->membership, &partition->revision, options,
-	                                                &partition->chosen, &partition->list, error) < 0)
+		status = check(run, error);
+	if (status == EXIT_SUCCESS && choose_partition(run, error) < 0)
 		status = EXIT_FAILURE;
-	segment_put_time(&partition->revision, &options->time);
+	segment_put_time(&run->revision, &options->time);
 	return status;
 }
 
-static void warn_of_overlap(const struct options *options, const struct partition *partition)
+static void warn_of_overlap(const struct run *run)
 {
 	pid_t own = getpid();
 
-	if (options->set.notation != NOTATION_COUNT && options->mps.mode != MPS_OFF)
-		overlap_report(&partition->revision, &(struct pids){1, &own}, partition->membership.group.identity,
-		               &partition->list);
+	if (run->options->set.notation != NOTATION_COUNT && run->options->mps.mode != MPS_OFF)
+		overlap_report(&run->revision, &(struct pids){1, &own}, run->group.identity, &run->list);
 }
 
-static int prepare(const struct options *options, const struct partition *partition, struct error *error)
+static int prepare(const struct run *run, struct error *error)
 {
+	const struct options *options = run->options;
 	struct mps_status status = {.running = false};
 	static char gpus[TOPOLOGY_ENVIRONMENT_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
-		.partition = segment_revision_format(&partition->revision, text),
-		.gpus = topology_environment_write("", &partition->list, gpus),
-		.driver = partition->driver,
-		.directory = partition->directory,
+		.partition = segment_revision_format(&run->revision, text),
+		.gpus = topology_environment_write("", &run->list, gpus),
+		.driver = run->driver,
+		.directory = run->directory,
 		.hide = options->hide,
 		.fail_misfits = options->misfit == MISFIT_FAIL,
 		.strict = options->strict,
 	};
 
-	if ((options->strict && (strict_check_gpus(&partition->revision, &partition->list, error) < 0 ||
+	if ((options->strict && (strict_check_gpus(&run->revision, &run->list, error) < 0 ||
 	                         probe(&environment, error) < 0)) ||
 	    check_mps_limit(options, error) < 0 ||
 	    /* Before environment_set: a new MPS daemon must not inherit COMMAND's environment. */
-	    prepare_mps(options, &partition->chosen, &status, error) < 0 || environment_set(&environment, error) < 0 ||
-	    program_put_first(&partition->program, partition->directory, error) < 0)
+	    prepare_mps(run, &status, error) < 0 || environment_set(&environment, error) < 0 ||
+	    program_put_first(&run->program, run->directory, error) < 0)
 		return -1;
 	if (options->verbose || options->set.notation == NOTATION_COUNT)
-		print_partition(&partition->revision, &partition->list);
+		print_partition(&run->revision, &run->list);
 	if (options->verbose)
-		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", partition->driver, partition->directory);
+		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", run->driver, run->directory);
 	print_mps(options, &status);
-	warn_of_overlap(options, partition);
+	warn_of_overlap(run);
 	return 0;
 }
 
 /* COMMAND has its segment from the start, since a segment survives an exec. */
-static int become(const struct options *options, struct partition *partition, struct error *error)
+static int become(struct run *run, struct error *error)
 {
-	if (prepare(options, partition, error) < 0)
+	char **command = run->options->command;
+
+	if (prepare(run, error) < 0)
 		return EXIT_FAILURE;
-	membership_begin(&partition->membership, &partition->revision, options);
-	execvp(options->command[0], options->command);
-	return cannot_run(options, error);
+	begin_segment(run);
+	execvp(command[0], command);
+	return cannot_run(command[0], error);
 }
 
 int action_run(const struct options *options, struct error *error)
 {
-	static struct partition partition; /* large */
-	int status = EXIT_FAILURE;
+	static struct run run; /* large */
 
+	run.options = options;
+	run.group = group_closed;
 	/* Inside another nvtaskset, our environment leads to its library. MPS's programs must not load the library. */
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)
 		mps_ask_early(&options->mps);
-	status = find_partition(&partition, options, error);
+	int status = find_partition(&run, error);
+
 	if (status == EXIT_SUCCESS && options->dry_run)
-		set_print(&partition.revision);
+		set_print(&run.revision);
 	else if (status == EXIT_SUCCESS)
-		status = become(options, &partition, error);
+		status = become(&run, error);
 	mps_forget();
 	return status;
 }
