@@ -10,14 +10,14 @@
 #include "base/driver_names.h"
 #include "base/path.h"
 #include "base/trust.h"
+#include "cdi/inside.h"
+#include "cdi/specification.h"
 #include "cli/gpus.h"
 #include "cli/time_given.h"
-#include "inside.h"
 #include "mps/client.h"
 #include "mps/look.h"
 #include "select/set.h"
 #include "show/containers.h"
-#include "specification.h"
 #include "start/driver.h"
 #include "start/strict.h"
 #include "state/group/file.h"
@@ -91,9 +91,9 @@ static int find_installed(struct plan *plan, struct error *error)
 	return 0;
 }
 
-static bool needs_mps(const struct options *options)
+static bool needs_mps(const struct segment_revision *time)
 {
-	return segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
+	return segment_shares(time) || segment_policy_is_given(time->rank);
 }
 
 /* The daemon must run before: a daemon that a container starts would end with the container. */
@@ -115,7 +115,7 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
 	plan->mps.running = false;
-	if (options->mps.mode == MPS_ON || needs_mps(options))
+	if (options->mps.mode == MPS_ON || needs_mps(&options->time))
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;
