@@ -91,11 +91,6 @@ static int find_installed(struct plan *plan, struct error *error)
 	return 0;
 }
 
-static bool needs_mps(const struct segment_revision *time)
-{
-	return segment_shares(time) || segment_policy_is_given(time->rank);
-}
-
 /* The daemon must run before: a daemon that a container starts would end with the container. */
 static int look_at_mps(struct plan *plan, struct error *error)
 {
@@ -115,7 +110,7 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
 	plan->mps.running = false;
-	if (options->mps.mode == MPS_ON || needs_mps(&options->time))
+	if (options->mps.mode == MPS_ON || segment_shares(&options->time) || segment_policy_is_given(options->time.rank))
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;

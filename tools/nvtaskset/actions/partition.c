@@ -61,8 +61,8 @@ static int choose_gpus(struct gpu_choices *chosen, const struct subject *subject
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
 
 /* taskset's line, with the GPU's name if several GPUs are shown. */
-static void show_sets(const char *name, const char *when, const struct options *options,
-                      const struct gpu_choices *chosen, const struct segment_revision *revision)
+static void show_sets(const char *name, const char *when, enum notation notation, const struct gpu_choices *chosen,
+                      const struct segment_revision *revision)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
@@ -72,8 +72,7 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->set.notation), where,
-		       set_format(&set, options->set.notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(notation), where, set_format(&set, notation, text));
 	}
 }
 
@@ -104,17 +103,16 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 }
 
 /* The sets before and after a change, and a line for each given time and memory; the first line of time has `use`. */
-static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
-                 const struct segment_revision *before, const struct segment_revision *now, const char *use,
+static void show(const char *name, const struct options *options, const struct target *target, const char *use,
                  const char *memory)
 {
 	char text[TIME_TEXT], other[TIME_TEXT];
 
-	show_sets(name, "current", options, chosen, before);
+	show_sets(name, "current", options->set.notation, &target->chosen, &target->before);
 	if (options->action == ACTION_CHANGE)
-		show_sets(name, "new", options, chosen, now);
+		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if (time_format(now, kind, text)) {
+		if (time_format(&target->now, kind, text)) {
 			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current",
 			       time_name(kind), text, kind == TIME_MEMORY ? memory : use);
 			use = "";
@@ -136,8 +134,7 @@ static void show_processes(const struct subject *subject)
 			continue;
 		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
 		segment_read_time(segment, &time);
-		show(name, subject->options, &target->chosen, &target->before, &target->now,
-		     time_describe(&target->now, &time, use),
+		show(name, subject->options, target, time_describe(&target->now, &time, use),
 		     describe_memory(&target->chosen, &subject->list, segment, NULL, memory));
 	}
 }
@@ -159,16 +156,15 @@ static int add_processes(json_t *document, const struct subject *subject, bool c
 	return result;
 }
 
-static int write_document(const struct subject *subject, const struct gpu_choices *chosen,
-                          const struct segment_revision *now, bool changed, struct error *error)
+static int write_document(const struct subject *subject, const struct target *group, bool changed, struct error *error)
 {
 	json_t *document = json_partitions();
 	char name[GROUP_NAME_MAX];
 	int result = 0;
 
 	if (is_group(subject))
-		result = json_add_group(document, group_name(&subject->group, name), chosen, now,
-		                        changed ? &subject->before : NULL, &subject->list, error);
+		result = json_add_group(document, group_name(&subject->group, name), &group->chosen, &group->now,
+		                        changed ? &group->before : NULL, &subject->list, error);
 	if (result == 0)
 		result = add_processes(document, subject, changed, error);
 	if (result == 0)
@@ -202,17 +198,17 @@ static int check_in_force(const struct subject *subject, struct error *error)
 
 static int report(const struct subject *subject, const struct gpu_choices *chosen, bool changed, struct error *error)
 {
-	struct segment_revision now = subject->before;
+	struct target group = {.before = subject->before, .now = subject->before, .chosen = *chosen};
 	char name[NAME_TEXT], memory[MEMORY_USE];
 	int result = 0;
 
 	if (is_group(subject))
-		group_resolve(&subject->group, &now);
+		group_resolve(&subject->group, &group.now);
 	if (subject->options->json) {
-		result = write_document(subject, chosen, &now, changed, error);
+		result = write_document(subject, &group, changed, error);
 	} else if (is_group(subject)) {
 		snprintf(name, sizeof name, "group %s", subject->options->group);
-		show(name, subject->options, chosen, &subject->before, &now, "",
+		show(name, subject->options, &group, "",
 		     describe_memory(chosen, &subject->list, NULL, &subject->group, memory));
 	} else {
 		show_processes(subject);

@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* COMMAND, and its group. */
@@ -159,15 +158,6 @@ static int take_part(struct run *run, struct error *error)
 	return result;
 }
 
-/* Gives the group only the partitions. */
-static int begin(struct group *group, const struct segment_revision *revision, struct error *error)
-{
-	struct segment_revision first = {.count = revision->count};
-
-	memcpy(first.partitions, revision->partitions, sizeof first.partitions);
-	return group_begin(group, &first, error);
-}
-
 /* The first command in a file's group chooses for all members, among TPCs that no other group of the directory has. */
 static int claim(struct run *run, struct error *error)
 {
@@ -181,7 +171,7 @@ static int claim(struct run *run, struct error *error)
 	result = set_find_in_group(&run->revision, &run->options->set, &run->chosen, &run->list, &run->group, run->path,
 	                           is_dry_run ? NULL : &lock, error);
 	if (result == 0 && !is_dry_run)
-		result = begin(&run->group, &run->revision, error);
+		result = group_begin(&run->group, &run->revision, error);
 	/* Another process was first. */
 	if (result == 1)
 		result = group_read(&run->group, &run->of_group, &number) ? take_part(run, error)

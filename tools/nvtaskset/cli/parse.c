@@ -108,19 +108,18 @@ static bool has_digit_first(const char *text)
 static int take_command(struct options *options, char **arguments, bool own_sets, const char *with_set,
                         struct error *error)
 {
-	struct set_given *set = &options->set;
-
 	if (!own_sets) {
-		set->text = *arguments;
-		if (!set->text)
+		options->set.text = *arguments;
+		if (!options->set.text)
 			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' "
 			                        "to see the GPU, or 'nvtaskset --help'");
 		arguments++;
 	}
 	options->command = arguments;
-	bool is_command = !is_set(set) && set->text[0] != '\0' && !has_digit_first(set->text);
+	bool is_command = !is_set(&options->set) && options->set.text[0] != '\0' &&
+	                  !has_digit_first(options->set.text);
 
-	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(set, with_set, error);
+	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(&options->set, with_set, error);
 }
 
 /* A SET stands in the place of PID where $(pgrep …) is empty, or where PID comes first. */

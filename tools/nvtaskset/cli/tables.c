@@ -203,11 +203,9 @@ static int take_beside(const struct taking *it)
 
 static int take_gpu(const struct taking *it)
 {
-	struct gpus_given *gpus = &it->options->gpus;
-
-	if (gpus->count == TOPOLOGY_GPUS_MAX)
+	if (it->options->gpus.count == TOPOLOGY_GPUS_MAX)
 		return error_set(it->error, "-G %.40s: more than %d GPUs", it->value, TOPOLOGY_GPUS_MAX);
-	gpus->texts[gpus->count++] = it->value;
+	it->options->gpus.texts[it->options->gpus.count++] = it->value;
 	return 0;
 }
 

@@ -34,7 +34,7 @@
 /* In memory that parent and child share. The parent sets the first members before the child begins. */
 struct measure_report {
 	const struct gpus_given *given;
-	const char *library; /* the file of our library, through which the child works */
+	char library[PATH_MAX + 16]; /* our library, through which the child works */
 	bool is_verbose;
 	_Atomic unsigned int progress; /* rises with each launch */
 	_Atomic bool done;             /* set last */
@@ -443,7 +443,7 @@ static int finish(struct measure_report *report, struct error *error)
 
 int action_measure(const struct options *options, struct error *error)
 {
-	static char driver[PATH_MAX], directory[PATH_MAX], library[PATH_MAX + 16];
+	static char driver[PATH_MAX], directory[PATH_MAX];
 	struct measure_report *report =
 		mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -451,9 +451,8 @@ int action_measure(const struct options *options, struct error *error)
 		return error_set_errno(error, "no memory");
 	if (driver_find(NULL, driver, error) < 0 || front_directory(driver, directory, error) < 0)
 		return -1;
-	snprintf(library, sizeof library, "%s/libcuda.so.1", directory);
+	snprintf(report->library, sizeof report->library, "%s/libcuda.so.1", directory);
 	report->given = &options->gpus;
-	report->library = library;
 	report->is_verbose = options->verbose;
 	if (run_child(report, error) < 0)
 		return -1;

@@ -186,8 +186,7 @@ static void programs_expose(struct exposition *exposition, const struct activiti
 #define MEASURE_MS 50
 
 struct subject {
-	const char *output; /* the file, or NULL */
-	bool is_classic;    /* the format: Prometheus's classic one */
+	bool is_classic; /* Prometheus's classic format */
 	struct topology_list gpus;
 	struct activities activities;
 };
@@ -215,7 +214,7 @@ static int look_and_write(struct subject *subject, FILE *page, struct error *err
 	return exposition_end(&exposition, page, error);
 }
 
-static int write_to_file(struct subject *subject, struct error *error)
+static int write_to_file(struct subject *subject, const char *path, struct error *error)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -228,7 +227,7 @@ static int write_to_file(struct subject *subject, struct error *error)
 	if (fclose(page) != 0 && result == 0)
 		result = error_set(error, "no memory");
 	if (result == 0)
-		result = replace_file(subject->output, text, length, error);
+		result = replace_file(path, text, length, error);
 	free(text);
 	return result;
 }
@@ -255,18 +254,18 @@ static void wait_until(struct subject *subject, double at_ms)
 }
 
 /* Until a signal ends the process. A disk may be full for a while: only the first page must succeed. */
-static int write_again_and_again(struct subject *subject, double seconds, struct error *error)
+static int write_again_and_again(struct subject *subject, const char *path, double seconds, struct error *error)
 {
 	double at_ms = clock_ms();
-	int result = write_to_file(subject, error);
 
-	while (result == 0) {
+	if (write_to_file(subject, path, error) < 0)
+		return -1;
+	for (;;) {
 		at_ms = max_double(at_ms + seconds * 1000, clock_ms());
 		wait_until(subject, at_ms);
-		if (write_to_file(subject, error) < 0)
+		if (write_to_file(subject, path, error) < 0)
 			fprintf(stderr, "nvtaskset: %s\n", error->reason);
 	}
-	return result;
 }
 
 int action_metrics(const struct options *options, struct error *error)
@@ -274,7 +273,6 @@ int action_metrics(const struct options *options, struct error *error)
 	static struct subject subject; /* large */
 	int result;
 
-	subject.output = options->output;
 	subject.is_classic = options->format == METRICS_PROMETHEUS;
 	subject.activities.measures_times = options->busy;
 	if (options->watch_seconds > 0 && !options->output)
@@ -282,9 +280,9 @@ int action_metrics(const struct options *options, struct error *error)
 	else if (options->busy && options->watch_seconds <= 0)
 		result = error_set(error, "--busy: measures between two pages; add --output FILE --watch");
 	else if (options->watch_seconds > 0)
-		result = write_again_and_again(&subject, options->watch_seconds, error);
+		result = write_again_and_again(&subject, options->output, options->watch_seconds, error);
 	else if (options->output)
-		result = write_to_file(&subject, error);
+		result = write_to_file(&subject, options->output, error);
 	else
 		result = look_and_write(&subject, stdout, error);
 	activities_free(&subject.activities);

@@ -2,11 +2,11 @@
 #ifndef NVTASKSET_SELECT_LIMITS_H
 #define NVTASKSET_SELECT_LIMITS_H
 
+#include <stdbool.h>
+
 struct group;
 struct pids;
 struct segment_revision;
-
-#include <stdbool.h>
 
 /* All 0: everything. */
 struct set_limits {

@@ -97,8 +97,10 @@ static int have_room(struct targets *targets, size_t count, struct error *error)
 	struct editor *editors = realloc(targets->editors, count * sizeof *editors);
 	struct target *list = realloc(targets->list, count * sizeof *list);
 
-	targets->editors = editors ? editors : targets->editors;
-	targets->list = list ? list : targets->list;
+	if (editors)
+		targets->editors = editors;
+	if (list)
+		targets->list = list;
 	return editors && list ? 0 : error_set(error, "no memory");
 }
 
