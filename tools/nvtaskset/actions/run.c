@@ -1,6 +1,7 @@
 #include "cli/actions.h"
 
 #include "cli/gpus.h"
+#include "cli/parse.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
@@ -443,4 +444,11 @@ int action_run(const struct options *options, struct error *error)
 		status = become(&run, error);
 	mps_forget();
 	return status;
+}
+
+int action_run_line(char *line, char **command, struct error *error)
+{
+	static struct options options; /* struct run points to the options */
+
+	return parse_line(&options, line, command, error) < 0 ? EXIT_FAILURE : action_run(&options, error);
 }

@@ -520,3 +520,30 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 		result = check_rules(options, line.given, error);
 	return result == 0 ? settle_mps(options, error) : -1;
 }
+
+/* The parser sees a word in the place of COMMAND, and must not examine COMMAND. */
+int parse_line(struct options *options, char *line, char **command, struct error *error)
+{
+	static char *words[20]; /* more than any line has */
+	int count = 0;
+
+	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+		words[count++] = word;
+	if (command)
+		words[count++] = "COMMAND";
+	words[count] = NULL;
+	optind = 0;
+	int result = parse_options(options, count, words, error);
+
+	options->command = command;
+	return result;
+}
+
+int parse_line_time(struct segment_revision *time, char *line, struct error *error)
+{
+	struct options options;
+	int result = parse_line(&options, line, NULL, error);
+
+	*time = options.time;
+	return result;
+}
