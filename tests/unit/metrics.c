@@ -34,7 +34,7 @@ TEST(openmetrics)
 	metric_label(&labels, "pod", "");
 	metric_label(&labels, "container", NULL);
 	metric_label(&labels, "pid", "7");
-	exposition_begin(&exposition, METRICS_OPENMETRICS);
+	exposition_begin(&exposition, false);
 	exposition_add(&exposition, METRIC_BUSY, &labels, 0.1);
 	exposition_add(&exposition, METRIC_PROGRAM, &labels, 1);
 	exposition_add(&exposition, METRIC_IN_FLIGHT, &none, 12345678901234567.0);

@@ -58,10 +58,10 @@ static void offer_numbers(const struct typed *typed, const struct options *optio
 
 	puts(":list");
 	if (topology_load(&list, &error) < 0 ||
-	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, &error) < 0)
+	    gpus_choose(&chosen, &list, &options->gpus, &error) < 0)
 		return;
 	const struct topology *gpu = chosen.choices[0].gpu;
-	bool is_gpcs = options->notation == NOTATION_GPC_LIST;
+	bool is_gpcs = options->set.notation == NOTATION_GPC_LIST;
 
 	for (const char *at = typed->word; (at = strpbrk(at, ",-"));)
 		element.end = ++at;
@@ -160,7 +160,7 @@ static void offer_words_of_actions(const struct typed *typed, const struct begin
 
 static void offer_set(const struct typed *typed, const struct beginning *beginning)
 {
-	switch (beginning->options.notation) {
+	switch (beginning->options.set.notation) {
 	case NOTATION_MASK:
 		offer(typed, "all", "the whole GPU");
 		if (beginning->options.action == ACTION_RUN)

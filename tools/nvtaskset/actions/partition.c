@@ -43,14 +43,26 @@ static bool is_group(const struct subject *subject)
 	return subject->group.memory != NULL;
 }
 
+/* Chooses the GPUs of `revision` to show, and to change. */
+static int choose_gpus(struct gpu_choices *chosen, const struct subject *subject,
+                       const struct segment_revision *revision, struct error *error)
+{
+	const struct options *options = subject->options;
+	int result = target_gpus(chosen, &options->gpus, &subject->list, revision, error);
+
+	if (result == 0 && options->gpus.count == 0 && chosen->count > 1 && options->action == ACTION_CHANGE)
+		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)", chosen->count);
+	return result;
+}
+
 /* --- showing ------------------------------------------------------------------------------------------------------ */
 
 /* "pid 7" or "group train": the begin of a line, as in taskset. */
 #define NAME_TEXT (GROUP_NAME_MAX + 8)
 
 /* taskset's line, with the GPU's name if several GPUs are shown. */
-static void show_sets(const char *name, const char *when, const struct options *options,
-                      const struct gpu_choices *chosen, const struct segment_revision *revision)
+static void show_sets(const char *name, const char *when, enum notation notation, const struct gpu_choices *chosen,
+                      const struct segment_revision *revision)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
@@ -60,8 +72,7 @@ static void show_sets(const char *name, const char *when, const struct options *
 
 		if (chosen->count > 1)
 			snprintf(where, sizeof where, " on GPU %s", pci_address_format(gpu->pci, pci));
-		printf("%s's %s %s%s: %s\n", name, when, set_noun(options->notation), where,
-		       set_format(&set, options->notation, text));
+		printf("%s's %s %s%s: %s\n", name, when, set_noun(notation), where, set_format(&set, notation, text));
 	}
 }
 
@@ -92,17 +103,16 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 }
 
 /* The sets before and after a change, and a line for each given time and memory; the first line of time has `use`. */
-static void show(const char *name, const struct options *options, const struct gpu_choices *chosen,
-                 const struct segment_revision *before, const struct segment_revision *now, const char *use,
+static void show(const char *name, const struct options *options, const struct target *target, const char *use,
                  const char *memory)
 {
 	char text[TIME_TEXT], other[TIME_TEXT];
 
-	show_sets(name, "current", options, chosen, before);
+	show_sets(name, "current", options->set.notation, &target->chosen, &target->before);
 	if (options->action == ACTION_CHANGE)
-		show_sets(name, "new", options, chosen, now);
+		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if (time_format(now, kind, text)) {
+		if (time_format(&target->now, kind, text)) {
 			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current",
 			       time_name(kind), text, kind == TIME_MEMORY ? memory : use);
 			use = "";
@@ -115,16 +125,17 @@ static void show_processes(const struct subject *subject)
 	const struct targets *targets = &subject->targets;
 
 	for (size_t i = 0; i < targets->count; i++) {
+		const struct target *target = &targets->list[i];
+		const struct segment *segment = &targets->editors[i].segment;
 		struct segment_time time;
 		char name[NAME_TEXT], use[TIME_USE], memory[MEMORY_USE];
 
 		if (target_is_gone(targets, i))
 			continue;
 		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
-		segment_read_time(&targets->editors[i].segment, &time);
-		show(name, subject->options, &targets->chosen[i], &targets->before[i], &targets->revisions[i],
-		     time_describe(&targets->revisions[i], &time, use),
-		     describe_memory(&targets->chosen[i], &subject->list, &targets->editors[i].segment, NULL, memory));
+		segment_read_time(segment, &time);
+		show(name, subject->options, target, time_describe(&target->now, &time, use),
+		     describe_memory(&target->chosen, &subject->list, segment, NULL, memory));
 	}
 }
 
@@ -134,27 +145,26 @@ static int add_processes(json_t *document, const struct subject *subject, bool c
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
+		const struct target *target = &targets->list[i];
 		struct segment_time time;
 
 		segment_read_time(&targets->editors[i].segment, &time);
 		if (!target_is_gone(targets, i))
-			result = json_add_partition(document, targets->editors[i].pid, &targets->chosen[i],
-			                            &targets->revisions[i], changed ? &targets->before[i] : NULL, &time,
-			                            &subject->list, error);
+			result = json_add_partition(document, targets->editors[i].pid, &target->chosen, &target->now,
+			                            changed ? &target->before : NULL, &time, &subject->list, error);
 	}
 	return result;
 }
 
-static int write_document(const struct subject *subject, const struct gpu_choices *chosen,
-                          const struct segment_revision *now, bool changed, struct error *error)
+static int write_document(const struct subject *subject, const struct target *group, bool changed, struct error *error)
 {
 	json_t *document = json_partitions();
 	char name[GROUP_NAME_MAX];
 	int result = 0;
 
 	if (is_group(subject))
-		result = json_add_group(document, group_name(&subject->group, name), chosen, now,
-		                        changed ? &subject->before : NULL, &subject->list, error);
+		result = json_add_group(document, group_name(&subject->group, name), &group->chosen, &group->now,
+		                        changed ? &group->before : NULL, &subject->list, error);
 	if (result == 0)
 		result = add_processes(document, subject, changed, error);
 	if (result == 0)
@@ -177,7 +187,7 @@ static int check_in_force(const struct subject *subject, struct error *error)
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
 			obstacle = time_refusal(&time,
-			                        is_group(subject) ? &subject->options->time : &targets->revisions[i]);
+			                        is_group(subject) ? &subject->options->time : &targets->list[i].now);
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -188,17 +198,17 @@ static int check_in_force(const struct subject *subject, struct error *error)
 
 static int report(const struct subject *subject, const struct gpu_choices *chosen, bool changed, struct error *error)
 {
-	struct segment_revision now = subject->before;
+	struct target group = {.before = subject->before, .now = subject->before, .chosen = *chosen};
 	char name[NAME_TEXT], memory[MEMORY_USE];
 	int result = 0;
 
 	if (is_group(subject))
-		group_resolve(&subject->group, &now);
+		group_resolve(&subject->group, &group.now);
 	if (subject->options->json) {
-		result = write_document(subject, chosen, &now, changed, error);
+		result = write_document(subject, &group, changed, error);
 	} else if (is_group(subject)) {
 		snprintf(name, sizeof name, "group %s", subject->options->group);
-		show(name, subject->options, chosen, &subject->before, &now, "",
+		show(name, subject->options, &group, "",
 		     describe_memory(chosen, &subject->list, NULL, &subject->group, memory));
 	} else {
 		show_processes(subject);
@@ -259,8 +269,7 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 		         targets_add(targets, &tree, error) < 0 ? -1 : 0;
 		free(tree.list);
 		for (size_t i = before; result == 0 && i < targets->count; i++)
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
-			                     error);
+			result = choose_gpus(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 		if (result == 0 && targets->count > before)
 			result = editor_change(targets->editors + before, targets->count - before, wanted, error);
 	}
@@ -340,10 +349,9 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
 		if (is_group(subject))
-			targets->chosen[i] = *groups;
+			targets->list[i].chosen = *groups;
 		else
-			result = target_gpus(&targets->chosen[i], subject->options, &subject->list, &targets->before[i],
-			                     error);
+			result = choose_gpus(&targets->list[i].chosen, subject, &targets->list[i].before, error);
 	}
 	return result;
 }
@@ -351,7 +359,7 @@ static int choose_all(struct subject *subject, const struct gpu_choices *groups,
 static void warn_of_overlap(const struct subject *subject, const struct segment_revision *wanted)
 {
 	const struct targets *targets = &subject->targets;
-	struct segment_revision changed = is_group(subject) ? subject->before : targets->revisions[0];
+	struct segment_revision changed = is_group(subject) ? subject->before : targets->list[0].now;
 	struct pids own = {.count = 0};
 	int result = 0;
 
@@ -362,7 +370,7 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 		result = pids_add(&own, targets->editors[i].pid, NULL);
 	const struct group *group = is_group(subject) ? &subject->group : &targets->editors[0].segment.group;
 
-	if (wanted->count > 0 && subject->options->notation != NOTATION_COUNT)
+	if (wanted->count > 0 && subject->options->set.notation != NOTATION_COUNT)
 		overlap_report(&changed, &own, group->identity, &subject->list);
 	free(own.list);
 }
@@ -376,9 +384,8 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
-	/* Without targets, both arrays are NULL, which memcpy forbids. */
 	for (size_t i = 0; i < targets->count; i++)
-		targets->before[i] = targets->revisions[i];
+		targets->list[i].before = targets->list[i].now;
 	int result = changes ? change(subject, wanted, error) : 0;
 
 	bool is_alone = changes && !is_group(subject) && !subject->options->all_tasks;
@@ -397,20 +404,20 @@ static int find_wanted(struct subject *subject, struct segment_revision *wanted,
                        struct error *error)
 {
 	const struct options *options = subject->options;
-	const struct set_limits limits = {.except = &subject->pids};
-	bool claims = options->notation == NOTATION_COUNT && subject->group.is_file;
+	const struct set_limits limits = {.except = &subject->pids, .is_dry_run = options->dry_run};
+	bool claims = options->set.notation == NOTATION_COUNT && subject->group.is_file;
 	char path[PATH_MAX];
 
 	if (!is_group(subject))
-		return set_find(wanted, options, chosen, &subject->list, &limits, error);
+		return set_find(wanted, &options->set, chosen, &subject->list, &limits, error);
 	if (claims && !strchr(options->group, '/'))
 		return error_set(error,
 		                 "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
 		                 options->group);
 	if (claims && !realpath(options->group, path))
 		return error_set_errno(error, "%.200s", options->group);
-	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL,
-	                         &subject->lock, error);
+	return set_find_in_group(wanted, &options->set, chosen, &subject->list, &subject->group, claims ? path : NULL,
+	                         options->dry_run ? NULL : &subject->lock, error);
 }
 
 static int check_times(const struct subject *subject, struct error *error)
@@ -422,7 +429,7 @@ static int check_times(const struct subject *subject, struct error *error)
 	if (result < 0)
 		error_reword(error, "--group %.60s: %.200s", subject->options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = api_check_time(targets->editors[i].pid, &targets->before[i], wanted, error);
+		result = api_check_time(targets->editors[i].pid, &targets->list[i].before, wanted, error);
 	return result;
 }
 
@@ -434,8 +441,7 @@ static int act(struct subject *subject, struct error *error)
 	struct gpu_choices chosen = {.count = 0};
 	bool sets = options->action == ACTION_CHANGE;
 
-	if (((sets || is_group(subject)) &&
-	     target_gpus(&chosen, options, &subject->list, &subject->before, error) < 0) ||
+	if (((sets || is_group(subject)) && choose_gpus(&chosen, subject, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
 	segment_put_time(&wanted, &options->time);
@@ -477,10 +483,10 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 static int load_topologies(struct subject *subject, struct error *error)
 {
 	struct topology_wanted wanted = {.count = 0};
-	bool few = subject->options->gpu_count == 0 && !subject->options->json && !is_group(subject);
+	bool few = subject->options->gpus.count == 0 && !subject->options->json && !is_group(subject);
 
 	for (size_t i = 0; i < subject->targets.count && few; i++)
-		few = add_wanted(&wanted, &subject->targets.before[i]);
+		few = add_wanted(&wanted, &subject->targets.list[i].before);
 	return few && topology_load_wanted(&wanted, &subject->list, NULL) == 0 && has_all(&subject->list, &wanted)
 	               ? 0
 	               : topology_load(&subject->list, error);
@@ -497,14 +503,14 @@ static int check_sets(const struct subject *subject, struct error *error)
 	static const struct set_limits limits;
 	int result = 0;
 
-	if (options->action != ACTION_CHANGE || options->notation == NOTATION_COUNT ||
-	    (options->gpu_count == 0 && list->count != 1))
+	if (options->action != ACTION_CHANGE || options->set.notation == NOTATION_COUNT ||
+	    (options->gpus.count == 0 && list->count != 1))
 		return 0;
-	if (options->gpu_count > 0)
-		result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
+	if (options->gpus.count > 0)
+		result = gpus_choose(&chosen, list, &options->gpus, error);
 	else
 		chosen = (struct gpu_choices){.count = 1, .choices = {{.gpu = &list->gpus[0]}}};
-	return result == 0 ? set_find(&unused, options, &chosen, list, &limits, error) : -1;
+	return result == 0 ? set_find(&unused, &options->set, &chosen, list, &limits, error) : -1;
 }
 
 /* Each process takes some descriptors. */
@@ -536,7 +542,7 @@ static int open_processes(struct subject *subject, struct error *error)
 	allow_many();
 	if (targets_open(&subject->targets, &subject->pids, error) < 0)
 		return -1;
-	subject->before = subject->targets.before[0];
+	subject->before = subject->targets.list[0].before;
 	return attaches ? 0 : load_topologies(subject, error);
 }
 

@@ -16,6 +16,9 @@
 ACTIONS(ACTION_FUNCTION)
 #undef ACTION_FUNCTION
 
+/* action_run, of a line for parse_line. */
+int action_run_line(char *line, char **command, struct error *error);
+
 /* nvtaskset --complete WORD...: `arguments` are this option and the words behind the command's name, up to the word
  * that is being typed, which may be empty. Prints each possible word on a line, then a tab and a description. The first
  * line may instead be ":list", if a list may go on without a space; ":files"; or ":command N" if word N is COMMAND and

@@ -187,19 +187,19 @@ static int choose(struct gpu_choices *chosen, const struct topology_list *list, 
 	return gpu ? add(chosen, gpu, set, text, error) : -1;
 }
 
-int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, const char *const *texts,
-                unsigned int count, struct error *error)
+int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, const struct gpus_given *given,
+                struct error *error)
 {
 	int result = 0;
 
 	chosen->count = 0;
-	if (count == 0) {
+	if (given->count == 0) {
 		result = gpus_visible(chosen, list, error);
 		if (result == 0)
 			chosen->count = 1;
 	}
-	for (unsigned int i = 0; result == 0 && i < count; i++)
-		result = choose(chosen, list, texts[i], error);
+	for (unsigned int i = 0; result == 0 && i < given->count; i++)
+		result = choose(chosen, list, given->texts[i], error);
 	for (unsigned int i = 1; result == 0 && i < chosen->count; i++) {
 		if (!chosen->choices[i].set != !chosen->choices[0].set)
 			result = error_set(error, "-G: give every GPU its own SET (-G 0:SET -G 1:SET), or none");

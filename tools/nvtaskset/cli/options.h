@@ -3,8 +3,7 @@
 #define NVTASKSET_CLI_OPTIONS_H
 
 #include "base/error.h"
-#include "gpu/topology/select_tpcs.h"
-#include "gpu/topology/topology.h"
+#include "gpus.h"
 #include "mps/look.h"
 #include "state/segment/segment.h"
 
@@ -40,13 +39,6 @@ enum action {
 #undef ACTION_ENUM
 };
 
-enum notation {
-	NOTATION_MASK,
-	NOTATION_TPC_LIST,
-	NOTATION_GPC_LIST,
-	NOTATION_COUNT /* a number of TPCs: 20, 57% */
-};
-
 /* The fate of a launch that the partition cannot hold. */
 enum misfit {
 	MISFIT_WIDEN,
@@ -61,8 +53,8 @@ enum metrics_format {
 struct options {
 	enum action action;
 	const char *word;       /* the first word of the action, such as "mps"; or NULL */
-	enum notation notation;
-	enum strategy strategy;
+	struct gpus_given gpus;
+	struct set_given set;
 	bool strategy_given; /* --strategy */
 	enum misfit misfit;
 	struct mps_request mps;
@@ -88,11 +80,8 @@ struct options {
 	bool apply;           /* plan: start and change programs */
 	double check_seconds; /* 0: no check */
 	const char *file;     /* with ACTION_PLAN */
-	unsigned int gpu_count; /* 0: the default GPU */
-	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
 	/* --group: the name, or NULL; with -p also a path, or the pid of a member; the device of cdi. */
 	const char *group;
-	const char *set;        /* NULL if every -G has a SET, and with ACTION_SHOW */
 	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; perhaps with ACTION_TOP and ACTION_CURVE */
 	char **command;         /* with ACTION_RUN, and ACTION_CURVE without pid; ended by NULL */
 };

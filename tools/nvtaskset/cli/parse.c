@@ -16,12 +16,12 @@
 /* --- arguments that are no options: words of an action; or SET, and COMMAND or PID -------------------------------- */
 
 /* Whether any -G has a SET. gpus_choose checks that all have one or none. */
-static bool gpus_have_sets(const struct options *options)
+static bool gpus_have_sets(const struct gpus_given *gpus)
 {
 	bool any = false;
 
-	for (unsigned int i = 0; i < options->gpu_count; i++)
-		any = any || gpus_set_of(options->gpus[i]);
+	for (unsigned int i = 0; i < gpus->count; i++)
+		any = any || gpus_set_of(gpus->texts[i]);
 	return any;
 }
 
@@ -69,10 +69,10 @@ static int take_program(struct options *options, char **arguments, int count, st
 	       : is_pid ? take_one(options, &options->pid, arguments, count, error) : 0;
 }
 
-static bool is_set(const struct options *options)
+static bool is_set(const struct set_given *set)
 {
-	return options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
-	       tpcset_looks_like_mask(options->set);
+	return set->notation != NOTATION_MASK || !set->text || strcmp(set->text, "all") == 0 ||
+	       tpcset_looks_like_mask(set->text);
 }
 
 /* A whole command line, as far as there is room. */
@@ -89,12 +89,12 @@ static void put_set(char **arguments, int place, char text[LINE_TEXT])
 }
 
 /* Instead of a mask there may be anything: often COMMAND. */
-static int no_command(const struct options *options, const char *with_set, struct error *error)
+static int no_command(const struct set_given *set, const char *with_set, struct error *error)
 {
-	return is_set(options)
+	return is_set(set)
 	               ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
 	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, "
-	                                  "system, cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", options->set,
+	                                  "system, cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", set->text,
 	                           with_set);
 }
 
@@ -109,16 +109,17 @@ static int take_command(struct options *options, char **arguments, bool own_sets
                         struct error *error)
 {
 	if (!own_sets) {
-		options->set = *arguments;
-		if (!options->set)
+		options->set.text = *arguments;
+		if (!options->set.text)
 			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' "
 			                        "to see the GPU, or 'nvtaskset --help'");
 		arguments++;
 	}
 	options->command = arguments;
-	bool is_command = !is_set(options) && options->set[0] != '\0' && !has_digit_first(options->set);
+	bool is_command = !is_set(&options->set) && options->set.text[0] != '\0' &&
+	                  !has_digit_first(options->set.text);
 
-	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(options, with_set, error);
+	return (arguments[0] || options->dry_run) && !is_command ? 0 : no_command(&options->set, with_set, error);
 }
 
 /* A SET stands in the place of PID where $(pgrep …) is empty, or where PID comes first. */
@@ -159,7 +160,7 @@ static int take_subject(struct options *options, char **arguments, int count, bo
 		                                         "%.40s 0-7'", arguments[count - 1], options->group)
 		                      : too_many(options, arguments[count - 1], error);
 	if (sets == 1)
-		options->set = arguments[0];
+		options->set.text = arguments[0];
 	if (sets == 1 || own_sets)
 		options->action = ACTION_CHANGE;
 	if (pids == 1)
@@ -182,7 +183,7 @@ static int take_device(struct options *options, char **arguments, int count, boo
 		                  sets ? "a SET and a NAME are needed" : "no NAME");
 	if (count > sets + 1)
 		return too_many(options, arguments[sets + 1], error);
-	options->set = sets ? arguments[0] : NULL;
+	options->set.text = sets ? arguments[0] : NULL;
 	options->group = arguments[sets];
 	return 0;
 }
@@ -192,7 +193,7 @@ static int take_device(struct options *options, char **arguments, int count, boo
 static int arguments_take(struct options *options, char **arguments, int count, const char *with_set,
                           struct error *error)
 {
-	bool own_sets = gpus_have_sets(options);
+	bool own_sets = gpus_have_sets(&options->gpus);
 	int result = 0;
 
 	if (options->action == ACTION_RUN)
@@ -219,7 +220,7 @@ static bool arguments_may_be_set(const struct options *options, const char *argu
 	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW ||
 	                options->action == ACTION_CDI_ADD;
 
-	return argument && can_have && !gpus_have_sets(options);
+	return argument && can_have && !gpus_have_sets(&options->gpus);
 }
 
 /* After the options behind `set`; a wrong option may have set its reason in `error`. A COMMAND without a SET has
@@ -227,13 +228,13 @@ static bool arguments_may_be_set(const struct options *options, const char *argu
 static int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option,
                                const char *with_set, struct error *error)
 {
-	struct options taken = *options;
+	struct set_given taken = options->set;
 	int result = has_wrong_option ? -1 : 0;
 
-	taken.set = set;
+	taken.text = set;
 	if (has_wrong_option && !is_set(&taken))
 		no_command(&taken, with_set, error);
-	else if (!has_wrong_option && gpus_have_sets(options))
+	else if (!has_wrong_option && gpus_have_sets(&options->gpus))
 		result = error_set(error, "'%.40s' and -G GPU:SET: give one SET for all GPUs, or one for each", set);
 	return result;
 }
@@ -242,8 +243,8 @@ static int arguments_check_set(const struct options *options, const char *set, b
  * SET, the second behind the first. */
 static bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
 {
-	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK &&
-	                    !gpus_have_sets(options);
+	bool may_be_first = options->action == ACTION_RUN && options->set.notation == NOTATION_MASK &&
+	                    !gpus_have_sets(&options->gpus);
 	const struct word_row *found = NULL;
 
 	for (size_t i = 0; argument && i < WORD_ROWS && !found; i++) {
@@ -344,7 +345,7 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 		if ((given >> i & 1) && !(option_rows[i].actions & 1u << options->action))
 			result = refuse(options, &option_rows[i], error);
 	}
-	if (result == 0 && options->strategy_given && options->notation != NOTATION_COUNT)
+	if (result == 0 && options->strategy_given && options->set.notation != NOTATION_COUNT)
 		result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	if (result == 0 && options->group && options->action != ACTION_RUN && (options->all_tasks || options->attach))
 		result = error_set(error, "%s: not with --group: name a process instead",
@@ -518,4 +519,31 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	if (result == 0)
 		result = check_rules(options, line.given, error);
 	return result == 0 ? settle_mps(options, error) : -1;
+}
+
+/* The parser sees a word in the place of COMMAND, and must not examine COMMAND. */
+int parse_line(struct options *options, char *line, char **command, struct error *error)
+{
+	static char *words[20]; /* more than any line has */
+	int count = 0;
+
+	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+		words[count++] = word;
+	if (command)
+		words[count++] = "COMMAND";
+	words[count] = NULL;
+	optind = 0;
+	int result = parse_options(options, count, words, error);
+
+	options->command = command;
+	return result;
+}
+
+int parse_line_time(struct segment_revision *time, char *line, struct error *error)
+{
+	struct options options;
+	int result = parse_line(&options, line, NULL, error);
+
+	*time = options.time;
+	return result;
 }

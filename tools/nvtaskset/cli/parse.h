@@ -10,6 +10,11 @@
  * Words of an action may stand between options. Moves SET behind the options. -1 with the reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 
+/* The same for a line, `nvtaskset -G 0 …`, with one space between words, and for its COMMAND, which may be NULL.
+ * Changes the line, which has the texts of the options. parse_line_time: only the time of the options. */
+int parse_line(struct options *options, char *line, char **command, struct error *error);
+int parse_line_time(struct segment_revision *time, char *line, struct error *error);
+
 /* The beginning of a command line, up to the word that is being typed. */
 struct beginning {
 	struct options options;

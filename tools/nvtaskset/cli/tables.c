@@ -152,10 +152,10 @@ static int take_notation(const struct taking *it)
 {
 	enum notation notation = (enum notation)it->row->detail;
 
-	if (it->options->notation != NOTATION_MASK && it->options->notation != notation)
+	if (it->options->set.notation != NOTATION_MASK && it->options->set.notation != notation)
 		return error_set(it->error,
 		                 "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one");
-	it->options->notation = notation;
+	it->options->set.notation = notation;
 	return 0;
 }
 
@@ -203,9 +203,9 @@ static int take_beside(const struct taking *it)
 
 static int take_gpu(const struct taking *it)
 {
-	if (it->options->gpu_count == TOPOLOGY_GPUS_MAX)
+	if (it->options->gpus.count == TOPOLOGY_GPUS_MAX)
 		return error_set(it->error, "-G %.40s: more than %d GPUs", it->value, TOPOLOGY_GPUS_MAX);
-	it->options->gpus[it->options->gpu_count++] = it->value;
+	it->options->gpus.texts[it->options->gpus.count++] = it->value;
 	return 0;
 }
 
@@ -314,7 +314,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "SET is a list of GPCs, such as 0,2"},
 	{'n', "count", NULL, RUN | CHANGE | ADD, true, NOTATION(NOTATION_COUNT),
 	 "SET is a number of TPCs, such as 20, that nobody has"},
-	{0, "strategy", "STRATEGY", RUN | CHANGE | ADD, false, take_strategy, offsetof(struct options, strategy),
+	{0, "strategy", "STRATEGY", RUN | CHANGE | ADD, false, take_strategy, offsetof(struct options, set.strategy),
 	 "distributed packed", "how -n chooses"},
 	{'p', "pid", NULL, RUN | PID, true, ACTION(ACTION_SHOW),
 	 "show or change a running process; -a: and descendants"},

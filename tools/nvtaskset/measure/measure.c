@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "cli/gpus.h"
-#include "cli/options.h"
 #include "gpu/topology/cache.h"
 #include "gpu/topology/measured.h"
 #include "gpu/topology/topology.h"
@@ -32,8 +31,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In memory that parent and child share. */
+/* In memory that parent and child share. The parent sets the first members before the child begins. */
 struct measure_report {
+	const struct gpus_given *given;
+	char library[PATH_MAX + 16]; /* our library, through which the child works */
+	bool is_verbose;
 	_Atomic unsigned int progress; /* rises with each launch */
 	_Atomic bool done;             /* set last */
 	struct error error;            /* an empty reason: success */
@@ -56,8 +58,7 @@ static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 
 /* CUDA must see all GPUs, in the order of their PCI addresses, and must not use MPS, which renumbers SMs. Afterwards
  * the user's variables are restored: they decide which GPUs the user sees. */
-static int start(const struct options *options, const char *library, struct topology_list *gpus,
-                 struct error *error)
+static int start(const struct measure_report *report, struct topology_list *gpus, struct error *error)
 {
 	const struct mps_request none = {.mode = MPS_OFF};
 	struct mps_status status;
@@ -68,9 +69,9 @@ static int start(const struct options *options, const char *library, struct topo
 	unsetenv(SEGMENT_ENVIRONMENT);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-	setenv("NVTASKSET_LOG", options->verbose ? "on" : "off", 1);
+	setenv("NVTASKSET_LOG", report->is_verbose ? "on" : "off", 1);
 	if (result == 0)
-		result = launcher_start(library, gpus, error);
+		result = launcher_start(report->library, gpus, error);
 	unsetenv("CUDA_DEVICE_ORDER");
 	if (ordered)
 		setenv("CUDA_DEVICE_ORDER", ordered, 1);
@@ -81,12 +82,10 @@ static int start(const struct options *options, const char *library, struct topo
 	return result;
 }
 
-static int choose(const struct options *options, const struct topology_list *gpus, struct gpu_choices *chosen,
+static int choose(const struct gpus_given *given, const struct topology_list *gpus, struct gpu_choices *chosen,
                   struct error *error)
 {
-	int result = options->gpu_count > 0
-	                     ? gpus_choose(chosen, gpus, options->gpus, options->gpu_count, error)
-	                     : gpus_visible(chosen, gpus, error);
+	int result = given->count > 0 ? gpus_choose(chosen, gpus, given, error) : gpus_visible(chosen, gpus, error);
 
 	if (result == 0 && chosen->choices[0].set)
 		result = error_set(error, "-G: 'measure' takes no SET");
@@ -226,8 +225,7 @@ static int measure(struct subject *subject, struct topology *gpu, enum measured_
 	return 0;
 }
 
-static int measure_chosen(const struct gpu_choices *chosen, struct measure_report *report, bool verbose,
-                          struct error *error)
+static int measure_chosen(const struct gpu_choices *chosen, struct measure_report *report, struct error *error)
 {
 	static struct subject subject;
 	int result = 0;
@@ -239,7 +237,7 @@ static int measure_chosen(const struct gpu_choices *chosen, struct measure_repor
 
 		*gpu = *chosen->choices[i].gpu;
 		pci_address_format(gpu->pci, pci);
-		if (verbose)
+		if (report->is_verbose)
 			fprintf(stderr, "nvtaskset: GPU %s (%s): measuring, by mask bits 0-%u\n", pci, gpu->name,
 			        gpu->tpc_count - 1u);
 		subject.report = report;
@@ -251,16 +249,14 @@ static int measure_chosen(const struct gpu_choices *chosen, struct measure_repor
 	return result;
 }
 
-/* Measures the GPUs of `options`, or all visible GPUs, through our library in the file `library`. Changes the
- * environment of this process. */
-static void measure_child(const struct options *options, const char *library, struct measure_report *report)
+/* Measures the given GPUs, or all visible GPUs. Changes the environment of this process. */
+static void measure_child(struct measure_report *report)
 {
 	static struct topology_list gpus;
 	struct gpu_choices chosen;
 
-	if (start(options, library, &gpus, &report->error) == 0 &&
-	    choose(options, &gpus, &chosen, &report->error) == 0)
-		measure_chosen(&chosen, report, options->verbose, &report->error);
+	if (start(report, &gpus, &report->error) == 0 && choose(report->given, &gpus, &chosen, &report->error) == 0)
+		measure_chosen(&chosen, report, &report->error);
 	atomic_store(&report->done, true);
 }
 
@@ -288,8 +284,7 @@ static int read_time_limit(int *seconds, struct error *error)
 	return 0;
 }
 
-static int start_child(struct child *child, const struct options *options, const char *library,
-                       struct measure_report *report, struct error *error)
+static int start_child(struct child *child, struct measure_report *report, struct error *error)
 {
 	int ends[2];
 
@@ -299,7 +294,7 @@ static int start_child(struct child *child, const struct options *options, const
 	if (child->pid == 0) {
 		/* When the parent is killed, the work on the GPU must end too. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		measure_child(options, library, report);
+		measure_child(report);
 		_exit(EXIT_SUCCESS);
 	}
 	close(ends[1]);
@@ -348,13 +343,12 @@ static int wait_for_child(const struct child *child, struct measure_report *repo
 	return result;
 }
 
-static int run_child(const struct options *options, const char *library, struct measure_report *report,
-                     struct error *error)
+static int run_child(struct measure_report *report, struct error *error)
 {
 	struct child child = {.alive = -1};
 	int seconds = 0;
 
-	if (read_time_limit(&seconds, error) < 0 || start_child(&child, options, library, report, error) < 0)
+	if (read_time_limit(&seconds, error) < 0 || start_child(&child, report, error) < 0)
 		return -1;
 	int result = wait_for_child(&child, report, seconds, error);
 
@@ -449,7 +443,7 @@ static int finish(struct measure_report *report, struct error *error)
 
 int action_measure(const struct options *options, struct error *error)
 {
-	static char driver[PATH_MAX], directory[PATH_MAX], library[PATH_MAX + 16];
+	static char driver[PATH_MAX], directory[PATH_MAX];
 	struct measure_report *report =
 		mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -457,8 +451,10 @@ int action_measure(const struct options *options, struct error *error)
 		return error_set_errno(error, "no memory");
 	if (driver_find(NULL, driver, error) < 0 || front_directory(driver, directory, error) < 0)
 		return -1;
-	snprintf(library, sizeof library, "%s/libcuda.so.1", directory);
-	if (run_child(options, library, report, error) < 0)
+	snprintf(report->library, sizeof report->library, "%s/libcuda.so.1", directory);
+	report->given = &options->gpus;
+	report->is_verbose = options->verbose;
+	if (run_child(report, error) < 0)
 		return -1;
 	return finish(report, error);
 }

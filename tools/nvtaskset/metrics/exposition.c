@@ -85,12 +85,12 @@ void exposition_add(struct exposition *exposition, enum metric metric, const str
 
 /* --- families ----------------------------------------------------------------------------------------------------- */
 
-static void print_head(FILE *file, enum metrics_format format, enum metric metric)
+static void print_head(FILE *file, bool is_classic, enum metric metric)
 {
 	enum type type = metrics[metric].type;
 	const char *name = metrics[metric].name, *unit = metrics[metric].unit, *help = metrics[metric].help;
 
-	if (format == METRICS_PROMETHEUS) {
+	if (is_classic) {
 		fprintf(file, "# HELP %s%s %s\n", name, types[type].suffix, help);
 		fprintf(file, "# TYPE %s%s %s\n", name, types[type].suffix, types[type].classic);
 	} else {
@@ -101,9 +101,9 @@ static void print_head(FILE *file, enum metrics_format format, enum metric metri
 	}
 }
 
-void exposition_begin(struct exposition *exposition, enum metrics_format format)
+void exposition_begin(struct exposition *exposition, bool is_classic)
 {
-	*exposition = (struct exposition){.format = format};
+	*exposition = (struct exposition){.is_classic = is_classic};
 	for (int i = 0; i < METRIC_COUNT; i++)
 		exposition->families[i].file =
 		        open_memstream(&exposition->families[i].text, &exposition->families[i].length);
@@ -119,12 +119,12 @@ int exposition_end(struct exposition *exposition, FILE *file, struct error *erro
 		if (!family->file || fclose(family->file) != 0)
 			result = error_set(error, "no memory");
 		if (result == 0 && family->length > 0) {
-			print_head(file, exposition->format, (enum metric)i);
+			print_head(file, exposition->is_classic, (enum metric)i);
 			fputs(family->text, file);
 		}
 		free(family->text);
 	}
-	if (result == 0 && exposition->format != METRICS_PROMETHEUS)
+	if (result == 0 && !exposition->is_classic)
 		fputs("# EOF\n", file);
 	return result;
 }

@@ -8,8 +8,8 @@
 #define NVTASKSET_EXPOSITION_H
 
 #include "base/error.h"
-#include "cli/options.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* X(identifier, name, type, unit, help). A name ends with its unit. Units are base units, and counts are numbers. */
@@ -57,7 +57,7 @@ void metric_label(struct metric_labels *labels, const char *name, const char *va
 
 /* The samples of each metric, as text. */
 struct exposition {
-	enum metrics_format format;
+	bool is_classic;
 	struct family {
 		FILE *file; /* NULL: there is no memory */
 		char *text;
@@ -65,7 +65,7 @@ struct exposition {
 	} families[METRIC_COUNT];
 };
 
-void exposition_begin(struct exposition *exposition, enum metrics_format format);
+void exposition_begin(struct exposition *exposition, bool is_classic);
 
 /* The value of an INFO is 1. */
 void exposition_add(struct exposition *exposition, enum metric metric, const struct metric_labels *labels,

@@ -187,6 +187,7 @@ static void programs_expose(struct exposition *exposition, const struct activiti
 #define MEASURE_MS 50
 
 struct subject {
+	bool is_classic; /* Prometheus's classic format */
 	struct topology_list gpus;
 	struct activities activities;
 };
@@ -202,19 +203,19 @@ static void find_gpus(struct subject *subject)
 	}
 }
 
-static int look_and_write(struct subject *subject, enum metrics_format format, FILE *page, struct error *error)
+static int look_and_write(struct subject *subject, FILE *page, struct error *error)
 {
 	struct exposition exposition;
 
 	find_gpus(subject);
 	if (activities_look(&subject->activities, &subject->gpus, error) < 0)
 		return -1;
-	exposition_begin(&exposition, format);
+	exposition_begin(&exposition, subject->is_classic);
 	programs_expose(&exposition, &subject->activities, &subject->gpus);
 	return exposition_end(&exposition, page, error);
 }
 
-static int write_to_file(struct subject *subject, const struct options *options, struct error *error)
+static int write_to_file(struct subject *subject, const char *path, struct error *error)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -222,12 +223,12 @@ static int write_to_file(struct subject *subject, const struct options *options,
 
 	if (!page)
 		return error_set(error, "no memory");
-	int result = look_and_write(subject, options->format, page, error);
+	int result = look_and_write(subject, page, error);
 
 	if (fclose(page) != 0 && result == 0)
 		result = error_set(error, "no memory");
 	if (result == 0)
-		result = replace_file(options->output, text, length, error);
+		result = replace_file(path, text, length, error);
 	free(text);
 	return result;
 }
@@ -254,16 +255,16 @@ static void wait_until(struct subject *subject, double at_ms)
 }
 
 /* Until a signal ends the process. A disk may be full for a while: only the first page must succeed. */
-static int write_again_and_again(struct subject *subject, const struct options *options, struct error *error)
+static int write_again_and_again(struct subject *subject, const char *path, double seconds, struct error *error)
 {
 	double at_ms = clock_ms();
 
-	if (write_to_file(subject, options, error) < 0)
+	if (write_to_file(subject, path, error) < 0)
 		return -1;
 	for (;;) {
-		at_ms = max_double(at_ms + options->watch_seconds * 1000, clock_ms());
+		at_ms = max_double(at_ms + seconds * 1000, clock_ms());
 		wait_until(subject, at_ms);
-		if (write_to_file(subject, options, error) < 0)
+		if (write_to_file(subject, path, error) < 0)
 			fprintf(stderr, "nvtaskset: %s\n", error->reason);
 	}
 }
@@ -273,17 +274,18 @@ int action_metrics(const struct options *options, struct error *error)
 	static struct subject subject; /* large */
 	int result;
 
+	subject.is_classic = options->format == METRICS_PROMETHEUS;
 	subject.activities.measures_times = options->busy;
 	if (options->watch_seconds > 0 && !options->output)
 		result = error_set(error, "--watch: writes a file again and again; add --output FILE");
 	else if (options->busy && options->watch_seconds <= 0)
 		result = error_set(error, "--busy: measures between two pages; add --output FILE --watch");
 	else if (options->watch_seconds > 0)
-		result = write_again_and_again(&subject, options, error);
+		result = write_again_and_again(&subject, options->output, options->watch_seconds, error);
 	else if (options->output)
-		result = write_to_file(&subject, options, error);
+		result = write_to_file(&subject, options->output, error);
 	else
-		result = look_and_write(&subject, options->format, stdout, error);
+		result = look_and_write(&subject, stdout, error);
 	activities_free(&subject.activities);
 	return result;
 }

@@ -52,7 +52,7 @@ static int parse_mask(struct tpcset *set, const char *text, const struct topolog
 	return result;
 }
 
-static int select_free(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
+static int select_free(struct tpcset *set, const char *text, enum strategy strategy, const struct topology *gpu,
                        const struct segment_revision *occupied, struct error *error)
 {
 	const struct segment_partition *used = segment_find(occupied, gpu->pci);
@@ -61,7 +61,7 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 
 	if (select_parse_count(&count, text, gpu, error) < 0)
 		return -1;
-	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
+	return select_tpcs(set, gpu, used ? &used->set : &none, count, strategy, error);
 }
 
 static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
@@ -72,7 +72,7 @@ static struct tpcset room_on(const struct set_limits *limits, const struct topol
 	return room ? tpcset_and(&all, &room->set) : all;
 }
 
-static int parse(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
+static int parse(struct tpcset *set, const char *text, const struct set_given *given, const struct topology *gpu,
                  const struct set_limits *limits, const struct segment_revision *occupied, struct error *error)
 {
 	int result = -1;
@@ -81,7 +81,7 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 		*set = room_on(limits, gpu);
 		return 0;
 	}
-	switch (options->notation) {
+	switch (given->notation) {
 	case NOTATION_MASK:
 		result = parse_mask(set, text, gpu, error);
 		break;
@@ -92,7 +92,7 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 		result = parse_gpcs(set, text, gpu, error);
 		break;
 	case NOTATION_COUNT:
-		result = select_free(set, text, options, gpu, occupied, error);
+		result = select_free(set, text, given->strategy, gpu, occupied, error);
 		break;
 	}
 	if (result == 0 && tpcset_is_empty(set))
@@ -100,7 +100,7 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 	return result;
 }
 
-static int parse_all(struct segment_revision *revision, const struct options *options,
+static int parse_all(struct segment_revision *revision, const struct set_given *given,
                      const struct gpu_choices *chosen, const struct set_limits *limits,
                      const struct segment_revision *occupied, struct error *error)
 {
@@ -108,11 +108,11 @@ static int parse_all(struct segment_revision *revision, const struct options *op
 
 	memset(revision, 0, sizeof *revision);
 	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
-		const char *text = chosen->choices[i].set ? chosen->choices[i].set : options->set;
+		const char *text = chosen->choices[i].set ? chosen->choices[i].set : given->text;
 		struct segment_partition *partition = &revision->partitions[revision->count++];
 
 		partition->pci = chosen->choices[i].gpu->pci;
-		result = parse(&partition->set, text, options, chosen->choices[i].gpu, limits, occupied, error);
+		result = parse(&partition->set, text, given, chosen->choices[i].gpu, limits, occupied, error);
 	}
 	return result;
 }
@@ -136,11 +136,11 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 }
 
 /* -n: finds the TPCs of all programs. A line if the user may not examine all programs. */
-static int find_occupied(struct segment_revision *occupied, const struct options *options,
-                         const struct topology_list *list, const struct set_limits *limits, struct error *error)
+static int find_occupied(struct segment_revision *occupied, const struct topology_list *list,
+                         const struct set_limits *limits, struct error *error)
 {
 	bool some_are_hidden = false;
-	int result = options->dry_run ? 0 : turn_wait("-n", "name them instead (-t)", error);
+	int result = limits->is_dry_run ? 0 : turn_wait("-n", "name them instead (-t)", error);
 
 	if (result == 0)
 		result = occupied_find(occupied, list, limits, &some_are_hidden, error);
@@ -150,15 +150,15 @@ static int find_occupied(struct segment_revision *occupied, const struct options
 	return result;
 }
 
-int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+int set_find(struct segment_revision *revision, const struct set_given *given, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error)
 {
 	struct segment_revision occupied = {.count = 0};
 
-	if (options->notation == NOTATION_COUNT && find_occupied(&occupied, options, list, limits, error) < 0)
+	if (given->notation == NOTATION_COUNT && find_occupied(&occupied, list, limits, error) < 0)
 		return -1;
 	add_limits(&occupied, limits, list);
-	return parse_all(revision, options, chosen, limits, &occupied, error);
+	return parse_all(revision, given, chosen, limits, &occupied, error);
 }
 
 int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list,
@@ -173,20 +173,19 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
 	return result;
 }
 
-int set_find_in_group(struct segment_revision *revision, const struct options *options,
+int set_find_in_group(struct segment_revision *revision, const struct set_given *given,
                       const struct gpu_choices *chosen, const struct topology_list *list, const struct group *group,
                       const char *path, int *lock, struct error *error)
 {
 	struct segment_revision taken = {.count = 0};
-	const struct set_limits limits = {.group = group, .taken = &taken};
-	bool claims = options->notation == NOTATION_COUNT && path;
+	const struct set_limits limits = {.group = group, .taken = &taken, .is_dry_run = !lock};
+	bool claims = given->notation == NOTATION_COUNT && path;
 
-	if (claims && !options->dry_run)
+	if (claims && lock)
 		*lock = group_file_lock_directory(path, error);
-	if (claims &&
-	    ((!options->dry_run && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
+	if (claims && ((lock && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
 		return -1;
-	return set_find(revision, options, chosen, list, &limits, error);
+	return set_find(revision, given, chosen, list, &limits, error);
 }
 
 void set_print(const struct segment_revision *revision)

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/pids.h"
 #include "cli/gpus.h"
-#include "cli/options.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 #include "limits.h"
@@ -14,8 +13,8 @@
 
 /* Finds the partition of the command line on the chosen GPUs: the SET of each GPU, or the one SET for all. No set is
  * empty. "all" means the whole GPU in every notation. For a number of TPCs, selects free TPCs: from then on, until the
- * end or exec of this process, no second nvtaskset can select TPCs; except with --dry-run. -1 with the reason. */
-int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+ * end or exec of this process, no second nvtaskset can select TPCs; except in a dry run. -1 with the reason. */
+int set_find(struct segment_revision *revision, const struct set_given *given, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
 /* The TPCs of a GPU that processes have, without `except`. Delays no selection of TPCs. -1 with the reason. */
@@ -24,8 +23,8 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
 
 /* Like set_find, for a group, which may have TPCs already. If the group has a file at `path`, the directory names the
  * TPCs of groups with hidden processes. With -n the directory stays locked until the caller closes `lock`, at first
- * -1. */
-int set_find_in_group(struct segment_revision *revision, const struct options *options,
+ * -1; NULL: a dry run. */
+int set_find_in_group(struct segment_revision *revision, const struct set_given *given,
                       const struct gpu_choices *chosen, const struct topology_list *list, const struct group *group,
                       const char *path, int *lock, struct error *error);
 

@@ -95,20 +95,13 @@ static bool has_target(const struct targets *targets, pid_t pid)
 static int have_room(struct targets *targets, size_t count, struct error *error)
 {
 	struct editor *editors = realloc(targets->editors, count * sizeof *editors);
-	struct segment_revision *before = realloc(targets->before, count * sizeof *before);
-	struct segment_revision *revisions = realloc(targets->revisions, count * sizeof *revisions);
-	struct gpu_choices *chosen = realloc(targets->chosen, count * sizeof *chosen);
-	bool have_all = editors && before && revisions && chosen;
+	struct target *list = realloc(targets->list, count * sizeof *list);
 
 	if (editors)
 		targets->editors = editors;
-	if (before)
-		targets->before = before;
-	if (revisions)
-		targets->revisions = revisions;
-	if (chosen)
-		targets->chosen = chosen;
-	return have_all ? 0 : error_set(error, "no memory");
+	if (list)
+		targets->list = list;
+	return editors && list ? 0 : error_set(error, "no memory");
 }
 
 /* Processes of another user, without CUDA, or started without us have no partition, as far as known. */
@@ -122,14 +115,15 @@ static bool may_have_partition(enum segment_state state)
 static enum segment_state keep(struct targets *targets, const struct editor *opened, struct error *error)
 {
 	struct editor *editor = &targets->editors[targets->count];
+	struct target *target = &targets->list[targets->count];
 	enum segment_state state = SEGMENT_FOUND;
 
 	*editor = *opened;
-	if (editor_read(editor, &targets->before[targets->count], error) < 0) {
+	if (editor_read(editor, &target->before, error) < 0) {
 		state = editor_has_ended(editor) ? SEGMENT_NO_PROCESS : SEGMENT_FAILED;
 		editor_close(editor);
 	} else {
-		targets->revisions[targets->count] = targets->before[targets->count];
+		target->now = target->before;
 		targets->count++;
 	}
 	return state;
@@ -194,9 +188,7 @@ void targets_close(struct targets *targets)
 	for (size_t i = 0; i < targets->count; i++)
 		editor_close(&targets->editors[i]);
 	free(targets->editors);
-	free(targets->before);
-	free(targets->revisions);
-	free(targets->chosen);
+	free(targets->list);
 	free(targets->without.list);
 }
 
@@ -210,7 +202,7 @@ int targets_read(struct targets *targets, struct error *error)
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
-		result = editor_read(&targets->editors[i], &targets->revisions[i], error);
+		result = editor_read(&targets->editors[i], &targets->list[i].now, error);
 		if (target_is_gone(targets, i))
 			result = 0;
 	}
@@ -231,26 +223,17 @@ const char *target_obstacle(const struct editor *editor)
 	return obstacle ? segment_obstacle(segment, editor->pid) : NULL;
 }
 
-int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
+int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error)
 {
-	int result = 0;
-
 	chosen->count = 0;
-	if (options->gpu_count == 0) {
-		for (uint32_t i = 0; i < revision->count; i++) {
-			const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
+	for (uint32_t i = 0; given->count == 0 && i < revision->count; i++) {
+		const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
 
-			if (gpu)
-				chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
-		}
+		if (gpu)
+			chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
 	}
-	if (chosen->count == 0)
-		result = gpus_choose(chosen, list, options->gpus, options->gpu_count, error);
-	else if (chosen->count > 1 && options->action == ACTION_CHANGE)
-		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)",
-		                   chosen->count);
-	return result;
+	return chosen->count > 0 ? 0 : gpus_choose(chosen, list, given, error);
 }
 
 #define CGROUPS_MAX 4096

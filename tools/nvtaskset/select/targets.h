@@ -7,22 +7,23 @@
 #include "base/error.h"
 #include "base/pids.h"
 #include "cli/gpus.h"
-#include "cli/options.h"
 #include "state/group/group.h"
 #include "state/segment/edit.h"
 
 #include <sys/types.h>
 
-/* The named process, with -a also its descendants with a partition of their own; or the processes of a group. Each
- * array has an element for each process. */
+struct target {
+	struct segment_revision before, now; /* as first read, and as last read */
+	struct gpu_choices chosen;           /* the GPUs to show */
+};
+
+/* The named process, with -a also its descendants with a partition of their own; or the processes of a group. */
 struct targets {
 	size_t count;
-	struct editor *editors;
-	struct segment_revision *before;    /* as first read */
-	struct segment_revision *revisions; /* as last read */
-	struct gpu_choices *chosen;         /* the GPUs to show */
-	struct pids without;                /* processes without a partition */
-	struct error left_out;              /* why a process that may have a partition is left out; "": none is */
+	struct target *list;
+	struct editor *editors; /* of each target; editor_change takes an array */
+	struct pids without;    /* processes without a partition */
+	struct error left_out;  /* why a process that may have a partition is left out; "": none is */
 };
 
 /* Finds a process, first in the list, and its living descendants. The caller frees the list. -1 with the reason. */
@@ -47,7 +48,7 @@ bool target_is_gone(const struct targets *targets, size_t number);
 const char *target_obstacle(const struct editor *editor);
 
 /* The GPUs of -G; or the GPUs of the partition; or CUDA's first GPU if there are none. -1 with the reason. */
-int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
+int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, const struct topology_list *list,
                 const struct segment_revision *revision, struct error *error);
 
 /* --- groups of running programs (state/group/group.h), as on the command line ------------------------------------- */

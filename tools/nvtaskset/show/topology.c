@@ -14,18 +14,18 @@ struct subject {
 };
 
 /* The GPUs of -G, or all GPUs, also GPUs that CUDA_VISIBLE_DEVICES hides. */
-static int choose(struct subject *subject, const struct options *options, struct error *error)
+static int choose(struct subject *subject, const struct gpus_given *given, struct error *error)
 {
 	struct gpu_choices *shown = &subject->shown;
 
-	if (options->gpu_count == 0) {
+	if (given->count == 0) {
 		for (shown->count = 0; shown->count < subject->gpus.count; shown->count++)
 			shown->choices[shown->count] = (struct gpu_choice){.gpu = &subject->gpus.gpus[shown->count]};
-	} else if (gpus_choose(shown, &subject->gpus, options->gpus, options->gpu_count, error) < 0) {
+	} else if (gpus_choose(shown, &subject->gpus, given, error) < 0) {
 		return -1;
 	}
 	if (shown->choices[0].set)
-		return error_set(error, "-G %.60s: -T takes no SET", options->gpus[0]);
+		return error_set(error, "-G %.60s: -T takes no SET", given->texts[0]);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ int action_topology(const struct options *options, struct error *error)
 
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;
-	if (topology_load(&subject.gpus, error) < 0 || choose(&subject, options, error) < 0)
+	if (topology_load(&subject.gpus, error) < 0 || choose(&subject, &options->gpus, error) < 0)
 		return -1;
 	int result = watch(&picture, options->watch_seconds, !subject.again, error);
 

@@ -61,6 +61,7 @@ struct plan {
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512]; /* the content of the file */
 	int lock; /* a single process changes files at a time */
+	bool is_verbose;
 };
 
 /* --- the plan ---------------------------------------------------------------------------------------------- */
@@ -262,11 +263,11 @@ static int make_cache(const char *cache, int held, struct error *error)
 	                                                  "see why");
 }
 
-static void print_step(const struct options *options, const char *format, ...)
+static void print_step(const struct plan *plan, const char *format, ...)
 {
 	va_list arguments;
 
-	if (!options->verbose)
+	if (!plan->is_verbose)
 		return;
 	va_start(arguments, format);
 	fputs("nvtaskset: ", stderr);
@@ -347,21 +348,21 @@ static void undo(const struct plan *plan)
 		plan_remove_files(plan->directory);
 }
 
-static int enable(const struct plan *plan, const struct options *options, struct error *error)
+static int enable(const struct plan *plan, struct error *error)
 {
-	print_step(options, "%s: links to our library and to %s", plan->directory, plan->links[0].target);
+	print_step(plan, "%s: links to our library and to %s", plan->directory, plan->links[0].target);
 	if (plan_make_directories(plan, error) < 0)
 		return -1;
-	print_step(options, "testing our library");
+	print_step(plan, "testing our library");
 	if (probe_bare(plan->driver, error) < 0)
 		return -1;
-	print_step(options, "writing %s", CONFIGURATION);
+	print_step(plan, "writing %s", CONFIGURATION);
 	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
-	print_step(options, "rebuilding %s", LOADER_CACHE);
+	print_step(plan, "rebuilding %s", LOADER_CACHE);
 	if (make_cache(LOADER_CACHE, plan->lock, error) < 0 || replace_older(plan, error) < 0)
 		return -1;
-	print_step(options, "testing our library as programs will find it");
+	print_step(plan, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
 }
 
@@ -420,8 +421,9 @@ static int lock(struct plan *plan, struct error *error)
 
 int action_system_enable(const struct options *options, struct error *error)
 {
-	static struct plan plan;
+	static struct plan plan; /* large */
 
+	plan.is_verbose = options->verbose;
 	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 ||
 	    plan_check_library(&plan, error) < 0)
 		return -1;
@@ -433,7 +435,7 @@ int action_system_enable(const struct options *options, struct error *error)
 		return -1;
 	if (is_enabled(&plan)) {
 		puts("enabled already");
-	} else if (enable(&plan, options, error) == 0) {
+	} else if (enable(&plan, error) == 0) {
 		puts("enabled: programs that start from now on can be given a partition with -p\n"
 		     "containers that get what 'ldconfig -p' lists, as by Apptainer's --nv, get the driver alone: all "
 		     "TPCs");
@@ -465,12 +467,13 @@ int action_system_disable(const struct options *options, struct error *error)
 	static char directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
+	plan.is_verbose = options->verbose;
 	if (require_root("system disable", error) < 0 || plan_find_library(&plan, error) < 0 || lock(&plan, error) < 0)
 		return -1;
 	bool configured = plan_read_configuration(directory);
 
 	if (configured || loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours)) {
-		print_step(options, "removing " CONFIGURATION " and its directory, and rebuilding %s", LOADER_CACHE);
+		print_step(&plan, "removing " CONFIGURATION " and its directory, and rebuilding %s", LOADER_CACHE);
 		result = disable(&plan, configured ? directory : plan.directory, configured, error);
 		if (result == 0)
 			puts("disabled: programs that start from now on find the driver alone");

@@ -96,7 +96,8 @@ static json_t *document_of(const struct activities *activities)
 /* --- the page ----------------------------------------------------------------------------------------------------- */
 
 struct subject {
-	const struct options *options;
+	bool json, once;
+	double delay_seconds;
 	struct topology_list gpus;
 	struct activities activities;
 	struct view view;
@@ -142,15 +143,14 @@ static int update(void *context, struct error *error)
 static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)
 {
 	struct subject *subject = context;
-	const struct options *options = subject->options;
 	struct model model;
 
-	if (options->json)
-		return json_write(document_of(&subject->activities), !options->once, page, error);
+	if (subject->json)
+		return json_write(document_of(&subject->activities), !subject->once, page, error);
 	int result = model_make(&model, &subject->activities, &subject->view, error);
 
 	if (result == 0) {
-		model.delay = options->delay_seconds;
+		model.delay = subject->delay_seconds;
 		result = layout_draw(&model, &subject->view, terminal, page, error);
 		model_free(&model);
 	}
@@ -180,24 +180,23 @@ static bool take_keys(void *context, const char *bytes, size_t length)
 
 static int show(struct subject *subject, struct error *error)
 {
-	const struct options *options = subject->options;
 	struct watch page = {
 		.subject = subject,
 		.update = update,
 		.draw = draw,
 		.take_keys = take_keys,
 		.meanwhile = {.act = keep_up, .context = subject, .every_ms = MONITOR_TAKE_MS},
-		.is_data = options->json,
+		.is_data = subject->json,
 		.is_measured = true,
 	};
-	bool once = options->once || (!options->json && !terminal_look().moves_cursor);
+	bool once = subject->once || (!subject->json && !terminal_look().moves_cursor);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
 	if (result == 0)
 		result = check_pid(subject, error);
 	/* Also in the middle of a look at many programs. */
 	subject->activities.watched.is_wanted = watch_is_wanted;
-	return result == 0 ? watch(&page, options->delay_seconds, once, error) : -1;
+	return result == 0 ? watch(&page, subject->delay_seconds, once, error) : -1;
 }
 
 int action_top(const struct options *options, struct error *error)
@@ -205,7 +204,9 @@ int action_top(const struct options *options, struct error *error)
 	static struct subject subject = {.view = {.sort = TOP_BUSY}}; /* large */
 	struct error why;
 
-	subject.options = options;
+	subject.json = options->json;
+	subject.once = options->once;
+	subject.delay_seconds = options->delay_seconds;
 	subject.activities.measures_times = true;
 	if (options->pid && parse_pid(&subject.activities.kernels_of, options->pid, error) < 0)
 		return -1;

@@ -3,6 +3,7 @@
 
 #include "api/time_given.h"
 #include "cli/gpus.h"
+#include "cli/parse.h"
 #include "terminal/progress.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 
 	line += sprintf(line, "nvtaskset");
 	if (task->pid == 0)
-		line += sprintf(line, " --mps %s", program_mps(room->options));
+		line += sprintf(line, " --mps %s", program_mps(room->mps));
 	line += sprintf(line, " -G %s", room->name);
 	if (task->grant.priority > 0)
 		line += sprintf(line, " --priority %u", task->grant.priority);
@@ -35,8 +36,7 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 static int change(struct editor *editor, const struct task *task, const struct room *room, char *line,
                   struct error *error)
 {
-	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before;
-	struct options options;
+	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before, time;
 	struct counts counts = {.count = 0};
 	char gpu[PCI_ADDRESS_TEXT];
 
@@ -45,10 +45,10 @@ static int change(struct editor *editor, const struct task *task, const struct r
 		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is "
 		                        "for GPU %s (-G)", task->name,
 		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
-	if (program_parse(&options, line, NULL, error) < 0 || editor_read(editor, &before, error) < 0 ||
-	    api_check_time(task->pid, &before, &options.time, error) < 0)
+	if (parse_line_time(&time, line, error) < 0 || editor_read(editor, &before, error) < 0 ||
+	    api_check_time(task->pid, &before, &time, error) < 0)
 		return -1;
-	segment_put_time(&wanted, &options.time);
+	segment_put_time(&wanted, &time);
 	return keeper_change(editor, &wanted, error);
 }
 

@@ -26,6 +26,7 @@
 #define BAR "########################"
 
 struct study {
+	const char *neighbour; /* the work, "memory" or "compute"; NULL: no neighbour */
 	struct room room;
 	struct sampled program;
 	struct monitor *monitor;
@@ -33,6 +34,7 @@ struct study {
 	pid_t pid;
 	double seconds;        /* the whole measurement */
 	struct jobs_rule rule; /* from the largest size, or from --kernels */
+	bool is_given;         /* --kernels */
 	struct curve curve, beside; /* `beside` is empty without a neighbour */
 	unsigned int neighbour_tpcs;
 	struct curve_bound bound;
@@ -51,10 +53,9 @@ static uint64_t kernels_of(const struct jobs_rule *rule)
 static bool evaluate(struct study *study, struct curve_point *point)
 {
 	struct sampled *program = &study->program;
-	bool is_given = study->room.options->kernels > 0;
 	double span = (double)program->span_ns;
-	struct jobs_rule rule = is_given ? study->rule
-	                                 : jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
+	struct jobs_rule rule = study->is_given ? study->rule
+	                                        : jobs_rule(program->bursts, program->count, kernels_of(&study->rule));
 
 	study->rule = study->curve.count == 0 ? rule : study->rule;
 	struct jobs_times times = jobs_times(program->bursts, program->count, &rule, kernels_of(&study->rule), 0);
@@ -64,7 +65,7 @@ static bool evaluate(struct study *study, struct curve_point *point)
 	*point = (struct curve_point){point->tpcs, .jobs = (unsigned int)times.count, .job_ns = times.median_ns,
 	                              .worst_ns = times.longest_ns};
 	/* A busy program: the number of kernels makes a job. */
-	if (kernels > 0 && (is_given || (times.count < 2 && (double)program->busy_ns > BUSY_ALL * span))) {
+	if (kernels > 0 && (study->is_given || (times.count < 2 && (double)program->busy_ns > BUSY_ALL * span))) {
 		point->jobs = (unsigned int)jobs;
 		point->job_ns = point->worst_ns = span / jobs;
 	}
@@ -158,7 +159,7 @@ static int measure(struct study *study, struct error *error)
 	struct segment_partition neighbours;
 	pid_t neighbour = 0;
 
-	if (!study->room.options->beside)
+	if (!study->neighbour)
 		return measure_sizes(study, &study->curve, error);
 	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
@@ -167,8 +168,7 @@ static int measure(struct study *study, struct error *error)
 		return -1;
 	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
 	bool is_done = measure_sizes(study, &study->curve, error) == 0 &&
-	               neighbour_start(&neighbour, study->room.options, study->room.name, &neighbours.set,
-	                               error) == 0 &&
+	               neighbour_start(&neighbour, study->neighbour, &study->room, &neighbours.set, error) == 0 &&
 	               measure_sizes(study, &study->beside, error) == 0;
 
 	program_end(neighbour, SIGKILL);
@@ -216,7 +216,6 @@ static json_t *points_of(const struct curve *curve)
 
 static json_t *document_of(const struct study *study)
 {
-	const struct options *options = study->room.options;
 	const struct jobs_rule *rule = &study->rule;
 	struct curve_fit fit = curve_fit(&study->curve);
 	json_t *fitted = fit.is_known ? json_pack("{s:f, s:f, s:f, s:f}", "a_ms", fit.a_ns / 1e6,
@@ -226,8 +225,8 @@ static json_t *document_of(const struct study *study)
 
 	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}",
 	                 "schema", "nvtaskset-curve/1", "pid", (int)study->pid, "gpu", study->room.name, "seconds",
-	                 study->seconds, "why_ended", study->why_ended, "beside", options->beside, "jobs", "apart",
-	                 options->kernels > 0 ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels, "same",
+	                 study->seconds, "why_ended", study->why_ended, "beside", study->neighbour, "jobs", "apart",
+	                 study->is_given ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels, "same",
 	                 rule->same, "idle_ms", (double)rule->idle_ns / 1e6, "within_ms", (double)rule->within_ns / 1e6,
 	                 "points", points_of(&study->curve), "points_beside", points_of(&study->beside), "enough_tpcs",
 	                 (int)curve_enough(&study->curve), "bound", study->bound.word, "fit", fitted);
@@ -252,8 +251,8 @@ static void print_rule(const struct study *study)
 {
 	const struct jobs_rule *rule = &study->rule;
 
-	if (study->room.options->kernels > 0)
-		printf("A job: %u kernels, as --kernels says.\n", study->room.options->kernels);
+	if (study->is_given)
+		printf("A job: %llu kernels, as --kernels says.\n", (unsigned long long)rule->kernels);
 	else if (kernels_of(rule) > 0)
 		printf("A job: %llu kernels between two idle times, as %.0f%% of them have; idle for %.3f ms or more, "
 		       "and within a job for %.3f ms at most.\n", (unsigned long long)rule->kernels, rule->same * 100,
@@ -272,7 +271,7 @@ static void print(const struct study *study, const json_t *document)
 	print_points(&study->curve, json_object_get(document, "points"));
 	if (study->beside.count > 0) {
 		printf("\nBeside a neighbour on %u TPCs that %s:\n", study->neighbour_tpcs,
-		       strcmp(study->room.options->beside, "memory") == 0 ? "copies" : "computes");
+		       strcmp(study->neighbour, "memory") == 0 ? "copies" : "computes");
 		print_points(&study->beside, json_object_get(document, "points_beside"));
 	}
 	putchar('\n');
@@ -339,26 +338,25 @@ static void draw(const struct study *study, FILE *file)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-static int report(struct study *study, struct error *error)
+static int report(struct study *study, bool json, const char *svg, struct error *error)
 {
-	const struct options *options = study->room.options;
+	bool is_memory = study->neighbour && strcmp(study->neighbour, "memory") == 0;
 
-	study->bound = curve_bound(&study->curve,
-	                           options->beside && strcmp(options->beside, "memory") == 0 ? &study->beside : NULL);
+	study->bound = curve_bound(&study->curve, is_memory ? &study->beside : NULL);
 	json_t *document = document_of(study);
-	int result = options->json ? json_write(json_incref(document), false, stdout, error) : 0;
+	int result = json ? json_write(json_incref(document), false, stdout, error) : 0;
 
-	if (!options->json)
+	if (!json)
 		print(study, document);
 	json_decref(document);
 	fflush(stdout);
-	if (result < 0 || !options->svg)
+	if (result < 0 || !svg)
 		return result;
-	FILE *file = fopen(options->svg, "we");
+	FILE *file = fopen(svg, "we");
 
 	if (file)
 		draw(study, file);
-	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", options->svg);
+	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", svg);
 }
 
 /* COMMAND has all TPCs at first. Its output must not mix with ours. Afterwards COMMAND goes on, and we wait. */
@@ -368,14 +366,15 @@ int action_curve(const struct options *options, struct error *error)
 	char line[PROGRAM_LINE];
 	bool is_new = options->command != NULL, is_given = options->kernels > 0;
 
-	study = (struct study){.room.options = options, .window_ns = WINDOW_MOST_NS,
-	                       .rule = {.kernels = options->kernels, .same = is_given}};
+	study = (struct study){.neighbour = options->beside, .window_ns = WINDOW_MOST_NS, .is_given = is_given,
+	                       .rule = {.kernels = options->kernels, .same = is_given},
+	                       .room = {.given = &options->gpus, .mps = options->mps.mode}};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* an old picture stays until the end */
 
 	if (options->svg && (!picture || fclose(picture) != 0))
 		return error_set_errno(error, "%.200s", options->svg);
-	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options),
-	         options->gpu_count > 0 ? options->gpus[0] : "0");
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options->mps.mode),
+	         options->gpus.count > 0 ? options->gpus.texts[0] : "0");
 	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
 	                    : parse_pid(&study.pid, options->pid, error);
 	double begin = clock_ms();
@@ -384,7 +383,7 @@ int action_curve(const struct options *options, struct error *error)
 
 	study.seconds = (clock_ms() - begin) / 1000;
 	progress_end();
-	result = keeper_end(true, error) < 0 || !is_done ? -1 : report(&study, error);
+	result = keeper_end(true, error) < 0 || !is_done ? -1 : report(&study, options->json, options->svg, error);
 	monitor_end(study.monitor);
 	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);
 	return result;

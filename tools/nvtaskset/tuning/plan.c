@@ -13,6 +13,8 @@
 	"with one launch of a lower task"
 
 struct planning {
+	bool applies, json;
+	double check_seconds; /* 0: no check */
 	struct room room;
 	struct tasks tasks;
 	struct plan_task needs[PROGRAMS_MAX];
@@ -94,7 +96,7 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	struct schedule_task tasks[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
-	bool is_shared = planning->room.options->mps.mode != MPS_OFF;
+	bool is_shared = planning->room.mps != MPS_OFF;
 
 	schedule_fixed(tasks, count);
 	if (room_choose(&planning->room, partition->tpcs, &place, error) < 0)
@@ -132,7 +134,7 @@ static void place_by_quota(const struct planning *planning, struct grant *common
 static int place_best_effort(struct planning *planning, struct error *error)
 {
 	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs,
-	                       .borrows = planning->room.options->mps.mode != MPS_OFF};
+	                       .borrows = planning->room.mps != MPS_OFF};
 
 	if (common.tpcs == 0)
 		place_by_quota(planning, &common);
@@ -182,7 +184,7 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 	const struct grant *grant = &task->grant;
 	const struct jobs_times *seen = &task->seen;
 	char list[TPCSET_TEXT], line[PROGRAM_LINE];
-	json_t *check = task->is_best_effort || planning->room.options->check_seconds <= 0 ? json_null() :
+	json_t *check = task->is_best_effort || planning->check_seconds <= 0 ? json_null() :
 	                json_pack("{s:I, s:I, s:o, s:o, s:o}", "jobs", (json_int_t)seen->count,
 	                          "missed", (json_int_t)seen->late, "job_ms", json_ms(seen->median_ns), "off",
 	                          json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
@@ -214,7 +216,7 @@ static json_t *document_of(const struct planning *planning)
 	                 plan->way, "merges", (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs",
 	                 (int)planning->fewest, "searched_tpcs",
 	                 json_reading(reading_if(planning->searched >= 0, planning->searched), true), "test", TEST,
-	                 "applied", planning->room.options->apply, "rounds", (int)planning->rounds, "tasks", array);
+	                 "applied", planning->applies, "rounds", (int)planning->rounds, "tasks", array);
 }
 
 /* The results of a check stand in the place of command lines. */
@@ -224,7 +226,7 @@ static void print(const struct planning *planning, const json_t *document)
 	                                      NULL};
 	static const char *const checks[] = {"jobs", "missed", "job_ms", "off", "longest_ms", NULL};
 	const struct plan *plan = &planning->plan;
-	bool is_checked = planning->room.options->check_seconds > 0;
+	bool is_checked = planning->check_seconds > 0;
 	json_t *task;
 	size_t i;
 
@@ -238,7 +240,7 @@ static void print(const struct planning *planning, const json_t *document)
 			json_print_row(json_object_get(task, "check"), checks);
 		else
 			printf("  %s%s", json_string_value(json_object_get(task, "line")),
-			       planning->room.options->apply ? "" : " COMMAND");
+			       planning->applies ? "" : " COMMAND");
 		putchar('\n');
 	}
 	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way,
@@ -249,7 +251,7 @@ static void print(const struct planning *planning, const json_t *document)
 		printf("; all ways are searched for %d tasks or fewer.\n", PLAN_EXACT);
 	printf("Tested: " TEST ".\n");
 	if (is_checked)
-		printf("Checked for %g s.\n", planning->room.options->check_seconds);
+		printf("Checked for %g s.\n", planning->check_seconds);
 }
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
@@ -257,17 +259,16 @@ static void print(const struct planning *planning, const json_t *document)
 /* Applies and checks the plan, as far as wanted, and makes the document. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
-	const struct options *options = planning->room.options;
-	int result = options->apply ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
-	bool is_changed = options->apply && (result == 0 || planning->rounds > 0);
+	int result = planning->applies ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
+	bool is_changed = planning->applies && (result == 0 || planning->rounds > 0);
 
-	if (result == 0 && options->check_seconds > 0)
-		result = tasks_check(&planning->tasks, options->check_seconds, error);
+	if (result == 0 && planning->check_seconds > 0)
+		result = tasks_check(&planning->tasks, planning->check_seconds, error);
 	if (result < 0)
 		return is_changed ? EXIT_CHANGED : -1;
 	json_decref(*document);
 	*document = document_of(planning);
-	if (!options->json)
+	if (!planning->json)
 		print(planning, *document);
 	fflush(stdout);
 	return 0;
@@ -298,7 +299,9 @@ int action_plan(const struct options *options, struct error *error)
 	bool learns = options->apply && options->check_seconds > 0;
 	json_t *document = NULL;
 
-	planning = (struct planning){.room.options = options};
+	planning = (struct planning){.applies = options->apply, .json = options->json,
+	                             .check_seconds = options->check_seconds,
+	                             .room = {.given = &options->gpus, .mps = options->mps.mode}};
 	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
 	int result = is_made ? carry_out(&planning, &document, error) : -1;
 

@@ -2,14 +2,12 @@
 
 #include "base/clock.h"
 #include "cli/actions.h"
-#include "cli/parse.h"
 #include "select/set.h"
 #include "select/targets.h"
 #include "terminal/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,8 +16,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define WORDS_MAX 20
 
 static struct {
 	pid_t child; /* 0: no child */
@@ -43,7 +39,7 @@ int room_open(struct room *room, const struct segment_revision *partition, const
 	struct gpu_choices chosen;
 
 	if (topology_load(&room->list, error) < 0 ||
-	    target_gpus(&chosen, room->options, &room->list, partition, error) < 0)
+	    target_gpus(&chosen, room->given, &room->list, partition, error) < 0)
 		return -1;
 	room->gpu = chosen.choices[0].gpu;
 	gpus_label(room->gpu->pci, &room->list, room->name);
@@ -62,7 +58,7 @@ unsigned int room_count(const struct room *room)
 int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
 {
 	place->pci = room->gpu->pci;
-	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, room->options->strategy, error);
+	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, STRATEGY_DISTRIBUTED, error);
 }
 
 /* --- the keeper --------------------------------------------------------------------------------------------------- */
@@ -238,38 +234,17 @@ int keeper_end(bool gives_back, struct error *error)
 
 /* --- starting ----------------------------------------------------------------------------------------------------- */
 
-/* The parser sees a word in the place of COMMAND, and must not examine COMMAND. */
-int program_parse(struct options *options, char *line, char *command[], struct error *error)
+const char *program_mps(enum mps_mode mode)
 {
-	static char *words[WORDS_MAX];
-	int count = 0;
-
-	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
-		words[count++] = word;
-	if (command)
-		words[count++] = "COMMAND";
-	words[count] = NULL;
-	optind = 0;
-	int result = parse_options(options, count, words, error);
-
-	options->command = command;
-	return result;
-}
-
-const char *program_mps(const struct options *options)
-{
-	return options->mps.mode == MPS_OFF ? "off" : options->mps.mode == MPS_ON ? "on" : "auto";
+	return mode == MPS_OFF ? "off" : mode == MPS_ON ? "on" : "auto";
 }
 
 /* The exec of COMMAND closes the pipe; otherwise the pipe has the reason. */
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error)
 {
 	struct error why = {.reason = ""};
-	struct options options;
 	int ends[2];
 
-	if (program_parse(&options, line, command, error) < 0)
-		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0 || (*pid = fork()) < 0)
 		return error_set_errno(error, "no process can be started");
 	if (*pid == 0) {
@@ -281,7 +256,7 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 		}
 		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		action_run(&options, &why);
+		action_run_line(line, command, &why);
 		_exit(write(ends[1], &why, sizeof why) == sizeof why ? EXIT_FAILURE : EXIT_NOT_FOUND);
 	}
 	close(ends[1]);

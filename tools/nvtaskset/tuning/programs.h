@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 #include "base/pids.h"
-#include "cli/options.h"
+#include "cli/gpus.h"
+#include "mps/look.h"
 #include "plan/curve.h"
 #include "state/kernels/counts_read.h"
 #include "state/segment/edit.h"
@@ -16,14 +17,15 @@
 /* --- one GPU, and its free TPCs ----------------------------------------------------------------------------------- */
 
 struct room {
-	const struct options *options; /* set by the caller */
+	const struct gpus_given *given; /* set by the caller */
+	enum mps_mode mps;              /* set by the caller: of new programs */
 	struct topology_list list;
 	const struct topology *gpu;
 	char name[PCI_ADDRESS_TEXT]; /* for -G */
 	struct tpcset taken;         /* by foreign programs */
 };
 
-/* The GPU of the options, or of the partition, or else CUDA's first; and the TPCs there of all programs but `ours`. */
+/* The given GPU, or the GPU of the partition, or else CUDA's first; and the TPCs there of all programs but `ours`. */
 int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours,
               struct error *error);
 unsigned int room_count(const struct room *room);
@@ -56,16 +58,13 @@ int keeper_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------- */
 
-/* Parses words with a space between, `nvtaskset -G 0 …`, then COMMAND, perhaps NULL. `line` has the options' texts. */
+/* Starts COMMAND with a line for parse_line, without a terminal; output goes to standard error. With `is_kept`, the
+ * keeper knows the program from the begin on. If `nvtaskset` refuses COMMAND, or the exec fails, the pid is 0. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
-int program_parse(struct options *options, char *line, char *command[], struct error *error);
-
-/* Starts COMMAND with the command line, without a terminal; output goes to standard error. With `is_kept`, the keeper
- * knows the program from the begin on. If `nvtaskset` refuses COMMAND, or the exec fails, the pid is 0. */
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
 
 /* The value of --mps. */
-const char *program_mps(const struct options *options);
+const char *program_mps(enum mps_mode mode);
 
 /* Opens a program with a partition in force; waits for the first context of a new program. */
 #define PROGRAM_SECONDS 120 /* the longest wait */
@@ -78,7 +77,7 @@ void program_end(pid_t pid, int signal);
  * on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
-int neighbour_start(pid_t *pid, const struct options *options, const char *gpu, const struct tpcset *tpcs,
+int neighbour_start(pid_t *pid, const char *kind, const struct room *room, const struct tpcset *tpcs,
                     struct error *error);
 
 /* --- watching --------------------------------------------------------------------------------------------------------

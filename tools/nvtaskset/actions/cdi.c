@@ -10,14 +10,14 @@
 #include "base/driver_names.h"
 #include "base/path.h"
 #include "base/trust.h"
+#include "cdi/inside.h"
+#include "cdi/specification.h"
 #include "cli/gpus.h"
 #include "cli/time_given.h"
-#include "inside.h"
 #include "mps/client.h"
 #include "mps/look.h"
 #include "select/set.h"
 #include "show/containers.h"
-#include "specification.h"
 #include "start/driver.h"
 #include "start/strict.h"
 #include "state/group/file.h"
@@ -91,11 +91,6 @@ static int find_installed(struct plan *plan, struct error *error)
 	return 0;
 }
 
-static bool needs_mps(const struct options *options)
-{
-	return segment_shares(&options->time) || segment_policy_is_given(options->time.rank);
-}
-
 /* The daemon must run before: a daemon that a container starts would end with the container. */
 static int look_at_mps(struct plan *plan, struct error *error)
 {
@@ -115,7 +110,7 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
 	plan->mps.running = false;
-	if (options->mps.mode == MPS_ON || needs_mps(options))
+	if (options->mps.mode == MPS_ON || segment_shares(&options->time) || segment_policy_is_given(options->time.rank))
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;
@@ -129,7 +124,7 @@ static int find(struct plan *plan, struct error *error)
 	if (device_name_check(name, error) < 0 ||
 	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
 	    topology_load(&plan->list, error) < 0 ||
-	    gpus_choose(&plan->chosen, &plan->list, options->gpus, options->gpu_count, error) < 0 ||
+	    gpus_choose(&plan->chosen, &plan->list, &options->gpus, error) < 0 ||
 	    look_at_mps(plan, error) < 0)
 		return -1;
 	return path_join(plan->path, plan->specification.directory, name)
@@ -140,8 +135,8 @@ static int find(struct plan *plan, struct error *error)
 static int choose(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
-	int result = set_find_in_group(&plan->revision, options, &plan->chosen, &plan->list, &plan->group, plan->path,
-	                               &plan->lock, error);
+	int result = set_find_in_group(&plan->revision, &options->set, &plan->chosen, &plan->list, &plan->group,
+	                               plan->path, options->dry_run ? NULL : &plan->lock, error);
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
