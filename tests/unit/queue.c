@@ -463,13 +463,11 @@ TEST(a_walk_goes_on_where_the_last_one_stopped)
 	assert_int_equal(visits_of(true, 9), 3);
 }
 
-/* A caller that needs the ends of launches alone. */
-TEST(masks_are_kept)
+/* A launch behind two launches of the first stream. */
+static struct launch launch_behind(uint32_t *qmd)
 {
-	unsigned char commands[SEGMENT_BYTES] = {0}, before[SEGMENT_BYTES];
-	struct qmd_mask disable = {{1, 0}};
-	uint32_t qmd[QMD_SIZE / 4];
 	struct launch launch = {.context = context, .qmd = qmd, .gpu = &gpu, .releases = &releases};
+	const struct qmd_mask disable = {{1, 0}};
 
 	prepare();
 	while (in_flight_of(0) < 2)
@@ -477,6 +475,16 @@ TEST(masks_are_kept)
 	make_descriptor(qmd, count + 1, &disable);
 	launch.frame.stream = handle(0);
 	launch.frame.end = (struct launch_end){&cells[(count + 1) % LAUNCHES * 2], count + 1};
+	return launch;
+}
+
+/* A caller that needs the ends of launches alone. */
+TEST(masks_are_kept)
+{
+	unsigned char commands[SEGMENT_BYTES] = {0}, before[SEGMENT_BYTES];
+	uint32_t qmd[QMD_SIZE / 4];
+	struct launch launch = launch_behind(qmd);
+
 	memcpy(commands + 64, qmd, sizeof qmd);
 	memcpy(before, commands, sizeof before);
 	queue_change_masks(false);
@@ -492,15 +500,8 @@ TEST(a_descriptor_must_be_there_once)
 {
 	unsigned char commands[3 * QMD_SIZE] = {0};
 	uint32_t qmd[QMD_SIZE / 4];
-	struct qmd_mask disable = {{1, 0}};
-	struct launch launch = {.context = context, .qmd = qmd, .gpu = &gpu, .releases = &releases};
+	struct launch launch = launch_behind(qmd);
 
-	prepare();
-	while (in_flight_of(0) < 2)
-		launch_into(0);
-	make_descriptor(qmd, count + 1, &disable);
-	launch.frame.stream = handle(0);
-	launch.frame.end = (struct launch_end){&cells[(count + 1) % LAUNCHES * 2], count + 1};
 	/* Not where the queue expects the descriptor: in front, or where the launch ahead has one. */
 	memcpy(commands + QMD_SIZE / 2, qmd, sizeof qmd);
 	memcpy(commands + 2 * QMD_SIZE, qmd, sizeof qmd);
