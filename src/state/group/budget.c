@@ -10,10 +10,9 @@
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
-#define GROUP_HEADER 448
 
 _Static_assert(GROUP_LEDGER_AT % PAGE == 0, "the page before the ledger is mapped");
-_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
+_Static_assert(GROUP_RING_AT + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
                "behind the group's own");
 
 struct budget *budget_open(const struct group *of, int descriptor)

@@ -37,7 +37,7 @@ struct group_memory {
 
 _Static_assert(sizeof(struct group_memory) <= GROUP_FILE_SIZE, "shared layout");
 _Static_assert(offsetof(struct group_memory, number) == 384, "shared layout");
-_Static_assert(offsetof(struct group_memory, ring) == 448, "shared layout");
+_Static_assert(offsetof(struct group_memory, ring) == GROUP_RING_AT, "shared layout");
 
 const struct group group_closed = {.memory = NULL, .file = -1};
 
