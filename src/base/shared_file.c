@@ -50,6 +50,25 @@ int shared_file_make(const char *name, size_t size, struct error *error)
 	return file;
 }
 
+bool shared_file_may_write(int file)
+{
+	return (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+/* The kernel takes another address if there is memory at `hint`. */
+static void *map_at(uint64_t hint, int file, off_t at, size_t size, bool to_write)
+{
+	int protection = PROT_READ | (to_write ? PROT_WRITE : 0);
+	void *memory = mmap((void *)(uintptr_t)hint, size, protection, MAP_SHARED, file, at);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *shared_file_map(int file, off_t at, size_t size, bool to_write)
+{
+	return map_at(0, file, at, size, to_write);
+}
+
 /* Addresses for low memory: low enough for the release slots of every version, and far from loaded programs; then below
  * the memory of sanitizers. */
 #define LOW_ATTEMPTS 64
@@ -60,21 +79,13 @@ static uint64_t low_address(unsigned int attempt)
 	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
 }
 
-/* The kernel takes another address if there is memory at `hint`. */
-static void *map_at(uint64_t hint, int file, size_t size)
-{
-	void *memory = mmap((void *)(uintptr_t)hint, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 void *low_memory_map(int file, size_t size, uint64_t reach)
 {
-	void *memory = map_at(0, file, size);
+	void *memory = map_at(0, file, 0, size, true);
 
 	for (unsigned int i = 0; memory && (uintptr_t)memory + size > reach && i < LOW_ATTEMPTS; i++) {
 		munmap(memory, size);
-		memory = map_at(low_address(i), file, size);
+		memory = map_at(low_address(i), file, 0, size, true);
 	}
 	return memory;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* How the files are made. MFD_NOEXEC_SEAL is added if the kernel knows the flag (Linux 6.3). Not every C library
  * defines the flag. Other users may only read an inherited file (state/handle.h). */
@@ -22,6 +23,12 @@ bool shared_file_is_sealed(int file);
 
 /* Makes a file of zeros with the name in memory. -1 with the reason. */
 int shared_file_make(const char *name, size_t size, struct error *error);
+
+/* Whether the file is open for writing. */
+bool shared_file_may_write(int file);
+
+/* Maps a part of a file, for reading or also for writing. NULL with errno. */
+void *shared_file_map(int file, off_t at, size_t size, bool to_write);
 
 /* Maps a file for reading and writing, below `reach` if there is room, otherwise above: for hardware with shorter
  * addresses than the processor's. NULL with errno. */

@@ -42,17 +42,10 @@ ino_t board_file_check(int file)
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
 
-static struct board_memory *map(int file)
-{
-	void *memory = mmap(NULL, sizeof(struct board_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 bool board_file_open(struct board_file *opened, int file)
 {
 	ino_t inode = board_file_check(file);
-	struct board_memory *memory = inode != 0 ? map(file) : NULL;
+	struct board_memory *memory = inode != 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory)
 		*opened = (struct board_file){.memory = memory, .number = handle_move_up(file), .inode = inode};
@@ -64,7 +57,7 @@ bool board_file_open(struct board_file *opened, int file)
 /* The magic comes last: without the magic, the file is no board yet. */
 static bool fill(int file)
 {
-	struct board_memory *memory = map(file);
+	struct board_memory *memory = shared_file_map(file, 0, sizeof *memory, true);
 
 	if (memory) {
 		atomic_store(&memory->version, BOARD_VERSION);

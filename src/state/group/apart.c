@@ -29,17 +29,10 @@ struct apart {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-static struct apart *map(int file)
-{
-	void *memory = mmap(NULL, sizeof(struct apart), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int make(const struct group *group)
 {
 	int file = shared_file_make(NAME, sizeof(struct apart), NULL);
-	struct apart *memory = file >= 0 ? map(file) : NULL;
+	struct apart *memory = file >= 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory) {
 		memory->version = VERSION;
@@ -132,7 +125,7 @@ int apart_open(const struct group *group, int group_file, struct ledger **ledger
 		file = file >= 0 ? handle_move_up(file) : -1;
 		flock(group_file, LOCK_UN);
 	}
-	struct apart *memory = file >= 0 ? map(file) : NULL;
+	struct apart *memory = file >= 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory) {
 		*ledger = &memory->ledger;
