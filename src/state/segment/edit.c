@@ -57,8 +57,23 @@ static uint32_t group_seen(const struct segment *segment, const struct segment_r
 	return is_lost ? GROUP_LEFT : in_force->group;
 }
 
-static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
-                       struct error *error)
+typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
+                            struct segment_revision *before, struct error *error);
+
+static int edit_with_lock(struct segment *segment, edit_of_segment *edit, const struct segment_revision *given,
+                          struct segment_revision *before, struct error *error)
+{
+	int result = lock_take(segment->file, error);
+
+	if (result == 0) {
+		result = edit(segment, given, before, error);
+		lock_give_back(segment->file);
+	}
+	return result;
+}
+
+static int change_locked(struct segment *segment, const struct segment_revision *wanted,
+                         struct segment_revision *before, struct error *error)
 {
 	struct segment_revision revision, own;
 	uint64_t number, unused;
@@ -77,21 +92,17 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = edit_locked(segment, wanted, before, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, change_locked, wanted, before, error);
 }
 
 /* An editor that dies in the middle has made an edit without a change. */
-static int raise_locked(struct segment *segment, struct error *error)
+static int raise_locked(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
+                        struct error *error)
 {
 	struct segment_revision own;
 	uint64_t number;
 
+	(void)given, (void)before;
 	if (!read_own(segment, &own, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
 	int result = publish(segment, number + 1, &own, error);
@@ -103,17 +114,11 @@ static int raise_locked(struct segment *segment, struct error *error)
 
 int segment_raise(struct segment *segment, struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = raise_locked(segment, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, raise_locked, NULL, NULL, error);
 }
 
 static int take_back_locked(struct segment *segment, const struct segment_revision *given,
-                            const struct segment_revision *before, struct error *error)
+                            struct segment_revision *before, struct error *error)
 {
 	struct segment_revision own;
 	uint64_t number;
@@ -126,13 +131,7 @@ static int take_back_locked(struct segment *segment, const struct segment_revisi
 int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
                       struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = take_back_locked(segment, given, before, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, take_back_locked, given, before, error);
 }
 
 #define COMMAND_NAME "nvtaskset"
@@ -363,9 +362,6 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 }
 
 /* --- changing -------------------------------------------------------------------------------------------- */
-
-typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
-                            struct segment_revision *before, struct error *error);
 
 static int edit_wherever(struct editor *editor, edit_of_segment *edit, const struct segment_revision *given,
                          struct segment_revision *before, struct error *error)
