@@ -1,5 +1,7 @@
 #include "memfd_find.h"
 
+#include "pids.h"
+#include "proc.h"
 #include "purse.h"
 
 #include <dirent.h>
@@ -17,9 +19,10 @@
 
 #define LINK_MAX_LENGTH 64
 
-/* Limits for a process: opened files with the sought name (ours have a few), and looks paid for a file. */
+/* The most opened files of a process (our processes have a few), and looks paid for a file and for a process. */
 #define FILES_OF_ONE 64
 #define LOOKS_OF_FILE 16
+#define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
 
 /* The device of a file, as far as the kernel knows without asking the file system; 0 while unknown. */
 static uint64_t device_of(int file)
@@ -124,22 +127,63 @@ int memfd_next(int directory, int first, const char *link)
 	return next_of(directory, first, link, &most);
 }
 
-int memfd_find(const struct memfd_search *search)
+int memfd_find_in(int directory, int first, const struct memfd_search *search)
 {
 	unsigned int all = UINT_MAX, *most = search->most ? search->most : &all;
-	int file = -1, failure = 0, number = next_of(search->directory, search->first, search->link, most);
+	unsigned int files = search->files > 0 ? search->files : FILES_OF_ONE;
+	int file = -1, failure = 0, number = next_of(directory, first, search->link, most);
 
-	for (int opened = 0; number >= 0 && file < 0 && opened < FILES_OF_ONE && purse_pay(LOOKS_OF_FILE); opened++) {
+	for (; number >= 0 && file < 0 && files > 0 && purse_pay(LOOKS_OF_FILE); files--) {
 		errno = 0;
-		file = memfd_open(search->directory, number);
+		file = memfd_open(directory, number);
 		failure = errno != 0 ? errno : failure;
 		if (file >= 0 && !search->is_sought(file, number, search->context)) {
 			close(file);
 			file = -1;
 		}
 		if (file < 0)
-			number = next_of(search->directory, number + 1, search->link, most);
+			number = next_of(directory, number + 1, search->link, most);
 	}
 	errno = failure;
+	return file;
+}
+
+int memfd_find_of(pid_t pid, const struct memfd_search *search)
+{
+	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY), file = -1;
+
+	if (directory >= 0) {
+		file = memfd_find_in(directory, search->lowest_of ? search->lowest_of(pid) : 0, search);
+		close(directory);
+	}
+	return file;
+}
+
+int memfd_find_among(const struct pids *pids, const struct memfd_search *search)
+{
+	struct purses purses = {.wait_ms = 0};
+	int file = -1;
+
+	for (size_t i = 0; i < pids->count && file < 0; i++) {
+		pid_t pid = pids->list[i];
+		bool is_meant = !search->is_meant || search->is_meant(pid);
+
+		if (is_meant && purses_open(&purses, pid)) {
+			file = purse_pay(LOOKS_OF_PROCESS) ? memfd_find_of(pid, search) : -1;
+			purses_close(&purses, pid);
+		}
+	}
+	return file;
+}
+
+int memfd_find_anywhere(const struct memfd_search *search)
+{
+	struct pids all;
+	int file = -1;
+
+	if (pids_all(&all, NULL) == 0) {
+		file = memfd_find_among(&all, search);
+		free(all.list);
+	}
 	return file;
 }

@@ -1,7 +1,6 @@
 /* A board's file: making, checking and finding. */
 #include "layout.h"
 
-#include "base/proc.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 
@@ -120,47 +119,13 @@ void board_file_close(struct board_file *board)
 /* A process has one board, perhaps another inherited from the parent, and two on the way from board to board. */
 #define BOARDS_OF_ONE 4
 
-struct look {
-	ino_t before; /* 0: any */
-	unsigned int boards; /* how many more boards of the process to look at */
-	bool is_found;
-};
-
-/* Also ends the look at a process with too many boards. */
-static bool is_sought(int file, int number, void *context)
+/* Whether the file is a board with an inode number lower than `before`; 0: any board. */
+static bool is_sought(int file, int number, void *before)
 {
-	struct look *look = context;
-	ino_t found = board_file_check(file);
+	ino_t found = board_file_check(file), limit = *(const ino_t *)before;
 
 	(void)number;
-	look->is_found = found != 0 && (look->before == 0 || found < look->before);
-	look->boards--;
-	return look->is_found || look->boards == 0;
-}
-
-/* The kernel permits looks at processes of the same user; for root, at all processes. */
-static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
-{
-	unsigned int most = DESCRIPTORS;
-	struct look look = {.before = before, .boards = BOARDS_OF_ONE};
-	struct memfd_search memfds = {.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
-	                              .most = &most,
-	                              .link = BOARD_LINK,
-	                              .is_sought = is_sought,
-	                              .context = &look};
-
-	if (memfds.directory < 0)
-		return -1;
-	memfds.first = handle_lowest_of(pid);
-	int file = memfd_find(&memfds);
-
-	close(memfds.directory);
-	if (file >= 0 && !look.is_found) {
-		close(file);
-		file = -1;
-	}
-	*looked += DESCRIPTORS - most;
-	return file;
+	return found != 0 && (limit == 0 || found < limit);
 }
 
 /* The next entries; 0 at the end. */
@@ -183,7 +148,15 @@ int board_search_on(struct board_search *search, ino_t before)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	ssize_t length = list(search, entries, sizeof entries);
-	unsigned int processes = 0, looked = 0;
+	unsigned int processes = 0, looked = 0, most;
+	const struct memfd_search boards = {
+		.link = BOARD_LINK,
+		.lowest_of = handle_lowest_of,
+		.most = &most,
+		.files = BOARDS_OF_ONE,
+		.is_sought = is_sought,
+		.context = &before,
+	};
 	const struct dirent64 *entry;
 	ssize_t at = 0;
 	int file = -1;
@@ -195,7 +168,9 @@ int board_search_on(struct board_search *search, ino_t before)
 		at += entry->d_reclen;
 		search->position = entry->d_off;
 		if (isdigit((unsigned char)entry->d_name[0])) {
-			file = look_at_process((pid_t)strtol(entry->d_name, NULL, 10), before, &looked);
+			most = DESCRIPTORS;
+			file = memfd_find_of((pid_t)strtol(entry->d_name, NULL, 10), &boards);
+			looked += DESCRIPTORS - most;
 			processes++;
 		}
 	}

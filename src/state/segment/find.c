@@ -83,29 +83,19 @@ static bool is_sought(int file, int number, void *context)
 	return kind == seeker->kind && (kind != KIND_INHERITED || seeker->shares);
 }
 
-static int find_descriptor(int directory, int first, struct seeker *seeker)
+static struct memfd_search search_for(struct seeker *seeker)
 {
-	const struct memfd_search search = {
-		.directory = directory,
-		.first = first,
-		.link = SEGMENT_LINK,
-		.is_sought = is_sought,
-		.context = seeker,
-	};
-
-	return memfd_find(&search);
+	return (struct memfd_search){.link = SEGMENT_LINK, .is_sought = is_sought, .context = seeker};
 }
 
 bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
 {
 	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED};
-	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
-	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
+	const struct memfd_search search = search_for(&seeker);
+	int file = memfd_find_of(pid, &search);
 
 	*segment = segment_closed;
 	*number = file >= 0 ? seeker.number : -1;
-	if (directory >= 0)
-		close(directory);
 	if (file < 0 || segment_map_found(segment, file, NULL) != SEGMENT_FOUND)
 		return false;
 	segment_open_group(segment, pid, use);
@@ -324,28 +314,23 @@ static bool may_be_inspected(pid_t pid)
 	       (errno != EACCES && errno != EPERM);
 }
 
-static enum segment_state explain(const struct seeker *seeker, struct error *error)
-{
-	return seeker->shares ? explain_shared(seeker, error) : explain_absence(seeker->pid, error);
-}
-
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN, .explains = error};
 	struct seeker unready = {.pid = pid, .kind = KIND_NOT_READY};
-	int first = error ? 0 : handle_lowest_of(pid);
-	int file = find_descriptor(directory, first, &own);
+	const struct memfd_search for_own = search_for(&own), for_unready = search_for(&unready);
+	int file = memfd_find_in(directory, error ? 0 : handle_lowest_of(pid), &for_own);
 	enum segment_state state = own.is_making ? SEGMENT_NOT_READY : SEGMENT_NOT_OURS;
 
 	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))
 		return explain_closed(pid, error);
 	if (file < 0 && error && own.is_making)
-		file = find_descriptor(directory, 0, &unready);
+		file = memfd_find_in(directory, 0, &for_unready);
 	if (file < 0 && error)
-		state = explain(&own, error);
+		state = own.shares ? explain_shared(&own, error) : explain_absence(pid, error);
 	/* The process may have made a segment during the search for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
-		file = find_descriptor(directory, 0, &own);
+		file = memfd_find_in(directory, 0, &for_own);
 	return file >= 0 ? open_found(segment, pid, file, error) : state;
 }
 
