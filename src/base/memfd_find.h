@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 struct pids;
+struct purse;
 
 /* The link in /proc/PID/fd to a memfd with the name. */
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"
@@ -15,7 +16,6 @@ struct memfd_search {
 	const char *link;               /* MEMFD_LINK */
 	bool (*is_meant)(pid_t process); /* whether to look at the process; NULL: yes */
 	int (*lowest_of)(pid_t process); /* the lowest descriptor to look at; NULL: 0 */
-	unsigned int *most;             /* looks at no more descriptors, and counts down; NULL: no limit */
 	unsigned int files;             /* the most opened files of a process; 0: more than our processes have */
 	/* Whether the file is wanted; `number` is the descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
@@ -23,7 +23,7 @@ struct memfd_search {
 };
 
 /* The next descriptor with the link, from `first` on; -1 at the end. `directory` is /proc/PID/fd. */
-int memfd_next(int directory, int first, const char *link);
+int memfd_next(int directory, int first, const char *link, struct purse *purse);
 
 /* False if the kernel does not tell, as under a filter of system calls without statx(2). */
 bool memfd_are_known(void);
@@ -40,10 +40,11 @@ int memfd_open(int directory, int number);
 
 /* Opens the first wanted file: in `directory`, from the descriptor `first` on; of a process; of several processes; of
  * all processes. For reading and writing, or else only for reading. -1 without a wanted file; the errno of
- * memfd_find_in is then 0, unless a file could not be opened. */
-int memfd_find_in(int directory, int first, const struct memfd_search *search);
-int memfd_find_of(pid_t pid, const struct memfd_search *search);
-int memfd_find_among(const struct pids *pids, const struct memfd_search *search);
-int memfd_find_anywhere(const struct memfd_search *search);
+ * memfd_find_in is then 0, unless a file could not be opened. `purse` pays for the looks; without a purse, a search of
+ * many processes makes a purse of its own. */
+int memfd_find_in(int directory, int first, const struct memfd_search *search, struct purse *purse);
+int memfd_find_of(pid_t pid, const struct memfd_search *search, struct purse *purse);
+int memfd_find_among(const struct pids *pids, const struct memfd_search *search, struct purse *purse);
+int memfd_find_anywhere(const struct memfd_search *search, struct purse *purse);
 
 #endif

@@ -1,7 +1,5 @@
 #include "shared_file.h"
 
-#include "purse.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -112,11 +110,11 @@ void lock_give_back(int file)
 	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1});
 }
 
-int lock_take_within(int file, unsigned int patience_ms, struct error *error)
+int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error)
 {
 	int locked = try_lock(file), failure = errno;
 
-	while (locked < 0 && failure == EAGAIN && purse_wait(&patience_ms)) {
+	while (locked < 0 && failure == EAGAIN && purse_wait(purse, &patience_ms)) {
 		locked = try_lock(file);
 		failure = errno;
 	}
@@ -129,7 +127,7 @@ int lock_take_within(int file, unsigned int patience_ms, struct error *error)
 	return 0;
 }
 
-int lock_take(int file, struct error *error)
+int lock_take(int file, struct purse *purse, struct error *error)
 {
-	return lock_take_within(file, LOCK_WAIT_MS, error);
+	return lock_take_within(file, purse, LOCK_WAIT_MS, error);
 }

@@ -3,6 +3,7 @@
 #define NVTASKSET_SHARED_FILE_H
 
 #include "error.h"
+#include "purse.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,10 +39,9 @@ void *low_memory_map(int file, size_t size, uint64_t reach);
  * ends. The lock excludes by open file: two threads with the same open file do not exclude each other.
  *
  * Takes the lock of a file open for writing, until lock_give_back or until the file is closed. Waits a bounded time,
- * for the edits of other editors or at most `patience_ms`, paid from the open purse (base/purse.h). -1 with the
- * reason. */
-int lock_take(int file, struct error *error);
-int lock_take_within(int file, unsigned int patience_ms, struct error *error);
+ * for the edits of other editors or at most `patience_ms`, paid from `purse` (base/purse.h). -1 with the reason. */
+int lock_take(int file, struct purse *purse, struct error *error);
+int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
 void lock_give_back(int file);
 
 #endif

@@ -99,17 +99,17 @@ struct monitor;
 
 /* Begins to look. NULL with the reason: as for editor_open; or the process's segment may not be written. A process that
  * has made no context yet can be looked at. The first monitor_take says what came since. */
-struct monitor *monitor_begin(pid_t pid, struct error *error);
+struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *error);
 
 /* From the next call of monitor_take on, kernels are told one by one; of those that have borrowed TPCs, none may take
  * longer than this there. 0: they are not told. */
 void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns);
 
-/* What came since the last call, and looks on. Does not wait for another editor's lock, if a purse without waiting is
- * open (base/purse.h). Where that was MONITOR_LEASE_MS ago, or more, nothing was measured for a while: the span then
+/* What came since the last call, and looks on. `purse` pays for the look (base/purse.h), and for waiting for
+ * another editor's lock. Where that was MONITOR_LEASE_MS ago, or more, nothing was measured for a while: the span then
  * begins anew. It waits for clocks to be compared: a few milliseconds, or where they are not known at all, at most 120,
  * twice a second for all that this process looks at. -1 with the reason if the process has ended. */
-int monitor_take(struct monitor *monitor, struct monitor_times *times, struct error *error);
+int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error);
 
 /* Nobody looks any more, if no other watcher does. `monitor` may be NULL. */
 void monitor_end(struct monitor *monitor);

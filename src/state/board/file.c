@@ -1,6 +1,7 @@
 /* A board's file: making, checking and finding. */
 #include "layout.h"
 
+#include "base/purse.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 
@@ -111,10 +112,10 @@ void board_file_close(struct board_file *board)
  * Through the descriptors of processes. The processes may be hostile: no open file of a process makes the search wait,
  * and each part of the search is short, for any number of descriptors. */
 
-/* Limits of a part of the search: processes, and descriptors. A process with DESCRIPTORS or more before the board is
- * not found. */
+/* Limits of a part of the search: processes, and looks at descriptors. A process with LOOKS descriptors or more before
+ * the board is not found. */
 #define PROCESSES 16
-#define DESCRIPTORS 4096
+#define LOOKS 4224
 
 /* A process has one board, perhaps another inherited from the parent, and two on the way from board to board. */
 #define BOARDS_OF_ONE 4
@@ -148,29 +149,29 @@ int board_search_on(struct board_search *search, ino_t before)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	ssize_t length = list(search, entries, sizeof entries);
-	unsigned int processes = 0, looked = 0, most;
 	const struct memfd_search boards = {
 		.link = BOARD_LINK,
 		.lowest_of = handle_lowest_of,
-		.most = &most,
 		.files = BOARDS_OF_ONE,
 		.is_sought = is_sought,
 		.context = &before,
 	};
+	unsigned int processes = 0, looked = 0;
 	const struct dirent64 *entry;
 	ssize_t at = 0;
 	int file = -1;
 
 	if (length == 0)
 		search->position = 0;
-	while (at < length && file < 0 && processes < PROCESSES && looked < DESCRIPTORS) {
+	while (at < length && file < 0 && processes < PROCESSES && looked < LOOKS) {
 		entry = (const struct dirent64 *)(entries + at);
 		at += entry->d_reclen;
 		search->position = entry->d_off;
 		if (isdigit((unsigned char)entry->d_name[0])) {
-			most = DESCRIPTORS;
-			file = memfd_find_of((pid_t)strtol(entry->d_name, NULL, 10), &boards);
-			looked += DESCRIPTORS - most;
+			struct purse purse = {.left = LOOKS};
+
+			file = memfd_find_of((pid_t)strtol(entry->d_name, NULL, 10), &boards, &purse);
+			looked += LOOKS - purse.left;
 			processes++;
 		}
 	}

@@ -63,7 +63,7 @@ static int find(const struct group *group)
 		.context = (void *)(uintptr_t)group,
 	};
 
-	return memfd_find_anywhere(&memfds);
+	return memfd_find_anywhere(&memfds, NULL);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */

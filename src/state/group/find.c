@@ -30,7 +30,7 @@ static int mount_of(int file)
 	int mount = -1;
 
 	snprintf(name, sizeof name, "fdinfo/%d", file);
-	proc_find(0, name, SIZE_MAX, NULL, "mnt_id:", text, sizeof text);
+	proc_find(0, name, NULL, "mnt_id:", text, sizeof text);
 	sscanf(text, "%d", &mount);
 	return mount;
 }
@@ -152,7 +152,7 @@ static bool look_at_file(int file, int number, void *context)
 	return !search->name && search->count > 0;
 }
 
-static void look_at_all(struct search *search)
+static void look_at_all(struct search *search, struct purse *purse)
 {
 	const struct memfd_search memfds = {
 		.link = MEMFD_LINK(GROUP_MEMORY_NAME),
@@ -162,17 +162,18 @@ static void look_at_all(struct search *search)
 	};
 
 	search->found = group_closed;
-	int file = memfd_find_anywhere(&memfds);
+	int file = memfd_find_anywhere(&memfds, purse);
 
 	if (file >= 0)
 		close(file);
 }
 
-bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use)
+bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use,
+                         struct purse *purse)
 {
 	struct search search = {.identity = identity, .user = user};
 
-	look_at_all(&search);
+	look_at_all(&search, purse);
 	*group = search.found;
 	if (use == GROUP_TO_OBEY)
 		group_close_file(group);
@@ -183,7 +184,7 @@ int group_open_named(struct group *group, const char *name, uid_t owner)
 {
 	struct search search = {.name = name, .owner = owner};
 
-	look_at_all(&search);
+	look_at_all(&search, NULL);
 	*group = search.found;
 	return search.count < 2 ? search.count : 2;
 }

@@ -331,7 +331,7 @@ static int edit(struct group *group, const struct segment_revision *wanted, bool
 	if (group->is_copy || group->file < 0 || !shared_file_may_write(group->file))
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
 		                      "can change it", (unsigned int)group->owner);
-	int result = lock_take(group->file, error);
+	int result = lock_take(group->file, NULL, error);
 
 	if (result == 0) {
 		result = edit_locked(group->memory, wanted, is_first, error);

@@ -141,7 +141,8 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 	if (lead.identity.inode == 0 || fstat(segment->file, &status) < 0)
 		return;
 	lead.user = status.st_uid;
-	if (group_open_of(&group, &lead, use) || group_open_anywhere(&group, lead.identity, lead.user, use))
+	if (group_open_of(&group, &lead, use) ||
+	    group_open_anywhere(&group, lead.identity, lead.user, use, segment->purse))
 		segment_use_group(segment, &group);
 }
 

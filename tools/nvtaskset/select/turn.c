@@ -136,7 +136,7 @@ static int look_at_all(struct look *look, const struct ticket *own, struct error
 	*look = (struct look){.own = own, .before = -1};
 	if (pids_all(&pids, error) < 0)
 		return -1;
-	memfd_find_among(&pids, &tickets);
+	memfd_find_among(&pids, &tickets, NULL);
 	free(pids.list);
 	return 0;
 }
