@@ -28,7 +28,7 @@ $(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
 
-bench: $(command) $(shim) $(sim) $(bench_programs) $(BUILD)/bench/calls.so
+bench: $(command) $(shim) $(sim) $(bench_programs) $(BUILD)/bench/calls.so $(BUILD)/tests/programs/memory
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
 figures:

@@ -1,26 +1,25 @@
 /*
  * libsmctrl's interface (Bakita and Anderson, "Hardware Compute Partitioning on NVIDIA GPUs", RTAS 2023), on top of
- * nvtaskset: the program itself sets which TPCs its kernels may not use. Link with -lsmctrl.
+ * nvtaskset: the program itself disables TPCs for its kernels. Link with -lsmctrl.
  *
  * Masks
- *   - TPC n is bit n, and a bit that is set disables the TPC. To allow TPCs 0 to 4 only: ~0x1full.
- *   - On every GPU, TPCs have the numbers that nvtaskset -T shows: SM id / SMs per TPC. Bits of TPCs that a GPU does
- *     not have are ignored.
- *   - The 64-bit forms have bits for TPCs 0 to 63. On larger GPUs they disable all other TPCs, too, so that a program
- *     never gets more than it asked for. The _ext forms have bits for TPCs 0 to 127.
- *   - A mask of 0 means no mask: the next more general one applies, or the whole GPU if there is none. To let a stream
+ *   - TPC n is bit n, and a set bit disables the TPC. To allow TPCs 0 to 4 only: ~0x1full.
+ *   - On every GPU, TPCs have the numbers of nvtaskset -T: SM id / SMs per TPC. Bits of absent TPCs are ignored.
+ *   - The 64-bit forms have bits for TPCs 0 to 63. On larger GPUs all TPCs above are disabled, too, so that a program
+ *     never gets more TPCs than it asked for. The _ext forms have bits for TPCs 0 to 127.
+ *   - A mask of 0 means no mask: the next more general mask applies, or the whole GPU without any mask. To let a stream
  *     use the whole GPU although there is a mask for all kernels, disable a TPC that does not exist.
  *
- * A kernel obeys one mask: the one for the thread's next launch, or else the one of its stream, or else the one for all
+ * A kernel obeys one mask: the mask for the thread's next launch, or else the stream's mask, or else the mask for all
  * kernels. The partition of the process (nvtaskset SET COMMAND, nvtaskset -p) limits all masks: a kernel uses the TPCs
- * that both enable, or the partition if there are none. Restrictions of green contexts apply as well.
+ * enabled by both, or the partition if there are none. Restrictions of green contexts apply as well.
  *
- * A kernel obeys the masks at its launch. Kernels in CUDA graphs obey the mask for all kernels; after a change, they
- * obey it from the next launch of the graph on. Masks of streams and for the next launch do not apply to them. If the
- * blocks of a launch must run at once (cooperative launches and clusters) and do not fit, it gets the smallest superset
- * in which they do.
+ * A kernel obeys the masks at its launch. Kernels in CUDA graphs obey the mask for all kernels; after a change, from
+ * the next launch of the graph on. Masks of streams and for the next launch do not apply to graphs. If the blocks of a
+ * launch must run at once (cooperative launches and clusters) and do not fit, the launch gets the smallest superset
+ * with room for the blocks.
  *
- * Functions return 0 or an errno number; those that return nothing in the original can be called in the same way. If
+ * Functions return 0 or an errno number; functions without a result in the original can be called in the same way. If
  * masks have no effect, a line on standard error says why, once. All functions can be called from any thread.
  */
 #ifndef LIBSMCTRL_H
@@ -37,37 +36,37 @@ extern "C" {
 
 __extension__ typedef unsigned __int128 uint128_t;
 
-/* For all kernels of this process that have no other mask. */
+/* For all kernels of this process without a mask of their own. */
 int libsmctrl_set_global_mask(uint64_t mask);
 int libsmctrl_set_global_mask_ext(uint128_t mask);
 
-/* For kernels launched into a stream (CUstream or cudaStream_t), until it is destroyed. NULL and cudaStreamLegacy mean
- * the default streams of all contexts; cudaStreamPerThread means the calling thread's default streams. */
+/* For kernels launched into a stream (CUstream or cudaStream_t), until the stream is destroyed. NULL and
+ * cudaStreamLegacy mean the default streams of all contexts; cudaStreamPerThread means those of the calling thread. */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 
-/* For the next kernel that the calling thread launches. That may be a kernel of CUDA's own. */
+/* For the calling thread's next kernel, perhaps a kernel of CUDA's own. */
 int libsmctrl_set_next_mask(uint64_t mask);
 int libsmctrl_set_next_mask_ext(uint128_t mask);
 
-/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL if there are none, or one is above
- * 63 (127 for _ext). */
+/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL if no TPC is left, or a TPC is
+ * above 63 (127 for _ext). */
 int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive);
 int libsmctrl_make_mask_ext(uint128_t *result, uint32_t low, uint32_t high_exclusive);
 
-/* How many TPCs a GPU has. `dev` is the number that nvtaskset -T shows, in the order of PCI addresses; `cuda_dev` is
- * CUDA's number, which may differ. ENODEV if there is no such GPU, or its topology is unknown. */
+/* How many TPCs a GPU has. `dev` is the number in nvtaskset -T, in the order of PCI addresses; `cuda_dev` is CUDA's
+ * number, which may differ. ENODEV if there is no such GPU, or its topology is unknown. */
 int libsmctrl_get_tpc_info(uint32_t *num_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *num_tpcs, int cuda_dev);
 
-/* The GPCs that have TPCs, in the order of their numbers. In each element, the bits of the GPC's TPCs are set:
- * ~(*tpcs_for_gpc)[0] is the mask that leaves only the first GPC. The array belongs to the library. ENODEV as above;
- * ENOENT if the GPCs are not known; ERANGE if a TPC's number is too large for the 64-bit form. */
+/* The GPCs with TPCs, in the order of numbers. In each element, the bits of the GPC's TPCs are set: ~(*tpcs_for_gpc)[0]
+ * is the mask that leaves only the first GPC. The array belongs to the library. ENODEV as above; ENOENT if the GPCs are
+ * not known; ERANGE if a TPC's number is too large for the 64-bit form. */
 int libsmctrl_get_gpc_info(uint32_t *num_enabled_gpcs, uint64_t **tpcs_for_gpc, int dev);
 int libsmctrl_get_gpc_info_ext(uint32_t *num_enabled_gpcs, uint128_t **tpcs_for_gpc, int dev);
 
-/* Launches a kernel into the stream, in the current context, and checks where it ran. 0 if it ran only on TPCs `low` to
- * `high_exclusive` - 1; otherwise -1. With `echo`, prints where it ran. */
+/* Launches a kernel into the stream, in the current context, and checks where the kernel ran. 0 if only on TPCs `low`
+ * to `high_exclusive` - 1; otherwise -1. With `echo`, prints where the kernel ran. */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /* Optional: the first call of any function makes the library ready. init returns 0, and is_init true, if masks have an

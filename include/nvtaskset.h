@@ -1,12 +1,12 @@
 /*
- * nvtaskset for programs: reads and changes which TPCs of an NVIDIA GPU a process may use, while it runs, and tells
- * what the process does with the GPU.
+ * nvtaskset for programs: reads and changes which TPCs of an NVIDIA GPU a process may use, while the process runs, and
+ * tells how the process uses the GPU.
  *
  *   cc scheduler.c $(pkg-config --cflags --libs nvtaskset)
  *
  * A process has a partition, a set of TPCs for each GPU, if it was started by nvtaskset(1) or got one by nvtaskset
- * --attach. The process's user and root may change it; the kernel enforces that. The next launch of the process obeys
- * the change.
+ * --attach. The process's user and root may change the partition; the kernel enforces that. The next launch of the
+ * process obeys the change.
  *
  * A TPC's number is the one that software sees: SM id / SMs per TPC. GPUs are numbered from 0 on, in the order of their
  * PCI addresses. CUDA uses the same numbers with CUDA_DEVICE_ORDER=PCI_BUS_ID and without CUDA_VISIBLE_DEVICES.
@@ -15,11 +15,11 @@
  * is unchanged. `error` may be NULL. Nothing here prints, exits, starts a thread or handles a signal.
  *
  * Threads: several threads may use a topology at once. A partition handle, or a watcher, belongs to one thread at a
- * time. Several handles for the same process may be used at once, in one program or in several: their changes exclude
- * each other. After a fork, the child must open its own handles.
+ * time. Several handles for the same process may be used at once, in one program or in several: changes exclude each
+ * other. After a fork, the child must open its own handles.
  *
  * Compatibility: symbols have versions. New members come only at the end of structs with a `size`, by which a later
- * library knows the caller's version of the struct. A size that the library does not know is an error.
+ * library knows the caller's version of the struct. A size unknown to the library is an error.
  */
 #ifndef NVTASKSET_H
 #define NVTASKSET_H
@@ -34,30 +34,30 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The version of the library that is in use: "0.1.0". */
+/* The version of the library in use: "0.1.0". */
 const char *nvtaskset_version(void);
 
-/* Kinds of errors, for programs to act on. Their numbers never change; later versions may add some. */
+/* Kinds of errors, for programs to act on. Numbers never change; later versions may add some. */
 enum nvtaskset_error_code {
 	NVTASKSET_ERROR_OTHER = 0,         /* any other error: see the reason */
-	NVTASKSET_ERROR_INVALID = 1,       /* an argument that is wrong on any machine, such as an empty set */
-	NVTASKSET_ERROR_ENDED = 2,         /* the process has ended, or there is none with this pid */
+	NVTASKSET_ERROR_INVALID = 1,       /* an argument that is wrong on any machine, as an empty set */
+	NVTASKSET_ERROR_ENDED = 2,         /* the process has ended, or no process has this pid */
 	NVTASKSET_ERROR_STALE = 3,         /* the process has a new partition: open it again */
 	NVTASKSET_ERROR_NOT_PERMITTED = 4, /* only for the process's user and root; or a file may not be read */
 	NVTASKSET_ERROR_NO_CUDA = 5,       /* the process has not loaded CUDA, or not yet */
-	NVTASKSET_ERROR_NO_PARTITION = 6,  /* it uses CUDA but has no partition: nvtaskset --attach gives it one */
-	NVTASKSET_ERROR_NOT_IN_FORCE = 7,  /* it does not obey its partition now, for example because of a profiler */
-	NVTASKSET_ERROR_OUT_OF_REACH = 8,  /* it obeys, but its partition's file is closed until its next CUDA context */
-	NVTASKSET_ERROR_NOT_KNOWN = 9,     /* no such GPU or TPC here; or no GPU of this machine is known */
+	NVTASKSET_ERROR_NO_PARTITION = 6,  /* the process uses CUDA without a partition: nvtaskset --attach gives one */
+	NVTASKSET_ERROR_NOT_IN_FORCE = 7,  /* the process does not obey now, for example because of a profiler */
+	NVTASKSET_ERROR_OUT_OF_REACH = 8,  /* obeyed, but the partition's file is closed until the next CUDA context */
+	NVTASKSET_ERROR_NOT_KNOWN = 9,     /* no GPU or TPC with the number; or no GPU of this machine is known */
 	NVTASKSET_ERROR_DAMAGED = 10,      /* the process's partition is damaged, or of another version */
-	NVTASKSET_ERROR_BUSY = 11,         /* somebody else is changing the partition now: try again */
+	NVTASKSET_ERROR_BUSY = 11,         /* another program is changing the partition now: try again */
 	NVTASKSET_ERROR_NO_ROOM = 12,      /* too few TPCs are free; or the partition has no room for one more GPU */
 	NVTASKSET_ERROR_NO_MEMORY = 13,    /* the calling program is out of memory */
 	NVTASKSET_ERROR_SYSTEM = 14,       /* the kernel refused something else: see system_error */
-	NVTASKSET_ERROR_SHARED = 15        /* the process shares its parent's partition until it loads CUDA */
+	NVTASKSET_ERROR_SHARED = 15        /* the process shares the parent's partition until CUDA is loaded */
 };
 
-/* Always 320 bytes. In early versions, all of them were the reason. It still begins at the same place. */
+/* Always 320 bytes. In early versions, all 320 were the reason, which still begins at the same place. */
 struct nvtaskset_error {
 	char reason[312]; /* one line, without newline or full stop */
 	int code;         /* enum nvtaskset_error_code */
@@ -81,7 +81,7 @@ bool nvtaskset_set_has(const struct nvtaskset_set *set, unsigned int tpc);
 bool nvtaskset_set_equal(const struct nvtaskset_set *a, const struct nvtaskset_set *b);
 unsigned int nvtaskset_set_count(const struct nvtaskset_set *set);
 
-/* The smallest member that is at least `from`; NVTASKSET_TPCS_MAX if there is none. */
+/* The smallest member from `from` on; NVTASKSET_TPCS_MAX if there is none. */
 unsigned int nvtaskset_set_next(const struct nvtaskset_set *set, unsigned int from);
 
 struct nvtaskset_set nvtaskset_set_and(const struct nvtaskset_set *a, const struct nvtaskset_set *b);
@@ -101,21 +101,21 @@ int nvtaskset_set_parse_mask(struct nvtaskset_set *set, const char *text, unsign
 const char *nvtaskset_set_format_list(const struct nvtaskset_set *set, char text[NVTASKSET_SET_TEXT]);
 const char *nvtaskset_set_format_mask(const struct nvtaskset_set *set, char text[NVTASKSET_SET_TEXT]);
 
-/* --- GPUs ----------------------------------------------------------------------------------------------------------- */
+/* --- GPUs --------------------------------------------------------------------------------------------------------- */
 
 /* The GPUs of this machine at the time of nvtaskset_topology_load. */
 struct nvtaskset_topology;
 
-/* Asks the kernel driver, without CUDA; or reads the file that NVTASKSET_TOPOLOGY names, or the results of `nvtaskset
- * measure`. Takes milliseconds; once in a program is enough. Finding no GPU is an error. */
+/* Asks the kernel driver, without CUDA; or reads the file in NVTASKSET_TOPOLOGY, or the results of `nvtaskset measure`.
+ * Takes milliseconds; once in a program is enough. Finding no GPU is an error. */
 int nvtaskset_topology_load(struct nvtaskset_topology **topology, struct nvtaskset_error *error);
 
-/* First close the partitions that were opened with it. NULL does nothing. */
+/* First close the partitions opened with the topology. NULL does nothing. */
 void nvtaskset_topology_free(struct nvtaskset_topology *topology);
 
 unsigned int nvtaskset_topology_gpu_count(const struct nvtaskset_topology *topology);
 
-/* The GPU with this PCI address ("0000:3b:00.0") or UUID ("GPU-…"). */
+/* The GPU with the PCI address ("0000:3b:00.0") or UUID ("GPU-…"). */
 int nvtaskset_topology_find_gpu(const struct nvtaskset_topology *topology, const char *name, unsigned int *gpu,
                                 struct nvtaskset_error *error);
 
@@ -127,21 +127,20 @@ struct nvtaskset_gpu {
 	unsigned int compute_major, compute_minor; /* compute capability */
 	unsigned int tpc_count;   /* TPCs are 0 to tpc_count - 1 */
 	unsigned int sms_per_tpc; /* 1 or 2 */
-	unsigned int gpc_limit;   /* GPC numbers are below this; some may be missing */
+	unsigned int gpc_limit;   /* above all GPC numbers; some may be missing */
 };
 
 int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned int gpu,
                            struct nvtaskset_gpu *description, struct nvtaskset_error *error);
 
-/* The GPC of the chip that contains a TPC. The TPCs of a GPC share caches and a path to memory. -1 if it is unknown or
- * there is no such TPC. */
+/* The GPC of the chip with the TPC. TPCs of a GPC share caches and a path to memory. -1: unknown, or no such TPC. */
 int nvtaskset_gpu_gpc_of(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc);
 
-/* The virtual GPC of a TPC: a cluster of thread blocks runs within one of these groups. A group with a number of
- * gpc_limit or above has only this TPC. -1 if it is unknown, before Hopper, or if there is no such TPC. */
+/* The virtual GPC of a TPC: a cluster of thread blocks runs within one virtual GPC. A virtual GPC with a number of
+ * gpc_limit or above has a single TPC. -1 if unknown, before Hopper, or if the TPC does not exist. */
 int nvtaskset_gpu_virtual_gpc_of(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc);
 
-/* All TPCs of a GPU; of one GPC; of one virtual GPC. The empty set if there are none. */
+/* All TPCs of a GPU; of one GPC; of one virtual GPC. The empty set: no TPCs. */
 struct nvtaskset_set nvtaskset_gpu_tpcs(const struct nvtaskset_topology *topology, unsigned int gpu);
 struct nvtaskset_set nvtaskset_gpu_tpcs_of_gpc(const struct nvtaskset_topology *topology, unsigned int gpu,
                                                unsigned int gpc);
@@ -149,31 +148,31 @@ struct nvtaskset_set nvtaskset_gpu_tpcs_of_virtual_gpc(const struct nvtaskset_to
                                                        unsigned int virtual_gpc);
 
 enum nvtaskset_strategy {
-	NVTASKSET_PACKED,     /* whole GPCs first: nobody else uses their caches then */
-	NVTASKSET_DISTRIBUTED /* over many GPCs, in chunks of one that a cluster of 8 blocks fits into: nvtaskset -n's default */
+	NVTASKSET_PACKED,     /* whole GPCs first: no other program uses the caches there */
+	NVTASKSET_DISTRIBUTED /* over many GPCs, in chunks for a cluster of 8 blocks: nvtaskset -n's default */
 };
 
-/* Chooses `count` TPCs that are not in `used` (NULL: the empty set). The same arguments give the same result. */
+/* Chooses `count` TPCs outside of `used` (NULL: the empty set). The same arguments give the same result. */
 int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int gpu, const struct nvtaskset_set *used,
                          unsigned int count, enum nvtaskset_strategy strategy, struct nvtaskset_set *chosen,
                          struct nvtaskset_error *error);
 
-/* --- groups --------------------------------------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
-/* A group of processes that have one partition: nvtaskset(1), --group. Who manages jobs gives each job a group with a file:
- * makes the file, claims TPCs for it, starts the job's programs with the file's path in NVTASKSET_GROUP_FILE, and removes
- * the file when they have ended. */
+/* A group of processes with one partition: nvtaskset(1), --group. A manager of jobs gives each job a group with a file:
+ * makes the file, claims TPCs for the group, starts the job's programs with the file's path in NVTASKSET_GROUP_FILE,
+ * and removes the file after the programs have ended. */
 struct nvtaskset_group;
 
-/* Makes the file of a group, or opens the one that is there, which keeps what it has. Its name, the last part of the absolute
- * path, is the group's: letters, digits and ._:@+-, at most 63, and not a number alone. Only root and the caller may be able
- * to write to the directory. `cgroup` is the job's control group, as in /proc/PID/cgroup ("/system.slice/job_7"); NULL: none.
- * By it, the command's next change reaches the job's programs that have lost their environment and their descriptors. A caller
- * that is killed meanwhile leaves the whole file or none. */
+/* Makes the file of a group; or opens an existing file, which keeps its content. The file's name, the last part of the
+ * absolute path, is the group's: letters, digits and ._:@+-, at most 63, and not a number alone. Only root and the
+ * caller may be able to write to the directory. `cgroup` is the job's control group, as in /proc/PID/cgroup
+ * ("/system.slice/job_7"); NULL: no control group. By `cgroup`, the command's next change reaches programs of the job
+ * that have lost their environment and their descriptors. A killed caller leaves the whole file or no file. */
 int nvtaskset_group_make(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
                          const char *cgroup, struct nvtaskset_error *error);
 
-/* Opens the group of a file that is there; of a process that is in one. */
+/* Opens the group of an existing file; of a process in a group. */
 int nvtaskset_group_open(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
                          struct nvtaskset_error *error);
 int nvtaskset_group_of(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, pid_t pid,
@@ -182,20 +181,20 @@ int nvtaskset_group_of(struct nvtaskset_group **group, const struct nvtaskset_to
 /* NULL does nothing. */
 void nvtaskset_group_close(struct nvtaskset_group *group);
 
-/* Removes the file of a group, and so gives back its TPCs; a file that is not there is no failure. Programs that still run
- * keep what they had, so end them first. */
+/* Removes the file of a group, and so gives the group's TPCs back; an absent file is no failure. Programs that still
+ * run keep their TPCs, so end the programs first. */
 int nvtaskset_group_remove(const char *path, struct nvtaskset_error *error);
 
-/* The name; "" if it has none. It is in `name`. */
+/* The name, in `name`; "": the group has no name. */
 #define NVTASKSET_GROUP_NAME 64
 const char *nvtaskset_group_name(const struct nvtaskset_group *group, char name[NVTASKSET_GROUP_NAME]);
 
-/* The TPCs of a GPU that the group may use: all, if it says nothing about that GPU. */
+/* The TPCs of a GPU that the group may use: all, if the group says nothing about the GPU. */
 int nvtaskset_group_get(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_set *set,
                         struct nvtaskset_error *error);
 
-/* Sets them, for all processes of the group and those to come; other GPUs stay as they are. The next launch of each obeys. Does
- * not ask whether another group has them. */
+/* Sets the TPCs of the group, for all processes now and later; other GPUs stay unchanged. The next launch of each
+ * process obeys. Does not ask whether another group has the TPCs. */
 int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const struct nvtaskset_set *set,
                         struct nvtaskset_error *error);
 
@@ -204,22 +203,22 @@ struct nvtaskset_claim {
 	unsigned int count; /* of TPCs */
 };
 
-/* Chooses TPCs that no other group has that has a file in the same directory, whether its processes can be seen or not, and
- * gives them to this group: on all of these GPUs, or on none. A GPU on which the group has so many TPCs already stays as it
- * is, so that a claim can be repeated; with another number it is an error (INVALID). Fails if too few are free (NO_ROOM).
- * Waits a bounded time while another process claims in the directory (BUSY). Only for a group opened by its path, whose file is
- * still there. */
+/* Chooses TPCs and gives them to the group: on all GPUs of the claims, or on none. No other group with a file in the
+ * same directory has the TPCs, whether the group's processes can be seen or not. A GPU where the group has `count` TPCs
+ * already stays unchanged, so that a claim can be repeated; with a different number the claim is an error (INVALID).
+ * Fails if too few TPCs are free (NO_ROOM). Waits a bounded time while another process claims in the directory (BUSY).
+ * Only for a group opened by its path, with the file still there. */
 int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,
                           enum nvtaskset_strategy strategy, struct nvtaskset_error *error);
 
-/* --- processes -------------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 /* Finds the processes with a partition that the caller may change. Writes at most `room` pids, in rising order, and the
- * number of all such processes to `count`. */
+ * number of all to `count`. */
 int nvtaskset_processes(pid_t *pids, size_t room, size_t *count, struct nvtaskset_error *error);
 
 /* A handle for the partition of a process, also after the process has executed another program. A later process with
- * the same pid is never mistaken for it. It uses two file descriptors, close-on-exec, and a page or two of memory. */
+ * the same pid is never mistaken for it. A handle uses two descriptors, close-on-exec, and a page or two of memory. */
 struct nvtaskset_partition;
 
 /* The process may be the caller itself. `topology` must stay until the handle is closed. */
@@ -229,27 +228,27 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 /* NULL does nothing. */
 void nvtaskset_partition_close(struct nvtaskset_partition *partition);
 
-/* The TPCs of a GPU that the process may use. All of them if its partition does not restrict this GPU. The empty set if
- * the partition has only TPCs that the GPU lacks: the process ignores such a set. */
+/* The TPCs of a GPU that the process may use: all if the partition does not restrict the GPU. The empty set if the
+ * partition has only TPCs that the GPU lacks: the process ignores such a set. */
 int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
-/* Sets the TPCs of a GPU that the process may use; other GPUs keep theirs. The next launch obeys. Takes less than a
- * microsecond, most of it for the kernel's lock against other programs that change the same partition. If one of these
- * is stopped while it holds the lock, this waits for two seconds at most and then fails (BUSY); if one dies, the old
- * set stays in force. An empty set, or one with TPCs that the GPU lacks, is an error. Does not notice that the process
- * has ended: see nvtaskset_partition_check. */
+/* Sets the TPCs of a GPU that the process may use; other GPUs keep their TPCs. The next launch obeys. Takes less than a
+ * microsecond, most of it for the kernel's lock against other programs with changes of the same partition. If another
+ * program is stopped while holding the lock, waits for two seconds at most and then fails (BUSY); if another program
+ * dies there, the old set stays in force. An empty set, or a set with TPCs that the GPU lacks, is an error. Does not
+ * notice the end of the process: see nvtaskset_partition_check. */
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
-/* 0 if the process runs and this partition is in force, or will be once it uses CUDA, also if it has executed another
- * program. -1 if the process has ended (ENDED); has a new partition (STALE), for example because it has executed
- * nvtaskset, or none any more; or does not obey now (NOT_IN_FORCE), for example because of a profiler. Takes some
- * dozens of microseconds. */
+/* 0 if the process runs and the partition is in force, or will be once the process uses CUDA, also after the process
+ * has executed another program. -1 if the process has ended (ENDED); has a new partition (STALE), for example after
+ * executing nvtaskset, or has lost its partition; or does not obey now (NOT_IN_FORCE), for example because of a
+ * profiler. Takes some dozens of microseconds. */
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error);
 
-/* A file descriptor for poll(2) and the like: readable once the process has ended. It belongs to the handle; do not
- * close it. -1 if the kernel has none, before Linux 5.3. */
+/* A file descriptor for poll(2) and the like: readable once the process has ended. Belongs to the handle: do not close
+ * the descriptor. -1 if the kernel has none, before Linux 5.3. */
 int nvtaskset_partition_descriptor(const struct nvtaskset_partition *partition);
 
 /* Reasons why launches did not simply run inside the partition are below this number. */
@@ -257,71 +256,71 @@ int nvtaskset_partition_descriptor(const struct nvtaskset_partition *partition);
 
 struct nvtaskset_counters {
 	size_t size;           /* set by the caller: sizeof(struct nvtaskset_counters) */
-	/* Kernels are counted when they are uploaded: outside of graphs, that is at each launch. A kernel in a CUDA
-	 * graph is uploaded at the graph's first launch and at the first one after a change of the partition. */
-	uint64_t restricted;   /* kernels that were kept inside the partition */
-	uint64_t unrestricted; /* kernels that were left as they were */
-	uint64_t refreshed;    /* nodes of CUDA graphs that were uploaded again after a change */
+	/* Kernels are counted at their upload: outside of graphs, at each launch. A kernel in a CUDA graph is uploaded
+	 * at the graph's first launch, and at the first launch after a change of the partition. */
+	uint64_t restricted;   /* kernels kept inside the partition */
+	uint64_t unrestricted; /* kernels left unchanged */
+	uint64_t refreshed;    /* nodes of CUDA graphs uploaded again after a change */
 	uint64_t reasons[NVTASKSET_REASONS_MAX]; /* how often each reason occurred, see nvtaskset_reason_text */
 };
 
-/* Counters only rise. The process itself writes them, so do not trust a hostile one's. */
+/* Counters only rise. The process itself writes the counters: do not trust a hostile process. */
 int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct nvtaskset_counters *counters,
                                  struct nvtaskset_error *error);
 
 /* A reason in words; NULL if this version has no such reason. */
 const char *nvtaskset_reason_text(unsigned int reason);
 
-/* What a process has run on one GPU. All 0 on a GPU that it has not used. */
+/* The kernels of a process on one GPU. All 0 on an unused GPU. */
 struct nvtaskset_kernels {
 	size_t size;        /* set by the caller: sizeof(struct nvtaskset_kernels) */
-	uint64_t launched;  /* kernels, those in a CUDA graph at each launch of the graph */
-	uint64_t ended;     /* of them: the GPU itself counts them */
-	uint64_t in_flight; /* of them: waiting, or running */
-	/* Of `launched` and `ended`: kernels whose launches nothing announces, in graphs with conditional bodies and in graphs
-	 * that kernels launch. They count when they end, and are never in flight. */
+	uint64_t launched;  /* kernels; in a CUDA graph at each launch of the graph */
+	uint64_t ended;     /* counted by the GPU itself */
+	uint64_t in_flight; /* waiting, or running */
+	/* Of `launched` and `ended`: kernels without announced launches, in graphs with conditional bodies and in
+	 * graphs launched by kernels. Such kernels count at the end, and are never in flight. */
 	uint64_t unannounced;
-	/* A bit for each reason why some kernels are not counted, see nvtaskset_gap_text. It may be 0 where the partition is
-	 * not in force: see nvtaskset_partition_check. */
+	/* A bit for each reason why some kernels are not counted, see nvtaskset_gap_text. May be 0 where the partition
+	 * is not in force: see nvtaskset_partition_check. */
 	uint64_t gaps;
-	uint32_t launched_is_known; /* 1 or 0: `launched` counts all of them */
-	uint32_t ended_is_known;    /* 1 or 0: so do `ended`, `in_flight` and `unannounced` */
+	uint32_t launched_is_known; /* 1 or 0: `launched` counts all kernels */
+	uint32_t ended_is_known;    /* 1 or 0: the same for `ended`, `in_flight` and `unannounced` */
 };
 
-/* Reads the counts of one GPU. They are read one after the other while the process runs, `launched` last, so what ends
- * meanwhile is still in flight; they are exact when nothing is being launched. A graph's kernels count as launched when the
- * call returns, and some may have ended before. Where they are known, counts only rise, except `in_flight`; a program that
- * the process executes begins with 0. The process, which may be hostile, has them in its memory. Takes some dozens of
- * microseconds. */
+/* Reads the counts of one GPU, one after the other while the process runs. `launched` comes last: kernels that end
+ * meanwhile are still in flight. The counts are exact when nothing is being launched. A graph's kernels count as
+ * launched when the call returns, and some may have ended before. Known counts only rise, except `in_flight`; a program
+ * executed by the process begins with 0. The process, which may be hostile, has the counts in its memory. Takes some
+ * dozens of microseconds. */
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
                                 struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
 
 /* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
 const char *nvtaskset_gap_text(unsigned int gap);
 
-/* --- the time --------------------------------------------------------------------------------------------------------- */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
-/* How much of the time a process may be present on its GPUs, and what it has used. It is suspended in the middle of
- * kernels; or, a client of MPS, its launches are held back: what is said of that stands behind "or". */
+/* How much of the time a process may be present on its GPUs, and the time used. The process is suspended in the middle
+ * of kernels; or, for a client of MPS, launches are held back: facts about clients stand behind "or". */
 struct nvtaskset_quota {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_quota) */
-	uint32_t run_us;     /* so much of each period, on average; `period_us` or more: no limit any more */
-	uint32_t period_us;  /* 0: it was never given a quota, and all else is 0 */
+	uint32_t run_us;     /* of each period, on average; `period_us` or more: no limit any more */
+	uint32_t period_us;  /* 0: never given a quota, and all else is 0 */
 	uint32_t in_force;   /* 1 or 0 */
 	uint32_t state;      /* see nvtaskset_quota_text */
-	uint64_t present_us; /* for so long it wanted to run, and was not suspended; or its kernels were on the GPUs, an estimate */
-	uint64_t aside_us;   /* for so long it wanted to run, and was suspended; or its launches were held */
-	uint64_t bounded;    /* so often it was resumed early: work of its own was in flight on another GPU; or a bound
-	                      * ended a hold */
-	uint64_t held;       /* 0; or so many launches were held */
+	uint64_t present_us; /* wanted to run, and was not suspended; or had kernels on the GPUs, an estimate */
+	uint64_t aside_us;   /* wanted to run, and was suspended; or launches were held */
+	/* Early resumptions, with work in flight on another GPU; or holds that a bound ended. */
+	uint64_t bounded;
+	uint64_t held;       /* 0; or the number of held launches */
 };
 
-/* Who goes first on a GPU, and in which proportion those share it that have the same priority. */
+/* The order of processes on a GPU, and the proportions between processes of the same priority. */
 struct nvtaskset_rank {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_rank) */
-	int32_t priority;    /* 0 to 99, higher ones first; -1: it was never given one, which counts as 50 */
-	uint32_t weight;     /* 1 to 10000; 0: it was never given one, which counts as 100 */
-	uint32_t in_force;   /* these as in a quota; all 0 if neither was given */
+	int32_t priority;    /* 0 to 99, higher first; -1: never given, counts as 50 */
+	uint32_t weight;     /* 1 to 10000; 0: never given, counts as 100 */
+	uint32_t in_force;   /* from here on as in a quota; all 0 if neither was given */
 	uint32_t state;
 	uint64_t present_us;
 	uint64_t aside_us;
@@ -329,20 +328,20 @@ struct nvtaskset_rank {
 	uint64_t held;
 };
 
-/* What a client of MPS lends and borrows, as --lend and --borrow of nvtaskset(1). */
+/* Lending and borrowing of a client of MPS, as --lend and --borrow of nvtaskset(1). */
 struct nvtaskset_lending {
 	size_t size;      /* set by the caller: sizeof(struct nvtaskset_lending) */
-	uint32_t lend_us; /* others may use its TPCs while it is idle, and it may wait so long for them; 0: they may not */
-	uint32_t borrows; /* 1 or 0: it may use what others lend, */
-	struct nvtaskset_set borrow;   /* of these TPCs of each GPU */
-	struct nvtaskset_set borrowed; /* what it uses now; this and what follows is empty or 0 for a group */
-	uint64_t borrowed_tpc_us;      /* for how long it has, times the TPCs */
-	uint64_t overruns;             /* launches that were measured there, and took longer than the lender's limit */
+	uint32_t lend_us; /* the longest wait for TPCs that others use while the process is idle; 0: no lending */
+	uint32_t borrows; /* 1 or 0: the process may use lent TPCs */
+	struct nvtaskset_set borrow;   /* the TPCs to borrow, of each GPU */
+	struct nvtaskset_set borrowed; /* in use now; this and the rest is empty or 0 for a group */
+	uint64_t borrowed_tpc_us;      /* the time of borrowing, times the TPCs */
+	uint64_t overruns;             /* measured launches in borrowed TPCs, longer than the lender's limit */
 	uint32_t in_force;             /* as in a quota */
 	uint32_t state;
 };
 
-/* Read them. The process, which may be hostile, has them in its memory. */
+/* Read the settings and results, from memory of the process, which may be hostile. */
 int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
                                 struct nvtaskset_error *error);
 int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
@@ -350,8 +349,8 @@ int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvta
 int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
                              struct nvtaskset_error *error);
 
-/* Gives the process a quota: a period of 1000 to 10 000 000 microseconds, and at least 1000 of them; as much as the period
- * has lifts it. It is in force at once, or from the process's next calls on. */
+/* Gives the process a quota: a period of 1000 to 10 000 000 microseconds, and 1000 or more to run; the whole period
+ * lifts the quota. In force at once, or from the process's next calls on. */
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
                                   struct nvtaskset_error *error);
 
@@ -363,38 +362,45 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
                                    struct nvtaskset_error *error);
 
-/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "pe", "ht,pe"; what is not named stays. Only for clients of MPS
- * that have a quota or a priority. */
-int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error);
+/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "pe", "ht,pe"; the unnamed stay. Only for clients of
+ * MPS with a quota or a priority. */
+int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy,
+                                   struct nvtaskset_error *error);
 
-/* Lets others use the process's TPCs while it is idle: it may wait for them for 100 to 1 000 000 microseconds; 0: no more. And lets
- * it use what others lend, of this set; NULL: no more. Only for clients of MPS. */
-int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us, struct nvtaskset_error *error);
+/* Lets others use the process's TPCs while the process is idle, which may then wait 100 to 1 000 000 microseconds for
+ * the TPCs; 0: no more. Lets the process use lent TPCs of `set`; NULL: no more. Only for clients of MPS. */
+int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us,
+                                 struct nvtaskset_error *error);
 int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
                                    struct nvtaskset_error *error);
 
-/* Writes the same words to `policy`; "" if it was never given one. */
+/* Writes the same words to `policy`; "" if never given. */
 #define NVTASKSET_POLICY 8
 int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
                                struct nvtaskset_error *error);
 
-/* What the group was given of the time. What became of it is in its members: `in_force`, `state` and so on are 0. */
-int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota, struct nvtaskset_error *error);
-int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank, struct nvtaskset_error *error);
-int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY], struct nvtaskset_error *error);
+/* The group's settings of the time. Results are the members': `in_force`, `state` and so on are 0. */
+int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota,
+                          struct nvtaskset_error *error);
+int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank,
+                         struct nvtaskset_error *error);
+int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY],
+                           struct nvtaskset_error *error);
 
-/* Give it to the group: a quota is its members' together, all else is each one's. In ranges as above. Nobody asks which way its
- * members go: those that cannot have it say so. */
+/* Give the group settings: a quota is for all members together, all else for each member. In ranges as above. Members
+ * are not asked: a member that cannot have the settings says so. */
 int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
                               struct nvtaskset_error *error);
 int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error);
 int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error);
 int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error);
-int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending, struct nvtaskset_error *error);
+int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending,
+                            struct nvtaskset_error *error);
 int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error);
-int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set, struct nvtaskset_error *error);
+int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set,
+                               struct nvtaskset_error *error);
 
-/* What became of what a process was given of the time, by its `state`; NULL if this version has no such state. */
+/* The result of a process's settings of the time, by `state`; NULL if this version has no such state. */
 const char *nvtaskset_quota_text(uint32_t state);
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -419,53 +425,51 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
                                    struct nvtaskset_error *error);
 int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, struct nvtaskset_error *error);
 
-/* --- times ------------------------------------------------------------------------------------------------------------ */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* Watches what a process does with the GPUs: how long they were busy for it, and with which kernels.
+/* Watches the work of a process on the GPUs: for how long the GPUs were busy, and with which kernels.
  *
- * Counts are always there; times are measured only while somebody looks, and the program pays for that (nvtaskset(1),
- * "top"). All numbers are of the time since the watcher was opened, and only grow: who wants those of a second takes
- * differences. They are estimates, since the GPU tells only when a kernel has ended. A kernel that was launched before has
- * no time. */
+ * Counts are always there; times are measured only while somebody looks, at the program's cost (nvtaskset(1), "top").
+ * All numbers are of the time since the watcher was opened, and only grow: for a second, take differences. Times are
+ * estimates, since the GPU tells only when a kernel has ended. A kernel launched before has no time. */
 struct nvtaskset_watcher;
 
-/* A number that is not known. */
+/* An unknown number. */
 #define NVTASKSET_UNKNOWN UINT64_MAX
 
-/* Look so often: the process remembers its last 8192 launches of each context, and what was more is lost. After so long
- * without a look, nobody looks any more, and nothing is measured until the next one. */
+/* Look so often: the process remembers the last 8192 launches of each context, and older launches are lost. After
+ * NVTASKSET_LOOK_LAST_MS without a look, nothing is measured until the next look. */
 #define NVTASKSET_LOOK_MS 50
 #define NVTASKSET_LOOK_LAST_MS 1500
 
-/* For who may change the process's partition; the process may be the caller itself. Any number of watchers may watch a
- * process. `topology` must stay until the watcher is closed. It uses some file descriptors, close-on-exec, and memory as
- * large as what the process remembers. */
+/* For everybody who may change the process's partition; the process may be the caller itself. Any number of watchers
+ * may watch a process. `topology` must stay until the watcher is closed. A watcher uses some file descriptors,
+ * close-on-exec, and as much memory as the process for remembering. */
 int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvtaskset_topology *topology, pid_t pid,
                            struct nvtaskset_error *error);
 
-/* NULL does nothing. If nobody else looks, the process measures nothing any more within NVTASKSET_LOOK_LAST_MS. */
+/* NULL does nothing. Without another watcher, the process measures nothing any more within NVTASKSET_LOOK_LAST_MS. */
 void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher);
 
-/* Looks now and, sleeping in between, as often as needed for so many milliseconds; 0: once. A look takes a few
- * milliseconds at most. -1 if the process has ended (ENDED): what was seen before can still be read. */
+/* Looks now and, sleeping in between, as often as needed for `milliseconds`; 0: once. A look takes a few milliseconds
+ * at most. -1 if the process has ended (ENDED): earlier results can still be read. */
 int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milliseconds, struct nvtaskset_error *error);
 
 /* How long one GPU was busy for the process, as of the last look. */
 struct nvtaskset_times {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_times) */
 	uint64_t elapsed_ns; /* since the watcher was opened */
-	uint64_t span_ns;    /* of it, the time of which the following is known: busy is busy_ns of span_ns */
-	uint64_t busy_ns;    /* at least one kernel was on the GPU; under MPS also while all waited there for a neighbour's */
-	uint64_t tpc_ns;     /* the same times the TPCs that the kernels had */
+	uint64_t span_ns;    /* the part for which the following is known: busy is busy_ns of span_ns */
+	uint64_t busy_ns;    /* at least one kernel was on the GPU; under MPS also while all waited for a neighbour's */
+	uint64_t tpc_ns;     /* busy_ns times the TPCs of the kernels */
 	uint64_t error_ns;   /* how exactly a begin is known if the GPU was idle before; may be NVTASKSET_UNKNOWN */
-	uint64_t timed;      /* kernels whose end was seen; in graphs these are samples */
-	uint64_t lost;       /* kernels whose time was lost, for want of looks */
-	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. It may be 0 where too little was
-	 * seen yet. */
+	uint64_t timed;      /* kernels with a seen end; samples in graphs */
+	uint64_t lost;       /* kernels with a lost time, for want of looks */
+	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. 0 if too little was seen. */
 	uint64_t gaps;
 	uint32_t is_known;    /* 1 or 0; 0: busy_ns and tpc_ns are NVTASKSET_UNKNOWN */
-	uint32_t is_presence; /* 1 or 0; 1: without MPS, times contain the time slices of other processes: it was not busy
-	                       * for so long, but present */
+	/* 1 or 0; 1: without MPS, times contain the time slices of other processes, and mean presence. */
+	uint32_t is_presence;
 };
 
 int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned int gpu, struct nvtaskset_times *times,
@@ -474,19 +478,19 @@ int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned in
 /* Why times are not known, by the number of a bit of `gaps`; NULL if this version has no such reason. */
 const char *nvtaskset_time_gap_text(unsigned int gap);
 
-/* The kernels of one function, on all GPUs. What is not known is NVTASKSET_UNKNOWN. */
+/* The kernels of one function, on all GPUs. Unknown numbers are NVTASKSET_UNKNOWN. */
 struct nvtaskset_function {
 	size_t size;        /* set by the caller: sizeof(struct nvtaskset_function) */
-	const char *name;   /* as the compiler wrote it, mangled, until the watcher is closed; NULL: all functions that
-	                     * there was no room for */
+	/* Mangled, as the compiler wrote, until the watcher is closed; NULL: all functions without room. */
+	const char *name;
 	uint64_t instances; /* kernels that have ended, in graphs too */
-	uint64_t timed;     /* of them, those that the following was made from */
+	uint64_t timed;     /* the part with known times, for the following */
 	uint64_t total_ns;  /* the average, times the instances */
 	uint64_t average_ns, median_ns, min_ns, max_ns;
 	uint64_t deviation_ns; /* standard deviation, of a sample */
 };
 
-/* Functions are 0 to count - 1, and keep their numbers. More come with later looks. */
+/* Functions are 0 to count - 1, and keep their numbers. Later looks bring more. */
 unsigned int nvtaskset_watcher_function_count(const struct nvtaskset_watcher *watcher);
 int nvtaskset_watcher_function(const struct nvtaskset_watcher *watcher, unsigned int number,
                                struct nvtaskset_function *function, struct nvtaskset_error *error);

@@ -89,7 +89,7 @@ static char case_row[256];
 	}                                                                                          \
 	static void do_##name(void)
 
-/* Numbers in pairs that must be equal: what it is, what it should be, and so on. */
+/* Numbers in pairs that must be equal: a value and the wanted value, again and again. */
 #define assert_each(...)                                                                           \
 	assert_pairs(#__VA_ARGS__, (const uint64_t[]){__VA_ARGS__}, COUNT_OF(((const uint64_t[]){__VA_ARGS__})), __FILE__, __LINE__)
 
@@ -105,6 +105,11 @@ static char case_row[256];
 #define assert_error(call, text) (assert_fails_with_error(call), assert_string_equal(error.reason, text))
 #define assert_error_has(call, part) (assert_fails_with_error(call), assert_non_null(strstr(error.reason, part)))
 #define assert_error_code(call, name) (assert_fails_with_error(call), assert_int_equal(error.code, NVTASKSET_ERROR_##name))
+
+/* Begins a function that the linker puts in the place of `name` (link: -Wl,--wrap=NAME). */
+#define WRAP(type, name, ...)                                                                      \
+	type __wrap_##name(__VA_ARGS__);                                                           \
+	type __wrap_##name(__VA_ARGS__)
 
 #define ROW(...) snprintf(case_row, sizeof case_row, __VA_ARGS__)
 

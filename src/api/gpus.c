@@ -39,11 +39,13 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 {
 	if (gpu < topology->list.count)
 		return &topology->list.gpus[gpu];
-	error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "GPU %u: this machine has GPUs 0-%u", gpu, topology->list.count - 1);
+	error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "GPU %u: this machine has GPUs 0-%u", gpu,
+	               topology->list.count - 1);
 	return NULL;
 }
 
-static int check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error)
+static int check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu,
+                     struct error *error)
 {
 	struct tpcset absent = tpcset_without(set, all);
 
@@ -56,7 +58,8 @@ static int check_set(const struct tpcset *set, const struct tpcset *all, const s
 	return 0;
 }
 
-struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu, const struct segment_revision *revision)
+struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu,
+                                const struct segment_revision *revision)
 {
 	const struct segment_partition *found = segment_find(revision, topology->list.gpus[gpu].pci);
 	const struct tpcset *all = &topology->all[gpu];
@@ -85,7 +88,8 @@ int nvtaskset_topology_find_gpu(const struct nvtaskset_topology *topology, const
 	bool is_address = pci_address_parse(&pci, name, NULL) == 0, found = false;
 
 	for (unsigned int i = 0; i < list->count && !found && name[0] != '\0'; i++) {
-		found = is_address ? pci_address_equal(list->gpus[i].pci, pci) : strcasecmp(list->gpus[i].uuid, name) == 0;
+		found =
+		    is_address ? pci_address_equal(list->gpus[i].pci, pci) : strcasecmp(list->gpus[i].uuid, name) == 0;
 		if (found)
 			*gpu = i;
 	}
@@ -114,9 +118,10 @@ int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned i
 	return api_fill(description, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- GPCs ------------------------------------------------------------------------------------------------------------- */
+/* --- GPCs --------------------------------------------------------------------------------------------------------- */
 
-static const struct topology_tpc *find_tpc(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc)
+static const struct topology_tpc *find_tpc(const struct nvtaskset_topology *topology, unsigned int gpu,
+                                           unsigned int tpc)
 {
 	const struct topology *model = api_gpu(topology, gpu, NULL);
 
@@ -153,7 +158,7 @@ static struct nvtaskset_set tpcs_of(struct tpcset (*group)(const struct topology
                                     const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int number)
 {
 	const struct topology *model = api_gpu(topology, gpu, NULL);
-	/* TOPOLOGY_UNKNOWN is no group, although TPCs may have it as their number. */
+	/* TOPOLOGY_UNKNOWN is no group, although TPCs may have the number. */
 	struct tpcset tpcs = model && number != TOPOLOGY_UNKNOWN ? group(model, number) : (struct tpcset){{0}};
 
 	return outside(&tpcs);

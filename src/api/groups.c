@@ -11,14 +11,15 @@ _Static_assert(NVTASKSET_GROUP_NAME == GROUP_NAME_MAX, "the same text");
 
 struct nvtaskset_group {
 	const struct nvtaskset_topology *topology;
-	char *path; /* NULL: it was found by a process */
+	char *path; /* NULL: found by a process */
 	struct group group;
 };
 
-/* --- handles ------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 /* NULL with the reason. */
-static struct nvtaskset_group *new_group(const struct nvtaskset_topology *topology, const char *path, struct error *error)
+static struct nvtaskset_group *new_group(const struct nvtaskset_topology *topology, const char *path,
+                                         struct error *error)
 {
 	struct nvtaskset_group *new = calloc(1, sizeof *new);
 
@@ -44,7 +45,7 @@ void nvtaskset_group_close(struct nvtaskset_group *group)
 	free(group);
 }
 
-/* Gives the handle out if its group was opened. */
+/* Gives the handle out if the group was opened. */
 static int give(struct nvtaskset_group **group, struct nvtaskset_group *opened, int result)
 {
 	if (result == 0)
@@ -60,10 +61,11 @@ int nvtaskset_group_make(struct nvtaskset_group **group, const struct nvtaskset_
 	struct nvtaskset_group *new;
 
 	if (cgroup && strlen(cgroup) >= GROUP_CGROUP_MAX)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "%.200s: the path of the control group is too long",
-		                      cgroup);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
+		                      "%.200s: the path of the control group is too long", cgroup);
 	new = new_group(topology, path, inside_error(error));
-	return new ? give(group, new, group_file_make(&new->group, path, cgroup ? cgroup : "", inside_error(error))) : -1;
+	return new ? give(group, new, group_file_make(&new->group, path, cgroup ? cgroup : "", inside_error(error)))
+	           : -1;
 }
 
 int nvtaskset_group_open(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
@@ -80,7 +82,8 @@ int nvtaskset_group_of(struct nvtaskset_group **group, const struct nvtaskset_to
 	struct nvtaskset_group *new;
 
 	if (pid < 1)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id", (int)pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id",
+		                      (int)pid);
 	new = new_group(topology, NULL, inside_error(error));
 	if (!new)
 		return -1;
@@ -104,7 +107,7 @@ const char *nvtaskset_group_name(const struct nvtaskset_group *group, char name[
 	return strcpy(name, group_name(&group->group, inner));
 }
 
-/* --- sets ---------------------------------------------------------------------------------------------------------- */
+/* --- sets --------------------------------------------------------------------------------------------------------- */
 
 static int read_group(const struct nvtaskset_group *group, struct segment_revision *revision, struct error *error)
 {
@@ -120,7 +123,8 @@ int nvtaskset_group_get(const struct nvtaskset_group *group, unsigned int gpu, s
 {
 	struct segment_revision revision;
 
-	if (!api_gpu(group->topology, gpu, inside_error(error)) || read_group(group, &revision, inside_error(error)) < 0)
+	if (!api_gpu(group->topology, gpu, inside_error(error)) ||
+	    read_group(group, &revision, inside_error(error)) < 0)
 		return -1;
 	*set = api_set_on(group->topology, gpu, &revision);
 	return 0;
@@ -136,7 +140,7 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
 	               : group_change(&group->group, &wanted, inside_error(error));
 }
 
-/* --- the time ------------------------------------------------------------------------------------------------------ */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
 static int read_given(const struct nvtaskset_group *group, struct api_given *given, struct error *error)
 {
@@ -149,7 +153,8 @@ int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_
 {
 	struct api_given given;
 
-	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_quota(quota, &given, inside_error(error));
+	return read_given(group, &given, inside_error(error)) < 0 ? -1
+	                                                          : api_fill_quota(quota, &given, inside_error(error));
 }
 
 int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank,
@@ -157,7 +162,8 @@ int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_r
 {
 	struct api_given given;
 
-	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_rank(rank, &given, inside_error(error));
+	return read_given(group, &given, inside_error(error)) < 0 ? -1
+	                                                          : api_fill_rank(rank, &given, inside_error(error));
 }
 
 int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY],
@@ -173,10 +179,12 @@ int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskse
 {
 	struct api_given given;
 
-	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_lending(lending, &given, inside_error(error));
+	return read_given(group, &given, inside_error(error)) < 0
+	           ? -1
+	           : api_fill_lending(lending, &given, inside_error(error));
 }
 
-/* Gives what is wanted, if that is in range. */
+/* Gives the wanted settings, if in range. */
 static int give_wanted(struct nvtaskset_group *group, const struct segment_revision *wanted, int in_range,
                        struct nvtaskset_error *error)
 {
@@ -190,7 +198,8 @@ int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, s
 	return give_wanted(group, &wanted, api_want_lend(&wanted, limit_us, inside_error(error)), error);
 }
 
-int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set, struct nvtaskset_error *error)
+int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set,
+                               struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
@@ -246,9 +255,8 @@ int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, st
 	return give_wanted(group, &wanted, api_want_memory(&wanted, limit, inside_error(error)), error);
 }
 
-/* --- claims -------------------------------------------------------------------------------------------------------- */
+/* --- claims ------------------------------------------------------------------------------------------------------- */
 
-/* What the group is to have on one GPU. */
 static int choose(const struct nvtaskset_group *group, const struct nvtaskset_claim *claim, enum strategy strategy,
                   const struct segment_revision *taken, const struct segment_revision *before,
                   struct segment_partition *chosen, struct error *error)
@@ -262,8 +270,9 @@ static int choose(const struct nvtaskset_group *group, const struct nvtaskset_cl
 
 	chosen->pci = model->pci;
 	if (has && tpcset_count(&has->set) != claim->count)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "the group has %u TPCs of GPU %u already, and not %u",
-		                      tpcset_count(&has->set), claim->gpu, claim->count);
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "the group has %u TPCs of GPU %u already, and not %u", tpcset_count(&has->set),
+		                      claim->gpu, claim->count);
 	if (has) {
 		chosen->set = has->set;
 		return 0;
@@ -290,7 +299,7 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 		if (result == 0 && !segment_find(&before, partition.pci))
 			result = segment_put(&chosen, &partition, error);
 	}
-	/* A claim that is repeated changes nothing: members may have been moved within it. */
+	/* A repeated claim changes nothing: members may have been moved inside. */
 	return result == 0 && chosen.count > 0 ? group_change(&group->group, &chosen, error) : result;
 }
 
@@ -299,13 +308,15 @@ int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_
 {
 	if (!group->path || (strategy != NVTASKSET_PACKED && strategy != NVTASKSET_DISTRIBUTED))
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "%s",
-		                      group->path ? "no such strategy" : "the group was not opened by the path of its file");
+		                      group->path ? "no such strategy"
+		                                  : "the group was not opened by the path of its file");
 	int lock = group_file_lock_directory(group->path, inside_error(error));
 
 	if (lock < 0)
 		return -1;
-	int result = claim_locked(group, claims, count, strategy == NVTASKSET_PACKED ? STRATEGY_PACKED : STRATEGY_DISTRIBUTED,
-	                          inside_error(error));
+	int result =
+	    claim_locked(group, claims, count, strategy == NVTASKSET_PACKED ? STRATEGY_PACKED : STRATEGY_DISTRIBUTED,
+	                 inside_error(error));
 
 	close(lock);
 	return result;

@@ -1,6 +1,6 @@
 /*
- * Conversions between the public API and our modules. Public structs have a layout of their own, which stays when that
- * of the modules changes. include/nvtaskset.h says what each function promises.
+ * Conversions between the public API and our modules. Public structs keep a layout of their own when the modules'
+ * layout changes. include/nvtaskset.h says what each function promises.
  */
 #ifndef NVTASKSET_API_INTERNAL_H
 #define NVTASKSET_API_INTERNAL_H
@@ -17,7 +17,8 @@
 _Static_assert(sizeof(struct nvtaskset_error) == 320, "the size in all versions");
 _Static_assert(sizeof(struct nvtaskset_error) == sizeof(struct error), "the same failure");
 _Static_assert(offsetof(struct nvtaskset_error, code) == offsetof(struct error, code), "the same code");
-_Static_assert(offsetof(struct nvtaskset_error, system_error) == offsetof(struct error, system_error), "the same errno");
+_Static_assert(offsetof(struct nvtaskset_error, system_error) == offsetof(struct error, system_error),
+               "the same errno");
 _Static_assert(sizeof(struct nvtaskset_set) == sizeof(struct tpcset), "the same words");
 _Static_assert(NVTASKSET_TPCS_MAX == TPCSET_MAX, "the same numbers");
 _Static_assert(NVTASKSET_SET_TEXT == TPCSET_TEXT, "the same text");
@@ -49,7 +50,7 @@ static inline struct nvtaskset_set outside(const struct tpcset *set)
 	return outer;
 }
 
-/* Sets the code for a module that gave only a reason; a code that it gave stays. Returns -1. */
+/* Sets the code for a module that gave only a reason; a code from the module stays. Returns -1. */
 static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error_code code)
 {
 	if (error && error->code == NVTASKSET_ERROR_OTHER)
@@ -57,20 +58,20 @@ static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error
 	return -1;
 }
 
-/* The GPU with this number, or NULL with the reason. */
+/* The GPU with the number, or NULL with the reason. */
 const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
 
-/* The set that the revision has on this GPU, which there is. */
-struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu, const struct segment_revision *revision);
+/* The set of the revision on an existing GPU. */
+struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu,
+                                const struct segment_revision *revision);
 
-/* Makes `wanted` a change that gives this set, and nothing else. -1 with the reason if the set is empty, or has TPCs that the
- * GPU lacks; or if there is no such GPU. */
+/* Makes `wanted` a change to the set only. -1 with the reason: the set is empty, or the GPU or TPCs do not exist. */
 int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topology *topology, unsigned int gpu,
                  const struct nvtaskset_set *set, struct error *error);
 
-/* Fills a public struct, whose first member is the struct's size for the caller. -1 with the reason if no version has
- * that size: the caller has not set it, and we might write beyond the struct. So far there is one version; later ones
- * must accept this version's size, too. */
+/* Fills a public struct. The first member is the struct's size for the caller. -1 with the reason if no version has the
+ * size: the caller has not set it, and we might write beyond the struct. So far there is one version; later versions
+ * must accept the size of this version, too. */
 int api_fill(void *public, const void *filled, size_t size, struct error *error);
 
 #endif

@@ -15,7 +15,7 @@ struct nvtaskset_partition {
 	struct editor editor;
 };
 
-/* --- handles --------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struct nvtaskset_topology *topology,
                              pid_t pid, struct nvtaskset_error *error)
@@ -23,7 +23,8 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 	struct nvtaskset_partition *opened;
 
 	if (pid < 1)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id", (int)pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id",
+		                      (int)pid);
 	opened = malloc(sizeof *opened);
 	if (!opened)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
@@ -56,8 +57,7 @@ static bool is_same_file(int a, int b)
 	       status_a.st_ino == status_b.st_ino;
 }
 
-/* 0 if the process still has this segment. A process that has closed the file still has it mapped. Otherwise -1 with
- * the reason. */
+/* 0 if the process still has the segment, perhaps with the file closed. Otherwise -1 with the reason. */
 static int check_found(const struct editor *editor, struct error *error)
 {
 	struct editor found;
@@ -79,24 +79,26 @@ int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvta
 	struct editor *editor = &partition->editor;
 
 	if (editor_has_ended(editor))
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)editor->pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended",
+		                      (int)editor->pid);
 	if (editor_follow(editor, inside_error(error)) < 0)
 		return -1;
 	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
 
-	return obstacle ? error_set_code(inside_error(error), NVTASKSET_ERROR_NOT_IN_FORCE, "pid %d: %s", (int)editor->pid,
-	                                 obstacle)
+	return obstacle ? error_set_code(inside_error(error), NVTASKSET_ERROR_NOT_IN_FORCE, "pid %d: %s",
+	                                 (int)editor->pid, obstacle)
 	                : check_found(editor, inside_error(error));
 }
 
-/* --- sets --------------------------------------------------------------------------------------------------------------- */
+/* --- sets --------------------------------------------------------------------------------------------------------- */
 
 int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_set *set,
                             struct nvtaskset_error *error)
 {
 	struct segment_revision revision;
 
-	if (!api_gpu(partition->topology, gpu, inside_error(error)) || editor_read(&partition->editor, &revision, inside_error(error)) < 0)
+	if (!api_gpu(partition->topology, gpu, inside_error(error)) ||
+	    editor_read(&partition->editor, &revision, inside_error(error)) < 0)
 		return -1;
 	*set = api_set_on(partition->topology, gpu, &revision);
 	return 0;
@@ -112,7 +114,7 @@ int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int 
 	               : editor_change(&partition->editor, 1, &wanted, inside_error(error));
 }
 
-/* --- counters ----------------------------------------------------------------------------------------------------------- */
+/* --- counters ----------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_reason_text(unsigned int reason)
 {
@@ -135,17 +137,17 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 	return api_fill(counters, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------------------ */
+/* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 const char *nvtaskset_gap_text(unsigned int gap)
 {
 	return gap < COUNTS_GAP_COUNT ? counts_gap_text((enum counts_gap)gap) : NULL;
 }
 
-/* Another process may have the pid by now: so whether the process has ended is asked after the counts were read. A
- * library that is not in force hears of no launch. */
-int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_kernels *kernels,
-                                struct nvtaskset_error *error)
+/* Another process may have the pid by now: the end of the process is asked about after the counts were read. A library
+ * out of force hears of no launch. */
+int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
+                                struct nvtaskset_kernels *kernels, struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
 	struct editor *editor = &partition->editor;
@@ -157,7 +159,8 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	bool is_in_force = !segment_obstacle(&editor->segment, editor->pid);
 
 	if (editor_has_ended(editor))
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)editor->pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended",
+		                      (int)editor->pid);
 	struct counts_of_gpu counted = counts_on(&counts, model->pci);
 	struct nvtaskset_kernels filled = {.launched = counted.launched,
 	                                   .ended = counted.ended,
@@ -170,7 +173,7 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	return api_fill(kernels, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- the time ------------------------------------------------------------------------------------------------------------- */
+/* --- the time ----------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_quota_text(uint32_t state)
 {
@@ -191,7 +194,9 @@ int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvta
 {
 	struct api_given given;
 
-	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_quota(quota, &given, inside_error(error));
+	return read_given(partition, &given, inside_error(error)) < 0
+	           ? -1
+	           : api_fill_quota(quota, &given, inside_error(error));
 }
 
 int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
@@ -199,7 +204,9 @@ int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtas
 {
 	struct api_given given;
 
-	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_rank(rank, &given, inside_error(error));
+	return read_given(partition, &given, inside_error(error)) < 0
+	           ? -1
+	           : api_fill_rank(rank, &given, inside_error(error));
 }
 
 int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
@@ -207,7 +214,9 @@ int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nv
 {
 	struct api_given given;
 
-	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_lending(lending, &given, inside_error(error));
+	return read_given(partition, &given, inside_error(error)) < 0
+	           ? -1
+	           : api_fill_lending(lending, &given, inside_error(error));
 }
 
 int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
@@ -222,16 +231,20 @@ static int change(struct nvtaskset_partition *partition, const struct segment_re
 {
 	struct segment_revision has;
 
-	return editor_read(&partition->editor, &has, error) < 0 || api_check_time(partition->editor.pid, &has, wanted, error) < 0
-	               ? -1
-	               : editor_change(&partition->editor, 1, wanted, error);
+	return editor_read(&partition->editor, &has, error) < 0 ||
+	               api_check_time(partition->editor.pid, &has, wanted, error) < 0
+	           ? -1
+	           : editor_change(&partition->editor, 1, wanted, error);
 }
 
-int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us, struct nvtaskset_error *error)
+int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us,
+                                 struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_lend(&wanted, limit_us, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_lend(&wanted, limit_us, inside_error(error)) < 0
+	           ? -1
+	           : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
@@ -239,7 +252,8 @@ int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const 
 {
 	struct segment_revision wanted;
 
-	return api_want_borrow(&wanted, set, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_borrow(&wanted, set, inside_error(error)) < 0 ? -1
+	                                                              : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
@@ -247,7 +261,9 @@ int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_
 {
 	struct segment_revision wanted;
 
-	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) < 0
+	           ? -1
+	           : change(partition, &wanted, inside_error(error));
 }
 
 int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
@@ -255,21 +271,29 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 {
 	struct segment_revision wanted;
 
-	return api_want_priority(&wanted, priority, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_priority(&wanted, priority, inside_error(error)) < 0
+	           ? -1
+	           : change(partition, &wanted, inside_error(error));
 }
 
-int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight, struct nvtaskset_error *error)
+int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
+                                   struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_weight(&wanted, weight, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_weight(&wanted, weight, inside_error(error)) < 0
+	           ? -1
+	           : change(partition, &wanted, inside_error(error));
 }
 
-int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error)
+int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy,
+                                   struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 
-	return api_want_policy(&wanted, policy, inside_error(error)) < 0 ? -1 : change(partition, &wanted, inside_error(error));
+	return api_want_policy(&wanted, policy, inside_error(error)) < 0
+	           ? -1
+	           : change(partition, &wanted, inside_error(error));
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -295,7 +319,7 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
 	return change(partition, &wanted, inside_error(error));
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static bool has_partition(pid_t pid)
 {

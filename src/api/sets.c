@@ -31,7 +31,7 @@ static const struct tpcset *our(const struct nvtaskset_set *set)
 	return (const struct tpcset *)set;
 }
 
-/* --- members -------------------------------------------------------------------------------------------------------- */
+/* --- members ------------------------------------------------------------------------------------------------------ */
 
 void nvtaskset_set_add(struct nvtaskset_set *set, unsigned int tpc)
 {
@@ -68,7 +68,7 @@ unsigned int nvtaskset_set_next(const struct nvtaskset_set *set, unsigned int fr
 	return tpcset_next(our(set), from);
 }
 
-/* --- two sets --------------------------------------------------------------------------------------------------------- */
+/* --- two sets ----------------------------------------------------------------------------------------------------- */
 
 struct nvtaskset_set nvtaskset_set_and(const struct nvtaskset_set *a, const struct nvtaskset_set *b)
 {
@@ -91,7 +91,7 @@ struct nvtaskset_set nvtaskset_set_without(const struct nvtaskset_set *a, const 
 	return outside(&result);
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 /* tpcset_parse_list or tpcset_parse_mask. */
 typedef int notation(struct tpcset *set, const char *text, unsigned int limit, const char *noun, struct error *error);

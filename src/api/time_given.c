@@ -9,10 +9,12 @@ _Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
 {
-	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US || run_us < SEGMENT_QUOTA_RUN_MIN_US)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                      "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
-		                      period_us);
+	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US ||
+	    run_us < SEGMENT_QUOTA_RUN_MIN_US)
+		return error_set_code(
+		    error, NVTASKSET_ERROR_INVALID,
+		    "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
+		    period_us);
 	*wanted = (struct segment_revision){.quota = {.run_us = run_us, .period_us = period_us}};
 	return 0;
 }
@@ -20,7 +22,8 @@ int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t pe
 int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error)
 {
 	if (priority > SEGMENT_PRIORITY_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "priority %u: must be 0-%d", priority, SEGMENT_PRIORITY_MAX);
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "priority %u: must be 0-%d", priority,
+		                      SEGMENT_PRIORITY_MAX);
 	*wanted = (struct segment_revision){.rank.priority = segment_rank_of_priority(priority)};
 	return 0;
 }
@@ -28,7 +31,8 @@ int api_want_priority(struct segment_revision *wanted, unsigned int priority, st
 int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error)
 {
 	if (weight < 1 || weight > SEGMENT_WEIGHT_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "weight %u: must be 1-%d", weight, SEGMENT_WEIGHT_MAX);
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "weight %u: must be 1-%d", weight,
+		                      SEGMENT_WEIGHT_MAX);
 	*wanted = (struct segment_revision){.rank.weight = (uint16_t)weight};
 	return 0;
 }
@@ -46,7 +50,8 @@ int api_want_policy(struct segment_revision *wanted, const char *policy, struct 
 int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error)
 {
 	if (limit_us != 0 && (limit_us < SEGMENT_LEND_MIN_US || limit_us > SEGMENT_LEND_MAX_US))
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "a limit of %u us: must be 100-1000000, or 0", limit_us);
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "a limit of %u us: must be 100-1000000, or 0",
+		                      limit_us);
 	*wanted = (struct segment_revision){.lending.lend_us = limit_us != 0 ? limit_us : SEGMENT_LEND_OFF};
 	return 0;
 }
@@ -77,7 +82,7 @@ int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory
 	return api_fill(public, &filled, sizeof filled, error);
 }
 
-/* --- what a process can have ------------------------------------------------------------------------------------------ */
+/* --- possible settings -------------------------------------------------------------------------------------------- */
 
 #define NOTHING_WAITS "--policy: nothing is held back without a quota or a priority; give one with it"
 
@@ -94,18 +99,22 @@ int api_check_policy(const struct segment_revision *has, const struct segment_re
 	return has_use_of_policy(has, wanted) ? 0 : error_set_code(error, NVTASKSET_ERROR_INVALID, NOTHING_WAITS);
 }
 
-int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
+int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted,
+                   struct error *error)
 {
 	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
-	bool wants_lending = segment_shares(wanted), is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
+	bool wants_lending = segment_shares(wanted),
+	     is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
 	const char *why = NULL;
 
 	if (!has_use_of_policy(has, wanted))
 		why = NOTHING_WAITS;
 	else if (wants_weight && is_client)
-		why = "--weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size";
+		why = "--weight: clients of MPS take no turns that could be shared; start it with --mps off, or give "
+		      "it a partition's size";
 	else if (wants_policy && !is_client)
-		why = "--policy: launches are held back under MPS only, and this program takes turns; start it with --mps on";
+		why = "--policy: launches are held back under MPS only, and this program takes turns; start it with "
+		      "--mps on";
 	else if (wants_lending && !is_client && wanted->lending.borrows > 0)
 		why = "--borrow: TPCs are lent under MPS only, and this program takes turns; start it with --mps on";
 	else if (wants_lending && !is_client)
@@ -113,11 +122,11 @@ int api_check_time(pid_t pid, const struct segment_revision *has, const struct s
 	return why ? error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: %s", (int)pid, why) : 0;
 }
 
-/* --- what it has ------------------------------------------------------------------------------------------------------- */
+/* --- current settings --------------------------------------------------------------------------------------------- */
 
 _Static_assert(SEGMENT_TIME_NONE == 0, "all zero says nothing");
 
-/* A process that was given nothing has nothing to say of its time. */
+/* A process without settings has no results. */
 static struct segment_time said(bool is_given, const struct api_given *given)
 {
 	return is_given ? given->time : (struct segment_time){.state = SEGMENT_TIME_NONE};

@@ -1,5 +1,5 @@
-/* What partitions and groups alike are given of the time and of memory: quotas, priorities, weights, policies and limits, checked
- * and converted: by the command as by  * programs. */
+/* Quotas, priorities, weights, policies and limits of time and memory, for partitions and groups alike: checked and
+ * converted, for the command as for programs. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
@@ -7,7 +7,7 @@
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
 
-/* Make `wanted` a change that gives this, and nothing else. -1 with the reason if it is out of range. */
+/* Make `wanted` a change of one setting, and nothing else. -1 with the reason if out of range. */
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error);
 int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error);
 int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error);
@@ -16,15 +16,15 @@ int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct err
 int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error);
 int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error);
 
-/* -1 with the reason if a policy is wanted for one that would have nothing that holds launches back: neither what it `has` nor
- * what is `wanted`. */
+/* -1 with the reason if a policy is wanted without use: neither `has` nor `wanted` holds launches back. */
 int api_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
 
-/* -1 with the reason if the process, which `has` this, cannot have what is `wanted` of the time: a client of MPS, or a program that
- * may be one, a weight; any other one a policy. */
-int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
+/* -1 with the reason if the process with the settings `has` cannot have the settings `wanted`: a weight as a client of
+ * MPS, or perhaps a client; a policy, lending or borrowing as any other program. */
+int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted,
+                   struct error *error);
 
-/* What was given, and what became of it: nothing is known of that for a group, for which both are all zero. */
+/* Settings and results. Results of a group are not known: `time` and `borrowed` are all zero. */
 struct api_given {
 	struct segment_revision revision;
 	struct segment_time time;

@@ -9,24 +9,24 @@
 _Static_assert(NVTASKSET_LOOK_MS == MONITOR_TAKE_MS, "the same");
 _Static_assert(NVTASKSET_LOOK_LAST_MS == MONITOR_LEASE_MS, "the same");
 
-/* What came on one GPU since the watcher was opened. */
+/* The work on one GPU since the watcher was opened. */
 struct gpu_sum {
 	uint64_t span_ns, busy_ns, tpc_ns, timed, lost, error_ns;
 	uint32_t gaps;
-	bool is_listed, is_known, is_presence; /* in the last look; the last one: in any */
+	bool is_listed, is_known, is_presence; /* in the last look; is_presence: in any look */
 };
 
 struct nvtaskset_watcher {
 	const struct nvtaskset_topology *topology;
 	pid_t pid;
 	struct monitor *look;
-	uint64_t opened_at, looked_at; /* 0: it has not looked yet */
+	uint64_t opened_at, looked_at; /* 0: no look yet */
 	uint32_t gaps;                 /* of all GPUs */
 	struct gpu_sum gpus[TOPOLOGY_GPUS_MAX];
 	struct function_sums functions;
 };
 
-/* --- handles -------------------------------------------------------------------------------------------------------- */
+/* --- handles ------------------------------------------------------------------------------------------------------ */
 
 int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvtaskset_topology *topology, pid_t pid,
                            struct nvtaskset_error *error)
@@ -34,7 +34,8 @@ int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvta
 	struct nvtaskset_watcher *opened;
 
 	if (pid < 1)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id", (int)pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id",
+		                      (int)pid);
 	opened = calloc(1, sizeof *opened);
 	if (!opened)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
@@ -58,9 +59,9 @@ void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher)
 	free(watcher);
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
-/* What is not known is left out. */
+/* Unknown times are left out. */
 static void add(struct gpu_sum *sum, const struct monitor_gpu *came)
 {
 	sum->is_listed = true;
@@ -111,14 +112,14 @@ int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milli
 	return result;
 }
 
-/* --- times ---------------------------------------------------------------------------------------------------------- */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_time_gap_text(unsigned int gap)
 {
 	return gap < MONITOR_GAP_COUNT ? monitor_gap_text((enum monitor_gap)gap) : NULL;
 }
 
-/* On a GPU on which it has made no context, the process has done nothing. */
+/* On a GPU without a context of the process, the process has done nothing. */
 static struct nvtaskset_times times_on(const struct nvtaskset_watcher *watcher, const struct gpu_sum *sum)
 {
 	uint64_t elapsed = watcher->looked_at > watcher->opened_at ? watcher->looked_at - watcher->opened_at : 0;
@@ -156,7 +157,7 @@ int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned in
 	return api_fill(times, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------ */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 unsigned int nvtaskset_watcher_function_count(const struct nvtaskset_watcher *watcher)
 {

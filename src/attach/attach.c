@@ -18,25 +18,26 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* How often we look for a thread that can be borrowed, and the pause between two looks. */
+/* How often we look for a thread to borrow, and the pause between two looks. */
 #define ROUNDS 100
 #define ROUND_US 20000
 
-/* How long we wait for another nvtaskset that attaches to the same process. */
+/* How long we wait for another nvtaskset on the same process. */
 #define LOCK_WAIT_MS 15000
 
-/* --- finding a thread ------------------------------------------------------------------------------------------------ */
+/* --- finding a thread --------------------------------------------------------------------------------------------- */
 
 enum outcome {
 	OUTCOME_DONE,
-	OUTCOME_RETRY, /* try another thread, or the same one later */
+	OUTCOME_RETRY, /* try the next thread, or the same later */
 	OUTCOME_FAILED     /* with the reason */
 };
 
-/* Work for a borrowed thread, and the bytes of room that it needs. */
+/* Work for a borrowed thread, and the bytes of room for the work. */
 struct task {
 	size_t room;
-	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed); /* closes `borrowed` */
+	/* Closes `borrowed`. */
+	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed);
 	const struct library *library;
 	const struct segment_gift *gift;
 };
@@ -59,7 +60,7 @@ static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thr
 	return result == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
-/* If we did not see the result, the segment shows whether the library was loaded. It must not be loaded twice. */
+/* If we did not see the result, the segment shows whether the library was loaded, to avoid a second loading. */
 static enum outcome load(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
 	enum outcome outcome = OUTCOME_FAILED;
@@ -92,7 +93,6 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	return outcome;
 }
 
-/* Tries every thread that may be borrowed, once. */
 static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
                                 struct error *error)
 {
@@ -121,15 +121,16 @@ static int try_for_a_while(pid_t pid, const struct task *task, struct attach_rep
 		outcome = look_around(pid, task, report, error);
 	}
 	if (outcome == OUTCOME_RETRY)
-		error_set(error, "pid %d: none of its threads could be borrowed: each was in the middle of something; try "
-		                 "again", (int)pid);
+		error_set(error,
+		          "pid %d: none of its threads could be borrowed: each was in the middle of something; try "
+		          "again",
+		          (int)pid);
 	return outcome == OUTCOME_DONE ? 0 : -1;
 }
 
-/* --- one at a time ---------------------------------------------------------------------------------------------------- */
+/* --- one at a time ------------------------------------------------------------------------------------------------ */
 
-/* Locks the process's directory in /proc, against other attachers. The kernel drops the lock when its holder ends. -1
- * with the reason. */
+/* Locks the process's directory in /proc, against other attachers, until our end at most. -1 with the reason. */
 static int lock_process(pid_t pid, struct error *error)
 {
 	int directory = proc_open(pid, "", O_RDONLY | O_DIRECTORY);

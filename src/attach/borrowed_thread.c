@@ -23,13 +23,13 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 	if (answer == TRACEE_GONE)
 		result = borrowed_lost(borrowed);
 	else if (answer == TRACEE_LATE)
-		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; once it "
-		                                    "gets the lock, it will load the library",
+		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; "
+		                                    "once it gets the lock, it will load the library",
 		                   (int)borrowed->target->pid, (int)borrowed->tracee.thread);
 	return result;
 }
 
-/* --- the thread's memory ------------------------------------------------------------------------------------------- */
+/* --- the thread's memory ------------------------------------------------------------------------------------------ */
 
 /*
  * Layout of the memory:
@@ -43,7 +43,7 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 
 _Static_assert(sizeof(struct machine_code) <= PAGE, "one page");
 
-/* Lets the thread run to the begin of its next system call, and then to that call's end. */
+/* Lets the thread run to the begin of the next system call, and then to the end of the call. */
 static int step_through_call(struct borrowed_thread *borrowed, int64_t *result)
 {
 	uint64_t instruction;
@@ -64,7 +64,7 @@ static int call_at(struct borrowed_thread *borrowed, uint64_t instruction, long 
 	return step_through_call(borrowed, result);
 }
 
-/* The thread's first step for us. Its signals are blocked only now, when it has a way back that unblocks them. */
+/* The thread's first step for us. Signals are blocked only now, with a way back that unblocks the signals. */
 static int call_first(struct borrowed_thread *borrowed, const uint64_t arguments[6], int64_t *result)
 {
 	const uint64_t all = UINT64_MAX;
@@ -118,7 +118,7 @@ static int get_code(struct borrowed_thread *borrowed)
 	                                                                                        : 0;
 }
 
-/* The thread's last step for us, taken in its way back. If the thread has ended, that does not matter. */
+/* The thread's last step for us, in the way back. A thread that has ended does not matter. */
 static void give_memory(struct borrowed_thread *borrowed)
 {
 	const uint64_t arguments[6] = {borrowed->memory, borrowed->size};
@@ -130,7 +130,7 @@ static void give_memory(struct borrowed_thread *borrowed)
 	borrowed->error = error;
 }
 
-/* --- borrowing ----------------------------------------------------------------------------------------------------- */
+/* --- borrowing ---------------------------------------------------------------------------------------------------- */
 
 /* If our stop made a call fail, has the call made again, from now on and also if we die. */
 static void mend_call(struct borrowed_thread *borrowed)
@@ -154,8 +154,7 @@ static bool is_in_code(const struct target *target, const struct machine_state *
 	return is_code(target, machine_instruction(state) / PAGE * PAGE);
 }
 
-/* Whether the thread still works for an attacher that has died: it runs the code, or uses a stack in the memory that
- * starts with the code. */
+/* Whether the thread still works for an attacher that has died: in the code, or with a stack in the code's memory. */
 static bool is_borrowed(const struct target *target, const struct machine_state *state)
 {
 	const struct mapping *stack = memory_find(&target->memory, machine_stack(state));
@@ -163,7 +162,7 @@ static bool is_borrowed(const struct target *target, const struct machine_state 
 	return is_in_code(target, state) || (stack && is_code(target, stack->start - PAGE));
 }
 
-/* If the thread waits in the code for the attacher that has died, ends that wait. */
+/* If the thread waits in the code for the attacher that has died, ends the wait. */
 static enum borrow_answer end_other_wait(struct borrowed_thread *borrowed)
 {
 	if (is_in_code(borrowed->target, &borrowed->state))
@@ -171,7 +170,7 @@ static enum borrow_answer end_other_wait(struct borrowed_thread *borrowed)
 	return BORROW_RETRY;
 }
 
-/* Saves the thread's state, and writes its way back if this is a good moment. */
+/* Saves the thread's state, and writes the way back if the moment is good. */
 static enum borrow_answer lay_way(struct borrowed_thread *borrowed)
 {
 	const struct target *target = borrowed->target;
@@ -189,8 +188,8 @@ static enum borrow_answer lay_way(struct borrowed_thread *borrowed)
 	borrowed->way = gap_lay(target, thread, &way);
 	if (borrowed->way || errno != ENOSPC)
 		return borrowed->way ? BORROW_DONE : BORROW_RETRY;
-	error_set(borrowed->error, "pid %d: its libraries leave no room for what attaching needs: start it by nvtaskset",
-	          (int)target->pid);
+	error_set(borrowed->error, "pid %d: its libraries leave no room for what attaching needs: start it by "
+	                           "nvtaskset", (int)target->pid);
 	return BORROW_FAILED;
 }
 
@@ -214,7 +213,7 @@ enum borrow_answer borrowed_open(struct borrowed_thread *borrowed, const struct 
 	borrowed->way = borrowed->memory = 0;
 	borrowed->size = (ROOM_AT + room + PAGE - 1) / PAGE * PAGE;
 	if (tracee_seize(&borrowed->tracee, thread, target->unfiltered) < 0) {
-		/* If only the thread has ended, others remain. */
+		/* If only this thread has ended, others remain. */
 		if (errno != ESRCH) {
 			target_explain(target->pid, errno, error);
 			answer = BORROW_FAILED;
@@ -229,8 +228,8 @@ enum borrow_answer borrowed_open(struct borrowed_thread *borrowed, const struct 
 	return answer;
 }
 
-/* The state is restored at a stop where the kernel decides whether to restart a call, so the thread continues as if it
- * had not been stopped. A thread that still runs waits for a lock; we leave it running. */
+/* The state is restored at a stop where the kernel decides whether to restart a call, so the thread continues as
+ * without the stop. A thread that still runs waits for a lock; we leave the thread running. */
 void borrowed_close(struct borrowed_thread *borrowed)
 {
 	if (borrowed->is_saved && borrowed->memory && borrowed->tracee.is_stopped)
@@ -245,7 +244,7 @@ void borrowed_close(struct borrowed_thread *borrowed)
 	tracee_release(&borrowed->tracee);
 }
 
-/* --- using it ------------------------------------------------------------------------------------------------------ */
+/* --- using it ----------------------------------------------------------------------------------------------------- */
 
 int borrowed_write(const struct borrowed_thread *borrowed, size_t at, const void *from, size_t length)
 {
@@ -275,7 +274,7 @@ int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack
 		return borrowed_lost(borrowed);
 	*is_back = !range_has(&code, instruction);
 	borrowed->is_saved = !*is_back;
-	/* Only the end of the code would restore these. */
+	/* Only the end of the code would restore these registers. */
 	return *is_back || machine_restore_extended(borrowed->tracee.thread, &borrowed->state) == 0
 	               ? 0
 	               : borrowed_lost(borrowed);

@@ -14,7 +14,7 @@ static bool is_zero(const struct machine_way *way)
 	return memcmp(way, &zero, sizeof zero) == 0;
 }
 
-/* While a thread works for an attacher, its memory starts with the code (machine.h), which names its way back. */
+/* While a thread works for an attacher, the memory starts with the code (machine.h), which names the way back. */
 static bool has_memory(const struct target *target, uint64_t at, uint64_t memory)
 {
 	struct machine_code_head head;
@@ -23,8 +23,7 @@ static bool has_memory(const struct target *target, uint64_t at, uint64_t memory
 	       head.mark == MACHINE_CODE_MARK && head.way == at;
 }
 
-/* Whether an attacher left this way back behind, and the thread needs it no longer: the thread has ended, or is
- * elsewhere. */
+/* Whether an attacher left the way back behind, and the thread has ended or is elsewhere: the way is not needed. */
 static bool is_left(const struct target *target, uint64_t at, const struct machine_way *way, uint64_t thread)
 {
 	const struct range range = {at, at + sizeof *way};
@@ -33,7 +32,7 @@ static bool is_left(const struct target *target, uint64_t at, const struct machi
 	       (way->owner == thread || threads_is_outside(target, way->owner, &range));
 }
 
-/* The address of free room in the gap; 0 if there is none. */
+/* The address of free room in the gap; 0: no room. */
 static uint64_t find_place(const struct target *target, const struct range *gap, uint64_t thread)
 {
 	uint64_t at = (gap->start + MACHINE_WAY_ALIGNMENT - 1) & ~(uint64_t)(MACHINE_WAY_ALIGNMENT - 1), found = 0;
@@ -47,8 +46,7 @@ static uint64_t find_place(const struct target *target, const struct range *gap,
 	return found;
 }
 
-/* The mark is written first, and cleared last (gap_clear): so a way back that was written or cleared in part is
- * recognized as one that was left behind. */
+/* The mark is written first, and cleared last (gap_clear): a way back in part is recognized as left behind. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way)
 {
 	uint64_t at = 0;
@@ -65,7 +63,7 @@ int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory)
 	return tracee_write(thread, way + offsetof(struct machine_way, memory), &memory, sizeof memory);
 }
 
-/* From the end, so that the mark is cleared last. */
+/* From the end: the mark is cleared last. */
 void gap_clear(pid_t thread, uint64_t way)
 {
 	const uint64_t zero = 0;

@@ -28,7 +28,8 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	if (!found)
 		return error_set(error, "pid %d: no longer shares another process's partition", (int)pid);
 	if (gift->inherited <= HANDLE_MIN)
-		return error_set(error, "pid %d: its limit for descriptors (ulimit -n) leaves no room for a partition", (int)pid);
+		return error_set(error, "pid %d: its limit for descriptors (ulimit -n) leaves no room for a partition",
+		                 (int)pid);
 	memset(&gift->room, 0, sizeof gift->room);
 	strcpy(gift->room.name, SEGMENT_NAME);
 	/* It stays in the group. */
@@ -38,7 +39,7 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	return target_check_file_limit(pid, "a partition", sizeof(struct segment_memory), error);
 }
 
-/* --- in the process ------------------------------------------------------------------------------------------------- */
+/* --- in the process ----------------------------------------------------------------------------------------------- */
 
 /* The call's result; -1 with the reason. */
 static int64_t call(struct borrowed_thread *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)
@@ -50,7 +51,8 @@ static int64_t call(struct borrowed_thread *borrowed, long number, uint64_t a, u
 		return -1;
 	if (result < 0 && result > -4096) {
 		errno = (int)-result;
-		return error_set_errno(borrowed->error, "pid %d: it cannot be given a partition", (int)borrowed->target->pid);
+		return error_set_errno(borrowed->error, "pid %d: it cannot be given a partition",
+		                       (int)borrowed->target->pid);
 	}
 	return result;
 }

@@ -56,7 +56,7 @@ static uint64_t page_start(uint64_t address)
 	return address & ~UINT64_C(4095);
 }
 
-/* Finds the extent, the gap and the dynamic section. Returns the latter's address in the file; 0 if there is none. */
+/* Finds the extent, the gap and the dynamic section. Returns the section's address in the file; 0: no section. */
 static uint64_t take_headers(struct image *image, const Elf64_Phdr *headers, size_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, code = 0, dynamic = 0;

@@ -22,7 +22,7 @@
 #define LIBRARY_NAME "nvtaskset-library"
 #define LIBRARY_MAX (64 << 20)
 
-/* --- the file ------------------------------------------------------------------------------------------------------ */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static int read_content(struct library *library, int file)
 {
@@ -42,7 +42,7 @@ static int read_content(struct library *library, int file)
 	return -1;
 }
 
-/* The part of the file that the dynamic linker maps. Without debug information, the file is a quarter as large. */
+/* The part of the file that the dynamic linker maps. Without debug information, a quarter of the file. */
 static size_t loaded_size(const struct library *library)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)library->content;
@@ -74,13 +74,13 @@ int library_read(struct library *library, const char *path, struct error *error)
 	return result < 0 ? error_set_errno(error, "%.200s", path) : 0;
 }
 
-/* --- the thread's room --------------------------------------------------------------------------------------------- */
+/* --- the thread's room -------------------------------------------------------------------------------------------- */
 
 /*
  * Layout of the room:
  *
- *   0                        the request, and strings for it
- *   REST_AT to `argument`    the library, while it is copied to its file; then the stack
+ *   0                        the request, with its strings
+ *   REST_AT to `argument`    the library, while copied to a file; then the stack
  *   `argument` to the end    the argument of the library's entry
  */
 #define REST_AT 4096
@@ -90,11 +90,10 @@ int library_read(struct library *library, const char *path, struct error *error)
 /* The lowest number for the library's file (state/handle.h). */
 #define FILE_USUAL 200
 
-/* How long the thread waits for us when it has finished: longer than we are usually without a processor. */
+/* How long the finished thread waits for us: longer than we are usually without a processor. */
 #define PATIENCE_S 1
 
-/* A spelling that no program uses: the dynamic linker knows libraries by their paths. The file's number replaces the
- * last slashes. */
+/* A spelling that no program uses: the dynamic linker knows libraries by path. The number replaces the last slashes. */
 #define LIBRARY_DIRECTORY "/proc/thread-self/./fd/"
 #define LIBRARY_PATH LIBRARY_DIRECTORY "/////////"
 
@@ -122,7 +121,7 @@ size_t library_room(const struct library *library)
 	return argument_at(library) + strlen(library->argument) + 1;
 }
 
-/* Older kernels do not know MFD_EXEC, and do not need it. */
+/* Older kernels do not know MFD_EXEC, and do not need the flag. */
 static unsigned int file_flags(void)
 {
 	int file = memfd_create(LIBRARY_NAME, MFD_CLOEXEC | MFD_EXEC);
@@ -132,7 +131,7 @@ static unsigned int file_flags(void)
 	return file >= 0 ? MFD_CLOEXEC | MFD_EXEC : MFD_CLOEXEC;
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------------------------------------------ */
 
 static struct machine_request request_for(const struct library *library, const struct borrowed_thread *borrowed)
 {
@@ -160,13 +159,13 @@ static struct machine_request request_for(const struct library *library, const s
 /* The dynamic linker's messages begin with the library's path. */
 static const char *without_path(const char *text)
 {
-	const char *colon = strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
+	const char *colon =
+	    strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
 
 	return colon ? colon + 2 : text;
 }
 
-/* Reads the result: 0 if the library is loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or
- * the library. */
+/* Reads the result: 0: loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or the library. */
 static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 {
 	const struct memory *memory = &borrowed->target->memory;
@@ -186,8 +185,7 @@ static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 	return error_set(borrowed->error, "pid %d: %s", (int)borrowed->target->pid, without_path(text));
 }
 
-/* The thread itself writes the content to a file in memory, with the process's own rights. Once it runs, it does not
- * need us. */
+/* The thread itself writes the content to a file in memory, with its own rights, and does not need us afterwards. */
 int library_load(const struct library *library, struct borrowed_thread *borrowed)
 {
 	const struct machine_request request = request_for(library, borrowed);

@@ -11,7 +11,7 @@
 
 /* --- the map -------------------------------------------------------------------------------------------------- */
 
-/* Reads the whole file, ended by NUL; room that is not used costs nothing. NULL with errno. */
+/* Reads the whole file, ended by NUL; unused room costs nothing. NULL with errno. */
 static char *read_all(int file)
 {
 	char *text = malloc(MAPS_MAX + 1);
@@ -98,7 +98,7 @@ const struct mapping *memory_find(const struct memory *memory, uint64_t address)
 	return found;
 }
 
-/* --- its content -------------------------------------------------------------------------------------------------- */
+/* --- content ------------------------------------------------------------------------------------------------------ */
 
 bool memory_read(const struct memory *memory, uint64_t address, void *to, size_t length)
 {

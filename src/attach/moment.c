@@ -12,16 +12,16 @@ struct __ptrace_rseq_configuration {
 };
 #endif
 
-/* Process ids are below this (the kernel's PID_MAX_LIMIT). */
+/* Process ids are smaller (the kernel's PID_MAX_LIMIT). */
 #define PIDS_MAX (1 << 22)
 
 /* How many words of a thread's stack are searched for its callers. */
 #define STACK_WORDS 2048
 
-/* --- system calls --------------------------------------------------------------------------------------------------- */
+/* --- system calls ------------------------------------------------------------------------------------------------- */
 
-/* A call that failed and is made again waits its full time again. SYS_restart_syscall is the rest of a timed wait that
- * was interrupted before: made again, it continues with the time left, as long as only we interrupted it. */
+/* A call that failed and is made again waits the full time again. SYS_restart_syscall is the rest of a timed wait
+ * interrupted before: made again, the wait continues with the time left, as long as only we interrupted the wait. */
 static const struct {
 	long number;
 	bool goes_on;
@@ -56,7 +56,7 @@ bool moment_is_wait(long call, bool *goes_on)
 	return found;
 }
 
-/* --- the dynamic linker ---------------------------------------------------------------------------------------------- */
+/* --- the dynamic linker ------------------------------------------------------------------------------------------- */
 
 /* The dynamic linker's locks are recursive: pthread_mutex_t's lock, count, owner, users and kind, of 32 bits each. */
 bool moment_loader_is_busy(const struct target *target)
@@ -75,9 +75,9 @@ bool moment_loader_is_busy(const struct target *target)
 	return busy;
 }
 
-/* --- a thread -------------------------------------------------------------------------------------------------------- */
+/* --- a thread ----------------------------------------------------------------------------------------------------- */
 
-/* Unsafe code is: code that takes the locks in question, code that is called while they are held, and a way back. */
+/* Unsafe code is: code that takes the locks in question, code that is called under these locks, and a way back. */
 static bool is_unsafe_code(const struct target *target, uint64_t address)
 {
 	bool unsafe = range_has(&target->loader.range, address) || range_has(&target->libc.range, address) ||
@@ -90,8 +90,8 @@ static bool is_unsafe_code(const struct target *target, uint64_t address)
 	return unsafe;
 }
 
-/* Whether the lock belongs to the C library, the dynamic linker, or one of the C library's heaps, which start with
- * their lock. Heaps are aligned to their size: 64 MiB, or 8 MiB if they consist of huge pages. */
+/* Whether the lock belongs to the C library, the dynamic linker, or a heap of the C library, which starts with the
+ * lock. Heaps are aligned to their size: 64 MiB, or 8 MiB with huge pages. */
 static bool is_library_lock(const struct target *target, uint64_t address)
 {
 	const uint64_t heap = 8 << 20, head = 4096;
@@ -100,8 +100,8 @@ static bool is_library_lock(const struct target *target, uint64_t address)
 	       (address >= heap && address % heap < head);
 }
 
-/* The locks of the driver and of other allocators can be anywhere: who waits for one of them has been called by that
- * library, so the stack shows it. */
+/* The locks of the driver and of further allocators can be anywhere: a thread that waits there has been called by the
+ * library, as the stack shows. */
 static bool is_called_by_library(const struct target *target, uint64_t stack)
 {
 	uint64_t words[64];
@@ -142,7 +142,7 @@ static bool interrupted_unsafe_code(const struct target *target, const struct ma
 	return found;
 }
 
-/* Whether the thread is in a restartable sequence: after our work, the kernel would no longer restart it. */
+/* Whether the thread is in a restartable sequence: after our work, the kernel would no longer restart the sequence. */
 static bool is_in_sequence(const struct target *target, pid_t thread)
 {
 	struct __ptrace_rseq_configuration registered = {0};
@@ -155,8 +155,7 @@ static bool is_in_sequence(const struct target *target, pid_t thread)
 	return running != 0;
 }
 
-/* The call waits for a lock, or is the rest of a wait that was interrupted before, by a SIGSTOP for example, and may
- * have been for a lock. */
+/* The call waits for a lock, or is the rest of an interrupted wait, after a SIGSTOP for example, perhaps for a lock. */
 static bool may_wait_for_lock(long call)
 {
 	return call == SYS_futex || call == SYS_restart_syscall;
@@ -168,7 +167,8 @@ bool moment_is_good(const struct target *target, pid_t thread, const struct mach
 	bool goes_on, safe = machine_is_native(state);
 
 	if (call >= 0)
-		safe = safe && moment_is_wait(call, &goes_on) && !(may_wait_for_lock(call) && waits_for_library_lock(target, state));
+		safe = safe && moment_is_wait(call, &goes_on) &&
+		       !(may_wait_for_lock(call) && waits_for_library_lock(target, state));
 	else
 		safe = safe && !is_unsafe_code(target, machine_instruction(state)) && !is_in_sequence(target, thread);
 	return safe && !moment_loader_is_busy(target) && !interrupted_unsafe_code(target, state);

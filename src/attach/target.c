@@ -25,7 +25,7 @@ static int ptrace_scope(void)
 	return atoi(text);
 }
 
-/* The process that traces `pid`; 0 if none does. */
+/* The process that traces `pid`; 0: no tracer. */
 static int tracer_of(pid_t pid)
 {
 	return (int)proc_status(pid, "TracerPid:", 0);
@@ -38,14 +38,14 @@ static int explain_forbidden(pid_t pid, struct error *error)
 	if (tracer > 0)
 		return error_set(error, "pid %d: is being debugged by pid %d: end that first", (int)pid, tracer);
 	if (scope >= 3)
-		return error_set(error, "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): start "
-		                        "the program by nvtaskset", (int)pid, scope);
+		return error_set(error, "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): "
+		                        "start the program by nvtaskset", (int)pid, scope);
 	if (geteuid() == 0)
 		return error_set(error, "pid %d: the kernel does not let you attach: in a container, it needs the "
 		                        "capability SYS_PTRACE", (int)pid);
 	if (scope > 0)
-		return error_set(error, "pid %d: the kernel lets only root attach (kernel.yama.ptrace_scope is %d): run "
-		                        "'sudo nvtaskset --attach -p ...'", (int)pid, scope);
+		return error_set(error, "pid %d: the kernel lets only root attach (kernel.yama.ptrace_scope is %d): "
+		                        "run 'sudo nvtaskset --attach -p ...'", (int)pid, scope);
 	return error_set(error, "pid %d: the kernel does not let you attach: run 'sudo nvtaskset --attach -p ...'",
 	                 (int)pid);
 }
@@ -60,7 +60,7 @@ int target_explain(pid_t pid, int failure, struct error *error)
 	return error_set_errno(error, "pid %d", (int)pid);
 }
 
-/* --- whether it can be attached to ----------------------------------------------------------------------------- */
+/* --- whether we can attach -------------------------------------------------------------------------------------- */
 
 /* Seccomp filters could end the process at one of our system calls. Root can suspend the borrowed thread's filters
  * meanwhile. If we run under the same filters, as in the same container, there is no danger either. */
@@ -75,11 +75,11 @@ static int check_filters(struct target *target, struct error *error)
 	if (mode == 2 && proc_status(self, "Seccomp:", 0) == 2)
 		return proc_status(self, "Seccomp_filters:", 0) == proc_status(pid, "Seccomp_filters:", 0) ?
 		               0 :
-		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than ours: "
-		                                "attach from outside its sandbox, as root", (int)pid);
+		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than "
+		                                "ours: attach from outside its sandbox, as root", (int)pid);
 	if (geteuid() != 0)
-		return error_set(error, "pid %d: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p "
-		                        "...'", (int)pid);
+		return error_set(error, "pid %d: its system calls are filtered (seccomp): run "
+		                        "'sudo nvtaskset --attach -p ...'", (int)pid);
 	target->unfiltered = true;
 	return 0;
 }
@@ -97,8 +97,8 @@ int target_check_file_limit(pid_t pid, const char *what, size_t size, struct err
 		sscanf(line, "\nMax file size %" SCNu64, &limit);
 	return line && size <= limit
 	               ? 0
-	               : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), and %s has %zu: "
-	                                  "run 'prlimit --pid %d --fsize=unlimited'",
+	               : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), and %s "
+	                                  "has %zu: run 'prlimit --pid %d --fsize=unlimited'",
 	                           (int)pid, line ? limit : 0, what, size, (int)pid);
 }
 
@@ -114,13 +114,14 @@ static int check_state(pid_t pid, struct error *error)
 	if (tracer_of(pid) > 0)
 		return explain_forbidden(pid, error);
 	if (state == 'T')
-		return error_set(error, "pid %d: is stopped: continue it first, with 'kill -CONT %d'", (int)pid, (int)pid);
+		return error_set(error, "pid %d: is stopped: continue it first, with 'kill -CONT %d'", (int)pid,
+		                 (int)pid);
 	if (state == 'Z' || state == 'X')
 		return error_set(error, "pid %d: it has ended", (int)pid);
 	/* With a shadow stack, a return without a call on record there would end the thread. */
 	if (proc_status_has(pid, "x86_Thread_features:", "shstk"))
-		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by nvtaskset",
-		                 (int)pid);
+		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by "
+		                        "nvtaskset", (int)pid);
 	return 0;
 }
 
@@ -136,14 +137,14 @@ static int check_program(pid_t pid, struct error *error)
 	return 0;
 }
 
-/* --- its libraries --------------------------------------------------------------------------------------------------- */
+/* --- its libraries ------------------------------------------------------------------------------------------------ */
 
 static bool defines(const struct target *target, const struct image *image, const char *name)
 {
 	return image_find(image, &target->memory, name, NULL) != 0;
 }
 
-/* These are in the C library from glibc 2.34 on, and in libdl before that. The driver needs libdl, so it is loaded. */
+/* The functions are in the C library from glibc 2.34 on, and before in libdl, which the driver has loaded. */
 static void take_loading(struct target *target, const struct image *image)
 {
 	target->open_library = image_find(image, &target->memory, "dlopen", NULL);
@@ -152,7 +153,7 @@ static void take_loading(struct target *target, const struct image *image)
 	target->close_library = image_find(image, &target->memory, "dlclose", NULL);
 }
 
-/* Libraries are recognized by the symbols that they define, since their names differ between distributions. */
+/* Libraries are recognized by defined symbols, since names differ between distributions. */
 static void take_image(struct target *target, const struct image *image, const char *path)
 {
 	uint64_t size = 0, data = image_find(image, &target->memory, "_rtld_global", &size);
@@ -173,7 +174,7 @@ static void take_image(struct target *target, const struct image *image, const c
 	}
 }
 
-/* Takes the gap only if the kernel has mapped it as code. */
+/* Takes only a gap that the kernel has mapped as code. */
 static void take_gap(struct target *target, const struct range *gap)
 {
 	const struct mapping *mapping = memory_find(&target->memory, gap->start);
@@ -230,7 +231,7 @@ static int find_functions(struct target *target, struct error *error)
 	return 0;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 int target_open(struct target *target, pid_t pid, struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * What we know of a process before we attach to it; above all, whether that is possible.
+ * Facts about a process before we attach; above all, whether we can.
  */
 #ifndef NVTASKSET_ATTACH_TARGET_H
 #define NVTASKSET_ATTACH_TARGET_H
@@ -14,29 +14,28 @@
 struct target {
 	pid_t pid;
 	struct memory memory;
-	bool unfiltered; /* its seccomp filters must be suspended while we work in it */
+	bool unfiltered; /* the seccomp filters must be suspended while we work there */
 	struct image loader, libc;
 	struct range driver; /* CUDA's */
-	/* Other libraries that define malloc. */
+	/* Further libraries with a malloc. */
 	struct range *allocators;
 	size_t allocator_count;
-	struct range loader_data; /* the dynamic linker's data, with its locks */
+	struct range loader_data; /* with the dynamic linker's locks */
 	struct range *gaps; /* gap.h */
 	size_t gap_count;
-	uint64_t signal_return; /* the address to which signal handlers return */
+	uint64_t signal_return; /* where signal handlers return to */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 };
 
-/* Inspects the process without stopping or changing it. -1 with the reason if it cannot be attached to. On success, the
- * caller closes it. */
+/* Inspects the process without stopping or changing anything. -1 with the reason if we cannot attach. On success, the
+ * caller closes the target. */
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 
-/* Whether the process may write a file of this size, or else the kernel would end it (SIGXFSZ). -1 with the reason, which says
- * `what` the file is. */
+/* Whether the process may write a file of the size, without SIGXFSZ. -1 with the reason; `what` names the file. */
 int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error);
 
-/* Sets the reason for a failure with this errno, with the command to run if one helps. Always -1. */
+/* Sets the reason for a failure with the errno, with a command to run if one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);
 
 #endif

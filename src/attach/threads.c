@@ -33,14 +33,13 @@ static enum thread_rank rank_waiting(const struct target *target, long call, uin
 	return rank;
 }
 
-/* A thread that sleeps in a system call. */
 struct asleep {
 	long call;
 	unsigned long stack, instruction;
 };
 
-/* Reads the number of the system call, the stack pointer and the instruction pointer. 1 if the thread sleeps, 0 if it
- * runs, -1 if it has ended. */
+/* Reads the number of the system call, the stack pointer and the instruction pointer. 1 if the thread sleeps, 0 if the
+ * thread runs, -1 if the thread has ended. */
 static int look_at(const struct target *target, pid_t thread, struct asleep *asleep)
 {
 	char text[256];

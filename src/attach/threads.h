@@ -1,5 +1,5 @@
 /*
- * The threads of a process, as /proc shows them: which of them may be borrowed.
+ * The threads of a process, as /proc shows: the candidates for borrowing.
  */
 #ifndef NVTASKSET_ATTACH_THREADS_H
 #define NVTASKSET_ATTACH_THREADS_H
@@ -13,9 +13,9 @@
 /* Smaller ranks are better. */
 enum thread_rank {
 	RANK_WAITS,
-	RANK_WAITS_IN_DRIVER, /* CUDA's own threads and threads that wait for the GPU: they may hold a lock of the driver's */
+	RANK_WAITS_IN_DRIVER, /* CUDA's threads, and threads that wait for the GPU: perhaps with a lock of the driver */
 	RANK_RUNS,
-	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have it restarted */
+	RANK_BREAKS_OFF, /* last: the call would end early if we died before the restart */
 	RANK_NONE
 };
 
@@ -24,11 +24,10 @@ struct thread_candidate {
 	enum thread_rank rank;
 };
 
-/* Lists the threads that are worth a try now, the best first; the caller frees *threads. Returns their number; 0 if
- * there are none, or no memory. */
+/* Lists the threads worth a try now, the best first; the caller frees *threads. Returns how many; 0 without memory. */
 size_t threads_choose(const struct target *target, struct thread_candidate **threads);
 
-/* Whether the thread with this number in its own PID namespace has ended, or sleeps outside of the range. */
+/* Whether the thread with the number in its own PID namespace has ended, or sleeps outside of the range. */
 bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range);
 
 #endif

@@ -12,18 +12,16 @@
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
 
-/* How long a step may take. It may be long: the dynamic linker waits for other threads' locks, and they may be loading
- * something large. */
+/* How long a step may take: the dynamic linker waits for locks of threads, perhaps for the load of a large library. */
 #define PATIENCE_MS 10000
 
 #define LOOK_AGAIN_NS 1000000
 
-/* The pause between two looks at a running thread. */
 #define RUN_PAUSE_US 50
 
 /* The kind of a stop: ptrace(2), "Stopped states". */
 enum stop {
-	STOP_EVENT, /* we asked for it, or the whole process was stopped */
+	STOP_EVENT, /* at our request, or with the whole process */
 	STOP_CALL,
 	STOP_SIGNAL
 };
@@ -31,7 +29,7 @@ enum stop {
 int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 {
 	/* TRACESYSGOOD distinguishes stops at system calls from signals, for the kernel too: if we die in a stop, the
-	 * kernel delivers the stop's signal to the thread, and a stop at a system call must not be taken for one. */
+	 * kernel delivers the stop's signal to the thread. A stop at a system call must not be taken for one. */
 	long options = PTRACE_O_TRACESYSGOOD | (unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	sigset_t child;
 
@@ -45,8 +43,7 @@ int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 	return 0;
 }
 
-/* Each stop sends SIGCHLD, which ends the pause early. Another thread of ours may get the signal instead, so the pause
- * is short. */
+/* Each stop sends SIGCHLD, which ends the pause early. The pause is short, since another thread may get the signal. */
 static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
@@ -80,8 +77,7 @@ static bool go_on(struct tracee *tracee, int request, long signal)
 	return ptrace(request, tracee->thread, NULL, signal) == 0;
 }
 
-/* Waits for a stop of the wanted kind. After other stops the thread continues, by `request`, and gets its signals as if
- * we were not there. */
+/* Waits for a stop of the wanted kind. After other stops the thread continues, by `request`, and gets its signals. */
 static enum tracee_answer wait_for(struct tracee *tracee, enum stop wanted, int request)
 {
 	int status = 0;
@@ -111,7 +107,7 @@ enum tracee_answer tracee_step(struct tracee *tracee)
 	return go_on(tracee, PTRACE_SYSCALL, 0) ? wait_for(tracee, STOP_CALL, PTRACE_SYSCALL) : TRACEE_GONE;
 }
 
-/* Lets the thread continue if something else has stopped it. */
+/* Lets the thread continue after a stop by somebody else. */
 static enum tracee_answer keep_running(struct tracee *tracee)
 {
 	int status = 0;
@@ -158,7 +154,7 @@ void tracee_release(struct tracee *tracee)
 	int saved = errno;
 
 	ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
-	/* Removes a pending SIGCHLD that the thread's stops have sent: it is of no interest to anybody else. */
+	/* Removes a pending SIGCHLD from the thread's stops, of no further interest. */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	if (!sigismember(&tracee->blocked, SIGCHLD)) {

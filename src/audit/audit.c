@@ -1,13 +1,13 @@
 /*
- * Makes the dynamic linker load our library whenever the driver library is requested, whatever the program's search
- * paths are (rtld-audit(7)).
+ * Makes the dynamic linker load our library at each request for the driver library, for any search paths of the program
+ * (rtld-audit(7)).
  *
- * LD_LIBRARY_PATH is not enough: DT_RPATH and directories that the program puts in front come first, and a program may
- * open the driver by its path. The dynamic linker asks audit libraries before all that. But an audit library leaves
- * little room for the thread-local storage of libraries that are loaded later, so only --strict uses it.
+ * LD_LIBRARY_PATH is not enough: DT_RPATH and the program's own directories may come first, and a program may open the
+ * driver by path. The dynamic linker asks audit libraries before all paths. But an audit library leaves little room for
+ * the thread-local storage of later libraries, so only --strict uses one.
  *
- * An audit library has a namespace of its own. This one needs no other library: even libc would be loaded into every
- * process a second time. So it calls only its own functions.
+ * An audit library has a namespace of its own. Any library needed here, even libc, would be loaded into every process a
+ * second time. So only functions of this file are called.
  */
 #include "base/driver_names.h"
 
@@ -16,15 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The dynamic linker finds these two by name. */
+/* The dynamic linker finds both by name. */
 __attribute__((visibility("default"))) unsigned int la_version(unsigned int version);
 __attribute__((visibility("default"))) char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
 
-/* Copies of the environment, which programs may overwrite. If one is "", no request is redirected. */
+/* Copies of the environment, which programs may overwrite. If either is "", no request is redirected. */
 static char library[PATH_MAX];
 static char driver[PATH_MAX];
 
-/* The text after the prefix; NULL if the text does not begin with it. */
+/* The text after the prefix; NULL without the prefix. */
 static const char *behind(const char *text, const char *prefix)
 {
 	while (*prefix && *text == *prefix) {
@@ -71,7 +71,7 @@ static const char *file_name(const char *path)
 	return name;
 }
 
-/* Such as libcuda.so, libcuda.so.1, libcuda.so.580.159.04. */
+/* For libcuda.so, libcuda.so.1, libcuda.so.580.159.04. */
 static int is_driver(const char *name)
 {
 	const char *rest = behind(name, DRIVER_OTHER_NAME);

@@ -43,7 +43,9 @@ int pids_all(struct pids *pids, struct error *error)
 	/* /proc shows at least the calling process. */
 	if (result == 0 && pids->count == 0)
 		result = error_set(error, "/proc is not mounted: processes cannot be found");
-	if (result < 0)
+	if (result < 0) {
 		free(pids->list);
+		*pids = (struct pids){.count = 0};
+	}
 	return result;
 }

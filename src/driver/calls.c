@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The arguments of the calls that launch. */
+/* Arguments of calls that launch. */
 struct list_arguments {
 	CUfunction function;
 	unsigned int grid[3];
@@ -33,7 +33,7 @@ struct instantiate_arguments {
 	struct call_instantiate made;
 	union {
 		uint64_t flags;
-		const uint64_t *parameters; /* which begin with the flags */
+		const uint64_t *parameters; /* the flags come first */
 	};
 };
 
@@ -48,7 +48,7 @@ CALLS_ARE(has_grid, CALLS_BY_GRID)
 
 #define ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
 
-/* The type is what a pool's properties begin with, or the third argument. */
+/* The type comes first in a pool's properties, or is the third argument. */
 static bool is_of_managed_pool(const struct call *call)
 {
 	const void *place = call->id == CALL_POOL_CREATE ? call->arguments[1] : &call->arguments[2];
@@ -330,7 +330,7 @@ CUstream calls_stream_of_graph(const struct call *call)
 	return named(((const struct graph_arguments *)call->arguments)->stream, call->id);
 }
 
-/* What communicates with other GPUs asks for a domain of its own for that, as NCCL does from compute capability 9.0 on. */
+/* Kernels that communicate with other GPUs ask for a domain of their own, as in NCCL from compute capability 9.0 on. */
 static bool waits_for_others(const CUlaunchAttribute *attribute)
 {
 	return (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative) ||
@@ -344,7 +344,8 @@ static struct launched_work work_of_config(const struct config_arguments *argume
 	struct launched_work work = {.what = NULL};
 
 	if (config)
-		work = (struct launched_work){.what = arguments->function, .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
+		work = (struct launched_work){.what = arguments->function,
+		                              .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
 	for (unsigned int i = 0; config && i < config->numAttrs; i++)
 		work.waits_for_others |= waits_for_others(&config->attrs[i]);
 	return work;
@@ -355,7 +356,7 @@ static struct launched_work work_of_list(const struct list_arguments *arguments,
 	const unsigned int *grid = arguments->grid;
 
 	return (struct launched_work){
-		.what = arguments->function, .grid = {grid[0], grid[1], grid[2]}, .waits_for_others = is_cooperative(id)};
+	    .what = arguments->function, .grid = {grid[0], grid[1], grid[2]}, .waits_for_others = is_cooperative(id)};
 }
 
 struct launched_work calls_read_work(const struct call *call)
@@ -363,7 +364,8 @@ struct launched_work calls_read_work(const struct call *call)
 	struct launched_work work;
 
 	if (calls_launch_graph(call->id))
-		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
+		work =
+		    (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
 	else if (has_config(call->id))
 		work = work_of_config((const struct config_arguments *)call->arguments);
 	else if (has_grid(call->id))

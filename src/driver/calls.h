@@ -1,6 +1,6 @@
 /*
- * Calls of the driver's API, as the driver announces them: their published CUPTI_DRIVER_TRACE_CBID_* numbers, and the
- * layout of their arguments. No other file knows these.
+ * The driver's announcements of calls of its API: the published CUPTI_DRIVER_TRACE_CBID_* numbers, and the layout of
+ * the arguments. No other file knows either.
  */
 #ifndef NVTASKSET_DRIVER_CALLS_H
 #define NVTASKSET_DRIVER_CALLS_H
@@ -30,39 +30,39 @@ struct call_array {
 	unsigned int channels, flags;
 };
 
-/* What a thread's calls, and the callbacks, keep from the begin of a call to the end. The frame belongs to the hook,
- * and each part to the file named there. Calls nest: each call clears only what the same call has set. */
+/* The state of a thread from the begin of a call to the end. The frame belongs to the hook, and each part to the file
+ * named above the part. Calls nest: each call clears only its own settings. */
 struct frame {
-	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
+	/* launch/launch.c: the decision about this thread's last launch; stays from call to call */
 	struct recent {
 		CUcontext context;
 		uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
-		const struct qmd_release *release; /* of plain launches; NULL: none */
+		const struct qmd_release *release; /* of plain launches; NULL: no release */
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
-		bool is_yielding; /* others have a part of the partition for now */
+		bool is_yielding; /* other programs have a part of the partition for now */
 		bool is_stamped;   /* the GPU says when the launch has ended */
 		unsigned int tpcs; /* of the launch; 0: not known */
 		bool has_more;     /* the answer of the gate, below: decided for calls with the same answer */
 		struct tpcset more;
 	} recent;
 
-	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */
+	/* calls.h: facts about the launches of a call; all 0 if the call says nothing */
 	bool uploads_nodes;     /* the launches are nodes of a graph */
-	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
-	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
-	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
+	CUgraphExec exec;       /* the graph's instance; NULL while the instance is being made */
+	CUstream stream;        /* of the launches; perhaps a stream of every context (cuda.h) */
+	struct qmd_shape shape; /* if the blocks of the launch may have to run at once */
 	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 
-	/* launch/queued.c: the end of a launch until the GPU is told of the commands. Then the turn of the launch in its
-	 * stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
+	/* launch/queued.c: the end of a launch until the GPU is told of the commands. Then the turn of the launch in
+	 * its stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
 	struct launch_end end;
 	uint64_t cookie, turn;
 	bool is_noted, is_answered;
 	struct launch_end front; /* of the launch right in front */
 
-	/* time/gate/gate.c: calls inside of each other. Then where the launch of the outermost call may run, if not in the
-	 * program's own part. The gate keeps the rest until the outermost call ends. */
+	/* time/gate/gate.c: calls inside of each other. Then where the launch of the outermost call may run, if not in
+	 * the program's own part. The gate keeps the rest until the outermost call ends. */
 	unsigned int nested;
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
@@ -73,18 +73,18 @@ struct frame {
 	uint64_t gate_epoch;
 
 	/* launch/graphs/graphs.c */
-	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */
-	bool runs_once; /* what the call makes */
-	bool refreshes; /* the call uploads nodes again that we have disabled and enabled */
-	/* launch/graphs/counts.h: what has been written */
+	uint64_t masks; /* the masks' epoch at the call's begin: an instantiation may upload */
+	bool runs_once; /* the instance that the call makes */
+	bool refreshes; /* the call uploads nodes again, disabled and enabled by us */
+	/* launch/graphs/counts.h: written descriptors */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
-	/* launch/graphs/timestamps.c: when the call began; 0: nobody looks */
+	/* launch/graphs/timestamps.c: the begin of the call; 0: nobody looks */
 	uint64_t began_ns;
 
-	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */
+	/* launch/space/residency.h: the driver's configuration in place of the program's, and the program's result */
 	CUlaunchConfig refused;
-	CUresult refusal; /* CUDA_SUCCESS: it gets the driver's */
+	CUresult refusal; /* CUDA_SUCCESS: the program gets the driver's result */
 
 	/* memory/memory.c: of a call about memory */
 	struct call_memory {
@@ -93,21 +93,22 @@ struct frame {
 		uint64_t bytes;           /* reserved, or to give back */
 		void *holding;            /* the pool, or the address or handle to give up */
 		bool is_refused;
+		bool is_managed;          /* the memory to give back */
 		struct call_array array;  /* in place of the program's */
 	} memory;
 };
 
-/* A call, at its begin or its end. */
+/* A call, at the begin or the end. */
 struct call {
 	int id; /* enum call_id */
 	unsigned int wanted_by; /* bits of hook_events' wants_call */
 	CUcontext context;
-	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
-	CUresult *result; /* valid at its end; the program gets what is written there */
+	void **arguments; /* in a row; changes at the begin of the call reach the driver */
+	CUresult *result; /* valid at the end of the call; the program gets the value written here */
 	struct frame *frame;
 };
 
-/* The same as the driver announces it, and how the arguments of the most frequent ones begin. */
+/* A call in the driver's layout. */
 struct call_words {
 	uint32_t size; /* in bytes */
 	uint64_t unused[4];
@@ -120,14 +121,13 @@ struct call_words {
 	uint32_t phase; /* 0 at the begin, 1 at the end */
 };
 
-/* What a call does, or is. */
 enum calls_kind {
 	CALLS_LAUNCHES = 1 << 0,    /* a kernel, outside of graphs */
-	CALLS_COOPERATIVE = 1 << 1, /* the same, whose blocks run at once */
-	CALLS_BY_CONFIG = 1 << 2,   /* the same, where attributes say that */
-	CALLS_POOLS = 1 << 3,       /* of memory, which say what they are for */
-	CALLS_MANAGED = 1 << 4,     /* for memory whose pages move when they are touched, managed or the program's own */
-	CALLS_SHARES = 1 << 5,      /* memory or events, with other processes */
+	CALLS_COOPERATIVE = 1 << 1, /* a kernel, with all blocks at once */
+	CALLS_BY_CONFIG = 1 << 2,   /* a kernel; attributes may ask for all blocks at once */
+	CALLS_POOLS = 1 << 3,       /* memory pools, of managed memory or not */
+	CALLS_MANAGED = 1 << 4,     /* memory with pages that move at a touch: managed, or the program's own */
+	CALLS_SHARES = 1 << 5,      /* memory or events, between processes */
 	CALLS_SYNCHRONIZES = 1 << 6,
 	CALLS_CREATES_STREAM = 1 << 7,
 	CALLS_DESTROYS_STREAM = 1 << 8,
@@ -136,11 +136,11 @@ enum calls_kind {
 	CALLS_UPLOADS_GRAPH = 1 << 11,
 	CALLS_ADDS_NODE = 1 << 12,
 	CALLS_DESTROYS_GRAPH = 1 << 13, /* or an instance, or a node */
-	CALLS_WAITS = 1 << 14,      /* its stream does, for something that is no kernel of it */
+	CALLS_WAITS = 1 << 14,      /* makes a stream wait, and not for the stream's own kernels */
 	CALLS_PER_THREAD = 1 << 15, /* NULL is the thread's own stream */
-	CALLS_EVENT = 1 << 16,      /* it waits for an event */
+	CALLS_EVENT = 1 << 16,      /* the wait is for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
-	CALLS_BY_GRID = 1 << 18,    /* launches a function that has the size of the block */
+	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -246,11 +246,11 @@ enum calls_kind {
 	X(MAX_ACTIVE_CLUSTERS, 676, 0)                                                               \
 	X(LIBRARY_LOAD_DATA, 678, CALLS_MEMORY)                                                      \
 	X(LIBRARY_LOAD, 679, CALLS_MEMORY)                                                           \
-	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE)                                                      \
+	X(GRAPH_NODE_ADD, 712, CALLS_ADDS_NODE | CALLS_MEMORY)                                       \
 	X(ADVISE_2, 715, CALLS_MANAGED)                                                              \
 	X(PREFETCH_2, 716, CALLS_MANAGED)                                                            \
 	X(PREFETCH_2_PER_THREAD, 717, CALLS_MANAGED | CALLS_PER_THREAD)                              \
-	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE)                                                    \
+	X(GRAPH_NODE_ADD_2, 723, CALLS_ADDS_NODE | CALLS_MEMORY)                                     \
 	X(CONTEXT_CREATE_4, 757, CALLS_MEMORY)                                                       \
 	X(STREAM_CREATE_GREEN, 758, CALLS_CREATES_STREAM)                                            \
 	X(PREFETCH_BATCH, 784, CALLS_MANAGED)                                                        \
@@ -279,7 +279,7 @@ static inline bool calls_are(int id, unsigned int kinds)
 	return (unsigned int)id < CALLS_MAX && calls_kinds[id] & kinds;
 }
 
-/* The most frequent ones: a kernel, without further wishes. */
+/* The most frequent calls: a kernel, without further wishes. */
 static inline bool calls_launch_kernel(int id)
 {
 	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD;
@@ -309,7 +309,7 @@ CALLS_ARE(calls_are_of_graphs,
 CALLS_ARE(calls_are_about_memory, CALLS_MEMORY)
 CALLS_ARE(calls_may_use_managed_memory, CALLS_MANAGED | CALLS_POOLS)
 
-/* Whether a call, at its begin, is for such memory: of those that may, some are for other pools. */
+/* Whether a call, at the begin, is for memory with pages that move at a touch. Of a pool, the properties say so. */
 bool calls_use_managed_memory(const struct call *call);
 
 /* --- their arguments, in the driver's layout -------------------------------------------------------------------- */
@@ -320,7 +320,7 @@ struct call_attribute {
 	CUdevice device;
 };
 
-/* Queries of how much runs at once: the answer that we change is the first argument. */
+/* Queries of how much runs at once. We change the answer, the first argument. */
 struct call_occupancy {
 	int *answer;
 	CUfunction function;
@@ -383,13 +383,12 @@ struct call_memory_info {
 	size_t *free, *total;
 };
 
-/* The device of a call for a context. */
 CUdevice calls_device_of_context(const struct call *call);
 
-/* For which GPU a call creates memory at a place; -1: for no GPU. */
+/* The GPU of the memory that a call creates at a place; -1: no GPU. */
 CUdevice calls_device_of_place(const struct call_place *place);
 
-/* The bytes of an array or of all its levels, before alignment; 0 if the array has no memory of its own. */
+/* The bytes of an array or of all levels, before alignment; 0: the array has no memory of its own. */
 uint64_t calls_bytes_of_array(const struct call *call);
 
 /* The pool and the stream of an allocation from a pool; NULL: the device's current pool. */
@@ -411,7 +410,7 @@ struct call_instantiate {
 	CUgraph graph;
 };
 
-/* What such a call asks for besides: CUDA_GRAPH_INSTANTIATE_FLAG_*. 0 if its flags say nothing of that. */
+/* The flags of an instantiation, CUDA_GRAPH_INSTANTIATE_FLAG_*; 0 if the call has no flags. */
 uint64_t calls_instantiate_flags(const struct call *call);
 
 /* Calls that launch, upload or destroy an instance. */
@@ -419,7 +418,7 @@ struct call_exec {
 	CUgraphExec exec;
 };
 
-/* Where a call that launches a graph puts it, perhaps into a stream that every context has (cuda.h). */
+/* The stream of a call that launches a graph; perhaps a stream of every context (cuda.h). */
 CUstream calls_stream_of_graph(const struct call *call);
 
 struct call_destroy_graph {
@@ -435,39 +434,38 @@ struct call_add_node {
 	CUgraph graph;
 };
 
-/* The last argument of a call that adds a node. At the call's end, it has the bodies that the driver made. */
+/* The last argument of a call that adds a node. At the end of the call, it has the bodies made by the driver. */
 const CUgraphNodeParams *calls_node_parameters(const struct call *call);
 
-/* The launch that a call asks for, if its blocks must run at once; otherwise false. */
+/* Reads a call for a launch with all blocks at once. False: the blocks need not run at once. */
 struct launch_request {
 	CUfunction function;
 	CUstream stream;
-	struct qmd_shape shape; /* its shared memory is what the launch adds to the function's own */
+	struct qmd_shape shape; /* shared memory: the launch's addition to the function's own */
 };
 bool calls_read_request(const struct call *call, struct launch_request *request);
 
-/* What a call runs that launches a kernel or a graph (calls_launch, calls_run_graph), and in which stream, perhaps one that
- * every context has (cuda.h). */
+/* The work of a call that launches a kernel or a graph (calls_launch, calls_run_graph). */
 struct launched_work {
 	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
 	CUstream stream;
-	unsigned int grid[3]; /* 0 where that is not known, and for graphs */
+	unsigned int grid[3]; /* 0: not known, or a graph */
 	bool is_graph;
-	bool waits_for_others; /* its blocks must run at once, or it communicates with other GPUs */
+	bool waits_for_others; /* the blocks must run at once, or communicate with other GPUs */
 };
 struct launched_work calls_read_work(const struct call *call);
 
-/* Which stream a call makes wait, perhaps one that every context has. */
+/* The stream that a call makes wait; perhaps a stream of every context. */
 CUstream calls_waiting_stream(const struct call *call);
 
-/* Makes such a call ask for an empty grid, which the driver refuses. */
+/* Makes a launch ask for an empty grid, which the driver refuses. */
 void calls_refuse(const struct call *call);
 
-/* How many blocks a cluster has: 1 if the launch does not ask for clusters. Also 1 if only the function's own
- * attributes ask for them; residency.c finds those in the descriptor. */
+/* The number of blocks in a cluster; 1 if the launch does not ask for clusters. Also 1 if only the function's own
+ * attributes ask for clusters: residency.c finds the function's clusters in the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* A call begins, or has ended: what it says about launches. */
+/* A call begins, or has ended. The frame gets the call's facts about launches. */
 void calls_enter(const struct call *call);
 void calls_leave(const struct call *call);
 

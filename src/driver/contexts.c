@@ -4,11 +4,11 @@
 #include "functions.h"
 #include "gpus.h"
 
-/* The entry of a context that is destroyed becomes vacant, for another context of the same bucket. */
+/* A destroyed context leaves a vacant entry, for a new context of the same bucket. */
 #define ROOM (4 * TABLE_BUCKETS)
 
-/* Readers take no lock. In an entry that is used again, the facts are set after the context and cleared before it: a
- * reader that finds a context and facts has the right facts. */
+/* Readers take no lock. When an entry is used again, the facts are set after the context and cleared before: a reader
+ * that finds a context and facts has the right facts. */
 struct known_context {
 	struct table_entry entry;
 	_Atomic(struct gpu *) gpu;
@@ -40,10 +40,11 @@ bool contexts_set_releases(CUcontext context, struct releases *releases)
 	return known;
 }
 
-/* An entry that was never used; NULL if there is none. */
+/* An entry never used before; NULL: no entry is left. */
 static struct known_context *take_new(void)
 {
-	unsigned int next = atomic_load_explicit(&used, memory_order_relaxed) < ROOM ? atomic_fetch_add(&used, 1) : ROOM;
+	unsigned int next =
+	    atomic_load_explicit(&used, memory_order_relaxed) < ROOM ? atomic_fetch_add(&used, 1) : ROOM;
 
 	return next < ROOM ? &contexts[next] : NULL;
 }
@@ -90,7 +91,7 @@ CUresult contexts_device(CUcontext context, CUdevice *device)
 	return result;
 }
 
-/* Only while we hold it, it cannot go. */
+/* Without our hold, the context could go. */
 static bool visit_primary(CUdevice device, bool (*visit)(CUcontext context))
 {
 	CUcontext context = NULL;

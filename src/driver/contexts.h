@@ -1,8 +1,8 @@
 /*
- * Which GPU a context belongs to, and how its kernels are counted: a table that any thread reads and writes without waiting.
+ * The GPU of each context, and the counts of its kernels: a table, which any thread reads and writes without waiting.
  *
- * When the table is full, new contexts are not remembered, and the driver is asked again each time: three to five
- * calls. The launch path looks here when a thread launches on another context than before.
+ * A full table remembers no new contexts: the driver is asked again each time, three to five calls. The launch path
+ * looks here when a thread launches on a new context.
  */
 #ifndef NVTASKSET_DRIVER_CONTEXTS_H
 #define NVTASKSET_DRIVER_CONTEXTS_H
@@ -14,34 +14,31 @@
 struct gpu;
 struct releases;
 
-/* What is known of a context. */
 struct context_facts {
 	struct gpu *gpu;           /* never NULL */
-	struct releases *releases; /* releases.h; NULL if we have not heard of its creation */
+	struct releases *releases; /* releases.h; NULL if we have not heard of the context's creation */
 };
 
 /* The driver is asked once for each context. */
 struct context_facts contexts_find(CUcontext context);
 struct gpu *contexts_gpu(CUcontext context);
 
-/* Makes it this thread's current context for a moment, unless it is that already. */
+/* Makes `context` the thread's current context for a moment, unless the context is current already. */
 CUresult contexts_enter(CUcontext context, bool *is_pushed);
 void contexts_leave(bool is_pushed);
 
-/* The device of a context. */
 CUresult contexts_device(CUcontext context, CUdevice *device);
 
-/* Visits the primary contexts that are active, and holds each meanwhile, until `visit` returns false. The driver does not list other
- * contexts. */
+/* Visits the active primary contexts, holding each, until `visit` returns false. The driver lists no other contexts. */
 void contexts_visit_primaries(bool (*visit)(CUcontext context));
 
-/* Without asking the driver; NULL if the table does not have it. The second returns false then. */
+/* Without asking the driver. NULL or false: the table does not have the context. */
 struct releases *contexts_releases(CUcontext context);
 bool contexts_set_releases(CUcontext context, struct releases *releases);
 
 void contexts_forget(CUcontext context);
 
-/* In the child of a fork: what counts its parent's kernels does not count its own. */
+/* In the child of a fork: the parent's releases do not count the child's kernels. */
 void contexts_after_fork(void);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The part of NVIDIA's driver API that we use, declared here so that no CUDA toolkit is needed. Names are the driver
- * API's own; values are published in its documentation.
+ * Our part of NVIDIA's driver API, with the published names and values: no CUDA toolkit is needed.
  */
 #ifndef NVTASKSET_DRIVER_CUDA_H
 #define NVTASKSET_DRIVER_CUDA_H
@@ -88,7 +87,7 @@ enum {
 
 #define CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE 1
 
-/* Streams that every context has. NULL means one of them. */
+/* Streams of every context. NULL means either, by the call. */
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
 #define CU_STREAM_CAPTURE_STATUS_NONE 0
@@ -141,16 +140,6 @@ typedef struct {
 	CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
-typedef struct {
-	int type;
-	int reserved0[3];
-	union {
-		long long reserved1[29];
-		CUDA_CONDITIONAL_NODE_PARAMS conditional;
-	};
-	long long reserved2;
-} CUgraphNodeParams;
-
 /* CUDA_MEM_ALLOC_NODE_PARAMS. */
 struct graph_allocation {
 	char pool[88];
@@ -159,6 +148,17 @@ struct graph_allocation {
 	size_t bytes;
 	CUdeviceptr address;
 };
+
+typedef struct {
+	int type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+		struct graph_allocation allocation;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
 
 #define CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT 5
 #define CU_MEMPOOL_ATTR_USED_MEM_CURRENT 7
@@ -170,7 +170,7 @@ enum {
 	CU_MEMORYTYPE_DEVICE = 2
 };
 
-/* CUDA_MEMCPY3D_v2, which the driver's functions for graph nodes take. */
+/* CUDA_MEMCPY3D_v2, for the driver's functions about graph nodes. */
 typedef struct {
 	size_t srcXInBytes, srcY, srcZ, srcLOD;
 	int srcMemoryType;

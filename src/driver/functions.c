@@ -11,7 +11,7 @@
 struct driver driver;
 static void *opened;
 
-/* --- calls of ours -------------------------------------------------------------------------------------------------- */
+/* --- calls of ours ------------------------------------------------------------------------------------------------ */
 
 /* The driver's own functions. */
 static struct driver real;
@@ -23,7 +23,7 @@ bool driver_is_called_by_us(void)
 	return is_called_by_us;
 }
 
-/* Calls may nest: in a callback of the driver's, we call it again. */
+/* Calls may nest: in a callback of the driver's, we call the driver again. */
 #define CALL(member, name, parameters, arguments)        \
 	static CUresult call_##member parameters         \
 	{                                                \
@@ -43,9 +43,9 @@ DRIVER_OPTIONAL(CALL)
 
 static const struct driver marked = {DRIVER_NEEDED(MEMBER) DRIVER_OPTIONAL(MEMBER)};
 
-/* --- looking up ----------------------------------------------------------------------------------------------------- */
+/* --- looking up --------------------------------------------------------------------------------------------------- */
 
-/* A function, and the offset of its pointer in `struct driver`. */
+/* A function, and the offset of the pointer in `struct driver`. */
 struct function {
 	const char *name;
 	size_t offset;
@@ -100,8 +100,8 @@ bool driver_captures(CUstream stream)
 {
 	int status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	return stream != CU_STREAM_LEGACY && driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
-	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+	return stream != CU_STREAM_LEGACY && driver.stream_is_capturing &&
+	       driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 bool driver_has_graphs(void)

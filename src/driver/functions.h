@@ -1,14 +1,14 @@
 /*
  * The functions of the real driver library that we call.
  *
- * The driver is loaded already: as our dependency, by the name of a link in our directory (facts.md, "Loading"),
- * or, if we were attached, by the program under its own name. We look functions up in that library alone, so that
- * neither a preloaded library nor ours can be mistaken for it.
+ * The driver is loaded already: as our dependency, by the name of a link in our directory (facts.md, "Loading"); or,
+ * after an attach, by the program under the driver's own name. We look functions up in the driver library alone:
+ * neither a preloaded library nor ours can be mistaken for the driver.
  *
- * The driver announces these calls like the program's. A thread that is in one says so, so that no tool is told of calls
- * that the program did not make (hook.c). A tool that subscribed before us hears of them all the same, since the driver
- * calls it itself. What the program or the tool calls meanwhile on the same thread, as in a handler of a signal, counts as ours;
- * and a handler that leaves by a jump leaves the mark behind.
+ * The driver announces our calls like the program's. The calling thread is marked, so that no tool is told of a call
+ * that the program did not make (hook.c). A tool that subscribed before us hears of our calls all the same: the driver
+ * calls the tool directly. A call of the program or the tool inside ours on the same thread, as in a handler of a
+ * signal, counts as ours; and a handler that leaves by a jump leaves the mark behind.
  */
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H
@@ -18,8 +18,8 @@
 
 #include <stdbool.h>
 
-/* Each function: its name in `struct driver`, the driver's name, its parameters and arguments. An optional one is NULL if the
- * driver lacks it. */
+/* Each function: the name in `struct driver`, the driver's name, the parameters and the arguments. An optional function
+ * is NULL if the driver lacks the function. */
 #define DRIVER_NEEDED(X)                                                                           \
 	X(get_export_table, cuGetExportTable, (const void **table, const CUuuid *id), (table, id)) \
 	X(context_get_current, cuCtxGetCurrent, (CUcontext *context), (context))                   \
@@ -85,20 +85,20 @@ struct driver {
 /* Filled by driver_resolve; constant afterwards. */
 extern struct driver driver;
 
-/* Whether this thread is in one of these calls, of which the program knows nothing. */
+/* Whether this thread is in a call of ours, unknown to the program. */
 bool driver_is_called_by_us(void);
 
-/* -1 with the reason if the library is not loaded, is our own, or lacks a function that we need. */
+/* -1 with the reason if the library is not loaded, is our own, or lacks a needed function. */
 int driver_resolve(const char *name, struct error *error);
 
-/* The library, as the dynamic linker knows it; NULL before driver_resolve. */
+/* The library's entry in the dynamic linker; NULL before driver_resolve. */
 struct link_map;
 const struct link_map *driver_library(void);
 
 /* Whether host memory can be registered, also while a stream is being captured (CUDA 10.1). */
 bool driver_can_register(void);
 
-/* Whether what goes into this stream is captured, and does not run. False if the driver does not say. */
+/* Whether work for the stream is captured, and does not run. False if the driver does not say. */
 bool driver_captures(CUstream stream);
 
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */

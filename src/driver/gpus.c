@@ -17,10 +17,10 @@ static atomic_bool is_loaded;
 static struct gpu gpus[GPUS_MAX];
 static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
-/* The GPUs that the driver shows the program. Found before pthread_once: other threads may wait there while they hold a
- * lock of the driver's, so `load` must not call the driver. */
+/* The GPUs that the driver shows the program. Found before pthread_once: a thread may wait there with a lock of the
+ * driver's, so `load` must not call the driver. */
 struct visible {
-	struct topology_wanted gpus;                        /* none if the driver does not say */
+	struct topology_wanted gpus;                        /* empty if the driver does not say */
 	char uuids[TOPOLOGY_GPUS_MAX][TOPOLOGY_UUID_MAX]; /* the MIG instance's, if MIG is on; "" if unknown */
 };
 static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
@@ -35,7 +35,7 @@ void gpus_open(const char *text, void (*report)(const char *reason))
 		description = topology_environment_read("", text, &topologies) == 0 ? DESCRIBED : DESCRIBED_WRONGLY;
 }
 
-/* --- what the driver shows ------------------------------------------------------------------------------------------ */
+/* --- what the driver shows ---------------------------------------------------------------------------------------- */
 
 static bool find_pci(CUdevice device, struct pci_address *pci)
 {
@@ -72,7 +72,7 @@ static void find_visible(struct visible *visible)
 		visible->gpus.count = 0;
 }
 
-/* --- their topology ------------------------------------------------------------------------------------------------- */
+/* --- their topology ----------------------------------------------------------------------------------------------- */
 
 static bool read_environment(void)
 {
@@ -81,8 +81,7 @@ static bool read_environment(void)
 	return text && topology_environment_read("", text, &topologies) == 0;
 }
 
-/* Uses the description of the GPUs from the command that started this program, or attached to it. False if there is
- * none, or if it does not have all GPUs that the program sees. */
+/* Uses the command's description of the GPUs, from start or attach. False without one, or if a GPU is missing there. */
 static bool use_description(void)
 {
 	bool good = shown->gpus.count > 0 && !topology_named_file() &&
@@ -121,7 +120,8 @@ static void load(void)
 		gpus[i].pci = topologies.gpus[i].pci;
 		gpus[i].family = qmd_family_for(topologies.gpus[i].compute_major,
 		                                topologies.gpus[i].compute_minor);
-		gpus[i].has_masks = gpus[i].family && topology_mask_bits(gpus[i].topology) <= qmd_mask_bits(gpus[i].family);
+		gpus[i].has_masks =
+		    gpus[i].family && topology_mask_bits(gpus[i].topology) <= qmd_mask_bits(gpus[i].family);
 		gpus[i].present = present_on(gpus[i].topology);
 		gpus[i].number = i;
 	}

@@ -1,5 +1,5 @@
 /*
- * The GPUs that this process launches on: topology and descriptor family, for the launch path.
+ * The GPUs for the launches of this process: topology and descriptor family, for the launch path.
  */
 #ifndef NVTASKSET_DRIVER_GPUS_H
 #define NVTASKSET_DRIVER_GPUS_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* One for each GPU that the program sees, and one for all GPUs of unknown topology. */
+/* A place for each GPU of the program, and a place for all GPUs of unknown topology. */
 #define GPUS_MAX (TOPOLOGY_GPUS_MAX + 1)
 
 struct gpu {
@@ -18,26 +18,26 @@ struct gpu {
 	const struct qmd_family *family; /* NULL if unknown */
 	struct pci_address pci;
 	unsigned int number; /* 0 … GPUS_MAX - 1 */
-	struct qmd_mask present; /* the mask bits of its TPCs; only with has_masks */
-	bool has_masks;      /* its topology is known, its family too, and each version of that has a mask bit for each TPC */
+	struct qmd_mask present; /* the mask bits of the GPU's TPCs; only with has_masks */
+	bool has_masks;      /* topology and family are known, with a mask bit for each TPC in each version */
 };
 
-/* `report_unknown` is called if the topology of the GPUs cannot be found. `description` is the command's description of the GPUs
- * (topology_environment_write), to be used instead of the environment; NULL: there is none. Call this before anything else here. */
+/* `report_unknown` is called if the topology of the GPUs cannot be found. `description` is the command's description of
+ * the GPUs (topology_environment_write), in place of the environment; NULL: none. Call this function first. */
 void gpus_open(const char *description, void (*report_unknown)(const char *reason));
 
-/* Finds the topology of the GPUs that the driver shows this program, once in a process. CUDA_VISIBLE_DEVICES, a container and MIG
- * may hide some of the machine's. Calls the driver. */
+/* Finds the topology of the GPUs that the driver shows this program, once in a process. CUDA_VISIBLE_DEVICES, a
+ * container and MIG may hide some GPUs of the machine. Calls the driver. */
 void gpus_prepare(void);
 
-/* Whether the program sees a GPU whose descriptors do not say that blocks must run at once. */
+/* Whether the program sees a GPU with descriptors that do not say whether blocks must run at once. */
 bool gpus_some_before_hopper(void);
 
-/* The GPU of a device: if the driver does not say which, that of unknown topology. */
+/* The GPU of a device. If the driver does not say: the GPU of unknown topology. */
 #define GPUS_NO_DEVICE (-1)
 struct gpu *gpus_of_device(CUdevice device);
 
-/* The GPU at this address, whose topology is known; NULL if none is known there, or not yet. Does not ask the driver. */
+/* The GPU of known topology at the address; NULL: not known there, or not yet. Does not ask the driver. */
 const struct gpu *gpus_at(struct pci_address pci);
 
 #endif

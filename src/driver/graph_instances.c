@@ -7,27 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph that was instantiated: it must live as long as any of its instances. */
+/* A graph that was instantiated: the graph must live as long as any instance. */
 struct held_graph {
 	struct table_entry entry;
 	CUgraph graph;
 	unsigned int instances;
-	bool destroyed; /* by the application: we destroy it with its last instance */
+	bool destroyed; /* by the application: we destroy the graph with the last instance */
 };
 
 struct held_exec {
 	struct table_entry entry;
 	CUgraphExec exec;
 	struct held_graph *graph;
-	struct graph_nodes nodes; /* the graph's when it was instantiated: the application may change the graph later,
-	                           * even while the instance is launched */
-	uint64_t number; /* its nodes were uploaded under this number or a newer one */
+	/* The graph's nodes at the instantiation: the application may change the graph later, even during a launch. */
+	struct graph_nodes nodes;
+	uint64_t number; /* the nodes were uploaded under this number or a newer number */
 	uint64_t where;
 	bool has_expired;
 };
 
-/* Guards the tables. Taken when graphs and their nodes are made or destroyed, and at the first launch after a change:
- * then it is held while nodes are uploaded again, since none of them may be destroyed meanwhile. */
+/* Guards the tables. Taken when graphs and nodes are made or destroyed, and at the first launch after a change. Then
+ * the lock is held while nodes are uploaded again, since no node may be destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table graphs;
 static struct table execs;
@@ -35,7 +35,7 @@ static struct table execs;
 /* The smallest number of the instances in each bucket. Read without the lock. */
 static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
 
-/* An instance of each bucket, mixed with the place that it was moved to; 0: none. Read without the lock. */
+/* An instance of each bucket, mixed with the instance's place after a move; 0: no instance. Read without the lock. */
 static _Atomic uint64_t placed[TABLE_BUCKETS];
 
 /* --- the table --------------------------------------------------------------------------------------------------- */
@@ -50,10 +50,11 @@ static struct held_exec *find_exec(CUgraphExec exec)
 	return TABLE_CONTENT(table_find(&execs, exec), struct held_exec, entry);
 }
 
-/* The first instance of a bucket, and the next one; NULL after the last. */
+/* The first instance of a bucket, and the next; NULL after the last. */
 static struct held_exec *first_exec(unsigned int bucket)
 {
-	return TABLE_CONTENT(atomic_load_explicit(&execs.buckets[bucket], memory_order_relaxed), struct held_exec, entry);
+	return TABLE_CONTENT(atomic_load_explicit(&execs.buckets[bucket], memory_order_relaxed), struct held_exec,
+	                     entry);
 }
 
 static struct held_exec *next_exec(const struct held_exec *exec)
@@ -91,7 +92,7 @@ static struct held_graph *hold_graph(CUgraph graph)
 	return held;
 }
 
-/* The graph has one instance less. Returns it if it must be destroyed now, otherwise NULL. */
+/* The graph loses an instance. Returns the graph if the graph must be destroyed now, otherwise NULL. */
 static CUgraph release_graph(struct held_graph *held)
 {
 	CUgraph unwanted = NULL;
@@ -134,7 +135,7 @@ static void free_exec(struct held_exec *exec)
 	free(exec);
 }
 
-/* Takes over `exec` and sets its graph. False if there is no memory: the caller keeps `exec` then. */
+/* Takes over `exec` and sets the graph. False without memory: the caller keeps `exec` then. */
 static bool hold_exec(struct held_exec *exec, CUgraph graph)
 {
 	pthread_mutex_lock(&lock);
@@ -166,7 +167,7 @@ void graph_instances_remove(CUgraphExec exec)
 		driver.graph_destroy(unwanted);
 }
 
-/* An old instance with the same handle was destroyed with its context, without our hearing of it. */
+/* An old instance with the same handle was destroyed with the context, unannounced. */
 bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number)
 {
 	struct held_exec *held = calloc(1, sizeof *held);
@@ -191,7 +192,7 @@ bool graph_instances_run_once(CUgraphExec exec)
 	return run_once;
 }
 
-/* Whether the graph has instances; `destroyed`: the application has destroyed it already. */
+/* Whether the graph has instances; `destroyed`: the application has destroyed the graph already. */
 static bool is_held(CUgraph graph, bool *destroyed)
 {
 	pthread_mutex_lock(&lock);
@@ -213,8 +214,8 @@ static bool mark_destroyed(CUgraph graph)
 	return held;
 }
 
-/* What the driver is to destroy in place of `graph`: the graph itself; an empty one if it has instances; NULL if the
- * application destroys it a second time, which the driver refuses as it would have refused the graph. */
+/* The graph for the driver to destroy in place of `graph`: `graph`; an empty graph if `graph` has instances; NULL if
+ * the application destroys `graph` a second time, which the driver refuses just like `graph`. */
 static CUgraph stand_in(CUgraph graph)
 {
 	bool destroyed;
@@ -228,7 +229,7 @@ static CUgraph stand_in(CUgraph graph)
 		return graph;
 	if (mark_destroyed(graph))
 		return empty;
-	/* Another thread has destroyed the last instance meanwhile. */
+	/* A second thread has destroyed the last instance meanwhile. */
 	driver.graph_destroy(empty);
 	return graph;
 }
@@ -241,7 +242,7 @@ CUgraph graph_instances_destroy_graph(CUgraph graph)
 	return doomed;
 }
 
-/* --- renewing ------------------------------------------------------------------------------------------------------ */
+/* --- renewing ----------------------------------------------------------------------------------------------------- */
 
 bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number)
 {
@@ -313,9 +314,9 @@ void graph_instances_expire(CUgraphExec exec)
 
 /* --- forks ------------------------------------------------------------------------------------------------------- */
 
-/* The lock cannot be taken before a fork: the forking thread may hold it already (in the handler of a
- * signal), or its holder may wait for an allocator that is stopped for the fork. Another thread may have been in
- * the middle of changing the lists, so nothing in them is freed. */
+/* The lock cannot be taken before a fork: the forking thread may hold the lock already (in the handler of a signal), or
+ * the holder may wait for an allocator that is stopped for the fork. A thread may have been in the middle of changing
+ * the lists, so nothing there is freed. */
 void graph_instances_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

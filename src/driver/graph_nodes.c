@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- bodies of conditional nodes ----------------------------------------------------------------------------------- */
+/* --- bodies of conditional nodes ---------------------------------------------------------------------------------- */
 
 struct conditional {
 	struct table_entry node_entry;
 	struct table_entry graph_entry;
 	CUgraphNode node;
-	CUgraph graph; /* that contains the node */
+	CUgraph graph; /* of the node */
 	unsigned int count;
 	CUgraph bodies[];
 };
@@ -35,7 +35,7 @@ static struct conditional *find_graph(CUgraph graph)
 
 static void forget_graph(CUgraph graph);
 
-/* And those in its bodies. */
+/* Also the nodes in the bodies. */
 static void forget(struct conditional *conditional)
 {
 	table_remove(&by_node, &conditional->node_entry);
@@ -72,7 +72,7 @@ void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodie
 {
 	struct conditional *new = malloc(sizeof *new + count * sizeof *bodies);
 
-	/* An older node with this handle was destroyed without our hearing of it. */
+	/* An older node with the same handle was destroyed, unannounced. */
 	graph_bodies_forget_node(node);
 	if (!new)
 		return;
@@ -97,7 +97,7 @@ static CUgraph body_of(CUgraphNode node, unsigned int number)
 	return body;
 }
 
-/* Another thread may have been in the middle of changing the lists. */
+/* A thread of the parent may have been in the middle of changing the lists. */
 void graph_bodies_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -15,7 +15,7 @@ enum {
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROYED = 2, /* before the handle is given up */
 	RESOURCE_MODULE_LOADED = 17,
-	MODULE_LOADED_SIZE = 112, /* of its parameters, in the layout that we know */
+	MODULE_LOADED_SIZE = 112, /* of the parameters, in the layout known to us */
 	DOMAIN_CALL = 0x6,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1,
@@ -33,9 +33,8 @@ enum {
 	MODULE_OF_DRIVER = 1 /* in the low half of MODULE_KIND: the driver's own, a few in every context */
 };
 
-/* We declare all features, since a subscription without them makes the driver refuse APIs (facts.md, "The callback
- * table"). Today there are features 0 to 10. To declare one that the driver does not know does no harm; REFUSALS of
- * these in a row mean that there are no more. */
+/* We declare all features, since the driver refuses APIs to a subscription without (facts.md, "The callback table").
+ * Today there are features 0 to 10. Declaring an unknown feature does no harm. REFUSALS in a row: there are no more. */
 #define FEATURES 32
 #define REFUSALS 4
 
@@ -50,7 +49,6 @@ struct launch_words {
 	void *qmd;
 };
 
-/* The parameters of a submission. */
 struct submission_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
@@ -75,20 +73,20 @@ struct ring_words {
 
 static struct hook_events events;
 static void **table;
-static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may be replaced, for other subscribers */
+static void *entries[SLOT_ENTRIES]; /* the driver's own; the table's may be replaced, for other subscribers */
 static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
 static atomic_bool wants_submissions;
 static atomic_uint wanted_by[CALLS_MAX]; /* the answers of wants_call */
 
-/* This thread's current or last launch. Its frame is valid from the begin of an API call to its end. */
+/* This thread's current or last launch. The frame is valid from the begin of an API call to the end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
 
-/* What this thread is about to submit. */
+/* The next submission of this thread. */
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
-/* This thread is in so many callbacks of another subscriber. */
+/* The number of callbacks of another subscriber around this thread's code. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
 
 bool hook_is_in_other(void)
@@ -158,7 +156,7 @@ static inline void on_launch(const struct launch_words *words)
 	}
 }
 
-/* The driver says first what is submitted, and then where its ring is. */
+/* The driver first announces the commands, and then the ring. */
 static __attribute__((hot)) void on_submission(int id, const void *parameters)
 {
 	const struct submission_words *written = parameters;
@@ -196,8 +194,8 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 		on_other(user, domain, id, parameters);
 }
 
-/* The other subscriber comes last: it sees the descriptor as the GPU will. It hears of no call that we make; but of what
- * comes of one, as of a context that ends then, since the program has given it up. */
+/* The other subscriber comes last, and sees the descriptor as the GPU will. Our own calls are not passed on. Results of
+ * our calls are, as the end of a context: the program has given up the context. */
 static __attribute__((noinline)) void on_shared_event(void *user, int domain, int id, const void *parameters)
 {
 	on_own_event(user, domain, id, parameters);
@@ -257,7 +255,7 @@ static CUresult enable(int domain, int id)
 	return ((slot_enable *)entries[SLOT_ENABLE])(true, subscription, domain, id);
 }
 
-/* Of two threads that ask at the same time, the last one has the newest answer. */
+/* Of two threads that ask at the same time, the last has the newest answer. */
 static bool ask_who_wants(int id)
 {
 	unsigned int by;
@@ -283,7 +281,7 @@ bool hook_is_subscribed(void)
 	return atomic_load(&subscribed);
 }
 
-/* Another tool may need them: they stay announced, and nobody is called. */
+/* Submissions stay announced, since another tool may need the announcements; nobody is called. */
 bool hook_want_submissions(bool wanted)
 {
 	CUresult result = atomic_load(&subscribed) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
@@ -304,7 +302,7 @@ void hook_want_less(void)
 	for (int id = 0; id < CALLS_MAX; id++) {
 		if (!ask_who_wants(id) && !slot_is_shared()) {
 			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
-			/* Another thread may want the call by now. */
+			/* A second thread may want the call by now. */
 			if (ask_who_wants(id))
 				enable(DOMAIN_CALL, id);
 		}
@@ -319,7 +317,7 @@ static int enable_events(struct error *error)
 		((slot_unsubscribe *)entries[SLOT_UNSUBSCRIBE])(subscription);
 		return error_set(error, "the driver does not announce launches (error %d)", result);
 	}
-	/* Without these two, a reused context handle could be taken for the old context (contexts.h). */
+	/* Without both events, a reused context handle could be taken for the old context (contexts.h). */
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
 	enable(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED);
@@ -365,14 +363,14 @@ static void subscribe_late(void)
 		log_warning("%s; this program runs unrestricted", error.reason);
 }
 
-/* Keeps the reason that take_slot gave. */
+/* Keeps the reason of take_slot. */
 static enum hook_state wait_for_slot(void)
 {
 	enum hook_state state = HOOK_FAILED;
 
 	events.waits();
 	if (slot_wait(table, subscribe_late) == 0) {
-		/* The tool may have left before its unsubscribe call could reach our hook. */
+		/* The tool may have unsubscribed before our hook was in place. */
 		subscribe_late();
 		state = atomic_load(&subscribed) ? HOOK_SUBSCRIBED : HOOK_WAITS;
 	}

@@ -10,12 +10,12 @@
 static struct segment segment;
 static bool is_on;
 
-/* Guards the areas, and nothing else: the driver is not called while it is held. */
+/* Guards only the areas: the driver is not called under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counts_areas areas;
 static struct timestamps_areas timestamps_areas;
 
-/* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
+/* By the numbers of the places, used again with the places, but never freed: a thread may be about to launch. */
 static struct releases of_places[SEGMENT_AREAS * COUNTS_PLACES];
 
 const struct releases releases_unknown = {.are_unknown = true};
@@ -45,7 +45,7 @@ unsigned int releases_places(struct pci_address pci, const struct counts_place *
 	return count;
 }
 
-/* Another thread may have held the lock. */
+/* A thread of the parent may have held the lock. */
 void releases_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -60,12 +60,13 @@ void releases_after_fork(void)
 /* Whole pages: a place's, or a ring's. */
 static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 {
-	CUresult result = driver.memory_register(start, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	CUresult result =
+	    driver.memory_register(start, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 
 	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, start, 0) : result;
 }
 
-/* Otherwise the driver refuses while this thread or, in the global mode, another one captures a stream, and the capture
+/* Otherwise the driver refuses while this thread, or in the global mode any thread, captures a stream; and the capture
  * is lost (hardware.md). */
 static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
@@ -105,8 +106,8 @@ static struct counts_place *take_place(const struct gpu *gpu, uint64_t reach, un
 	return place;
 }
 
-/* NULL if there is no memory. `address` stays 0 if the driver refuses. A place whose former context is not quite gone yet
- * is left to a later context: this one gets the next that serves. */
+/* NULL without memory. `address` stays 0 if the driver refuses. A place with a former context not quite gone yet is
+ * left to a later context: `context` gets the next suitable place. */
 static struct counts_place *have_registered(CUcontext context, const struct gpu *gpu, CUdeviceptr *address)
 {
 	uint64_t reach = qmd_release_reach(gpu->family);
@@ -127,9 +128,11 @@ static bool prepare(struct releases *releases, const struct gpu *gpu, CUdevicept
 	bool done = true;
 
 	for (int kind = 0; kind < COUNTS_KINDS; kind++) {
-		uint64_t at = (uintptr_t)counts_ended(releases->place, (enum counts_kind)kind) - (uintptr_t)releases->place;
+		uint64_t at =
+		    (uintptr_t)counts_ended(releases->place, (enum counts_kind)kind) - (uintptr_t)releases->place;
 
-		done = done && qmd_release_prepare(&releases->of_kind[kind], gpu->family, QMD_COUNTING_SLOT, QMD_ADDS, address + at, 1);
+		done = done && qmd_release_prepare(&releases->of_kind[kind], gpu->family, QMD_COUNTING_SLOT, QMD_ADDS,
+		                                   address + at, 1);
 	}
 	return done;
 }
@@ -167,7 +170,8 @@ static void prepare_timestamps(CUcontext context, struct releases *releases, con
 		return;
 	timestamps_begin(timestamps, has_attribute(context, CU_DEVICE_ATTRIBUTE_MPS_ENABLED));
 	register_in(context, timestamps_cells(timestamps), TIMESTAMPS_BYTES, &address);
-	if (address != 0 && qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, address, 0)) {
+	if (address != 0 &&
+	    qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, address, 0)) {
 		releases->timestamps_at = address;
 		releases->timestamps = timestamps;
 	} else {
@@ -180,16 +184,16 @@ static bool has_slots(const struct gpu *gpu)
 	return gpu->family && qmd_release_reach(gpu->family) > 0 && driver_can_register() && driver_has_graphs();
 }
 
-/* Writes over PCIe or NVLink are coherent with the processor's caches; those of a GPU on the processor's chip for certain only
- * where both share their atomics, which Jetson Orin's do not (by NVIDIA's description, not tried). Without counts, a program never
- * counts as idle, and so lends nothing. */
+/* Writes over PCIe or NVLink are coherent with the processor's caches. For a GPU on the processor's chip only shared
+ * atomics make coherence certain. Jetson Orin does not share atomics (by NVIDIA's description, not tried). Without
+ * counts, a program never counts as idle, and lends nothing. */
 static bool is_coherent(CUcontext context)
 {
 	return !has_attribute(context, CU_DEVICE_ATTRIBUTE_INTEGRATED) ||
 	       has_attribute(context, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
 }
 
-/* COUNTS_GAP_COUNT if it can count. */
+/* COUNTS_GAP_COUNT: no obstacle. */
 static enum counts_gap obstacle(CUcontext context, const struct gpu *gpu)
 {
 	enum counts_gap gap = COUNTS_GAP_COUNT;
@@ -201,7 +205,7 @@ static enum counts_gap obstacle(CUcontext context, const struct gpu *gpu)
 	return gap;
 }
 
-/* The context's releases; their place is NULL if there is no memory. */
+/* The context's releases; without memory the place is NULL. */
 static struct releases *make(CUcontext context, const struct gpu *gpu)
 {
 	CUdeviceptr address = 0;
@@ -250,7 +254,7 @@ static bool adopt(CUcontext context)
 	return true;
 }
 
-/* The context that this thread uses cannot go meanwhile. */
+/* The current context of this thread cannot go meanwhile. */
 void releases_find_older(void)
 {
 	CUcontext context = NULL;

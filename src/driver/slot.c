@@ -16,7 +16,7 @@
 
 #define TOOLS_FEATURE 0 /* of the features: see declare_feature */
 
-/* The driver's own functions, and the events that we need. Constant once others can subscribe. */
+/* The driver's own functions, and our events. Constant once a second subscriber can come. */
 static struct {
 	uint32_t handle;
 	bool (*is_ours)(int domain, int id);
@@ -31,24 +31,23 @@ static struct {
 	void (*may_be_free)(void);
 } first;
 
-/* Constant once published in slot_other, so that a reader gets a callback and its own user. */
+/* Constant once published in slot_other: a reader gets a callback with the right user. */
 struct slot_subscriber {
 	slot_callback *callback;
 	void *user;
-	struct slot_subscriber *next; /* in the list of those that have left */
+	struct slot_subscriber *next; /* in the list of former subscribers */
 };
 
-/* The other subscriber. */
 static struct {
-	atomic_bool taken;     /* from the begin of its subscribe call to the end of its unsubscribe call */
-	atomic_uint under_way; /* how many events are, or may be, in its callback */
+	atomic_bool taken;     /* from the begin of subscribing to the end of unsubscribing */
+	atomic_uint under_way; /* events that are, or may be, in the callback */
 	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
-	struct slot_subscriber *left; /* not freed yet: a thread may still be in their callbacks. Guarded by `taken` */
+	struct slot_subscriber *left; /* not freed yet: a thread may still be in a callback. Guarded by `taken` */
 } other;
 
 _Atomic(struct slot_subscriber *) slot_other;
 
-/* How many of `under_way` are on this thread. May be more than one: a callback may call the driver. */
+/* The part of `under_way` on this thread. May be more than 1: a callback may call the driver. */
 static __thread unsigned int own_under_way __attribute__((tls_model("initial-exec")));
 
 /* --- the events that it wants -------------------------------------------------------------------------------- */
@@ -91,7 +90,7 @@ static void leave_callback(void)
 	}
 }
 
-/* Counts first, then looks: either unsubscribe sees the count, or we see that there is no subscriber. */
+/* Counts first, then looks: either unsubscribe sees the count, or we see no subscriber. */
 void slot_hand_on(int domain, int id, const void *parameters)
 {
 	enter_callback();
@@ -102,8 +101,8 @@ void slot_hand_on(int domain, int id, const void *parameters)
 	leave_callback();
 }
 
-/* Waits until no other thread is in a callback of the subscriber that leaves. This thread may unsubscribe from within
- * one. The time is limited, since a callback may itself wait for this thread. */
+/* Waits until no other thread is in a callback of the leaving subscriber. This thread may unsubscribe inside of a
+ * callback. The time is limited, since a callback may wait for this thread. */
 static bool wait_for_callbacks(void)
 {
 	double end = clock_ms() + SLOT_PATIENCE_MS;
@@ -180,7 +179,7 @@ static bool has_ours(int domain)
 	return found;
 }
 
-/* One by one, without ours: between disabling the domain and enabling ours again, a launch would not be announced. */
+/* Event by event, without ours: between disabling the domain and enabling ours again, a launch would be missed. */
 static void disable_others(int domain)
 {
 	for (int id = 0; id < IDS; id++) {
@@ -222,7 +221,7 @@ static CUresult enable_all(uint32_t on, uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* Each is unlinked before it is freed: after a fork in between, the child finds a valid list. */
+/* Unlinks before freeing: after a fork in between, the child finds a valid list. */
 static void free_left(void)
 {
 	while (other.left) {
@@ -233,7 +232,7 @@ static void free_left(void)
 	}
 }
 
-/* After this, the subscriber may free `user`, so no callback may still run. */
+/* Afterwards the subscriber may free `user`: no callback may still run. */
 static CUresult unsubscribe(uint32_t handle)
 {
 	struct slot_subscriber *leaving = handle == real.handle ? atomic_exchange(&slot_other, NULL) : NULL;
@@ -250,9 +249,9 @@ static CUresult unsubscribe(uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* All features stay declared, since the driver refuses APIs without them. Except the first: the other subscriber
- * decides. Nsight Compute does not declare it, and if it is declared, waits in its callback for ever for a lock of the
- * driver's (hardware.md). */
+/* All features stay declared, since the driver refuses APIs without. Only the first is up to the other subscriber:
+ * Nsight Compute does not declare the feature, and otherwise its callback waits for ever for a lock of the driver's
+ * (hardware.md). */
 static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 {
 	return real.declare_feature(on || feature != TOOLS_FEATURE, handle, feature);
@@ -272,7 +271,7 @@ static CUresult unsubscribe_first(uint32_t handle)
 
 /* --- replacing entries of the table ------------------------------------------------------------------------------ */
 
-/* The protection of the page at `address`, for mprotect; PROT_READ if it is unknown. */
+/* The protection of the page at `address`, for mprotect; PROT_READ if unknown. */
 static int protection_of(const void *address)
 {
 	char line[512];
@@ -287,7 +286,7 @@ static int protection_of(const void *address)
 	return found ? mapping.protection : PROT_READ;
 }
 
-/* Atomic: another thread may be reading the entry. */
+/* Atomic: a thread may be reading the entry. */
 #define REPLACE(table, entry, function) __atomic_store_n(&(table)[entry], (void *)(function), __ATOMIC_RELEASE)
 
 static void replace_for_others(void **table)
@@ -297,7 +296,7 @@ static void replace_for_others(void **table)
 	REPLACE(table, SLOT_ENABLE_DOMAIN, enable_domain);
 	REPLACE(table, SLOT_ENABLE_ALL, enable_all);
 	REPLACE(table, SLOT_DECLARE_FEATURE, declare_feature);
-	/* Last: whoever subscribes through us finds the other entries replaced. */
+	/* Last: a subscriber through us finds the remaining entries replaced. */
 	REPLACE(table, SLOT_SUBSCRIBE, subscribe);
 	REPLACE(table, SLOT_SUBSCRIBE_WITH_NAME, subscribe_with_name);
 }

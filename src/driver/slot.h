@@ -1,15 +1,15 @@
 /*
- * Shares the driver's one subscriber slot, so that CUPTI, and the tools that use it, work beside us (facts.md,
- * "The callback table").
+ * Shares the driver's single subscriber slot: CUPTI, and the tools that use CUPTI, work beside us (facts.md, "The
+ * callback table").
  *
- * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
- * subscriber gets our handle, and we pass it the events that it enabled, but for calls of the driver that we make
- * (hook.c). An event that it disables stays enabled if we need it. There can be one other subscriber at a time, as in a
- * driver without us; a second one gets the error that the slot is taken. After unsubscribing, a subscriber gets no more
- * events: the call waits for callbacks on other threads, SLOT_PATIENCE_MS at most.
+ * We stay the driver's subscriber. Our functions replace the table's entries for subscribing and enabling. A second
+ * subscriber gets our handle, and we pass on the events that the subscriber enabled, but for our own calls of the
+ * driver (hook.c). A disabled event stays enabled if we need the event. There can be one second subscriber at a time,
+ * as in a driver without us; a third gets the error that the slot is taken. After unsubscribing, a subscriber gets no
+ * more events: the call waits for callbacks on other threads, SLOT_PATIENCE_MS at most.
  *
- * A tool that subscribed before us keeps the slot to itself: only the driver knows its callback. Its unsubscribe call
- * reaches our hook; we subscribe then.
+ * A tool that subscribed before us keeps the slot to itself: only the driver knows the tool's callback. The tool's
+ * unsubscribe call reaches our hook, and we subscribe then.
  */
 #ifndef NVTASKSET_DRIVER_SLOT_H
 #define NVTASKSET_DRIVER_SLOT_H
@@ -24,8 +24,7 @@
 /* The table's UUID, for cuGetExportTable. */
 #define SLOT_TABLE_ID {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}}
 
-/* Entries of the table. Their arguments were found by experiment (facts.md, "The callback table";
- * hardware.md). */
+/* Entries of the table. The arguments were found by experiment (facts.md, "The callback table"; hardware.md). */
 enum {
 	SLOT_SUBSCRIBE = 3,
 	SLOT_UNSUBSCRIBE = 4,
@@ -47,16 +46,15 @@ typedef CUresult slot_enable_domain(uint32_t on, uint32_t handle, int domain);
 typedef CUresult slot_enable_all(uint32_t on, uint32_t handle);
 typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature);
 
-/* From here on, another tool can subscribe beside us. `handle` is our subscription; `is_ours` says which events we
- * need. -1 with the reason if the table cannot be changed: the driver then refuses other subscribers, since we have the
- * slot. */
+/* From here on, a tool can subscribe beside us. `handle` is our subscription; `is_ours` names the events that we need.
+ * -1 with the reason if the table cannot be changed: the driver then refuses further subscribers. */
 int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error);
 
-/* From here on, `may_be_free` is called when the slot's holder has unsubscribed, on that thread. Once we have the slot,
- * call slot_share for later subscribers. -1 if the table cannot be changed. */
+/* From here on, `may_be_free` is called when the slot's holder has unsubscribed, on the same thread. Once we have the
+ * slot, call slot_share for later subscribers. -1 if the table cannot be changed. */
 int slot_wait(void **table, void (*may_be_free)(void));
 
-/* NULL if nobody else is subscribed. Only slot.c writes it. */
+/* NULL without a second subscriber. Only slot.c writes here. */
 struct slot_subscriber;
 extern _Atomic(struct slot_subscriber *) slot_other __attribute__((visibility("hidden")));
 
@@ -65,14 +63,14 @@ static inline bool slot_is_shared(void)
 	return atomic_load_explicit(&slot_other, memory_order_acquire);
 }
 
-/* Passes an event to the other subscriber, if there is one and it has enabled the event. */
+/* Passes an event to the other subscriber, if the event is enabled there. */
 void slot_hand_on(int domain, int id, const void *parameters);
 
 /* How long unsubscribing waits for callbacks: long enough for any callback that finishes by itself, and short enough to
- * bear if one waits for the thread that unsubscribes. */
+ * bear if a callback waits for the unsubscribing thread. */
 #define SLOT_PATIENCE_MS 2000
 
-/* In the child of a fork: callbacks on the parent's other threads do not count any more. */
+/* In the child of a fork: callbacks on the parent's threads do not count any more. */
 void slot_after_fork(void);
 
 #endif

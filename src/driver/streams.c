@@ -4,7 +4,7 @@
 
 _Atomic uint64_t streams_waiting;
 static atomic_bool has_foreign_event;
-static _Atomic uint64_t hosts; /* the same without those that wait for events: a program may do that all the time */
+static _Atomic uint64_t hosts; /* without waits for events, which a program may use all the time */
 
 /* Handles are addresses. */
 uintptr_t streams_number(CUstream stream, CUcontext context)
@@ -38,7 +38,7 @@ static void launch_in(_Atomic uint64_t *those, uint64_t bit)
 		atomic_fetch_or(those, bit << HALF);
 }
 
-/* All launches have ended. Returns which ones wait. */
+/* All launches have ended. Returns the bits of waiting streams. */
 static uint64_t end_in(_Atomic uint64_t *those)
 {
 	uint64_t waiting = atomic_load(those), left = (uint32_t)(waiting & ~(waiting >> HALF));
@@ -72,7 +72,7 @@ void streams_launch(CUstream stream, CUcontext context)
 	launch_in(&streams_waiting, bit_of(stream, context));
 }
 
-/* What is in the legacy stream waits for most others, and they for it. */
+/* Work in the legacy stream waits for most streams, and most streams wait for the legacy stream. */
 static uint64_t bits_for(CUstream stream, CUcontext context)
 {
 	return stream == CU_STREAM_LEGACY ? UINT32_MAX : bit_of(stream, context) | bit_of(CU_STREAM_LEGACY, context);

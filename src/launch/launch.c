@@ -17,7 +17,7 @@
 #include "launch/space/yielding.h"
 #include "time/control.h"
 
-/* --- deciding ------------------------------------------------------------------------------------------------------- */
+/* --- deciding ----------------------------------------------------------------------------------------------------- */
 
 static const struct qmd_release *release_of(const struct launch *launch, enum counts_kind kind)
 {
@@ -27,7 +27,8 @@ static const struct qmd_release *release_of(const struct launch *launch, enum co
 /* The next launch on the same context gets the same while nothing has changed. */
 static void remember(struct launch *launch, const struct decision *decision, uint64_t epoch)
 {
-	bool is_of_launch = decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
+	bool is_of_launch =
+	    decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
 
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
@@ -55,9 +56,9 @@ static void check_version(const struct launch *launch, struct decision *decision
 		decision_leave_unrestricted(decision, is_narrow ? SEGMENT_NARROW_QMD : SEGMENT_UNKNOWN_QMD);
 }
 
-/* --- carrying it out ------------------------------------------------------------------------------------------------ */
+/* --- carrying it out ---------------------------------------------------------------------------------------------- */
 
-/* What watchers hear; 0 if it is not known. */
+/* For watchers; 0: not known. */
 static unsigned int tpcs_of(const struct launch *launch, const struct decision *decision)
 {
 	unsigned int all = launch->gpu->topology ? launch->gpu->topology->tpc_count : 0;
@@ -74,8 +75,7 @@ static struct qmd_change change_for(const struct decision *decision, const struc
 	};
 }
 
-/* The driver's mask had nothing of what the launch may use. If the launch yields, that counts only if the mask had
- * nothing of the partition. */
+/* The driver's mask had no TPC of the launch. With yielding, only a mask without any TPC of the partition counts. */
 static void note_overruled(const struct launch *launch, struct decision *decision, const struct qmd_saved *saved)
 {
 	struct tpcset theirs = topology_enabled(launch->gpu->topology, saved->mask.words);
@@ -101,7 +101,7 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 		account_uncounted_launch(launch->releases, outcomes.counting);
 }
 
-/* --- nodes of graphs ------------------------------------------------------------------------------------------------ */
+/* --- nodes of graphs ---------------------------------------------------------------------------------------------- */
 
 static bool is_drivers_own(const struct launch *launch)
 {
@@ -110,9 +110,9 @@ static bool is_drivers_own(const struct launch *launch)
 	return family && qmd_is_known(family, launch->qmd) && qmd_has_no_blocks(family, launch->qmd);
 }
 
-/* How a launch of the graph counts the node, which is not the driver's own. */
-static enum graph_kernel account_release(const struct launch *launch, enum counts_kind kind, const struct qmd_release *release,
-                                         enum qmd_release_outcome outcome)
+/* How a launch of the graph counts the node, unless the node is the driver's own. */
+static enum graph_kernel account_release(const struct launch *launch, enum counts_kind kind,
+                                         const struct qmd_release *release, enum qmd_release_outcome outcome)
 {
 	if (release && outcome != QMD_RELEASES)
 		account_uncounted_node(launch->releases, outcome);
@@ -123,8 +123,8 @@ static enum graph_kernel account_release(const struct launch *launch, enum count
 	return outcome == QMD_RELEASES ? GRAPH_COUNTED : GRAPH_UNCOUNTED;
 }
 
-/* The driver uses a graph's descriptor again, so it is restored at the end of the call. Without memory for that, the mask is
- * written all the same, and what is disabled now stays disabled; a release is not written. */
+/* The driver uses a graph's descriptor again, so the descriptor is restored at the end of the call. Without memory, the
+ * mask is written all the same, and TPCs disabled now stay disabled; a release is not written. */
 static void carry_out_node(struct launch *launch, struct decision *decision)
 {
 	enum counts_kind kind = graph_counts_kind(&launch->frame);
@@ -149,7 +149,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 		violation_note(SEGMENT_STALE_GRAPH);
 }
 
-/* --- both ----------------------------------------------------------------------------------------------------------- */
+/* --- both --------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void decide(struct launch *launch)
 {
@@ -162,8 +162,8 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	launch->gpu = facts.gpu;
 	launch->releases = facts.releases ? facts.releases : &releases_unknown;
 	control_check(edits);
-	/* The partition limits all others, and what is left of it while the program yields limits its own masks. Residency needs
-	 * to know what is left of all, and can give back; it concerns this launch only, and so comes after it is remembered. */
+	/* The partition limits all deciders. What yielding leaves limits the program's masks. Residency needs all
+	 * results, and can give TPCs back; it concerns this launch only, and so comes after remember(). */
 	partition_decide(launch, &decision);
 	yielding_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
@@ -180,7 +180,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 		account_reasons(decision.notes);
 }
 
-/* --- the launch path ------------------------------------------------------------------------------------------------ */
+/* --- the launch path ---------------------------------------------------------------------------------------------- */
 
 static inline bool is_as_before(const struct recent *recent, CUcontext context)
 {
@@ -206,11 +206,12 @@ static __attribute__((noinline)) void stamp_as_before(struct launch *launch)
 
 	recent->is_stamped = timestamps_of_launch(launch, recent->tpcs, &change);
 	if (change.stamping)
-		is_stamped = qmd_stamp(change.stamping, launch->qmd, change.timestamp_at, change.timestamp) == QMD_RELEASES;
+		is_stamped =
+		    qmd_stamp(change.stamping, launch->qmd, change.timestamp_at, change.timestamp) == QMD_RELEASES;
 	queued_launch(launch, &change, is_stamped);
 }
 
-/* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
+/* If the mask is not written, the descriptor is unchanged: the blocks must run at once, or the version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
 	if (outcome == QMD_OVERRULED && !launch->frame.recent.is_yielding)

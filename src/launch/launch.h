@@ -1,10 +1,10 @@
 /*
- * The way of a launch: asks the deciders in their order, and carries out the decision.
+ * The way of a launch: asks the deciders in order, and carries out the decision.
  *
  * launch_upload is the launch path: no lock, no allocation, no system call. While the epoch is the same
- * (launch/space/epoch.h), a launch gets this thread's cached decision. These launches are decided anew: the first of a
- * thread, on another context, after a change, or in an API call that we hear of; kernels in graphs; launches in a
- * program with masks of its own; launches whose blocks must run at once.
+ * (launch/space/epoch.h), a launch gets this thread's cached decision. Decided anew are: the first launch of a thread,
+ * on another context, after a change, or in an announced API call; kernels in graphs; launches of a program with masks
+ * of its own; launches with blocks that must run at once.
  */
 #ifndef NVTASKSET_LAUNCH_LAUNCH_H
 #define NVTASKSET_LAUNCH_LAUNCH_H
@@ -18,8 +18,8 @@ void launch_upload(struct launch *launch);
 /* This thread's next launch is decided anew. */
 void launch_forget(struct frame *frame);
 
-/* A call begins, for which the gate has an answer in the frame; and has ended. What a launch with more than its own part was
- * decided about is for calls with the same answer, and not for fills and copies, which are kernels in no call. */
+/* A call begins, with the gate's answer in the frame; and has ended. A cached decision with more than the own part is
+ * for calls with the same answer. It is not for fills and copies, which are kernels outside of calls. */
 static inline void launch_enter_call(struct frame *frame)
 {
 	struct recent *recent = &frame->recent;

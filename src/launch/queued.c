@@ -78,8 +78,7 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* An earlier launch had the cell. Unless the earlier launch has ended, its end will be written over the end of this
- * launch. */
+/* An earlier launch had the cell. Until its end, the earlier launch may still overwrite the end of this launch. */
 static bool is_free(const struct launch_end *end)
 {
 	return __atomic_load_n(end->at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS >= end->number;
@@ -96,7 +95,7 @@ static struct launch_end end_of(const struct launch *launch, const struct qmd_ch
 	return end;
 }
 
-/* If the end of the last launch is still there, its commands never came. */
+/* If the end of the last launch is still there, no commands came. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
 {
 	bool wanted = atomic_load_explicit(&is_wanted, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /*
- * Launches that wait are noted while something in this process may change their masks (driver/pushbuffer/queue.h).
+ * Notes waiting launches while something in this process may change the masks (driver/pushbuffer/queue.h).
  *
- * A launch is noted only with a timestamp of its own: by that the GPU says when the launch has ended.
+ * A launch is noted only with a timestamp of its own: there the GPU says when the launch has ended.
  */
 #ifndef NVTASKSET_LAUNCH_QUEUED_H
 #define NVTASKSET_LAUNCH_QUEUED_H
@@ -10,18 +10,17 @@
 
 #include <stdbool.h>
 
-/* From here on launches are noted, or no more. False with the reason if they cannot be. Not in the launch path. */
+/* From here on launches are noted, or no more. False with the reason if impossible. Not in the launch path. */
 bool queued_want(bool wanted, struct error *error);
 
 /* Calls that tell the streams of launches, and the ends of streams. */
 bool queued_wants_call(int id);
 void queued_call_begins(const struct call *call);
 
-/* The launch's descriptor is written, as `change` says. `is_stamped`: with the timestamp of its end. */
+/* The descriptor is written, as `change` says. `is_stamped`: with the timestamp of the end. */
 void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped);
 
-/* Commands are in the pushbuffer (struct hook_events). Returns the launch's end if the commands are the launch's, and
- * the end is known; otherwise a number of 0. */
+/* Commands are in the pushbuffer (struct hook_events). Returns the end of the commands' launch; number 0: not known. */
 struct launch_end queued_submits(struct launch *last, const struct submission *submission);
 
 #endif

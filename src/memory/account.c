@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "base/extremes.h"
+#include "base/identity.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -8,10 +9,12 @@
 #include "state/group/find.h"
 #include "state/handle.h"
 #include "state/ledger.h"
+#include "state/revision_text.h"
 #include "state/segment/memory.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +40,9 @@ static struct {
 	ino_t inode;           /* The program may close the file, and open another at the same number. */
 	size_t size;
 } book = {.file = -1};
+
+/* The first process of the program's command; 0: unknown. */
+static uint64_t command;
 
 /* The limits in force, and the number of their revision. */
 static struct segment_memory_limits limits = {SEGMENT_MEMORY_OFF, SEGMENT_MEMORY_OFF};
@@ -74,6 +80,7 @@ static bool join(struct ledger *ledger, int file, bool is_apart)
 	book.size = (size_t)status.st_size;
 	book.is_apart = is_apart;
 	book.slot = ledger_join(ledger, file);
+	limits_number = 0;
 	if (book.slot < 0)
 		close_book();
 	return book.slot >= 0;
@@ -107,7 +114,10 @@ static void open_book(void)
 
 void accounts_use(const struct segment *wanted)
 {
+	const char *root = secure_getenv(SEGMENT_ROOT_ENVIRONMENT);
+
 	segment = *wanted;
+	command = root ? strtoull(root, NULL, 10) : 0;
 	limits_number = 0;
 }
 
@@ -129,7 +139,7 @@ void account_reclaim(void)
 	pthread_mutex_lock(&lock);
 	open_book();
 	if (has_file())
-		ledger_reclaim(book.ledger, book.file);
+		ledger_reclaim(book.ledger, book.file, book.slot);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -194,14 +204,30 @@ struct pci_address account_pci(const struct account *account)
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
 
+/* Within a group that fences, all processes of a command obey the command's limit together: processes with the same
+ * limit, and with the same first process. */
+static bool is_of_command(void)
+{
+	return segment.group.is_file && book.file >= 0 && limits.own < limits.together;
+}
+
+static void publish_command(void)
+{
+	uint64_t number = (command << 32 ^ identity_own().namespace) * UINT64_C(0x9e3779b97f4a7c15) ^ limits.own;
+
+	atomic_store(&book.ledger->members[book.slot].command, command > 0 && is_of_command() ? number : 0);
+}
+
 /* A revision that cannot be read changes nothing. An edit in between makes the number older than the limits: read
  * once more. */
 static void read_limits(void)
 {
 	uint64_t now = segment_revision_number(&segment), number;
 
-	if (limits_number != now && segment_read_memory_limits(&segment, &limits, &number))
+	if (limits_number != now && segment_read_memory_limits(&segment, &limits, &number)) {
 		limits_number = now;
+		publish_command();
+	}
 }
 
 /* --- amounts ------------------------------------------------------------------------------------------------------ */
@@ -216,13 +242,22 @@ static int64_t in_units(uint64_t bytes)
 	return (int64_t)((bytes + LEDGER_UNIT - 1) / LEDGER_UNIT);
 }
 
+static bool change_ledger(const struct account *account, int64_t change, bool obeys)
+{
+	uint32_t together = obeys ? limit_in_kib(limits.together) : LEDGER_UNLIMITED;
+	uint32_t own = obeys && is_of_command() ? limit_in_kib(limits.own) : LEDGER_UNLIMITED;
+
+	return ledger_change_within(account->gpu, book.slot, change, together,
+	                            own == LEDGER_UNLIMITED ? NULL : book.ledger, own);
+}
+
 /* Whether the ledger has them now. */
-static bool write_down(struct account *account, uint64_t bytes, uint32_t most)
+static bool write_down(struct account *account, uint64_t bytes, bool obeys)
 {
 	int64_t change = in_units(bytes) - in_units(account->bytes);
-	bool is_done = !account->gpu || change == 0 || ledger_change(account->gpu, book.slot, change, most);
+	bool is_done = !account->gpu || change == 0 || change_ledger(account, change, obeys);
 
-	if (is_done)
+	if (is_done || !obeys)
 		account->bytes = bytes;
 	if (is_done && account->own && change != 0)
 		ledger_change(account->own, 0, change, LEDGER_UNLIMITED);
@@ -233,8 +268,10 @@ bool account_reserve(struct account *account, uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);
 	read_limits();
+	bool is_limited = limits.own != SEGMENT_MEMORY_OFF || limits.together != SEGMENT_MEMORY_OFF;
 	bool fits = bytes <= limits.own && account->bytes <= limits.own - bytes;
-	bool is_done = fits && write_down(account, account->bytes + bytes, limit_in_kib(limits.together));
+	/* Without a limit, nothing is refused, even where the ledger's words are too small. */
+	bool is_done = fits && (write_down(account, account->bytes + bytes, is_limited) || !is_limited);
 
 	pthread_mutex_unlock(&lock);
 	return is_done;
@@ -245,13 +282,19 @@ void account_change(struct account *account, int64_t bytes)
 	pthread_mutex_lock(&lock);
 	uint64_t less = bytes < 0 ? min_u64((uint64_t)-bytes, account->bytes) : 0;
 
-	write_down(account, account->bytes - less + (bytes > 0 ? (uint64_t)bytes : 0), LEDGER_UNLIMITED);
+	write_down(account, account->bytes - less + (bytes > 0 ? (uint64_t)bytes : 0), false);
 	pthread_mutex_unlock(&lock);
 }
 
 static uint64_t rest(uint64_t limit, uint64_t used)
 {
 	return limit > used ? limit - used : 0;
+}
+
+static uint64_t used_of_own_limit(const struct account *account)
+{
+	return account->gpu && is_of_command() ? ledger_of_command(book.ledger, account->gpu, book.slot) * LEDGER_UNIT
+	                                       : account->bytes;
 }
 
 struct account_room account_room(struct account *account)
@@ -261,7 +304,7 @@ struct account_room account_room(struct account *account)
 	uint64_t all = account->gpu ? ledger_total(account->gpu) * LEDGER_UNIT : account->bytes;
 	struct account_room room = {
 		.limit = min_u64(limits.own, limits.together),
-		.free = min_u64(rest(limits.own, account->bytes), rest(limits.together, all)),
+		.free = min_u64(rest(limits.own, used_of_own_limit(account)), rest(limits.together, all)),
 	};
 
 	pthread_mutex_unlock(&lock);

@@ -17,6 +17,7 @@ struct holding {
 	struct account *account;
 	CUcontext context; /* the holding ends with the context */
 	uint64_t bytes;
+	bool is_managed; /* the kernel driver counts the memory only once a kernel has touched the memory */
 };
 
 /* The bytes are reserved already, and given back if there is no room in the table. */
@@ -24,6 +25,9 @@ void holdings_add(const struct holding *holding);
 
 /* The bytes stay counted. 0 bytes: there is no holding. */
 struct holding holdings_take(const void *key);
+
+/* In bytes: all managed memory of the account. */
+uint64_t holdings_managed(const struct account *account);
 
 /* Gives back all that ended with a context. */
 void holdings_forget(CUcontext context);

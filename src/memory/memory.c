@@ -1,9 +1,11 @@
 #include "memory.h"
 
 #include "account.h"
+#include "base/extremes.h"
 #include "calls_in_progress.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
+#include "driver/hook.h"
 #include "graph_allocations.h"
 #include "holdings.h"
 #include "mapped.h"
@@ -11,6 +13,7 @@
 #include "pools.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 void memory_use(const struct segment *segment)
 {
@@ -44,12 +47,13 @@ void memory_find_older(void)
 
 bool memory_wants_call(int id)
 {
-	return calls_are_about_memory(id) || (graph_allocations_exist() && calls_upload_nodes(id));
+	return calls_are_about_memory(id) || calls_synchronize(id) ||
+	       (graph_allocations_exist() && calls_upload_nodes(id));
 }
 
 bool memory_may_want_call(int id)
 {
-	return calls_are_about_memory(id) || calls_upload_nodes(id);
+	return calls_are_about_memory(id) || calls_upload_nodes(id) || (pools_exist() && calls_synchronize(id));
 }
 
 /* --- reserving ---------------------------------------------------------------------------------------------------- */
@@ -78,16 +82,23 @@ static void make_room(struct account *account)
 		driver.thread_exchange_capture_mode(&mode);
 }
 
-static void reserve(const struct call *call, struct account *account, uint64_t bytes)
+/* `pool`: NULL for memory that is of no pool. */
+static bool try_to_reserve(struct account *account, const void *pool, uint64_t bytes)
+{
+	return pool ? pools_reserve(account, pool, bytes) : account_reserve(account, bytes);
+}
+
+static void reserve(const struct call *call, struct account *account, const void *pool, uint64_t bytes)
 {
 	struct call_memory *memory = &call->frame->memory;
-	bool is_reserved = account_reserve(account, bytes);
+	bool is_reserved = try_to_reserve(account, pool, bytes);
 
 	if (!is_reserved) {
 		make_room(account);
-		is_reserved = account_reserve(account, bytes);
+		is_reserved = try_to_reserve(account, pool, bytes);
 	}
 	memory->account = account;
+	memory->holding = (void *)(uintptr_t)(is_reserved ? pool : NULL);
 	memory->bytes = is_reserved ? bytes : 0;
 	memory->is_refused = !is_reserved;
 	if (!is_reserved)
@@ -126,10 +137,22 @@ static uint64_t bytes_asked(const struct call *call)
 	return counted(bytes);
 }
 
-static void alloc_begins(const struct call *call, struct account *account)
+static void reserve_asked(const struct call *call, struct account *account)
 {
 	if (account)
-		reserve(call, account, bytes_asked(call));
+		reserve(call, account, NULL, bytes_asked(call));
+}
+
+static void allocation_begins(const struct call *call)
+{
+	reserve_asked(call, account_of_call(call));
+}
+
+static void creation_begins(const struct call *call)
+{
+	const struct call_alloc *asked = (const struct call_alloc *)call->arguments;
+
+	reserve_asked(call, account_of_device(calls_device_of_place(asked->place)));
 }
 
 /* The driver has chosen the pitch. */
@@ -143,35 +166,100 @@ static void correct_pitch(const struct call *call)
 	memory->bytes = bytes;
 }
 
-static void alloc_ended(const struct call *call)
+static void *made_by(const struct call *call)
+{
+	return *(void **)call->arguments[0];
+}
+
+static void allocation_succeeds(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
-	void *made = *(void **)call->arguments[0];
 
+	if (!memory->account)
+		return;
 	if (call->id == CALL_ALLOC_PITCH)
 		correct_pitch(call);
-	if (call->id == CALL_ALLOC_MANAGED)
-		overhead_has_managed();
-	if (call->id == CALL_MEMORY_CREATE)
-		mapped_create(made, memory->account, memory->bytes);
-	else
-		holdings_add(&(struct holding){made, memory->account, call->context, memory->bytes});
+	holdings_add(&(struct holding){
+		.key = made_by(call),
+		.account = memory->account,
+		.context = call->context,
+		.bytes = memory->bytes,
+		.is_managed = call->id == CALL_ALLOC_MANAGED,
+	});
+}
+
+static void creation_succeeds(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account)
+		mapped_create(made_by(call), memory->account, memory->bytes);
+}
+
+static void give_back(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account && memory->bytes > 0)
+		account_change(memory->account, -(int64_t)memory->bytes);
 }
 
 /* --- pools and graphs --------------------------------------------------------------------------------------------- */
 
+#define MOST_ASKED (UINT64_C(1) << 60) /* sums do not overflow */
+
 /* A captured call becomes a node that allocates. */
-static void pool_call_begins(const struct call *call)
+static void pool_allocation_begins(const struct call *call)
 {
 	struct call_alloc_from_pool asked = calls_pool_allocation(call);
 	struct account *account = account_of_call(call);
-	bool is_captured = driver_captures(asked.stream);
 
-	if (is_captured)
+	if (driver_captures(asked.stream)) {
 		graph_allocations_expect();
-	else if (account)
-		reserve(call, account, pools_growth(account, &asked.pool, asked.bytes));
-	call->frame->memory.holding = asked.pool;
+	} else if (account) {
+		const void *pool = asked.pool ? asked.pool : pools_current(account);
+
+		reserve(call, account, pool, pool ? min_u64(asked.bytes, MOST_ASKED) : 0);
+	}
+}
+
+static void pool_allocation_ended(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->holding)
+		pools_settle(memory->holding, memory->bytes);
+}
+
+static void pool_made(const struct call *call)
+{
+	const struct call_create_pool *made = (const struct call_create_pool *)call->arguments;
+
+	pools_made(*made->made, account_of_device(calls_device_of_place(made->place)));
+}
+
+static void pool_trimmed(const struct call *call)
+{
+	pools_settle(call->arguments[0], 0);
+}
+
+static void graphs_trimmed(const struct call *call)
+{
+	struct account *account = account_of_device(*(const CUdevice *)call->arguments);
+
+	if (account)
+		pools_settle(account, 0);
+}
+
+static void pool_destroyed(const struct call *call)
+{
+	pools_forget(call->arguments[0]);
+}
+
+static void node_made(const struct call *call)
+{
+	if (call->id == CALL_GRAPH_ADD_ALLOCATION || calls_node_parameters(call)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		graph_allocations_expect();
 }
 
 static void graph_call_begins(const struct call *call)
@@ -182,45 +270,38 @@ static void graph_call_begins(const struct call *call)
 	struct account *account = bytes > 0 ? account_of_call(call) : NULL;
 
 	if (account)
-		reserve(call, account, pools_growth_of_graph(account, bytes, was_launched));
+		reserve(call, account, account, pools_asked_by_graph(account, bytes, was_launched));
 }
 
-static void settle_graph(const struct call *call)
+static void graph_call_succeeds(const struct call *call)
 {
-	const struct call_memory *memory = &call->frame->memory;
-
-	if (*call->result == CUDA_SUCCESS)
-		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
-	pools_settle_graphs(memory->account, memory->bytes);
-}
-
-static void graph_call_ended(const struct call *call)
-{
-	const struct call_memory *memory = &call->frame->memory;
-
 	if (calls_instantiate_graph(call->id))
 		graph_allocations_instantiated(call);
-	else if (memory->account)
-		settle_graph(call);
+	else if (call->frame->memory.account)
+		graph_allocations_launched(((const struct call_exec *)call->arguments)->exec);
+	pool_allocation_ended(call);
 }
 
 /* --- frees -------------------------------------------------------------------------------------------------------- */
 
 static void free_begins(const struct call *call)
 {
+	struct call_memory *memory = &call->frame->memory;
 	struct holding taken = holdings_take(call->arguments[0]);
 
-	call->frame->memory.account = taken.bytes > 0 ? taken.account : NULL;
-	call->frame->memory.bytes = taken.bytes;
-	call->frame->memory.holding = taken.context;
+	memory->account = taken.bytes > 0 ? taken.account : NULL;
+	memory->bytes = taken.bytes;
+	memory->holding = taken.context;
+	memory->is_managed = taken.is_managed;
 }
 
-static void free_failed(const struct call *call)
+static void free_fails(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
 
 	if (memory->account)
-		holdings_add(&(struct holding){call->arguments[0], memory->account, memory->holding, memory->bytes});
+		holdings_add(&(struct holding){call->arguments[0], memory->account, memory->holding, memory->bytes,
+		                               memory->is_managed});
 }
 
 static void end_begins(const struct call *call, struct mapped_end end)
@@ -229,12 +310,30 @@ static void end_begins(const struct call *call, struct mapped_end end)
 	call->frame->memory.bytes = end.bytes;
 }
 
-static void give_back(const struct call *call)
+static void release_begins(const struct call *call)
 {
-	const struct call_memory *memory = &call->frame->memory;
+	end_begins(call, mapped_release(call->arguments[0]));
+}
 
-	if (memory->account && memory->bytes > 0)
-		account_change(memory->account, -(int64_t)memory->bytes);
+static void unmap_begins(const struct call *call)
+{
+	end_begins(call, mapped_unmap(call->arguments[0], (size_t)call->arguments[1]));
+}
+
+/* --- mappings ----------------------------------------------------------------------------------------------------- */
+
+static void mapped(const struct call *call)
+{
+	const struct call_map *mapping = (const struct call_map *)call->arguments;
+
+	mapped_map(mapping->handle, mapping->address, mapping->bytes);
+}
+
+static void retained(const struct call *call)
+{
+	const struct call_retain *retained = (const struct call_retain *)call->arguments;
+
+	mapped_retain(*retained->handle, retained->address);
 }
 
 /* --- the driver's own memory -------------------------------------------------------------------------------------- */
@@ -248,10 +347,20 @@ static void context_begins(const struct call *call)
 	call->frame->memory.account = account;
 }
 
-static void look(struct account *account)
+static void context_made(const struct call *call)
 {
-	if (account)
+	if (call->frame->memory.account)
+		overhead_context_made(call->frame->memory.account);
+}
+
+static void look(const struct call *call)
+{
+	struct account *account = account_of_call(call);
+
+	if (account) {
+		pools_settle_all(account, false);
 		overhead_look(account, false);
+	}
 }
 
 /* --- sizes for the program ---------------------------------------------------------------------------------------- */
@@ -262,8 +371,9 @@ static void lower(size_t *number, uint64_t most)
 		*number = (size_t)most;
 }
 
-static void say_total(const struct call_total_memory *asked)
+static void say_total(const struct call *call)
 {
+	const struct call_total_memory *asked = (const struct call_total_memory *)call->arguments;
 	struct account *account = account_of_device(asked->device);
 
 	if (account)
@@ -286,94 +396,94 @@ static void say_free(const struct call *call)
 	lower(asked->free, room.free);
 }
 
-/* --- dispatch ----------------------------------------------------------------------------------------------------- */
+/* --- which calls -------------------------------------------------------------------------------------------------- */
 
-static void begin(const struct call *call)
+/* What is done about a call: at the begin, and at the end. */
+struct way {
+	void (*begins)(const struct call *call);
+	void (*succeeds)(const struct call *call);
+	void (*fails)(const struct call *call);
+};
+
+static void nothing(const struct call *call)
 {
-	const struct call_alloc *asked = (const struct call_alloc *)call->arguments;
-
-	switch (call->id) {
-	case CALL_ALLOC:
-	case CALL_ALLOC_MANAGED:
-	case CALL_ALLOC_PITCH:
-	case CALL_ARRAY_CREATE:
-	case CALL_ARRAY_CREATE_3D:
-	case CALL_MIPMAPS_CREATE:
-		alloc_begins(call, account_of_call(call));
-		break;
-	case CALL_MEMORY_CREATE:
-		alloc_begins(call, account_of_device(calls_device_of_place(asked->place)));
-		break;
-	case CALL_ALLOC_ASYNC:
-	case CALL_ALLOC_ASYNC_PER_THREAD:
-	case CALL_ALLOC_FROM_POOL:
-	case CALL_ALLOC_FROM_POOL_PER_THREAD:
-		pool_call_begins(call);
-		break;
-	case CALL_FREE:
-	case CALL_ARRAY_DESTROY:
-	case CALL_MIPMAPS_DESTROY:
-		free_begins(call);
-		break;
-	case CALL_MEMORY_RELEASE:
-		end_begins(call, mapped_release(call->arguments[0]));
-		break;
-	case CALL_MEMORY_UNMAP:
-		end_begins(call, mapped_unmap(call->arguments[0], (size_t)call->arguments[1]));
-		break;
-	case CALL_CONTEXT_CREATE_2:
-	case CALL_CONTEXT_CREATE_3:
-	case CALL_CONTEXT_CREATE_4:
-	case CALL_PRIMARY_RETAIN:
-		context_begins(call);
-		break;
-	case CALL_GRAPH_ADD_ALLOCATION:
-		graph_allocations_expect();
-		break;
-	default:
-		if (calls_upload_nodes(call->id))
-			graph_call_begins(call);
-	}
+	(void)call;
 }
 
-static void succeed(const struct call *call)
+static const struct way *way_of_graph(int id)
 {
-	const struct call_map *mapping = (const struct call_map *)call->arguments;
-	const struct call_retain *retained = (const struct call_retain *)call->arguments;
-	struct call_memory *memory = &call->frame->memory;
+	static const struct way launch_or_instantiation = {graph_call_begins, graph_call_succeeds,
+	                                                   pool_allocation_ended};
+	static const struct way other = {nothing, nothing, nothing};
 
-	switch (call->id) {
+	return calls_upload_nodes(id) ? &launch_or_instantiation : &other;
+}
+
+static const struct way *way_of(int id)
+{
+	static const struct way allocation = {allocation_begins, allocation_succeeds, give_back};
+	static const struct way creation = {creation_begins, creation_succeeds, give_back};
+	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_ended,
+	                                           pool_allocation_ended};
+	static const struct way node = {nothing, node_made, nothing};
+	static const struct way freeing = {free_begins, give_back, free_fails};
+	static const struct way release = {release_begins, give_back, give_back};
+	static const struct way unmapping = {unmap_begins, give_back, give_back};
+	static const struct way mapping = {nothing, mapped, nothing};
+	static const struct way retaining = {nothing, retained, nothing};
+	static const struct way making_of_pool = {nothing, pool_made, nothing};
+	static const struct way trimming_of_pool = {nothing, pool_trimmed, nothing};
+	static const struct way end_of_pool = {nothing, pool_destroyed, nothing};
+	static const struct way trimming_of_graphs = {nothing, graphs_trimmed, nothing};
+	static const struct way context = {context_begins, context_made, nothing};
+	static const struct way drivers_own = {nothing, look, nothing};
+	static const struct way rest = {nothing, say_free, nothing};
+	static const struct way total = {nothing, say_total, nothing};
+
+	switch (id) {
 	case CALL_ALLOC:
 	case CALL_ALLOC_MANAGED:
 	case CALL_ALLOC_PITCH:
 	case CALL_ARRAY_CREATE:
 	case CALL_ARRAY_CREATE_3D:
 	case CALL_MIPMAPS_CREATE:
+		return &allocation;
 	case CALL_MEMORY_CREATE:
-		if (memory->account)
-			alloc_ended(call);
-		break;
+		return &creation;
 	case CALL_ALLOC_ASYNC:
 	case CALL_ALLOC_ASYNC_PER_THREAD:
 	case CALL_ALLOC_FROM_POOL:
 	case CALL_ALLOC_FROM_POOL_PER_THREAD:
-		if (memory->account && memory->holding)
-			pools_settle(memory->account, memory->holding, memory->bytes);
-		break;
+		return &pool_allocation;
+	case CALL_GRAPH_ADD_ALLOCATION:
+	case CALL_GRAPH_NODE_ADD:
+	case CALL_GRAPH_NODE_ADD_2:
+		return &node;
 	case CALL_FREE:
 	case CALL_ARRAY_DESTROY:
 	case CALL_MIPMAPS_DESTROY:
+		return &freeing;
 	case CALL_MEMORY_RELEASE:
+		return &release;
 	case CALL_MEMORY_UNMAP:
-		give_back(call);
-		break;
+		return &unmapping;
+	case CALL_MEMORY_MAP:
+		return &mapping;
+	case CALL_MEMORY_RETAIN:
+		return &retaining;
+	case CALL_POOL_CREATE:
+		return &making_of_pool;
+	case CALL_POOL_TRIM:
+		return &trimming_of_pool;
+	case CALL_GRAPH_MEMORY_TRIM:
+		return &trimming_of_graphs;
+	case CALL_POOL_DESTROY:
+		return &end_of_pool;
 	case CALL_CONTEXT_CREATE_2:
 	case CALL_CONTEXT_CREATE_3:
 	case CALL_CONTEXT_CREATE_4:
 	case CALL_PRIMARY_RETAIN:
-		if (memory->account)
-			overhead_context_made(memory->account);
-		break;
+		return &context;
 	case CALL_CONTEXT_SET_LIMIT:
 	case CALL_MODULE_LOAD:
 	case CALL_MODULE_LOAD_DATA:
@@ -381,39 +491,14 @@ static void succeed(const struct call *call)
 	case CALL_MODULE_LOAD_FAT_BINARY:
 	case CALL_LIBRARY_LOAD:
 	case CALL_LIBRARY_LOAD_DATA:
-		look(account_of_call(call));
-		break;
-	case CALL_MEMORY_MAP:
-		mapped_map(mapping->handle, mapping->address, mapping->bytes);
-		break;
-	case CALL_MEMORY_RETAIN:
-		mapped_retain(*retained->handle, retained->address);
-		break;
-	case CALL_POOL_DESTROY:
-		pools_forget(call->arguments[0]);
-		break;
+		return &drivers_own;
 	case CALL_MEMORY_GET_INFO:
-		say_free(call);
-		break;
+		return &rest;
 	case CALL_TOTAL_MEMORY:
-		say_total((const struct call_total_memory *)call->arguments);
-		break;
+		return &total;
 	default:
-		if (calls_upload_nodes(call->id))
-			graph_call_ended(call);
+		return way_of_graph(id);
 	}
-}
-
-static void fail(const struct call *call)
-{
-	struct call_memory *memory = &call->frame->memory;
-
-	if (call->id == CALL_FREE || call->id == CALL_ARRAY_DESTROY || call->id == CALL_MIPMAPS_DESTROY)
-		free_failed(call);
-	else
-		give_back(call);
-	if (memory->is_refused)
-		*call->result = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* --- around calls ------------------------------------------------------------------------------------------------- */
@@ -423,27 +508,61 @@ void memory_call_begins(const struct call *call)
 	struct call_memory *memory = &call->frame->memory;
 	int saved = errno;
 
-	if (driver_is_called_by_us() || memory->depth++ > 0)
+	if (driver_is_called_by_us() || calls_synchronize(call->id) || memory->depth++ > 0)
 		return;
 	*memory = (struct call_memory){.depth = 1};
 	memory_call_is_in_progress(true);
-	begin(call);
+	way_of(call->id)->begins(call);
+	errno = saved;
+}
+
+/* A thread is not in a call about memory while the thread waits for the GPU. */
+static void synchronized(const struct call *call)
+{
+	int saved = errno;
+
+	if (driver_is_called_by_us() || call->frame->memory.depth > 0)
+		return;
+	memory_call_is_in_progress(true);
+	pools_synchronized();
+	memory_call_is_in_progress(false);
+	errno = saved;
+}
+
+/* From the first pool on, synchronisations matter. */
+static void listen_to_more(void)
+{
+	static atomic_bool listens;
+
+	if (pools_exist() && !atomic_load_explicit(&listens, memory_order_relaxed) && !atomic_exchange(&listens, true))
+		hook_want_more();
+}
+
+static void other_ended(const struct call *call)
+{
+	struct call_memory *memory = &call->frame->memory;
+	const struct way *way = way_of(call->id);
+	int saved = errno;
+
+	if (driver_is_called_by_us() || memory->depth == 0 || --memory->depth > 0)
+		return;
+	if (*call->result == CUDA_SUCCESS) {
+		way->succeeds(call);
+	} else {
+		way->fails(call);
+		*call->result = memory->is_refused ? CUDA_ERROR_OUT_OF_MEMORY : *call->result;
+	}
+	memory_call_is_in_progress(false);
+	listen_to_more();
 	errno = saved;
 }
 
 void memory_call_ended(const struct call *call)
 {
-	struct call_memory *memory = &call->frame->memory;
-	int saved = errno;
-
-	if (driver_is_called_by_us() || memory->depth == 0 || --memory->depth > 0)
-		return;
-	if (*call->result == CUDA_SUCCESS)
-		succeed(call);
+	if (calls_synchronize(call->id))
+		synchronized(call);
 	else
-		fail(call);
-	memory_call_is_in_progress(false);
-	errno = saved;
+		other_ended(call);
 }
 
 void memory_context_destroyed(CUcontext context)

@@ -4,10 +4,10 @@
 #include "base/extremes.h"
 #include "calls_in_progress.h"
 #include "gpu/topology/topology.h"
+#include "holdings.h"
 #include "state/ledger.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #define BETWEEN_LOOKS_NS UINT64_C(500000000)
@@ -21,8 +21,14 @@ struct overhead {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool has_managed;
 static struct overhead overheads[LEDGER_GPUS];
+
+/* What the books and the kernel driver say at the same moment. */
+struct moment {
+	uint64_t others;  /* bytes that are counted otherwise */
+	uint64_t managed; /* part of the others; the kernel driver may count all of the part, or nothing */
+	struct topology_memory memory;
+};
 
 /* Before the thread makes a context. */
 static __thread struct {
@@ -45,27 +51,58 @@ static struct overhead *find(struct account *account)
 	return found;
 }
 
-/* Of the process. */
-static void count(struct overhead *overhead, uint64_t bytes)
+static uint64_t others_of(struct account *account)
 {
-	account_change(overhead->account, (int64_t)(bytes - overhead->bytes));
-	overhead->bytes = bytes;
+	pthread_mutex_lock(&lock);
+	const struct overhead *overhead = find(account);
+	uint64_t bytes = account_bytes(account) - (overhead ? overhead->bytes : 0);
+
+	pthread_mutex_unlock(&lock);
+	return bytes;
 }
 
-static void count_by_kernel(struct account *account, uint64_t of_process)
+/* False if the kernel driver does not answer. */
+static bool ask(struct account *account, struct moment *moment)
+{
+	moment->others = others_of(account);
+	moment->managed = holdings_managed(account);
+	return topology_read_memory(account_pci(account), getpid(), &moment->memory);
+}
+
+/* From now on, the driver's own bytes are as few more or less as lie between both. */
+static void count_between(struct account *account, uint64_t least, uint64_t most)
 {
 	pthread_mutex_lock(&lock);
 	struct overhead *overhead = find(account);
 
 	if (overhead) {
-		uint64_t others = account_bytes(account) - overhead->bytes;
+		uint64_t bytes = min_u64(max_u64(overhead->bytes, least), most);
 
-		uint64_t own = of_process > others ? of_process - others : 0;
-
+		account_change(account, (int64_t)(bytes - overhead->bytes));
+		overhead->bytes = bytes;
 		overhead->looked_ns = process_clock_ns();
-		count(overhead, atomic_load(&has_managed) ? max_u64(own, overhead->bytes) : own);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t rest(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+static void count_by_kernel(struct account *account, const struct moment *moment)
+{
+	uint64_t all = moment->memory.of_process;
+
+	count_between(account, rest(all, moment->others), rest(all, moment->others - moment->managed));
+}
+
+static void count_by_difference(struct account *account, const struct moment *moment)
+{
+	uint64_t less = rest(before.free, moment->memory.free);
+	uint64_t bytes = less <= CONTEXT_MOST ? less : 0;
+
+	count_between(account, bytes, bytes);
 }
 
 /* When the GPU was looked at last; UINT64_MAX: never again. */
@@ -86,60 +123,38 @@ static bool is_due(struct account *account)
 	return last != UINT64_MAX && process_clock_ns() - last >= BETWEEN_LOOKS_NS;
 }
 
-static bool ask(const struct account *account, struct topology_memory *memory)
-{
-	return topology_read_memory(account_pci(account), getpid(), memory);
-}
-
 void overhead_context_begins(struct account *account)
 {
-	struct topology_memory memory;
+	struct moment moment;
 
 	before.is_first = last_look(account) == 0;
-	before.free = before.is_first && ask(account, &memory) ? memory.free : 0;
-}
-
-static void count_difference(struct account *account, uint64_t less)
-{
-	pthread_mutex_lock(&lock);
-	struct overhead *overhead = find(account);
-
-	if (overhead) {
-		overhead->looked_ns = process_clock_ns();
-		count(overhead, less <= CONTEXT_MOST ? less : 0);
-	}
-	pthread_mutex_unlock(&lock);
+	before.free = before.is_first && ask(account, &moment) ? moment.memory.free : 0;
 }
 
 void overhead_context_made(struct account *account)
 {
-	struct topology_memory memory;
+	struct moment moment;
 
-	if (!before.is_first || !ask(account, &memory))
+	if (!before.is_first || !ask(account, &moment))
 		return;
-	if (memory.of_process > 0)
-		count_by_kernel(account, memory.of_process);
+	if (moment.memory.of_process > 0)
+		overhead_look(account, true);
 	else
-		count_difference(account, before.free > memory.free ? before.free - memory.free : 0);
+		count_by_difference(account, &moment);
 	before.is_first = false;
 }
 
+/* The kernel driver counts all memory of the process: of no use while another thread changes the books. */
 bool overhead_look(struct account *account, bool now)
 {
-	struct topology_memory memory;
+	struct moment moment;
 	uint64_t number, then;
 	bool asks = (now || is_due(account)) && memory_is_quiet(&number);
-	bool is_told = asks && ask(account, &memory) && memory.of_process > 0;
+	bool is_told = asks && ask(account, &moment) && moment.memory.of_process > 0;
 
-	/* The kernel driver counts all memory of the process: of no use while another thread changes the books. */
 	if (is_told && memory_is_quiet(&then) && then == number)
-		count_by_kernel(account, memory.of_process);
+		count_by_kernel(account, &moment);
 	return is_told || !asks;
-}
-
-void overhead_has_managed(void)
-{
-	atomic_store(&has_managed, true);
 }
 
 void overhead_after_fork(void)

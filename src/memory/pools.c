@@ -1,21 +1,26 @@
 #include "pools.h"
 
+#include "base/extremes.h"
+#include "base/pointer_map.h"
 #include "driver/functions.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
-#define POOLS_MAX 64
 #define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
 
 /* A pool; or a GPU's pool for graphs, whose key is the account. */
 struct pool {
-	const void *key; /* NULL: free */
-	struct account *account;
-	uint64_t bytes; /* counted */
+	const void *key;
+	struct account *account; /* NULL: the memory is no GPU's, or the pool is gone */
+	uint64_t bytes;          /* counted */
+	uint64_t asked;          /* by allocations in progress */
+	uint64_t number;         /* raised by each change */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pool pools[POOLS_MAX];
+static struct pointer_map pools;
+static atomic_bool exist; /* some that are no graphs' */
 
 static uint64_t in_pieces(uint64_t bytes)
 {
@@ -24,18 +29,19 @@ static uint64_t in_pieces(uint64_t bytes)
 
 /* --- the driver's word -------------------------------------------------------------------------------------------- */
 
-static uint64_t ask_pool(void *pool, int attribute)
+static bool is_of_graphs(const struct pool *pool)
+{
+	return pool->key == pool->account;
+}
+
+static uint64_t ask_pool(const struct pool *pool, int attribute)
 {
 	uint64_t bytes = 0;
 
-	if (!driver.pool_get_attribute || driver.pool_get_attribute(pool, attribute, &bytes) != CUDA_SUCCESS)
+	if (!driver.pool_get_attribute ||
+	    driver.pool_get_attribute((void *)(uintptr_t)pool->key, attribute, &bytes) != CUDA_SUCCESS)
 		bytes = 0;
 	return bytes;
-}
-
-static uint64_t held_by_pool(void *pool)
-{
-	return ask_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
 }
 
 static uint64_t ask_graphs(const struct account *account, int attribute)
@@ -48,117 +54,190 @@ static uint64_t ask_graphs(const struct account *account, int attribute)
 	return bytes;
 }
 
-static uint64_t held_by_graphs(const struct account *account)
+static uint64_t held(const struct pool *pool)
 {
-	return ask_graphs(account, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+	return is_of_graphs(pool) ? ask_graphs(pool->account, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
+	                          : ask_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+}
+
+static uint64_t used(const struct pool *pool)
+{
+	return is_of_graphs(pool) ? ask_graphs(pool->account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
+	                          : ask_pool(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+}
+
+static void trim(const struct pool *pool)
+{
+	if (is_of_graphs(pool) && driver.graph_memory_trim)
+		driver.graph_memory_trim(account_device(pool->account));
+	else if (!is_of_graphs(pool) && driver.pool_trim)
+		driver.pool_trim((void *)(uintptr_t)pool->key, 0);
 }
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
-/* NULL if there are too many: what the pool holds is not counted. */
-static struct pool *find(const void *key)
-{
-	struct pool *found = NULL;
-
-	for (struct pool *pool = pools; pool < pools + POOLS_MAX && (!found || found->key != key); pool++)
-		found = pool->key == key || (!found && !pool->key) ? pool : found;
-	return found;
-}
-
-/* The first question may have the last answer: the next question sets an outdated number right. */
-static void settle(struct account *account, const void *key, uint64_t bytes, uint64_t reserved)
+/* Of a key that is not known: without an account. */
+static struct pool copy_of(const void *key)
 {
 	pthread_mutex_lock(&lock);
-	struct pool *pool = find(key);
-	int64_t change = -(int64_t)reserved;
+	const struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+	struct pool copy = there ? *there : (struct pool){.key = key};
 
-	if (pool) {
-		change += (int64_t)bytes - (pool->key ? (int64_t)pool->bytes : 0);
-		*pool = (struct pool){.key = key, .account = account, .bytes = bytes};
-	}
-	account_change(account, change);
 	pthread_mutex_unlock(&lock);
+	return copy;
 }
 
-uint64_t pools_growth(struct account *account, void **pool, uint64_t bytes)
-{
-	if (!*pool && driver.memory_get_pool)
-		driver.memory_get_pool(pool, account_device(account));
-	uint64_t held = *pool ? held_by_pool(*pool) : 0;
-	uint64_t used = *pool ? ask_pool(*pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) : 0;
+enum outcome { DONE, REFUSED, OUTDATED };
 
-	if (*pool)
-		settle(account, *pool, held, 0);
-	return *pool && bytes > held - used ? in_pieces(bytes) : 0;
-}
-
-void pools_settle(struct account *account, void *pool, uint64_t reserved)
+static enum outcome replace(const struct pool *before, uint64_t bytes, uint64_t asked, bool obeys)
 {
-	settle(account, pool, held_by_pool(pool), reserved);
-}
-
-void pools_forget(void *pool)
-{
-	struct pool gone = {.key = NULL};
+	enum outcome outcome = OUTDATED;
 
 	pthread_mutex_lock(&lock);
-	struct pool *there = find(pool);
+	struct pool *there = pointer_map_find(&pools, sizeof *there, before->key);
+	bool is_same = there && there->account && there->number == before->number;
 
-	if (there && there->key) {
-		gone = *there;
-		there->key = NULL;
+	if (is_same && obeys && bytes > there->bytes) {
+		outcome = account_reserve(there->account, bytes - there->bytes) ? DONE : REFUSED;
+	} else if (is_same) {
+		account_change(there->account, (int64_t)(bytes - there->bytes));
+		outcome = DONE;
+	}
+	if (outcome == DONE) {
+		there->bytes = bytes;
+		there->asked = asked;
+		there->number++;
 	}
 	pthread_mutex_unlock(&lock);
-	if (gone.account)
-		account_change(gone.account, -(int64_t)gone.bytes);
+	return outcome;
+}
+
+/* Counts what the pool has once all allocations in progress have ended, at most: so each allocation has room, in any
+ * order. If a second thread has counted meanwhile, the driver's answers may be outdated. */
+static bool change(const void *key, uint64_t asked_more, bool obeys)
+{
+	enum outcome outcome = OUTDATED;
+	struct pool pool;
+
+	for (pool = copy_of(key); outcome == OUTDATED && pool.account; pool = copy_of(key)) {
+		uint64_t asked = pool.asked + asked_more, now = held(&pool);
+
+		outcome = replace(&pool, max_u64(now, in_pieces(used(&pool) + asked)), asked, obeys);
+	}
+	return outcome != REFUSED;
+}
+
+static struct pool *find_or_add(const void *key, struct account *account)
+{
+	struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+	bool is_new = !there && key;
+
+	if (is_new)
+		there = pointer_map_add(&pools, sizeof *there, key);
+	if (is_new && there)
+		there->account = account;
+	if (there && !is_of_graphs(there))
+		atomic_store_explicit(&exist, true, memory_order_relaxed);
+	return there;
+}
+
+bool pools_reserve(struct account *account, const void *pool, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	find_or_add(pool, account);
+	pthread_mutex_unlock(&lock);
+	return change(pool, bytes, true);
+}
+
+void pools_settle(const void *pool, uint64_t bytes)
+{
+	change(pool, -bytes, false);
+}
+
+/* --- pools -------------------------------------------------------------------------------------------------------- */
+
+void *pools_current(const struct account *account)
+{
+	void *pool = NULL;
+
+	if (driver.memory_get_pool && driver.memory_get_pool(&pool, account_device(account)) != CUDA_SUCCESS)
+		pool = NULL;
+	return pool;
 }
 
 /* An instance has the same memory in each launch. In the first launch, the instance gets memory not yet in use. */
-uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes, bool was_launched)
+uint64_t pools_asked_by_graph(const struct account *account, uint64_t bytes, bool was_launched)
 {
-	uint64_t held = held_by_graphs(account);
-	uint64_t needed = in_pieces(bytes) +
-	                  (was_launched ? 0 : ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT));
+	uint64_t in_use = was_launched ? ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) : 0;
 
-	settle(account, account, held, 0);
-	return needed > held ? needed - held : 0;
+	return in_pieces(bytes) > in_use ? in_pieces(bytes) - in_use : 0;
 }
 
-void pools_settle_graphs(struct account *account, uint64_t reserved)
+static void set_account(const void *key, struct account *account)
 {
-	settle(account, account, held_by_graphs(account), reserved);
+	pthread_mutex_lock(&lock);
+	struct pool *there = find_or_add(key, account);
+
+	if (there && there->account)
+		account_change(there->account, -(int64_t)there->bytes);
+	if (there)
+		*there = (struct pool){.key = key, .account = account, .number = there->number + 1};
+	pthread_mutex_unlock(&lock);
 }
 
-static void settle_again(const struct pool *pool, bool trims)
+void pools_made(const void *pool, struct account *account)
 {
-	bool is_of_graphs = pool->key == pool->account;
-	void *handle = (void *)(uintptr_t)pool->key;
+	set_account(pool, account);
+}
 
-	if (trims && is_of_graphs && driver.graph_memory_trim)
-		driver.graph_memory_trim(account_device(pool->account));
-	else if (trims && !is_of_graphs && driver.pool_trim)
-		driver.pool_trim(handle, 0);
-	if (is_of_graphs)
-		pools_settle_graphs(pool->account, 0);
-	else
-		pools_settle(pool->account, handle, 0);
+void pools_forget(const void *pool)
+{
+	set_account(pool, NULL);
+}
+
+/* False behind the last place. */
+static bool copy_from(size_t place, struct pool *copy)
+{
+	pthread_mutex_lock(&lock);
+	bool is_there = place < pools.room;
+
+	if (is_there)
+		*copy = ((const struct pool *)pools.structs)[place];
+	pthread_mutex_unlock(&lock);
+	return is_there;
 }
 
 void pools_settle_all(struct account *account, bool trims)
 {
-	for (int i = 0; i < POOLS_MAX; i++) {
-		pthread_mutex_lock(&lock);
-		struct pool pool = pools[i];
+	struct pool pool;
 
-		pthread_mutex_unlock(&lock);
-		if (pool.key && pool.account == account)
-			settle_again(&pool, trims);
+	for (size_t place = 0; copy_from(place, &pool); place++) {
+		bool is_meant = pool.key && pool.account == account;
+
+		if (is_meant && trims)
+			trim(&pool);
+		if (is_meant)
+			pools_settle(pool.key, 0);
+	}
+}
+
+bool pools_exist(void)
+{
+	return atomic_load_explicit(&exist, memory_order_relaxed);
+}
+
+void pools_synchronized(void)
+{
+	struct pool pool;
+
+	for (size_t place = 0; copy_from(place, &pool); place++) {
+		if (pool.bytes > 0 && !is_of_graphs(&pool))
+			pools_settle(pool.key, 0);
 	}
 }
 
 void pools_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	for (int i = 0; i < POOLS_MAX; i++)
-		pools[i].key = NULL;
+	pointer_map_clear(&pools);
 }

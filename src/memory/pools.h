@@ -1,31 +1,39 @@
 /*
  * Memory kept by the driver for the program: in pools (cuMemAllocAsync), and for the allocations of graphs. Counted
- * is all that the driver holds, by its own word, used or not. A pool gives memory back when the program synchronises,
- * without a call of its own: the driver is asked again when the number matters.
+ * is all that the driver holds, by its own word, used or not. A pool gives memory back when the program synchronises:
+ * the driver is asked again then, and when the number matters.
  *
- * Before an allocation, the possible growth of the pool is reserved; afterwards, the real growth is counted. A pool
- * grows by whole pieces, and can exceed the limit by up to one piece.
+ * Counted beside are allocations in progress, as far as the pool may have to grow for all of them: threads that
+ * allocate at once do not count on the same unused memory. A pool grows by whole pieces, and can exceed the limit by
+ * up to one piece.
  *
- * Any thread. All functions call the driver.
+ * A pool is named by its handle; a GPU's memory for graphs, by the GPU's account. Any thread. All functions but
+ * pools_made and pools_forget call the driver.
  */
 #ifndef NVTASKSET_MEMORY_POOLS_H
 #define NVTASKSET_MEMORY_POOLS_H
 
 #include "account.h"
 
-/* How much a pool may grow by for an allocation of these bytes. NULL stands for the device's current pool, and is
- * replaced. */
-uint64_t pools_growth(struct account *account, void **pool, uint64_t bytes);
+/* The pool of cuMemAllocAsync; NULL if the driver does not tell. */
+void *pools_current(const struct account *account);
 
-/* Counts all that the pool holds now; `reserved` was for the growth. */
-void pools_settle(struct account *account, void *pool, uint64_t reserved);
+/* How much of the bytes allocated by a graph's instance is not in use by an earlier launch of the instance. */
+uint64_t pools_asked_by_graph(const struct account *account, uint64_t bytes, bool was_launched);
 
-/* The pool is gone. */
-void pools_forget(void *pool);
+/* An allocation of the bytes is about to happen; false, and nothing is counted, if a limit would be exceeded. */
+bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
 
-/* The same for graphs: an instance with allocations of these bytes is about to run, or has begun to. */
-uint64_t pools_growth_of_graph(struct account *account, uint64_t bytes, bool was_launched);
-void pools_settle_graphs(struct account *account, uint64_t reserved);
+/* The allocation has happened or has failed; or, of 0 bytes, the pool may have changed. */
+void pools_settle(const void *pool, uint64_t bytes);
+
+/* A pool of a GPU; NULL: its memory is no GPU's, and is not counted. The pool is gone. */
+void pools_made(const void *pool, struct account *account);
+void pools_forget(const void *pool);
+
+/* Whether there is a pool; and the program has synchronised: a pool may have given memory back. */
+bool pools_exist(void);
+void pools_synchronized(void);
 
 /* Counts anew all memory of the GPU's pools and graphs. With `trims`, unused memory is given back before. */
 void pools_settle_all(struct account *account, bool trims);

@@ -3,23 +3,24 @@
 
 #include <stdatomic.h>
 
-/* Clocks are compared anew when they are not known so well. */
+/* Clocks with a larger error are compared anew. */
 #define GOOD_ERROR_NS 1000
 #define COMPARE_NS UINT64_C(2000000)
 #define COMPARE_EVERY_NS UINT64_C(10000000)
 
-/* So many comparisons in so long, of all that this process looks at. */
+/* Comparisons in COMPARISONS_NS at most, for all looks of this process. */
 #define COMPARISONS_MOST 16
 #define COMPARISONS_NS UINT64_C(50000000)
 
-/* Where they are not known at all, it waits longer for an end, if there was one lately. */
+/* Where clocks are not known at all, a take waits longer for an end, if an end came lately. */
 #define COARSE_ERROR_NS 100000
 #define COMPARE_LONG_NS UINT64_C(120000000)
 #define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
 #define COMPARE_PAUSE_US 50
 
-void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
-                            uint64_t unseen, uint64_t seen)
+/* Of a timestamp, unseen yet at `unseen`, and seen at `seen`. */
+static void compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
+                    uint64_t unseen, uint64_t seen)
 {
 	monitor->comparisons +=
 	    times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .timestamp_ns = timestamp},
@@ -32,8 +33,8 @@ void monitor_clocks_compare_events(struct monitor *monitor, size_t from)
 		const struct watched_event *found = &monitor->found[i];
 
 		if (found->event.state == TIMESTAMPS_ENDED)
-			monitor_clocks_compare(monitor, found->ring->gpu, found->event.launched_ns,
-			                       found->event.timestamp_ns, found->unseen, found->seen);
+			compare(monitor, found->ring->gpu, found->event.launched_ns, found->event.timestamp_ns,
+			        found->unseen, found->seen);
 	}
 }
 
@@ -65,7 +66,7 @@ static void poll_graph(struct monitor *monitor, const struct watched_ring *ring,
 	if (graph->order.latest != 0 && timestamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
 		if (last.timestamp_ns != graph->polled_end && last.timestamp_ns != 0 && graph->polled_end != 0 &&
 		    before != 0)
-			monitor_clocks_compare(monitor, ring->gpu, 0, last.timestamp_ns, before, process_clock_ns());
+			compare(monitor, ring->gpu, 0, last.timestamp_ns, before, process_clock_ns());
 		graph->polled_end = last.timestamp_ns;
 	}
 }
@@ -86,8 +87,8 @@ static bool may_compare(uint64_t time)
 	return atomic_fetch_add(&count, 1) < COMPARISONS_MOST;
 }
 
-/* How long to wait for an end, so that the moment is known at which it can be seen: for long only where the clocks are not
- * known at all, and not for each program that this process looks at. */
+/* How long to wait for an end, to know the moment when the end can be seen: for long only where the clocks are not
+ * known at all, and not for each program under a look. */
 static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 {
 	static _Atomic uint64_t last;
@@ -106,8 +107,8 @@ static uint64_t time_to_wait(struct monitor *monitor, uint64_t now)
 	return wait;
 }
 
-/* Looks all the time, for a while. A program that is nearly idle is waited for, and less closely. What the clocks say now
- * takes longer to find out than a look, so that nobody asks while there is nothing new. */
+/* Looks all the time, for a while. A nearly idle program is waited for longer, and looked at less closely. To evaluate
+ * the clocks takes longer than a look, and happens only after news. */
 void monitor_clocks_compare_closely(struct monitor *monitor)
 {
 	uint64_t begin = process_clock_ns(), now = begin, wait = time_to_wait(monitor, begin);

@@ -5,13 +5,13 @@
 
 #include <stdlib.h>
 
-/* Of what runs, while clocks are compared. */
+/* Of running kernels, while clocks are compared. */
 #define COMPARE_RUNNING 8
 
 /* A scan looks at as many cells as a ring has. */
 #define LOOKS_OF_SCAN (TIMESTAMPS_CELLS / 64)
 
-/* Without memory, it gets no time. */
+/* Without memory, the kernel gets no time. */
 static void keep(struct monitor *monitor, const struct watched_event *found)
 {
 	if (monitor->found_count == MONITOR_EVENTS_MOST || !purse_pay(monitor->editor.segment.purse, 1)) {

@@ -1,5 +1,5 @@
 /*
- * What a process's functions did since somebody looks at it: the sum of what monitor_take says each time.
+ * The work of a process's functions since the begin of a look: the sums of monitor_take's results.
  */
 #ifndef NVTASKSET_MONITOR_FUNCTION_SUMS_H
 #define NVTASKSET_MONITOR_FUNCTION_SUMS_H
@@ -12,11 +12,10 @@ struct function_sums {
 	struct function_sum {
 		unsigned int place; /* in the monitor's list */
 		struct monitor_function all;
-	} *list; /* in the order in which they were seen to run first */
+	} *list; /* in the order of the first run seen */
 };
 
-/* Of the same look each time, as long as it lasts: the names are its own. A function for which there is no memory is
- * missing. */
+/* Of the same look each time, while the look lasts: the names are the look's. Without memory a function is missing. */
 void function_sums_add(struct function_sums *sums, const struct monitor_times *times);
 void function_sums_free(struct function_sums *sums);
 

@@ -27,7 +27,7 @@ bool monitor_functions_add(struct monitor *monitor, const char *name)
 	return true;
 }
 
-/* Who chooses the names does not know the key. */
+/* The author of the names does not know the key. */
 static size_t hash_of(const struct monitor *monitor, const char *name)
 {
 	uint64_t hash = (uintptr_t)monitor ^ monitor->began * UINT64_C(0x9e3779b97f4a7c15);
@@ -55,7 +55,7 @@ static unsigned int index_of(struct monitor *monitor, const char *name)
 	return monitor->places[at];
 }
 
-/* Where a function stands in the ring's table, or would stand. It is never full. */
+/* The place of a function in the ring's table, which is never full. */
 static struct watched_name *locate(struct watched_ring *ring, uint64_t function)
 {
 	size_t at = (size_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 32) % MONITOR_NAMES;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define NODES_MAX (16 * TIMESTAMPS_NODES) /* that are read in one take: a hostile process names any number */
+#define NODES_MAX (16 * TIMESTAMPS_NODES) /* read in one take: a hostile process names any number */
 
 static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_t exec)
 {
@@ -32,7 +32,7 @@ static struct watched_graph *graph_for(struct monitor *monitor, struct watched_r
 	return found;
 }
 
-/* A hostile process names any numbers: the work is that of all cells at most. */
+/* A hostile process names any numbers: the work is bounded by all cells. */
 static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last, uint64_t end)
 {
 	if (last >= TIMESTAMPS_IS_NODE)
@@ -50,7 +50,7 @@ static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last
 	graph->end = end;
 }
 
-/* Of an instance that does not tell its end, kernels are lost; those that it launched before have ended or never will. */
+/* An instance that does not tell its end loses kernels; earlier launches of the instance have ended or never will. */
 void monitor_graphs_launched(struct monitor *monitor, const struct watched_event *found)
 {
 	struct watched_graph *graph = graph_for(monitor, found->ring, found->event.exec);
@@ -85,7 +85,8 @@ static const struct node_order *order_of(void *data, const struct timestamps_eve
 
 void monitor_graphs_before(struct monitor *monitor, const struct watched_event *found, struct times_kernel *kernel)
 {
-	graphs_before_find(kernel, found->ring->reader.ring, &found->event, order_of, &(struct search){monitor, found->ring});
+	graphs_before_find(kernel, found->ring->reader.ring, &found->event, order_of,
+	                   &(struct search){monitor, found->ring});
 }
 
 static void take_functions(struct monitor *monitor, struct watched_ring *ring, const struct watched_graph *graph,
@@ -102,7 +103,7 @@ static void take_functions(struct monitor *monitor, struct watched_ring *ring, c
 	}
 }
 
-/* Those that have a cell are samples, once for each of their timestamps. */
+/* Nodes with a cell are samples, once for each timestamp. */
 static void take_nodes(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph)
 {
 	const struct node_timestamps *nodes = &monitor->nodes;
@@ -120,7 +121,7 @@ static void take_nodes(struct monitor *monitor, struct watched_ring *ring, struc
 	graph->sampled = nodes->nodes[nodes->count - 1].timestamp_ns;
 }
 
-/* One kernel alone has nothing in front. */
+/* A single kernel has nothing in front. */
 static const struct times_ways *ways_of(const struct watched_ring *ring, const struct watched_graph *graph)
 {
 	const struct times_calibration *calibration = &ring->gpu->times.calibration;
@@ -128,7 +129,7 @@ static const struct times_ways *ways_of(const struct watched_ring *ring, const s
 	return graph->kernels == 1 ? &calibration->plain : &calibration->graph;
 }
 
-/* Whether a launch has ended since the last one that was taken. */
+/* Whether a launch has ended since the last taken launch. */
 static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring, struct watched_graph *graph)
 {
 	bool waits = graph->replays.first < graph->replays.next && graph->first <= graph->last;
@@ -139,7 +140,7 @@ static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring,
 
 	if (!may_have || monitor->nodes_read >= NODES_MAX)
 		return false;
-	/* Some may have been launched since it was seen that nothing is in flight. */
+	/* Launches may have come since nothing was in flight. */
 	bool is_idle =
 	    ring->gpu->in_flight == 0 && replays_after(&graph->replays, monitor->counted_at) == graph->replays.next;
 	uint64_t watched = graph->order.latest;
@@ -154,8 +155,7 @@ static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring,
 	return has_end;
 }
 
-/* It could not be seen before the first launch that waits had come to the GPU. If the end is that of another launch, this
- * contradicts what is known, and is not believed. */
+/* The end was not to be seen before the first waiting launch was on the GPU. Another launch's end is not believed. */
 static void compare_graph(const struct monitor *monitor, const struct watched_ring *ring,
                           const struct watched_graph *graph)
 {
@@ -186,8 +186,7 @@ static void take_end(struct monitor *monitor, struct watched_ring *ring, struct 
 	}
 }
 
-/* Nothing was in flight: what was launched before has ended. The timestamp may come a little later; after another take
- * it is not waited for any more. */
+/* Nothing was in flight: earlier launches have ended. The timestamp may come a little later, within another take. */
 static void take_idle(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph)
 {
 	uint64_t dropped = replays_drop(&graph->replays, graph->idle_number);

@@ -15,7 +15,7 @@ static uint64_t oldest(const struct loans *loans)
 	return loans->count > LOANS_MAX ? loans->count - LOANS_MAX : 0;
 }
 
-/* The number of the first one that was made at this time, or later. They are in the order of launches, or nearly so. */
+/* The number of the first launch at this time, or later. The list is in the order of launches, or nearly. */
 static uint64_t find(const struct loans *loans, uint64_t time)
 {
 	uint64_t first = oldest(loans), end = loans->count;

@@ -2,9 +2,8 @@
 
 #include <stdatomic.h>
 
-/* For all looks of this process. */
 #define ALL_MOST ((size_t)512 << 20)
-#define USERS 32 /* those that come later share the last one's account */
+#define USERS 32 /* later users share the last account */
 
 struct account {
 	_Atomic uint64_t user; /* and 1; 0: free */

@@ -23,7 +23,7 @@ const char *monitor_gap_text(enum monitor_gap gap)
 	return texts[gap];
 }
 
-/* --- GPUs and their counts ------------------------------------------------------------------------------------------ */
+/* --- GPUs and their counts ---------------------------------------------------------------------------------------- */
 
 static uint32_t gaps_of_counts(uint32_t gaps)
 {
@@ -61,7 +61,7 @@ static void take_counts(struct monitor *monitor, bool is_first)
 	}
 }
 
-/* --- times ---------------------------------------------------------------------------------------------------------- */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 /* The clock's error is added to the end. */
 static void tell_kernel(struct monitor *monitor, const struct watched_event *found, struct monitor_function *function,
@@ -117,8 +117,8 @@ static void add_kernel(struct monitor *monitor, const struct watched_event *foun
 	}
 }
 
-/* A profiler writes its own release over ours: its kernels end, and have no timestamp. Once may be by chance, since the
- * GPU writes the one before the other. */
+/* A profiler writes its own release over ours: kernels end without a timestamp. Once may be by chance, since the GPU
+ * does not write count and timestamp at once. */
 static void find_profiler(struct watched_gpu *gpu)
 {
 	bool is_short = gpu->running > gpu->in_flight &&
@@ -136,7 +136,7 @@ static void give_up(struct monitor *monitor, struct watched_ring *ring)
 		timestamps_give_up(&ring->reader);
 }
 
-/* Meanwhile, kernels got no timestamps: what is known of that stretch is not all, so it is left out. */
+/* In a lapse kernels got no timestamps: the stretch is known in part only, and is left out. */
 static void leave_out_lapse(struct monitor *monitor, struct watched_gpu *gpu)
 {
 	if (monitor->has_lapsed) {
@@ -149,7 +149,7 @@ static void leave_out_lapse(struct monitor *monitor, struct watched_gpu *gpu)
 static void finish(struct monitor *monitor, struct watched_gpu *gpu, uint64_t now)
 {
 	struct times_taken taken;
-	/* Also if none has ended just now: otherwise, only takes in which nothing happens would be known. */
+	/* Also without an end just now: otherwise, only takes without events would be known. */
 	bool has_ended = gpu->taken.kernels > 0 || gpu->taken.timed > 0 || now - gpu->found_at < MONITOR_IDLE_NS;
 
 	leave_out_lapse(monitor, gpu);
@@ -191,7 +191,7 @@ static void begin_take(struct monitor *monitor)
 	}
 }
 
-/* Without memory, none is told. */
+/* Without memory, no kernel is told. */
 static void begin_telling(struct monitor *monitor)
 {
 	uint64_t number;
@@ -200,7 +200,7 @@ static void begin_telling(struct monitor *monitor)
 		monitor->kernels = calloc(monitor->found_count + 1, sizeof *monitor->kernels);
 }
 
-/* What was launched before the counts were read, and has no timestamp afterwards, was in flight when they were read. */
+/* A launch before the read of the counts, and without a timestamp afterwards, was in flight at the read. */
 static void take(struct monitor *monitor)
 {
 	begin_take(monitor);
@@ -229,13 +229,13 @@ static void take(struct monitor *monitor)
 	for (unsigned int i = 0; i < monitor->gpu_count; i++)
 		finish(monitor, monitor->gpus[i], now);
 	monitor_rings_each(monitor, give_up);
-	/* Of the many programs that this process may look at, one at a time has that much memory. */
+	/* At a time, a single look of this process has as much memory. */
 	free(monitor->found);
 	monitor->found = NULL;
 	monitor->found_room = 0;
 }
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 static int renew(struct monitor *monitor, struct error *error)
 {
@@ -249,7 +249,7 @@ static int renew(struct monitor *monitor, struct error *error)
 	monitor->has_lapsed = now - monitor->renewed_at >= LEASE_NS;
 	monitor->renewed_at = now;
 	monitor->is_locked = lease_renew(&monitor->editor.segment, now, &why) < 0 && why.code == NVTASKSET_ERROR_BUSY;
-	/* Of the lock of another editor, which soon gives it back, the next take learns. */
+	/* The lock of another editor soon comes back: no error. */
 	if (why.reason[0] != '\0' && !monitor->is_locked && !segment_has_moved(&monitor->editor.segment)) {
 		error_reword(&why, "pid %d: %.280s", (int)monitor->editor.pid, why.reason);
 		return error_pass(error, &why);

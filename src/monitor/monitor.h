@@ -1,15 +1,15 @@
 /*
- * Looking at what a process does with the GPUs: how long they were busy for it, and with which kernels.
+ * Looks at a process's work on the GPUs: for how long the GPUs were busy, and with which kernels.
  *
  * Counts (state/kernels/counts.h) are always there. Times are measured only while somebody looks: then the GPU writes
- * when each kernel has ended, into memory of the process's (state/kernels/timestamps.h), and this reads it. Any number
- * of watchers may look at the same process. Looking ends by itself MONITOR_LEASE_MS after the last monitor_take, also
- * if the watcher was killed.
+ * the end of each kernel into memory of the process (state/kernels/timestamps.h), which is read here. Any number of
+ * watchers may look at the same process. A look ends by itself MONITOR_LEASE_MS after the last monitor_take, also if
+ * the watcher was killed.
  *
- * Who may change the process's partition may look: its user, and root. The process may be hostile: its numbers may then
+ * Whoever may change the process's partition may look: its user, and root. The process may be hostile: numbers may then
  * be wrong, and nothing worse happens.
  *
- * A number that is not known is not 0: see is_time_known.
+ * An unknown number is not 0: see is_time_known.
  */
 #ifndef NVTASKSET_MONITOR_MONITOR_H
 #define NVTASKSET_MONITOR_MONITOR_H
@@ -24,10 +24,10 @@
 
 #define MONITOR_LEASE_MS 1500
 
-/* Call monitor_take at least this often: each context remembers its last 8192 launches. What was more is `lost`. */
+/* Call monitor_take at least this often: each context remembers its last 8192 launches. Older launches are `lost`. */
 #define MONITOR_TAKE_MS 50
 
-/* Why the times on a GPU are not known, or not all of them. X(identifier, text for users). */
+/* Why the times on a GPU are unknown or incomplete. X(identifier, text for users). */
 #define MONITOR_GAPS(X)                                                                                      \
 	X(OFF, "counting is turned off (NVTASKSET_ACCOUNT)")                                              \
 	X(NO_MEMORY, "there is no shared memory for times")                                               \
@@ -49,69 +49,68 @@ enum monitor_gap {
 
 const char *monitor_gap_text(enum monitor_gap gap);
 
-/* What came on one GPU between two calls of monitor_take. */
+/* The work on one GPU between two calls of monitor_take. */
 struct monitor_gpu {
 	struct pci_address pci;
 	uint32_t gaps;        /* a bit for each enum monitor_gap */
-	bool is_time_known; /* busy_ns and tpc_ns are: nothing is missing but what is `lost`, and error_ns changes
-	                       little */
-	bool is_presence;     /* without MPS: a kernel's time contains the time slices of other processes */
-	uint64_t kernels;     /* that have ended, exact (state/kernels/counts.h); also where no time is known */
-	uint64_t timed;       /* of them, those whose end was seen */
-	uint64_t lost; /* of them, those whose time was overwritten before it was read, or while looking had ended */
-	uint64_t span_ns; /* how long this took, without the stretches from which timestamps are lost: BUSY% is busy of
-	                     span */
-	uint64_t busy_ns; /* at least one kernel was on the GPU; under MPS also while all of them waited for a neighbour's */
-	uint64_t tpc_ns;      /* the same times the TPCs that the kernels had; where they overlap, the most of them */
+	/* busy_ns and tpc_ns are known: nothing but `lost` is missing, and error_ns changes little */
+	bool is_time_known;
+	bool is_presence;     /* without MPS: a kernel's time contains time slices of other processes */
+	uint64_t kernels;     /* that have ended, exact (state/kernels/counts.h); also without known times */
+	uint64_t timed;       /* the part with a seen end */
+	uint64_t lost; /* the part with a time overwritten before the read, or in a lapse of the look */
+	uint64_t span_ns; /* the time covered, without stretches of lost timestamps: BUSY% is busy of span */
+	uint64_t busy_ns; /* at least one kernel was on the GPU; under MPS also while all waited for a neighbour's */
+	uint64_t tpc_ns;      /* busy_ns times the TPCs of the kernels; the most of overlapping kernels */
 	uint64_t busy_error_ns; /* by how much busy_ns may be wrong, if the clocks are */
-	uint64_t error_ns; /* how exactly a start is known that no kernel was in front of: of each change from idle to
-	                      busy */
+	uint64_t error_ns; /* the error of each change from idle to busy: of a start without a kernel in front */
 };
 
 #define MONITOR_GPUS COUNTS_GPUS
 
-/* What one function did on all GPUs, between two calls of monitor_take. */
+/* The work of one function on all GPUs, between two calls of monitor_take. */
 struct monitor_function {
-	const char *name;           /* as the compiler wrote it, mangled; NULL: all functions that had no room */
-	uint64_t instances;         /* that have ended: nodes of graphs too, as often as their graph was launched */
-	struct durations durations; /* of those whose time is known; of the nodes of graphs these are samples */
-	uint64_t overruns; /* of those in no graph: they took longer than they may in TPCs that they had borrowed */
+	const char *name;           /* mangled, as the compiler wrote; NULL: all functions without room */
+	uint64_t instances;         /* that have ended; nodes of graphs as often as the graph was launched */
+	struct durations durations; /* of instances with a known time; for nodes of graphs samples */
+	uint64_t overruns; /* instances outside of graphs that took too long in borrowed TPCs */
 };
 
-/* A kernel that has ended and was in no graph, by process_clock_ns. */
+/* A kernel that has ended, outside of graphs, by process_clock_ns. */
 struct monitor_kernel {
 	struct pci_address pci;
-	uint64_t launched_ns, ended_ns; /* the end is not later than this */
-	bool is_borrowed; /* it could use more TPCs than the process's own */
+	uint64_t launched_ns, ended_ns; /* the end at the latest */
+	bool is_borrowed; /* could use more TPCs than the process's own */
 };
 
 struct monitor_times {
-	uint32_t gaps; /* of all GPUs, also of those that are not in the list */
+	uint32_t gaps; /* of all GPUs, in the list or not */
 	unsigned int gpu_count;
-	struct monitor_gpu gpus[MONITOR_GPUS]; /* on which the process has made a context */
+	struct monitor_gpu gpus[MONITOR_GPUS]; /* with a context of the process */
 	unsigned int function_count;
-	const struct monitor_function *functions; /* until the next call for this look; in the order of their first launch */
+	const struct monitor_function *functions; /* until the next call for this look; by first launch */
 	size_t kernel_count;
-	const struct monitor_kernel *kernels; /* until then; of each context in the order of launches; see monitor_tell_kernels */
+	/* Until the same call. Of each context in the order of launches; see monitor_tell_kernels. */
+	const struct monitor_kernel *kernels;
 };
 
 struct monitor;
 
-/* Begins to look. NULL with the reason: as for editor_open; or the process's segment may not be written. A process that
- * has made no context yet can be looked at. The first monitor_take says what came since. */
+/* Begins to look. NULL with the reason: as for editor_open; or the process's segment may not be written. A process
+ * without a context yet can be looked at. The first monitor_take says what came since. */
 struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *error);
 
-/* From the next call of monitor_take on, kernels are told one by one; of those that have borrowed TPCs, none may take
- * longer than this there. 0: they are not told. */
+/* From the next call of monitor_take on, kernels are told one by one. A kernel with borrowed TPCs may take `limit_ns`
+ * there at most. 0: kernels are not told. */
 void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns);
 
-/* What came since the last call, and looks on. `purse` pays for the look (base/purse.h), and for waiting for
- * another editor's lock. Where that was MONITOR_LEASE_MS ago, or more, nothing was measured for a while: the span then
- * begins anew. It waits for clocks to be compared: a few milliseconds, or where they are not known at all, at most 120,
- * twice a second for all that this process looks at. -1 with the reason if the process has ended. */
+/* The work since the last call; the look goes on. `purse` pays for the look, and for the wait for another editor's lock
+ * (base/purse.h). After a pause of MONITOR_LEASE_MS or more, nothing was measured for a while: the span begins
+ * anew. Waits for clocks to be compared: a few milliseconds; where clocks are unknown, at most 120, twice a second for
+ * all looks of this process. -1 with the reason if the process has ended. */
 int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error);
 
-/* Nobody looks any more, if no other watcher does. `monitor` may be NULL. */
+/* Ends the look of this watcher. `monitor` may be NULL. */
 void monitor_end(struct monitor *monitor);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * The parts of a monitor (monitor.h), each in its file:
  *
- *   monitor.c    GPUs, what counts say of them, and the order in which a take asks the others
- *   rings.c      the rings in which the process's contexts leave their timestamps
- *   functions.c  the functions that have names there
- *   events.c     what has come since the last take
- *   clocks.c     how the GPUs' clocks go, by what has come
+ *   monitor.c    GPUs with their counts, and the order of the parts in a take
+ *   rings.c      the rings with the timestamps of the process's contexts
+ *   functions.c  the functions with names there
+ *   events.c     the events since the last take
+ *   clocks.c     the GPUs' clocks, by the events
  *   graphs.c     launches of graphs
  *
  * Only for these files. A monitor is for one thread at a time.
@@ -19,28 +19,27 @@
 #include "state/kernels/timestamps_read.h"
 #include "state/segment/edit.h"
 
-/* So long after a GPU has shown something, its clock is of interest. */
+/* A GPU's clock is of interest for so long after the GPU's last event. */
 #define MONITOR_IDLE_NS UINT64_C(5000000000)
 
 #define MONITOR_BIT(gap) (UINT32_C(1) << (gap))
 
-/* A GPU of the process's. */
 struct watched_gpu {
 	struct monitor_gpu taken;
 	struct times times;
-	uint64_t ended;             /* kernels, when they were last read */
+	uint64_t ended;             /* kernels, at the last read */
 	uint64_t running, in_flight; /* of the current take: by timestamps, by counts */
-	unsigned int graphs;        /* in its rings */
+	unsigned int graphs;        /* in the GPU's rings */
 	uint64_t found_at;          /* the last time when there was something to see; 0: never */
-	bool misses_graph;          /* in this take, one was launched that does not tell its end */
+	bool misses_graph;          /* a launched graph of this take does not tell its end */
 	bool was_short;             /* in the last take, more kernels had no timestamp than were in flight */
 	bool has_ring;
 };
 
-#define MONITOR_GRAPHS_MAX 256 /* of one ring */
+#define MONITOR_GRAPHS_MAX 256 /* of a ring */
 
-/* Of one process, so that what a hostile one says takes no more memory and time than this. What is more is not known, or lost:
- * rings, instances of graphs, functions, the bytes of their names, events of one take. */
+/* Bounds for one process, on memory and time for a hostile process: rings, instances of graphs, functions, the bytes of
+ * names, events of one take. More is not known, or lost. */
 #define MONITOR_RINGS_MOST 64
 #define MONITOR_GRAPHS_MOST 1024
 #define MONITOR_FUNCTIONS_MOST 4096
@@ -51,14 +50,14 @@ struct watched_graph {
 	uint64_t exec, first, last, end;
 	unsigned int kernels, tpcs;
 	struct node_order order;
-	uint64_t seen_end;    /* the timestamp of the last end that was taken */
-	uint64_t sampled;     /* the last timestamp of a node that was taken */
-	uint64_t polled_end, polled_at; /* the timestamp of the latest node, when that was looked at closely, and when that was */
-	uint64_t idle_number; /* the launches before it had ended by the last take */
+	uint64_t seen_end;    /* the timestamp of the last taken end */
+	uint64_t sampled;     /* the last taken timestamp of a node */
+	uint64_t polled_end, polled_at; /* of the latest node, at the last close look; when */
+	uint64_t idle_number; /* earlier launches had ended by the last take */
 	struct replays replays;
 };
 
-/* What a ring calls a function, and where that is in the monitor's list. */
+/* A function in a ring, and the index in the monitor's list. */
 struct watched_name {
 	uint64_t function;
 	unsigned int index;
@@ -76,7 +75,6 @@ struct watched_ring {
 	unsigned int graph_count;
 };
 
-/* An event of the current take. */
 struct watched_event {
 	struct watched_ring *ring;
 	struct timestamps_event event;
@@ -97,73 +95,69 @@ struct monitor {
 	unsigned int gpu_count;
 	struct monitor_function *functions;
 	unsigned int function_count, function_room;
-	uint16_t places[2 * MONITOR_FUNCTIONS_MOST]; /* a hash table of functions, by their names: an index; 0: free */
+	uint16_t places[2 * MONITOR_FUNCTIONS_MOST]; /* hash table of functions, by name: an index; 0: free */
 	size_t text;                              /* the bytes of all names */
 	size_t taken;                             /* monitor_take_memory */
 	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
-	uint64_t limit_ns;        /* monitor_tell_kernels; 0: they are not told */
+	uint64_t limit_ns;        /* monitor_tell_kernels; 0: kernels are not told */
 	struct segment_revision revision;
-	struct monitor_kernel *kernels; /* of this take; room for all events of it */
+	struct monitor_kernel *kernels; /* of this take; with room for all events */
 	size_t kernel_count;
-	struct node_timestamps nodes; /* of the graph that is looked at */
+	struct node_timestamps nodes; /* of the graph in question */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */
-	bool has_lapsed;         /* it had ended when this take began */
-	bool is_locked;          /* the process has not learnt of it yet, since another editor has the lock */
+	bool has_lapsed;         /* the lease had ended when this take began */
+	bool is_locked;          /* another editor's lock keeps the look from the process */
 	unsigned int nodes_read; /* in this take */
 };
 
 /* --- memory.c ---------------------------------------------------------------------------------------------------- */
 
-/* What all looks of this process keep has a bound, of which no user's processes get more than stays free for the others.
+/* The memory of all looks of this process has a bound. One user's processes get no more than stays free for the rest.
  * False if there is not as much. */
 bool monitor_take_memory(struct monitor *monitor, size_t bytes);
 void monitor_return_memory(struct monitor *monitor, size_t bytes);
 
-/* --- monitor.c ------------------------------------------------------------------------------------------------------ */
+/* --- monitor.c ---------------------------------------------------------------------------------------------------- */
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
 struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address pci);
 
 /* --- rings.c ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the areas and rings that there are now. `is_first`: a ring is read from here on; otherwise from its first launch on. */
+/* Finds the areas and rings of now. `is_first`: a ring is read from here on; otherwise from its first launch on. */
 void monitor_rings_find(struct monitor *monitor, bool is_first);
 
 typedef void monitor_ring_action(struct monitor *monitor, struct watched_ring *ring);
 void monitor_rings_each(struct monitor *monitor, monitor_ring_action *act);
 
-/* Leaves the area of this number, and its rings. */
+/* Leaves the area with the number, and its rings. */
 void monitor_rings_leave(struct monitor *monitor, unsigned int number);
 
 /* --- functions.c ------------------------------------------------------------------------------------------------- */
 
-/* Index 0 is that of all functions without a name. False if there is no memory. */
+/* Index 0 is for all functions without a name. False without memory. */
 bool monitor_functions_add(struct monitor *monitor, const char *name);
 
-/* The names that the ring has now. */
+/* The current names of the ring. */
 void monitor_functions_read(struct monitor *monitor, struct watched_ring *ring);
 
-/* By what the ring calls it. */
+/* By the ring's value for a function. */
 struct monitor_function *monitor_functions_find(struct monitor *monitor, struct watched_ring *ring, uint64_t function);
 
 /* --- events.c ---------------------------------------------------------------------------------------------------- */
 
-/* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;
- * also what runs. */
+/* Adds events to the take: only of ended kernels; the same, and of running kernels only the oldest are looked at; also
+ * of running kernels. */
 void monitor_events_ended(struct monitor *monitor, struct watched_ring *ring);
 void monitor_events_some(struct monitor *monitor, struct watched_ring *ring);
 void monitor_events_all(struct monitor *monitor, struct watched_ring *ring);
 
 /* --- clocks.c ---------------------------------------------------------------------------------------------------- */
 
-/* A timestamp that could not be seen yet at `unseen`, and could at `seen`. */
-void monitor_clocks_compare(struct monitor *monitor, struct watched_gpu *gpu, uint64_t launched, uint64_t timestamp,
-                            uint64_t unseen, uint64_t seen);
-
-/* Those of the events of the take from this one on. */
+/* Compares the clocks for the events of the take from `from` on. */
 void monitor_clocks_compare_events(struct monitor *monitor, size_t from);
 
 /* Looks all the time, for a while, where the clocks are not known well. */
@@ -173,7 +167,7 @@ void monitor_clocks_compare_closely(struct monitor *monitor);
 
 void monitor_graphs_launched(struct monitor *monitor, const struct watched_event *event);
 
-/* What times_add wants to know of graphs before a kernel that has ended. */
+/* Finds the graphs before a kernel that has ended, for times_add. */
 void monitor_graphs_before(struct monitor *monitor, const struct watched_event *event, struct times_kernel *kernel);
 
 void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring);

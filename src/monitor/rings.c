@@ -53,7 +53,7 @@ void monitor_rings_leave(struct monitor *monitor, unsigned int number)
 	monitor->areas[number].inode = 0;
 }
 
-/* After an exec, the areas are others. */
+/* After an exec, the areas are new. */
 static void find_area(struct monitor *monitor, int directory, unsigned int number)
 {
 	const struct segment_area *area = &monitor->editor.segment.memory->timestamps[number];
@@ -80,7 +80,7 @@ static void find_areas(struct monitor *monitor)
 		close(directory);
 }
 
-/* A ring that was not there when we began to look is read from its first launch on. */
+/* A ring made during the look is read from its first launch on. */
 static struct watched_ring *open_ring(struct monitor *monitor, const struct timestamps *timestamps, bool is_first)
 {
 	struct watched_gpu *gpu =

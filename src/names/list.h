@@ -1,6 +1,6 @@
 /*
- * Our library defines these functions of the driver: all that driver 580.159.04 for Linux x86-64 exports, those of CUDA 13.0's
- * stub library (lib/stubs/libcuda.so of the toolkit) among them. Without cudbg*: a debugger must find the driver's.
+ * Our library defines these functions of the driver: all exports of driver 580.159.04 for Linux x86-64, with all of
+ * CUDA 13.0's stub library (lib/stubs/libcuda.so of the toolkit). Without cudbg*: a debugger must find the driver's.
  *
  * For a driver with more functions, `tests/exports --driver FILE` prints the whole list.
  */

@@ -1,6 +1,6 @@
 /*
- * The library in a process that was already running: nvtaskset --attach has loaded it and calls nvtaskset_attached on a
- * borrowed thread. Errors are returned, and the command reports them; the program prints nothing about them.
+ * The library in a process that was already running: nvtaskset --attach has loaded us and calls nvtaskset_attached on a
+ * borrowed thread. Errors are returned, and the command reports errors; the program prints nothing.
  */
 #include "base/driver_names.h"
 #include "base/log.h"
@@ -11,7 +11,7 @@
 
 __attribute__((visibility("default"))) const char *nvtaskset_attached(const char *argument);
 
-/* See ATTACH_ENTRY. `argument` describes the GPUs, like the environment of a program that the command starts. */
+/* See ATTACH_ENTRY. `argument` describes the GPUs, like the environment of a program from the command. */
 const char *nvtaskset_attached(const char *argument)
 {
 	static struct error error;

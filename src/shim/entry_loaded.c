@@ -5,8 +5,7 @@
  * Programs with more privileges than their users may load us too (nvtaskset system enable). So all of the library reads
  * the environment by secure_getenv only.
  *
- * This is somebody else's process: if anything fails here, the program runs on without us, and a line on standard error
- * says so.
+ * The process is not ours: if anything fails here, the program runs on without us, and standard error says so.
  */
 #include "base/driver_names.h"
 #include "base/log.h"

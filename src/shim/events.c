@@ -19,9 +19,9 @@
 
 #include <stdatomic.h>
 
-/* --- calls around launches ------------------------------------------------------------------------------------------ */
+/* --- calls around launches ---------------------------------------------------------------------------------------- */
 
-/* There is a GPU whose descriptors do not say that blocks must run at once: those calls say it. */
+/* A GPU's descriptors do not say that blocks must run at once: only the calls do. */
 static atomic_bool before_hopper;
 
 static bool asks_to_run_at_once(int id)
@@ -29,7 +29,6 @@ static bool asks_to_run_at_once(int id)
 	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
 }
 
-/* Who wants a call. */
 enum listener {
 	CONTROL = 1 << 0,
 	QUEUED = 1 << 1,
@@ -43,7 +42,7 @@ enum listener {
 	HIDE = 1 << 9,
 };
 
-/* What these listeners do with a call may change the next decision about a launch. */
+/* Listeners that may change the next decision about a launch. */
 #define DECIDE_ANEW (GRAPHS | MASKS | RESIDENCY | AT_ONCE)
 
 unsigned int events_want_call(int id)
@@ -53,15 +52,15 @@ unsigned int events_want_call(int id)
 	if (is_of_graphs && !driver_has_graphs())
 		return 0;
 	return (control_wants_call(id) ? CONTROL : 0) | (queued_wants_call(id) ? QUEUED : 0) |
-	       (gate_wants_call(id) ? GATE : 0) | (memory_may_want_call(id) ? MEMORY : 0) | (is_of_graphs ? GRAPHS : 0) |
-	       (app_masks_want_call(id) ? MASKS : 0) | (residency_wants_call(id) ? RESIDENCY : 0) |
-	       (asks_to_run_at_once(id) ? AT_ONCE : 0) | (streams_made_wants_call(id) ? STREAMS : 0) |
-	       (hide_wants_call(id) ? HIDE : 0);
+	       (gate_wants_call(id) ? GATE : 0) | (memory_may_want_call(id) ? MEMORY : 0) |
+	       (is_of_graphs ? GRAPHS : 0) | (app_masks_want_call(id) ? MASKS : 0) |
+	       (residency_wants_call(id) ? RESIDENCY : 0) | (asks_to_run_at_once(id) ? AT_ONCE : 0) |
+	       (streams_made_wants_call(id) ? STREAMS : 0) | (hide_wants_call(id) ? HIDE : 0);
 }
 
-/* The gate comes before all that is decided about a launch: while the launch waits there, that may change. Graphs come
- * before masks: to refresh a graph, we call the driver. Then the driver announces the upload like a launch, before the
- * call's own. Misfits come last: they may change the call's arguments, which the hook reads after this. */
+/* The gate comes before all decisions about a launch: decisions may change while the launch waits there. Graphs come
+ * before masks: to refresh a graph, we call the driver, which announces the upload like a launch, before the call's own
+ * launch. Misfits come last: a misfit may change the call's arguments, which the hook reads afterwards. */
 void events_call_begins(const struct call *call)
 {
 	unsigned int by = call->wanted_by;
@@ -86,10 +85,11 @@ void events_call_begins(const struct call *call)
 		launch_forget(call->frame);
 }
 
-/* Of a kernel: its context launches nothing any more. */
+/* Of a kernel: the context launches nothing any more. */
 static bool is_fault(CUresult result)
 {
-	return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT || result == CUDA_ERROR_ASSERT ||
+	return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+	       result == CUDA_ERROR_ASSERT ||
 	       (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
 }
 
@@ -111,7 +111,7 @@ static void others_ended(const struct call *call)
 		memory_call_ended(call);
 }
 
-/* The gate comes last: graphs say what was launched. What was in flight in a context that has failed never ends. */
+/* The gate comes last: graphs say which work was launched. Work in flight in a failed context never ends. */
 void events_call_ended(const struct call *call)
 {
 	if (call->wanted_by & ~(unsigned int)(CONTROL | QUEUED | GATE))
@@ -126,7 +126,7 @@ void events_call_ended(const struct call *call)
 		events_context_destroyed(call->context);
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------------- */
+/* --- launches ----------------------------------------------------------------------------------------------------- */
 
 void events_submits(struct launch *last, const struct submission *submission)
 {
@@ -136,14 +136,14 @@ void events_submits(struct launch *last, const struct submission *submission)
 		gate_submits(last, end);
 }
 
-/* --- contexts ------------------------------------------------------------------------------------------------------- */
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
 
 static bool finds_first_before_hopper(void)
 {
 	return gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true);
 }
 
-/* Right after this, the hook asks which calls we want. */
+/* Right afterwards, the hook asks for the calls that we want. */
 void events_subscribed(bool is_late)
 {
 	if (is_late) {

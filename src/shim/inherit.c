@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Another user's group is not ours, although we start with what it has. */
+/* Another user's group is not ours, although we start with the group's partition. */
 static void take_group(struct inheritance *inheritance, struct segment *segment)
 {
 	inheritance->descriptor = segment_group_descriptor(segment);
@@ -39,7 +39,7 @@ static bool read_and_close(struct segment *segment, bool is_open, struct inherit
 
 /* --- by the inherited descriptor, also if its owner has ended ----------------------------------------------------- */
 
-/* Where the segment is from; SEGMENT_NONE if it cannot be read. */
+/* The origin of the segment; SEGMENT_NONE if unreadable. */
 static enum segment_source read_inherited(struct inheritance *inheritance)
 {
 	struct segment segment;
@@ -50,13 +50,13 @@ static enum segment_source read_inherited(struct inheritance *inheritance)
 	return read_and_close(&segment, is_open, inheritance) || !is_open ? source : SEGMENT_NONE;
 }
 
-/* --- by /proc ------------------------------------------------------------------------------------------------------ */
+/* --- by /proc ----------------------------------------------------------------------------------------------------- */
 
-/* `is_out_of_reach`: the process has a segment, or may have one, but we are not permitted to read it. */
+/* `is_out_of_reach`: the process has a segment, or may have a segment, and we are not permitted to read there. */
 static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is_out_of_reach)
 {
 	struct segment segment;
-	struct error error; /* with it, segment_open searches everywhere */
+	struct error error; /* makes segment_open search everywhere */
 	bool found = read_and_close(&segment, segment_open(&segment, pid, NULL, &error) == SEGMENT_FOUND, inheritance);
 
 	if (!found) {
@@ -68,15 +68,14 @@ static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is
 	return found;
 }
 
-/* Searches the ancestors, up to and including `root`. `out_of_reach`: the one whose segment we may not read, which ends
- * the search; otherwise 0. */
+/* Searches the ancestors up to `root`. `out_of_reach`: an ancestor with an unreadable segment, which is the last. */
 static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();
 	bool found = false, is_out_of_reach = false;
 
-	for (int generation = 0; generation < PARENT_GENERATIONS && !found && !is_out_of_reach && pid > 1 && pid != root;
-	     generation++) {
+	for (int generation = 0;
+	     generation < PARENT_GENERATIONS && !found && !is_out_of_reach && pid > 1 && pid != root; generation++) {
 		pid = parent_of(pid);
 		found = pid > 1 && read_segment_of(pid, inheritance, &is_out_of_reach);
 	}
@@ -84,9 +83,9 @@ static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *ou
 	return found;
 }
 
-/* --- both, then the environment -------------------------------------------------------------------------------------- */
+/* --- both, then the environment ----------------------------------------------------------------------------------- */
 
-/* The partition from the environment may be out of date: nvtaskset -p may have changed that of the ancestors. */
+/* The partition from the environment may be out of date: nvtaskset -p may have changed the ancestors' partition. */
 static void warn_of_start(bool is_withheld, pid_t out_of_reach)
 {
 	char reason[256];
@@ -102,7 +101,7 @@ static void warn_of_start(bool is_withheld, pid_t out_of_reach)
 	log_warning("%s: this program starts with the one given to nvtaskset", reason);
 }
 
-/* If the owner of the inherited segment has moved to a new one, the ancestors are searched for that. */
+/* If the owner of the inherited segment has moved to a new segment, the ancestors are searched. */
 static bool find_partition(pid_t root, struct inheritance *inheritance)
 {
 	struct inheritance ancestors = {.group = group_closed};
@@ -120,9 +119,9 @@ static bool find_partition(pid_t root, struct inheritance *inheritance)
 	return found;
 }
 
-/* --- the group ------------------------------------------------------------------------------------------------------ */
+/* --- the group ---------------------------------------------------------------------------------------------------- */
 
-/* The group of the file that the environment names replaces another one. */
+/* The group of the file named by the environment replaces any other group. */
 static void find_file(struct inheritance *inheritance)
 {
 	const char *path = group_file_named();

@@ -1,5 +1,4 @@
-/* Sets the library up in a process, and connects the driver's events with the modules. If that fails, the program runs
- * on without us. */
+/* Sets up the library, and connects the driver's events to the modules. On failure the program runs on without us. */
 #include "shim.h"
 
 #include "base/clock.h"
@@ -39,7 +38,7 @@
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
-/* There may be contexts and graphs that were not announced to us. */
+/* There may be unannounced contexts and graphs. */
 static atomic_bool some_are_older;
 
 /* A thread is in segment_keep_findable. */
@@ -48,9 +47,9 @@ static atomic_flag looking = ATOMIC_FLAG_INIT;
 /* Another tool holds the driver's callback slot. */
 static atomic_bool waiting;
 
-/* The child of a fork gets a partition of its own, equal to the parent's at the fork. It is read before the fork, since
- * the parent's may change right after it. Threads can fork at the same time: from glibc 2.36 on, fork holds no lock while
- * it runs handlers. */
+/* The child of a fork gets a partition of its own, equal to the parent's at the fork. The partition is read before the
+ * fork, since the parent's may change right afterwards. Threads can fork at the same time: from glibc 2.36 on, fork
+ * holds no lock while running handlers. */
 #define FORKS_AT_ONCE 16
 static struct segment_revision forked[FORKS_AT_ONCE];
 static atomic_uint forks;
@@ -100,10 +99,10 @@ static void in_child(void)
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		counter_slots_free();
 		use_segment();
-		parents.file = -1; /* the new segment's handle has its number now */
+		parents.file = -1; /* the new segment's handle has the number now */
 		segment_close(&parents);
 	} else {
-		/* Sharing the parent's partition is better than having none. */
+		/* Sharing the parent's partition is better than no partition. */
 		segment = parents;
 		account_stop();
 		epoch_raise();
@@ -120,8 +119,8 @@ static void warn_out_of_reach(const char *reason)
 		log_warning("%s; the partition of this program is in force, and cannot be changed", reason);
 }
 
-/* Checks here that editors find the segment: a program may have closed our descriptor before. Later it will hardly
- * close descriptors, since it would close the driver's too. */
+/* Checks that editors find the segment: a program may have closed our descriptor before. Later the program will hardly
+ * close descriptors, since the driver's would close too. */
 static void on_context_created(CUcontext context)
 {
 	struct error error;
@@ -151,7 +150,7 @@ static void expect_older(void)
 	graphs_expect_older();
 }
 
-/* Contexts that exist already are not announced. */
+/* Existing contexts are not announced. */
 static void on_subscribed(void)
 {
 	events_subscribed(atomic_load(&some_are_older));
@@ -170,7 +169,7 @@ static void on_unknown_gpus(const char *reason)
 	violation_note_all(reason, "");
 }
 
-/* Contexts and graphs that are made while we wait are not announced to us. */
+/* Contexts and graphs made while we wait are not announced. */
 static void on_waiting(void)
 {
 	atomic_store(&waiting, true);
@@ -186,7 +185,7 @@ static void on_subscribed_late(void)
 	app_masks_open(true);
 }
 
-/* For when the process's limits allow no segment that others can find: the partition is in force nevertheless. */
+/* For limits of the process that allow no segment for others to find: the partition is in force nevertheless. */
 static int make_private_segment(const struct inheritance *inheritance, const char *reason, struct error *error)
 {
 	int result = segment_create_private(&segment, &inheritance->revision, error);
@@ -196,9 +195,8 @@ static int make_private_segment(const struct inheritance *inheritance, const cha
 	return result;
 }
 
-/* Uses the segment that the process has already, or makes one with the inherited partition, or without any (`is_new`).
- * A program with more privileges than its user does not obey what it has inherited, but keeps it for the programs that
- * it executes. */
+/* Uses the segment of the process, or makes a segment, with the inherited partition or without (`is_new`). A program
+ * with more privileges than the user does not obey an inherited partition, but keeps it for programs executed later. */
 static int have_segment(bool *is_new, struct error *error)
 {
 	struct inheritance inheritance = {.group = group_closed, .descriptor = -1};
@@ -249,8 +247,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *g
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
-	/* After a failure, a segment that was there before says that the library is not at work; a new one is
-	 * closed. */
+	/* After a failure, an older segment says that the library is not at work; a new segment is closed. */
 	if (state == HOOK_FAILED && is_new) {
 		segment_close(&segment);
 	} else if (state != HOOK_FAILED) {

@@ -46,7 +46,7 @@ static void load(void)
 		list_gpcs(number);
 }
 
-/* NULL if there is no such GPU. */
+/* NULL without the GPU. */
 static const struct topology *find(int number)
 {
 	pthread_once(&once, load);
@@ -96,7 +96,8 @@ static bool find_address(struct pci_address *pci, int ordinal)
 	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
 	CUresult (*initialise)(unsigned int flags) = library ? dlsym(library, "cuInit") : NULL;
 	CUresult (*get_device)(CUdevice *device, int ordinal) = library ? dlsym(library, "cuDeviceGet") : NULL;
-	CUresult (*get_address)(char *text, int length, CUdevice device) = library ? dlsym(library, "cuDeviceGetPCIBusId") : NULL;
+	CUresult (*get_address)(char *text, int length, CUdevice device) =
+	    library ? dlsym(library, "cuDeviceGetPCIBusId") : NULL;
 	char text[PCI_ADDRESS_TEXT];
 	CUdevice device;
 

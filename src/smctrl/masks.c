@@ -15,7 +15,7 @@
 
 /* --- the library that enforces them --------------------------------------------------------------------------- */
 
-/* Ours, if nvtaskset has started the process or attached to it; otherwise the copy of it that is part of libsmctrl. */
+/* Ours, if nvtaskset has started the process or attached; otherwise the copy in libsmctrl. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static app_masks_set *set_mask;
 
@@ -65,8 +65,8 @@ static void make_ready(void)
 		log_warning("%s; libsmctrl's masks have no effect", error.reason);
 }
 
-/* The function that sets a mask; NULL if launches will never be announced. The first call finds it, and if that fails, says why on
- * standard error. */
+/* The function that sets a mask; NULL if launches will never be announced. The first call finds the function; after a
+ * failure, the first call prints the reason on standard error. */
 static app_masks_set *ready(void)
 {
 	int saved = errno;

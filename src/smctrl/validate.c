@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Blocks of the largest size that all GPUs support. Each is busy for this many cycles, so that they spread over all
- * SMs. */
+/* Blocks of the largest size that all GPUs support. Each is busy for CYCLES, to spread the blocks over all SMs. */
 #define BLOCKS_PER_SM 4
 #define THREADS 1024
 #define CYCLES 20000
@@ -95,7 +94,7 @@ static struct tpcset tpcs_of(const uint32_t *sms, unsigned int blocks, unsigned 
 	return set;
 }
 
-/* Finds the TPCs that kernels of the stream run on. False if that is not possible. */
+/* Finds the TPCs where kernels of the stream run. False if impossible. */
 static bool find_out(CUstream stream, struct tpcset *ran)
 {
 	int sm_count, major, minor;

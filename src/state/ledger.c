@@ -1,7 +1,5 @@
 #include "ledger.h"
 
-#include "base/proc.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -63,8 +61,19 @@ static void complete(struct ledger_gpu *gpu, uint64_t total)
 		atomic_compare_exchange_strong(&account->share, &share, word_of(amount, slot, number_in(total)));
 }
 
-/* The intent stands there already. False if the total would exceed `most`. */
-static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t number, uint32_t most)
+struct bounds {
+	uint32_t most, most_of_command;
+	const struct ledger *ledger; /* NULL: there is no limit of a command */
+};
+
+static bool exceeds(const struct bounds *bounds, const struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t total)
+{
+	return total > bounds->most ||
+	       (bounds->ledger && add(ledger_of_command(bounds->ledger, gpu, slot), kib) > bounds->most_of_command);
+}
+
+/* The intent stands there already. False if a limit would be exceeded. */
+static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t number, const struct bounds *bounds)
 {
 	uint64_t before = atomic_load(&gpu->total), after;
 
@@ -72,7 +81,7 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 		complete(gpu, before);
 		uint32_t amount = add(amount_in(before), kib);
 
-		if (kib > 0 && amount > most)
+		if (kib > 0 && exceeds(bounds, gpu, slot, kib, amount))
 			return false;
 		after = word_of(amount, slot, number);
 	} while (!atomic_compare_exchange_weak(&gpu->total, &before, after));
@@ -80,7 +89,7 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 	return true;
 }
 
-bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
+static bool change(struct ledger_gpu *gpu, int slot, int64_t kib, const struct bounds *bounds)
 {
 	struct ledger_account *account = &gpu->accounts[slot];
 	uint32_t number = next_number(atomic_load(&account->share));
@@ -88,7 +97,18 @@ bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
 	if (kib > INT32_MAX || kib < INT32_MIN)
 		return false;
 	atomic_store(&account->intent, word_of((uint32_t)(int32_t)kib, slot, number));
-	return carry_out(gpu, slot, (int32_t)kib, number, most);
+	return carry_out(gpu, slot, (int32_t)kib, number, bounds);
+}
+
+bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most)
+{
+	return change(gpu, slot, kib, &(struct bounds){.most = most});
+}
+
+bool ledger_change_within(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most,
+                          const struct ledger *ledger, uint32_t most_of_command)
+{
+	return change(gpu, slot, kib, &(struct bounds){most, most_of_command, ledger});
 }
 
 /* --- the dead ----------------------------------------------------------------------------------------------------- */
@@ -104,23 +124,17 @@ static int lock_of(int file, int slot, int command, short type)
 	return command == F_OFD_GETLK && result == 0 ? lock.l_type != F_UNLCK : result;
 }
 
-/* Whether a process with its lock lost, by closing the file, is still there: false if unknown. */
-static bool is_running(const struct ledger_member *member)
+/* A child of a fork that has not unmapped the ledger keeps the lock. */
+static bool has_no_process(const struct ledger_member *member)
 {
-	struct identity own = identity_own();
-	uint64_t pid = atomic_load(&member->pid), execution = 0;
-	char stat[PROC_STAT_TEXT];
-
-	if (atomic_load(&member->namespace) != own.namespace || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
-		return false;
-	proc_stat_read((pid_t)pid, stat);
-	execution = execution_of((pid_t)pid);
-	return proc_state((pid_t)pid, stat) != 'Z' && (execution == 0 || execution == atomic_load(&member->execution));
+	return atomic_load(&member->namespace) == identity_own().namespace &&
+	       kill((pid_t)atomic_load(&member->pid), 0) < 0 && errno == ESRCH;
 }
 
 static bool is_dead(const struct ledger_member *member, int file, int slot)
 {
-	return atomic_load(&member->pid) != 0 && lock_of(file, slot, F_OFD_GETLK, F_WRLCK) == 0 && !is_running(member);
+	return atomic_load(&member->pid) != 0 &&
+	       (lock_of(file, slot, F_OFD_GETLK, F_WRLCK) == 0 || has_no_process(member));
 }
 
 /* In the name of a slot whose owner does nothing any more. Several processes may do the same: each step happens
@@ -156,12 +170,12 @@ static void empty_all(struct ledger *ledger, int slot)
 		empty(&ledger->gpus[i], slot);
 }
 
-void ledger_reclaim(struct ledger *ledger, int file)
+void ledger_reclaim(struct ledger *ledger, int file, int own)
 {
 	for (int slot = 0; slot < LEDGER_MEMBERS && file >= 0; slot++) {
 		uint64_t pid = atomic_load(&ledger->members[slot].pid);
 
-		if (is_dead(&ledger->members[slot], file, slot)) {
+		if (slot != own && is_dead(&ledger->members[slot], file, slot)) {
 			empty_all(ledger, slot);
 			atomic_compare_exchange_strong(&ledger->members[slot].pid, &pid, 0);
 		}
@@ -176,22 +190,16 @@ static void occupy(struct ledger *ledger, int slot)
 	struct identity own = identity_own();
 
 	empty_all(ledger, slot);
+	atomic_store(&member->command, 0);
 	atomic_store(&member->namespace, own.namespace);
-	atomic_store(&member->execution, execution_own());
 	atomic_store(&member->pid, own.pid);
 }
 
 /* The lock keeps the slot from being taken twice. */
 static bool try_to_join(struct ledger *ledger, int file, int slot)
 {
-	struct ledger_member *member = &ledger->members[slot];
-	bool is_own = ledger_slot_of(ledger, identity_own()) == slot;
 	bool may = lock_of(file, slot, F_OFD_SETLK, F_WRLCK) == 0;
 
-	if (may && atomic_load(&member->pid) != 0 && !is_own && is_running(member)) {
-		lock_of(file, slot, F_OFD_SETLK, F_UNLCK);
-		may = false;
-	}
 	if (may)
 		occupy(ledger, slot);
 	return may;
@@ -260,4 +268,29 @@ uint32_t ledger_total(const struct ledger_gpu *gpu)
 uint32_t ledger_share(const struct ledger_gpu *gpu, int slot)
 {
 	return amount_in(atomic_load(&gpu->accounts[slot].share));
+}
+
+uint32_t ledger_of_living(const struct ledger *ledger, const struct ledger_gpu *gpu, int file)
+{
+	uint32_t sum = ledger_total(gpu);
+
+	for (int slot = 0; slot < LEDGER_MEMBERS && file >= 0; slot++) {
+		if (is_dead(&ledger->members[slot], file, slot))
+			sum = add(sum, -(int64_t)ledger_share(gpu, slot));
+	}
+	return sum;
+}
+
+uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot)
+{
+	uint64_t command = atomic_load(&ledger->members[slot].command);
+	uint32_t sum = ledger_share(gpu, slot);
+
+	for (int other = 0; other < LEDGER_MEMBERS && command != 0; other++) {
+		const struct ledger_member *member = &ledger->members[other];
+		bool is_there = other != slot && atomic_load(&member->pid) != 0;
+
+		sum = is_there && atomic_load(&member->command) == command ? add(sum, ledger_share(gpu, other)) : sum;
+	}
+	return sum;
 }

@@ -9,11 +9,14 @@
  *   2. A compare-and-swap changes the total. The word has the slot and the change's number.
  *   3. The share follows. The next member to change the total completes the share of the change before.
  * A member that dies after (1) has changed nothing; after (2) it has changed both. Members never wait for each other. A
- * change is refused in (2) where the total would exceed the limit: so threads and processes together never do.
+ * change is refused in (2) where the total would exceed the limit: so threads and processes together never do. The
+ * shares agree with the total that (2) replaces. So a second limit, for some of the members, holds as exactly.
  *
- * A member is dead when the kernel has dropped the member's lock on a byte of the file, and the process is gone or
- * executes another program. Any member that looks empties the slot of a dead member, by a change in the dead one's
- * name. Several may do so at once.
+ * A member is dead when the kernel has dropped the member's lock on a byte of the file. The lock belongs to the open
+ * file by which the member has mapped the ledger: the lock lasts as long as the mapping, even if the program closes
+ * all descriptors, and ends with the process, or when the process executes another program. So members need not see
+ * each other in /proc. Any member that looks empties the slot of a dead member, by a change in the dead one's name.
+ * Several may do so at once.
  *
  * All members write here. A hostile member can take the group's memory away, or let the group have too much.
  */
@@ -35,7 +38,8 @@
 struct ledger {
 	struct ledger_member {
 		_Atomic uint64_t pid; /* 0: the slot is free; written last */
-		_Atomic uint64_t namespace, execution;
+		_Atomic uint64_t namespace;
+		_Atomic uint64_t command; /* 0, or of all members with a second limit in common */
 	} members[LEDGER_MEMBERS];
 	struct ledger_gpu {
 		_Atomic uint64_t pci;   /* 0: none yet */
@@ -46,9 +50,8 @@ struct ledger {
 	} gpus[LEDGER_GPUS];
 };
 
-/* Takes a slot for the calling process, and gives back the process's memory of before an exec. `file`: of the ledger,
- * open for writing; the caller keeps the file open while the process is a member. -1: the ledger is the process's
- * alone. Returns the slot; -1 if all are taken. */
+/* Takes a slot for the calling process, and gives back the process's memory of before an exec. `file`: the open file by
+ * which the ledger is mapped. -1: the ledger is the process's alone. Returns the slot; -1 if all are taken. */
 int ledger_join(struct ledger *ledger, int file);
 
 /* The row of a GPU; NULL if the ledger has no room for one more. */
@@ -61,12 +64,22 @@ const struct ledger_gpu *ledger_look(const struct ledger *ledger, struct pci_add
  * changed, if `kib` is more than 0 and the total would exceed `most`. */
 bool ledger_change(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most);
 
-/* Empties the slots of dead members. */
-void ledger_reclaim(struct ledger *ledger, int file);
+/* The same; nor may the slot's command exceed a limit. */
+bool ledger_change_within(struct ledger_gpu *gpu, int slot, int64_t kib, uint32_t most,
+                          const struct ledger *ledger, uint32_t most_of_command);
+
+/* Empties the slots of dead members. `own`: the process's slot, joined by the same file. */
+void ledger_reclaim(struct ledger *ledger, int file, int own);
 
 /* In KiB. */
 uint32_t ledger_total(const struct ledger_gpu *gpu);
 uint32_t ledger_share(const struct ledger_gpu *gpu, int slot);
+
+/* In KiB, of all members that live. `file`: of the ledger; -1: the dead count as well, until a member looks. */
+uint32_t ledger_of_living(const struct ledger *ledger, const struct ledger_gpu *gpu, int file);
+
+/* In KiB, of all members of the slot's command; without a command, of the slot. */
+uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu *gpu, int slot);
 
 /* The slot of a process; -1 if it has none. */
 int ledger_slot_of(const struct ledger *ledger, struct identity who);

@@ -16,7 +16,7 @@
 
 static struct segment segment;
 
-/* --- what an edit gives ------------------------------------------------------------------------------------------------- */
+/* --- edits ------------------------------------------------------------------------------------------------------- */
 
 void control_look(void)
 {
@@ -34,9 +34,8 @@ void control_look(void)
 	errno = saved;
 }
 
-/* --- what the program does ---------------------------------------------------------------------------------------------- */
+/* --- calls of the program ---------------------------------------------------------------------------------------- */
 
-/* The program is back when this returns. */
 static void never_again(enum segment_time_state why)
 {
 	int saved = errno;
@@ -49,7 +48,8 @@ static void never_again(enum segment_time_state why)
 
 bool control_wants_call(int id)
 {
-	return memory_use_wants_call(id) || kernel_access_wants_call(id) || (calls_synchronize(id) && time_thread_exists());
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) ||
+	       (calls_synchronize(id) && time_thread_exists());
 }
 
 void control_call_begins(const struct call *call)
@@ -85,18 +85,17 @@ void control_context_destroyed(void)
 	channels_are_going();
 }
 
-/* --- its life ------------------------------------------------------------------------------------------------------------ */
+/* --- its life ---------------------------------------------------------------------------------------------------- */
 
 void control_use(const struct segment *wanted)
 {
 	segment = *wanted;
 	given_forget();
-	time_thread_use(&segment);
 	atomic_store(&time_news.seen, 0);
 	time_news.segment = &segment;
 }
 
-/* The thread comes with the first context: many programs that load CUDA never make one. */
+/* The thread comes with the first context: many programs load CUDA and never make a context. */
 void control_start(bool is_late)
 {
 	struct segment_revision revision;
@@ -119,7 +118,7 @@ void control_after_fork(void)
 	keeper_after_fork();
 }
 
-/* Before the driver ends: what it waits for then must run. */
+/* Before the driver ends: the driver waits for work, and the work must run. */
 __attribute__((destructor)) static void end(void)
 {
 	time_thread_end();

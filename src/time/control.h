@@ -1,19 +1,19 @@
 /*
- * Time control: what edits and the program itself do about the time that it was given. A thread of ours keeps it (thread.h), which
- * exists only in programs that were given something in time, or whose neighbour has a number (time/demand/company.h). By files:
+ * Time control: edits, the program's calls, and the rules in time. Our thread keeps the rules (thread.h), and exists
+ * only in programs with rules in time, or with a neighbour that has a number (time/demand/company.h). By files:
  *
- *   rules/             pure: whether the program is to be suspended, for its quota, for a higher priority, for its weight
- *   turns/             how that is done without MPS: channels suspended, time slices set
- *   time/demand/given.h            which rules, and on which account they are kept
- *   time/demand/peers.h            the other programs on its GPUs; time/demand/demand.h: what each has in flight; time/demand/work.h: the program itself
+ *   rules/              pure: whether to suspend the program, for its quota, a higher priority, its weight
+ *   turns/              the means without MPS: channels suspended, time slices set
+ *   demand/given.h      the rules of the program, and the accounts of the rules
+ *   demand/peers.h      the other programs on its GPUs; demand.h: the work of each; work.h: the work of the program
  *
- * A program that is stopped itself while it is suspended (SIGSTOP, a frozen control group, a debugger) stays suspended
- * until it goes on, since its thread is stopped as well: work that was in flight waits, and no other program waits for
- * it. The kernel driver resumes nothing by itself. Only a task outside of the program's thread group could. Tried (clone
- * with CLONE_VM and CLONE_FILES, no signal at its end): it is stopped with the program's process group unless it leaves
- * the session, and frozen with its control group; waitpid with __WALL finds it; it keeps rights that the program gives
- * up, and then outlives the program, whose death may not signal it; it outlives an exec with the old memory and
- * descriptors. That is worse.
+ * A program that is stopped while suspended (SIGSTOP, a frozen control group, a debugger) stays suspended until the
+ * program goes on, since our thread is stopped as well: work in flight waits, and no other program waits for the work.
+ * The kernel driver resumes nothing by itself. Only a task outside of the program's thread group could resume. Tried
+ * (clone with CLONE_VM and CLONE_FILES, no signal at the end): the task is stopped with the program's process group
+ * unless the task leaves the session, and frozen with the control group; waitpid with __WALL finds the task; the task
+ * keeps rights that the program gives up, and then outlives the program, whose death may not signal the task; the task
+ * outlives an exec with the old memory and descriptors. Stopped work is the lesser evil.
  */
 #ifndef NVTASKSET_TIME_CONTROL_H
 #define NVTASKSET_TIME_CONTROL_H
@@ -25,16 +25,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From here on, the quota is this segment's. Only while no thread uses the driver: at the start, and in the child of a fork
- * after control_after_fork. */
+/* From here on, the rules are from `segment`. Only while no thread uses the driver: at the start, and in the child of
+ * a fork after control_after_fork. */
 void control_use(const struct segment *segment);
 
-/* The library is at work. With a quota, the driver's calls of the kernel driver are watched from here on. `is_late`: the
- * program has used the driver before; this calls it. */
+/* The library is at work. With rules, the driver's calls of the kernel driver are watched from here on. `is_late`: the
+ * program has used the driver before; control_start calls the driver. */
 void control_start(bool is_late);
 
-/* Before a launch is decided, and in some calls: an edit may have given a quota; and our thread may have asked. `number`: of the
- * segment's revision now. */
+/* Before the decision about a launch, and in some calls: an edit may have given rules, or our thread may have asked.
+ * `number`: of the segment's revision now. */
 void control_look(void);
 
 static inline void control_check(uint64_t number)
@@ -46,12 +46,12 @@ static inline void control_check(uint64_t number)
 void control_context_created(void);
 void control_context_destroyed(void);
 
-/* Calls after which the program is not suspended any more: it is resumed when they begin. While our thread exists, calls that
- * synchronize are among them: these say that a context has failed (shim/events.c). */
+/* The calls to listen to. Calls with managed or shared memory end all suspensions, at the begin of the call. While our
+ * thread exists, calls that synchronize count too: they tell of a failed context (shim/events.c). */
 bool control_wants_call(int id);
 void control_call_begins(const struct call *call);
 
-/* The code of one of the program's modules is loaded. */
+/* The code of a module of the program is loaded. */
 void control_module_loaded(const void *cubin, size_t size);
 
 /* In the child of a fork. */

@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "driver/hook.h"
 #include "gate/keeper.h"
+#include "launch/space/epoch.h"
 #include "time/demand/company.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
@@ -23,32 +25,38 @@
 
 #define MS UINT64_C(1000000)
 
-/* After so many looks in a row that see no work, it asks for the next launch; and after as many more it rests. A launch that was
- * on its way while it asked is seen by then. */
+/* After so many looks in a row without work, the thread asks for the next launch. After as many more, the thread
+ * rests. By then a launch that was on the way has been seen. */
 #define LOOKS_UNTIL_REST 10
 
-/* How long at most until such a look is repeated, and until ends of launches are seen. */
+/* The longest time until a look without work is repeated, and until ends of launches are seen. */
 #define ATTENTION_NS (5 * MS)
 
-/* By how much later than asked for it may wake. */
+/* How much too late the thread may wake. */
 #define TIMER_SLACK_NS 1000UL
 
-static const struct segment *segment;
 static atomic_bool exists;
 static atomic_bool is_ending;
-static uint64_t number; /* of the revision that the rules are from; 0: none yet */
-static bool is_gated;   /* it is a client of MPS, and has a rule for the gate */
+static uint64_t number; /* of the revision of the rules; 0: none yet */
+static bool is_gated;   /* a client of MPS with a rule for the gate */
 static unsigned int idle_looks;
 
-/* --- its sleep -------------------------------------------------------------------------------------------------------- */
+/* --- its sleep --------------------------------------------------------------------------------------------------- */
 
-/* When to look again, unless it is rung before. An idle program's thread does not wake by itself: its next launch wakes it. */
+/* The next launch or call with an announcement rings: all launches are decided anew, and see the question. */
+static void ask_for_launch(void)
+{
+	atomic_store(&time_news.seen, 0);
+	epoch_raise();
+}
+
+/* When to look again, unless rung before. The thread of an idle program sleeps until the next launch. */
 static uint64_t look_next(uint64_t until, bool is_idle)
 {
 	idle_looks = is_idle ? idle_looks + 1 : 0;
 	if (idle_looks == LOOKS_UNTIL_REST)
-		time_news_ask();
-	else if (idle_looks > LOOKS_UNTIL_REST && !time_news_are_asked_for())
+		ask_for_launch();
+	else if (idle_looks > LOOKS_UNTIL_REST && atomic_load(&time_news.seen) != 0)
 		idle_looks = 0;
 	if (is_idle && idle_looks < 2 * LOOKS_UNTIL_REST)
 		until = min_u64(until, process_clock_ns() + ATTENTION_NS);
@@ -61,10 +69,10 @@ void time_thread_ring(void)
 		wakeup_ring();
 }
 
-/* --- following edits -------------------------------------------------------------------------------------------------- */
+/* --- following edits --------------------------------------------------------------------------------------------- */
 
-/* A client of MPS is held back and not suspended. Another program that can never be suspended may still be given way to, and give
- * way by short time slices. */
+/* A client of MPS is held back, not suspended. A program that can never be suspended still takes part: peers give way,
+ * and the program gives way by short time slices. */
 static bool can_obey(const struct segment_revision *revision)
 {
 	return segment_time_limits(revision) &&
@@ -76,19 +84,18 @@ static bool is_for_gate(const struct segment_revision *revision)
 	return kernel_access_is_of_mps() && (segment_time_holds_back(revision) || segment_shares(revision));
 }
 
-/* Whether others on its GPUs are its business. */
+/* Whether the rules concern peers. */
 static bool meets_others(const struct segment_revision *revision)
 {
 	return rules_take_part(given_rules()) || (kernel_access_is_of_mps() && segment_shares(revision));
 }
 
-/* The first look at peers may take long, where there are many processes: the program is not suspended meanwhile. */
+/* The first look at peers may take long, with many processes: the program is not suspended meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
 	bool took_part = rules_take_part(given_rules()) || is_gated;
 
-	given_follow(segment, revision, process_clock_ns());
-	peers_have(segment, revision);
+	given_follow(time_news.segment, revision, process_clock_ns());
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
 	if (meets_others(revision))
@@ -96,7 +103,7 @@ static void follow_rules(const struct segment_revision *revision)
 	else
 		peers_leave();
 	if (is_for_gate(revision))
-		keeper_follow(segment, revision);
+		keeper_follow(time_news.segment, revision);
 	else
 		keeper_end();
 }
@@ -113,39 +120,39 @@ static enum segment_time_state state_of(const struct segment_revision *revision)
 	return state;
 }
 
-/* Whether there still is a rule; an edit may have changed it. */
+/* Whether a rule still holds. An edit may have changed the rules. */
 static bool follow(void)
 {
 	struct segment_revision revision;
 	uint64_t current;
 	bool limits = true;
 
-	if (company_has_left(segment, peers_have_a_number(), process_clock_ns()))
+	if (company_has_left(time_news.segment, peers_have_a_number(), process_clock_ns()))
 		number = 0;
-	if (number != segment_revision_number(segment) && company_read(segment, &revision, &current)) {
+	if (number != segment_revision_number(time_news.segment) &&
+	    company_read(time_news.segment, &revision, &current)) {
 		limits = segment_time_limits(&revision);
 		if (limits)
 			follow_rules(&revision);
 		number = current;
-		/* Of what is taken away, what was used is still to be told. */
+		/* If the rules are taken away, the used time is still to be told. */
 		is_gated = limits ? is_for_gate(&revision) : is_gated;
-		segment_set_time_state(segment, state_of(&revision), number);
+		segment_set_time_state(time_news.segment, state_of(&revision), number);
 	}
-	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
+	return limits && !atomic_load(&is_ending) &&
+	       (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
 }
 
-/* --- its work --------------------------------------------------------------------------------------------------------- */
+/* --- its work ---------------------------------------------------------------------------------------------------- */
 
-/* Of a client of MPS. */
 static uint64_t look_at_launches(bool *is_idle)
 {
 	uint64_t until = keeper_look(process_clock_ns(), is_idle);
 
-	segment_set_time_state(segment, keeper_state(), number);
+	segment_set_time_state(time_news.segment, keeper_state(), number);
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
-/* When to look again. */
 static uint64_t look(void)
 {
 	bool is_idle = false;
@@ -163,14 +170,16 @@ static void stop_work(void)
 	peers_leave();
 }
 
-/* Until there is no rule, or none that could be obeyed. What comes once it follows, or looks, ends its sleep at once. */
+/* Until no rule can be obeyed. A ring after the read of `rings` ends the sleep at once. */
 static void work(void)
 {
-	for (uint32_t count = wakeup_count(); follow(); count = wakeup_count())
-		wakeup_sleep(count, look());
+	_Atomic uint32_t *rings = segment_rings(time_news.segment);
+
+	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings))
+		futex_wait_until(rings, heard, look());
 	stop_work();
 	if (!is_gated)
-		given_tell(segment);
+		given_tell(time_news.segment);
 	is_gated = false;
 }
 
@@ -179,17 +188,17 @@ static bool has_rule(void)
 	struct segment_revision revision;
 	uint64_t current;
 
-	return company_read(segment, &revision, &current) && can_obey(&revision);
+	return company_read(time_news.segment, &revision, &current) && can_obey(&revision);
 }
 
-/* A rule that comes while the thread ends is the thread's as well, unless another thread is made for it. */
+/* A rule that comes while the thread ends is the thread's as well, unless a new thread is made for the rule. */
 static void *run(void *unused)
 {
 	(void)unused;
 	number = 0;
 	idle_looks = 0;
 	given_begin();
-	turns_begin(segment);
+	turns_begin(time_news.segment);
 	prctl(PR_SET_NAME, "nvtaskset");
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 	hook_want_more();
@@ -202,12 +211,12 @@ static void *run(void *unused)
 	return NULL;
 }
 
-/* --- making it -------------------------------------------------------------------------------------------------------- */
+/* --- making it --------------------------------------------------------------------------------------------------- */
 
-/* Room for what the thread needs, and for the thread-local variables of all libraries of the program. */
+/* Room for the thread, and for the thread-local variables of all libraries of the program. */
 #define STACK_BYTES ((size_t)512 << 10)
 
-/* Not as the thread that happens to make it, which may keep its processor for itself. */
+/* Not the scheduling of the maker: the maker may keep its processor for itself. */
 static void set_scheduling(pthread_attr_t *attributes)
 {
 	const struct sched_param usual = {.sched_priority = 0};
@@ -227,7 +236,7 @@ static bool create(const pthread_attr_t *attributes)
 	return pthread_create(&thread, attributes, run, NULL) == 0;
 }
 
-/* Where no scheduling may be chosen, as in some sandboxes, it has that of the thread that makes it. */
+/* Where no scheduling may be chosen, as in some sandboxes, the thread has the scheduling of its maker. */
 static bool make_thread(void)
 {
 	pthread_attr_t attributes, of_maker;
@@ -252,16 +261,17 @@ static void report_no_thread(uint64_t of)
 {
 	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
-	segment_set_time_state(segment, SEGMENT_TIME_NO_THREAD, of);
+	segment_set_time_state(time_news.segment, SEGMENT_TIME_NO_THREAD, of);
 	if (!atomic_flag_test_and_set(&is_reported))
-		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_NO_THREAD));
+		log_warning("quota, priority and weight are not in force: %s",
+		            segment_time_text(SEGMENT_TIME_NO_THREAD));
 }
 
-/* An edit that gives something to a program that can obey nothing gets the reason. */
+/* An edit of a program that can obey no rule gets the reason. */
 void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 {
 	if (!can_obey(revision) && !eligibility_is_there()) {
-		segment_set_time_state(segment, eligibility_reason(), of);
+		segment_set_time_state(time_news.segment, eligibility_reason(), of);
 	} else if (atomic_exchange(&exists, true)) {
 		time_thread_ring();
 	} else if (!make_thread()) {
@@ -270,12 +280,7 @@ void time_thread_follow(const struct segment_revision *revision, uint64_t of)
 	}
 }
 
-/* --- its life --------------------------------------------------------------------------------------------------------- */
-
-void time_thread_use(const struct segment *wanted)
-{
-	segment = wanted;
-}
+/* --- its life ---------------------------------------------------------------------------------------------------- */
 
 bool time_thread_exists(void)
 {

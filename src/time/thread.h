@@ -1,8 +1,8 @@
 /*
- * Our thread in programs that were given something in time: it follows edits, and looks at the program and the others on its GPUs
- * as the rules ask for, without MPS (turns/turns.h) or as a client of MPS (gate). It sleeps while nothing is in flight and nothing
- * is suspended, until the next launch; it blocks all signals, and takes no lock of the program's while the program is suspended.
- * It is gone in the child of a fork, and made anew there at need.
+ * Our thread, in programs with rules in time. The thread follows edits, and looks at the program and its peers as the
+ * rules ask: without MPS (turns/turns.h) or as a client of MPS (gate). With nothing in flight and nothing suspended,
+ * the thread sleeps until the next launch. The thread blocks all signals, and takes no lock of the program while the
+ * program is suspended. The child of a fork has no thread of ours, and makes the thread anew at need.
  */
 #ifndef NVTASKSET_TIME_THREAD_H
 #define NVTASKSET_TIME_THREAD_H
@@ -12,13 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whose revisions it follows. It has ended, or is none of this process's. */
-void time_thread_use(const struct segment *segment);
-
 bool time_thread_exists(void);
 
-/* From any thread: this revision has a rule, or there was one before; there is something that our thread, if it exists,
- * should see at once; the program ends, and is to be resumed. */
+/* From any thread. Follow: the revision has a rule, or had a rule before. Ring: our thread, if any, should look at
+ * once. End: the program ends, and is to be resumed. */
 void time_thread_follow(const struct segment_revision *revision, uint64_t number);
 void time_thread_ring(void);
 void time_thread_end(void);

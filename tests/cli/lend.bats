@@ -106,15 +106,27 @@ sees_the_wait() {
 	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
 }
 
+sleeps_of() { # PID
+	cat "/proc/$1/task"/*/status | grep voluntary
+}
+
+# No thread of the program has woken.
+rests() { # PID
+	local before
+	before=$(sleeps_of "$1")
+	sleep 0.3
+	[ "$(sleeps_of "$1")" = "$before" ]
+}
+
 @test "two programs: an idle lender is edited, alone and with its group" {
 	start_side_by_side --mps auto --group "lenders$$" --lend=1s -t 8-15 -- context wait
 	local lender=$PROGRAM
 	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
 	wait_until borrows 8-15
-	sleep 0.5 # until the lender's thread rests
+	wait_until rests "$lender"
 	nvtaskset -tp 10-15 "$lender"
 	wait_until borrows 10-15
-	sleep 0.5
+	wait_until rests "$lender"
 	nvtaskset -tp --group "lenders$$" 12-15
 	wait_until borrows 12-15
 	nvtaskset -p --lend=off "$lender"

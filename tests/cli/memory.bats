@@ -111,6 +111,35 @@ start_in() { # NAME, options and SET -- steps
 	[ "$(NVTASKSET_GROUP_FILE=$WORK/groups/job nv all "$BUILD/tests/programs/play" allocate 500)" = 0 ]
 }
 
+nothing_is_in_use() {
+	[[ "$("${apart[@]}" "$BUILD/nvtaskset" -p --group "$WORK/groups/job")" == *"memory: 512M: 0 in use" ]]
+}
+
+# A dead program is known by a lock, and neither by /proc nor by open files.
+@test "programs that cannot see each other, as in two containers: a dead one's memory is there, a live one's is not" {
+	needs_namespaces --pid --mount
+	mkdir -m 755 "$WORK/groups"
+	export NVTASKSET_GROUP_FILE=$WORK/groups/job
+	nv -t 0-7 true
+	nvtaskset -p --group "$WORK/groups/job" --memory 512M
+	apart=(unshare --pid --fork --mount-proc --kill-child)
+	player=("$BUILD/nvtaskset" --mps off all "$BUILD/tests/programs/play")
+	start_as a "${apart[@]}" "${player[@]}" allocate 300 closefrom 3 wait
+	wait_until has_come a
+	[ "$("${player[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	[ "$("${apart[@]}" "${player[@]}" allocate 300 allocate 200 | xargs)" = "2 0" ]
+	kill -KILL "$a"
+	wait "$a" || true
+	wait_until nothing_is_in_use
+	[ "$("${apart[@]}" "${player[@]}" room allocate 500 | xargs)" = "512/512 0" ]
+	start_in parent all -- allocate 300 fork wait
+	find_child "$parent"
+	ALL+=("$child")
+	kill -KILL "$parent"
+	wait "$parent" || true
+	wait_until nothing_is_in_use
+}
+
 # Lets it do the following steps up to the next "wait", and prints what it says.
 next_of() { # NAME
 	local before
@@ -130,6 +159,7 @@ next_of() { # NAME
 	[ "$(next_of b)" = 2 ]
 	kill -KILL "$a"
 	wait "$a" || true
+	[ "$(nvtaskset -p --group "g$$" | tail -n 1)" = "group g$$'s current memory: 512M: 0 in use" ]
 	[ "$(next_of b)" = 0 ]
 	[ "$(nvtaskset -p --group "g$$" | tail -n 1)" = "group g$$'s current memory: 512M: 300M in use" ]
 	nvtaskset -p --group "g$$" --memory 1G
@@ -174,7 +204,42 @@ next_of() { # NAME
 	[ "$(next_of b)" = 2 ]
 }
 
-# The simulator's kernel driver does not tell what a process has.
+@test "a command inside a command has its own limit; in a group's file, for all its processes, within the group's" {
+	play=$BUILD/tests/programs/play
+	[ "$(nv --memory 512M -t 0-7 nvtaskset --mps off --memory 1G -t 0-3 "$play" room)" = 1024/1024 ]
+	[ "$(nv --memory 512M -t 0-7 nvtaskset --mps off -t 0-3 "$play" room)" = 16384/16384 ]
+	mkdir "$WORK/groups"
+	export NVTASKSET_GROUP_FILE=$WORK/groups/job
+	nv -t 0-7 true
+	nvtaskset -p --group "$WORK/groups/job" --memory 1G
+	# shellcheck disable=SC2016 # of the shell inside
+	script='"$0" allocate 300 wait >"$1" & until grep -q waiting "$1"; do sleep 0.01; done
+		"$0" room allocate 300 allocate 200; kill -USR1 $!; wait'
+	start_as a nvtaskset --mps off --memory 512M all "$play" allocate 300 wait
+	wait_until has_come a
+	[ "$(nv --memory 512M all bash -c "$script" "$play" "$WORK/first" | xargs)" = "212/512 2 0" ]
+	[ "$(nv --memory 2G all "$play" room allocate 800 | xargs)" = "724/1024 2" ]
+	nvtaskset -p --memory 900M "$a"
+	[ "$(nv --memory 512M all "$play" allocate 500)" = 0 ]
+}
+
+@test "attached to, where the kernel driver tells: what was there before counts" {
+	needs_attach
+	! is_sanitized || skip "not with a sanitizer"
+	export SIM_FAULTS=tells-memory # beside the program's own, a context has 64 MiB
+	start env LD_LIBRARY_PATH="$BUILD/sim" "$BUILD/tests/programs/play" allocate 300 wait allocate 200 wait allocate 100 wait
+	waits 1
+	run -0 nvtaskset --attach -p --memory 512M "$PROGRAM"
+	[ "${lines[1]}" = "pid $PROGRAM's new memory: 512M: 364M in use" ]
+	[[ "$(nvtaskset -l)" != *"        memory: "* ]]
+	go_on
+	waits 2
+	go_on
+	waits 3
+	[ "$(grep -v waiting "$WORK/output" | xargs)" = "0 2 0" ]
+}
+
+# Usually the simulator's kernel driver does not tell what a process has.
 @test "attached to: it holds from then on, and what was there before is said" {
 	needs_attach
 	! is_sanitized || skip "not with a sanitizer"

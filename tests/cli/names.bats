@@ -136,6 +136,16 @@ with_driver_alone() { # COMMAND…
 	LD_LIBRARY_PATH=front NVTASKSET_LOG=off ./main
 }
 
+# A link to the driver that leads to us: a name without a driver leads to no name of ours.
+@test "without a driver behind it, the program gets errors" {
+	mkdir front
+	cp "$BUILD/lib/libcuda.so.1" front/
+	ln -s libcuda.so.1 front/libnvtaskset-driver.so.1
+	gcc program.c -Wl,-z,now -o main -Lfront -l:libcuda.so.1
+	LD_LIBRARY_PATH=front NVTASKSET_LOG=on run -1 --separate-stderr timeout 20 ./main
+	[[ "$stderr" == "nvtaskset: the driver library: it has no cu"*"; this program runs unrestricted" ]]
+}
+
 @test "the list has all functions of this machine's driver" {
 	"$ROOT/tests/exports" --driver "$BUILD/sim/libcuda.so.1"
 	driver=$(/sbin/ldconfig -p | sed -n 's/.*libcuda\.so\.1 (.*64).* => //p' | head -n 1)

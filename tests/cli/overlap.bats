@@ -109,3 +109,12 @@ has_started() { # PID
 	run -0 --separate-stderr nvtaskset -t 40 true
 	[[ "$stderr" == *"pid $latest (where)"* ]]
 }
+
+@test "files of programs do not stay open" {
+	for _ in {1..12}; do
+		nvtaskset -t 40-47 sleep 600 2>/dev/null 3>&- &
+		ALL+=($!)
+	done
+	wait_until eval '[ "$(nvtaskset -l --json | jq ".processes | length")" = 13 ]'
+	names_other 16-23 prlimit --nofile=20 nvtaskset -t 16-23 true
+}

@@ -778,10 +778,19 @@ TIMED(a_short_one_beside_a_long_one)
 	}
 }
 
-/* How long launches were held up to now, in us. Our thread says it within 5 ms. */
+/* Work is in flight: our thread has looked, and told the time of waits, when more of the presence is counted. */
+static void wait_for_a_look(void)
+{
+	uint64_t present_us = timed_look().present_us;
+
+	timed_wait_until(timed_look().present_us > present_us);
+}
+
+/* How long launches were held up to now, in us. A look may have begun before. */
 static uint64_t held_us(void)
 {
-	timed_sleep_ms(20);
+	wait_for_a_look();
+	wait_for_a_look();
 	return timed_look().aside_us;
 }
 

@@ -256,11 +256,11 @@ TIMED(what_is_in_flight_waits_unseen)
 	_exit(0);
 }
 
-/* A launch into another stream goes at once. */
+/* A launch into a second stream goes at once. A hold would end with the period, and so after the kernel. */
 static void assert_goes_beside(CUlaunchAttribute *attribute)
 {
 	be_client((struct segment_quota)LITTLE);
-	wait_for_the_next_launch(attribute, 1, LONG);
+	wait_for_the_next_launch(attribute, 1, LONG / 2);
 	timed_launch_into(gpu_new_stream(), 1, 0);
 	assert_it_still_waits();
 	assert_int_equal(timed_look().held, 0);
@@ -435,7 +435,7 @@ static void run_unless_sanitized(void (*body)(void))
 	timed_run_and_pass(body);
 }
 
-static atomic_bool is_handled;
+static atomic_bool is_in_handler, is_handled;
 
 static void note_signal(int number)
 {
@@ -445,6 +445,7 @@ static void note_signal(int number)
 /* Not what a program should do. */
 static void launch_on_signal(int number)
 {
+	atomic_store(&is_in_handler, true);
 	timed_launch(1); /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 	atomic_store(&is_handled, true);
 }
@@ -466,7 +467,7 @@ TIMED_BY(run_unless_sanitized, launch_in_handler)
 	signal(SIGUSR1, launch_on_signal);
 	hold_with_little();
 	pthread_kill(launcher.thread, SIGUSR1);
-	timed_sleep_ms(50);
+	wait_for_flag(&is_in_handler);
 	wait_until_held();
 	assert_false(atomic_load(&is_handled));
 	let_go();
@@ -613,7 +614,7 @@ static CUgraphExec capture_long(void)
 /* As NCCL in a graph. */
 TIMED(graph_that_waits)
 {
-	uint64_t cycles = LONG;
+	uint64_t cycles = LONG / 2;
 	void *parameters[] = {&gpu.output, &cycles};
 	CUgraphExec exec;
 	CUgraph graph;

@@ -6,6 +6,7 @@
  */
 #include "../cases.h"
 #include "state/segment/edit.h"
+#include "state/segment/memory.h"
 #include "support/gpu.h"
 
 static struct gpu_under_test gpu;
@@ -54,6 +55,13 @@ static void trim(void)
 	gpu_check(cuDeviceGetMemPool(&current, gpu.device));
 	gpu_check(cuMemPoolTrimTo(current, 0));
 	gpu_check(cuDeviceGraphMemTrim(gpu.device));
+}
+
+/* As without MPS: the kernel driver says how much memory this process has. */
+static int simulate_kernel_driver(void **state)
+{
+	(void)state;
+	return setenv("SIM_FAULTS", "tells-memory", 1);
 }
 
 FIXTURE(set_up)
@@ -177,6 +185,31 @@ static CUresult make_async(uint64_t *made)
 	return result;
 }
 
+static CUresult make_from_pool_per_thread(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocFromPoolAsync_ptsz(&address, CHUNK, pool, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult make_async_per_thread(uint64_t *made)
+{
+	CUdeviceptr address = 0;
+	CUresult result = cuMemAllocAsync_ptsz(&address, CHUNK, NULL);
+
+	*made = address;
+	return result;
+}
+
+static CUresult end_async_per_thread(uint64_t made)
+{
+	CUresult result = cuMemFreeAsync(made, CU_STREAM_PER_THREAD);
+
+	return result == CUDA_SUCCESS ? cuCtxSynchronize() : result;
+}
+
 static CUresult end_async(uint64_t made)
 {
 	CUresult result = cuMemFreeAsync(made, NULL);
@@ -197,7 +230,9 @@ static const struct {
 	{"cuMipmappedArrayCreate", make_mipmaps, end_mipmaps},
 	{"cuMemCreate", make_handle, end_handle},
 	{"cuMemAllocFromPoolAsync", make_from_pool, end_async},
+	{"cuMemAllocFromPoolAsync_ptsz", make_from_pool_per_thread, end_async_per_thread},
 	{"cuMemAllocAsync", make_async, end_async},
+	{"cuMemAllocAsync_ptsz", make_async_per_thread, end_async_per_thread},
 };
 
 static CUmemPoolProps in_pool(void)
@@ -237,6 +272,40 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 	gpu_check(end_address(made[0]));
 }
 
+/* The driver chooses the pitch, and the memory is counted by the pitch. */
+TEST_WITH(set_up, tear_down, a_pitch)
+{
+	size_t before = get_free(), pitch;
+	CUdeviceptr address;
+
+	gpu_check(cuMemAllocPitch_v2(&address, &pitch, 2 * MIB + 1, 3, 4));
+	assert_in_range(before - get_free(), pitch * 3, pitch * 3 + 2 * MIB + SLACK);
+	gpu_check(cuMemFree_v2(address));
+}
+
+static uint64_t in_use(void)
+{
+	struct segment segment = gpu_own_segment();
+	uint64_t used = segment_read_memory_use(&segment, gpu.topology->pci).used;
+
+	segment_close(&segment);
+	return used;
+}
+
+/* Other processes see at once that a pool has given memory back. */
+TEST_WITH(set_up, tear_down, a_synchronisation_empties_pools)
+{
+	uint64_t before = in_use(), made;
+
+	for (int i = 0; i < 2; i++) {
+		gpu_check(make_async(&made));
+		assert_true(in_use() >= before + CHUNK);
+		gpu_check(cuMemFreeAsync(made, NULL));
+		gpu_check(i == 0 ? cuStreamSynchronize(NULL) : cuCtxSynchronize());
+		assert_in_range(in_use(), before, before + SLACK + 1023);
+	}
+}
+
 /* Unused memory of a pool goes to other allocations. */
 TEST_WITH(set_up, tear_down, a_pool_gives_way)
 {
@@ -254,7 +323,21 @@ TEST_WITH(set_up, tear_down, a_pool_gives_way)
 		gpu_check(end_async(made[i]));
 }
 
-TEST_WITH(set_up, tear_down, allocations_of_graphs)
+static CUresult add_allocation(CUgraph graph, struct graph_allocation *what)
+{
+	return cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, what);
+}
+
+static CUresult add_generic(CUgraph graph, struct graph_allocation *what)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .allocation = *what};
+
+	return cuGraphAddNode_v2(&(CUgraphNode){NULL}, graph, NULL, NULL, 0, &parameters);
+}
+
+/* Two chunks are in use, and the graph wants three. */
+static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_allocation *what),
+                              CUresult (*launch)(CUgraphExec exec, CUstream stream))
 {
 	const CUmemPoolProps pool_of_graph = in_pool();
 	struct graph_allocation what = {.bytes = 3 * CHUNK};
@@ -264,18 +347,36 @@ TEST_WITH(set_up, tear_down, allocations_of_graphs)
 
 	memcpy(what.pool, &pool_of_graph, sizeof what.pool);
 	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddMemAllocNode(&(CUgraphNode){NULL}, graph, NULL, 0, &what));
+	gpu_check(add(graph, &what));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 2; i++)
 		gpu_check(make_plain(&held[i]));
-	assert_int_equal(cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuGraphUpload(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuGraphUpload_ptsz(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(launch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[1]));
-	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(launch(exec, NULL));
 	assert_true(get_free() < MIB + SLACK);
 	assert_int_equal(make_plain(&held[1]), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[0]));
 	gpu_check(cuGraphExecDestroy(exec));
 	gpu_check(cuGraphDestroy(graph));
+}
+
+/* Comes first of the cases with graphs: from the first allocating node on, all graphs are looked at. */
+TEST_WITH(set_up, tear_down, allocations_of_graphs_by_the_generic_call)
+{
+	if (!cuGraphAddNode_v2)
+		gpu_skip("this driver has no cuGraphAddNode_v2");
+	launch_graph_with(add_generic, cuGraphLaunch);
+}
+
+TEST_WITH(set_up, tear_down, allocations_of_graphs)
+{
+	launch_graph_with(add_allocation, cuGraphLaunch);
+	trim();
+	leave_room(4);
+	launch_graph_with(add_allocation, cuGraphLaunch_ptsz);
 }
 
 TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)
@@ -358,9 +459,10 @@ TEST_WITH(set_up, tear_down, live)
 TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
 {
 	CUdeviceptr address;
-	size_t whole;
+	size_t whole, pitch;
 
 	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	assert_int_equal(cuMemAllocPitch_v2(&address, &pitch, (size_t)3 << 40, 1, 3), CUDA_ERROR_INVALID_VALUE);
 	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
 	limit_to_bytes(at_begin + 2 * whole);
 	assert_int_equal(cuMemAlloc_v2(&address, whole + whole / 2), CUDA_ERROR_OUT_OF_MEMORY);
@@ -422,4 +524,4 @@ TEST_WITH(set_up, tear_down, threads_at_once)
 	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS_IN(simulate_kernel_driver, NULL, NULL, NULL)

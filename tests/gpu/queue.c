@@ -8,6 +8,7 @@
  * link: process.a
  */
 #include "../cases.h"
+#include "../toss.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
@@ -281,21 +282,12 @@ static enum queue_answer make_two_narrow(void *data, const struct queued *queued
 static atomic_bool is_over;
 static _Atomic uint64_t changes;
 
-static enum queue_answer make_random(void *data, const struct queued *queued, struct qmd_mask *disable)
-{
-	uint64_t *state = data;
-
-	*state = *state * UINT64_C(6364136223846793005) + 1;
-	*disable = *state >> 63 ? narrow : all;
-	return QUEUE_CHANGE;
-}
-
 static void *change_all_the_time(void *unused)
 {
-	uint64_t state = 1;
+	struct toss between = {.state = 1, .second = narrow};
 
 	while (!atomic_load(&is_over))
-		changes += queue_walk(true, make_random, &state);
+		changes += queue_walk(true, toss, &between);
 	return NULL;
 }
 

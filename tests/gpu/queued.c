@@ -308,7 +308,7 @@ TEST_WITH(NULL, close_gpu, what_is_processed_can_be_read)
 	fill_queue(gpu_stream_of_case(), SYNC_BEFORE, QUEUE);
 	_Atomic uint32_t *userd = launches[0].userd;
 
-	timed_sleep_ms(2);
+	timed_wait_until((userd[GP_GET] - launches[0].put_before) % RING_ENTRIES != 0);
 	assert_int_equal(userd[GP_PUT], launches[count - 1].put_after % RING_ENTRIES);
 	assert_in_range((userd[GP_GET] - launches[0].put_before) % RING_ENTRIES, 1, 2);
 	assert_first_runs();

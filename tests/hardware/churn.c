@@ -2,7 +2,7 @@
  * A part of a libcuda.so.1 that changes the masks of all launches that wait, all the time: between the mask with
  * which the launch was made and the whole GPU. For programs in a partition (tests/hardware/churn.sh).
  */
-#include "driver/pushbuffer/queue.h"
+#include "../toss.h"
 #include "launch/queued.h"
 
 #include <pthread.h>
@@ -12,18 +12,9 @@
 
 static _Atomic uint64_t changes;
 
-static enum queue_answer toss(void *data, const struct queued *launch, struct qmd_mask *disable)
-{
-	uint64_t *state = data;
-
-	*state = *state * UINT64_C(6364136223846793005) + 1;
-	*disable = *state >> 63 ? launch->noted : (struct qmd_mask){{0}};
-	return QUEUE_CHANGE;
-}
-
 static void *change_all_the_time(void *unused)
 {
-	uint64_t state = 1;
+	struct toss between = {.state = 1};
 	struct error error;
 
 	(void)unused;
@@ -31,7 +22,7 @@ static void *change_all_the_time(void *unused)
 	while (!queued_want(true, &error))
 		nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	for (;;)
-		changes += queue_walk(true, toss, &state);
+		changes += queue_walk(true, toss, &between);
 	return NULL;
 }
 

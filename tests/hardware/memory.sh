@@ -190,7 +190,8 @@ bare=$(CUDA_MPS_PIPE_DIRECTORY=/dev/null "$memory" cost 5000)
 without=$(inside --mps off all "$memory" cost 5000)
 limited=$(inside --mps off --memory 8G all "$memory" cost 5000)
 echo "#   an allocation of 1 MiB takes $bare ns, in nvtaskset $without, with a limit $limited (medians of 5000)"
-ok "an allocation costs at most 0.5 us more" [ $((limited - bare)) -le 500 ]
+# The simulator's allocations cost what the machine's other work lets them.
+[ -n "${NVTASKSET_DRIVER:-}" ] || ok "an allocation costs at most 0.5 us more" [ $((limited - bare)) -le 500 ]
 
 echo "1..$count"
 exit $failed

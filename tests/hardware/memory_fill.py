@@ -4,7 +4,7 @@
 usage: memory_fill.py torch|jax
 
 Prints the GPU's memory as the framework sees it, how much was in use when an allocation failed, both in MiB, and
-"goes on" when the framework has freed some and has computed with the rest.
+"goes on" when the framework has freed some, has computed with the rest, and has got the error once more.
 """
 import sys
 
@@ -27,14 +27,27 @@ def fill(allocate, errors):
 
 
 def with_torch():
+    """PyTorch keeps freed tensors' memory in a cache of pieces. For a larger tensor, the cache is of no use: PyTorch
+    has to give the pieces back to the driver, and to ask again. Libraries such as cuBLAS ask the driver themselves, and
+    fail while the cache holds the rest of the memory, on a full GPU as well. Therefore a program empties the cache."""
     import torch
+
+    def piece():
+        return torch.full((PIECE,), 1, dtype=torch.uint8, device="cuda")
+
     _, total = torch.cuda.mem_get_info()
-    pieces = fill(lambda: torch.full((PIECE,), 1, dtype=torch.uint8, device="cuda"), torch.cuda.OutOfMemoryError)
+    pieces = fill(piece, torch.cuda.OutOfMemoryError)
     free, _ = torch.cuda.mem_get_info()
     print(total // MIB, (total - free) // MIB)
     del pieces[:8]
+    larger = torch.full((4 * PIECE,), 1, dtype=torch.uint8, device="cuda")
+    is_right = int(larger[-1]) == 1
+    del larger
+    torch.cuda.empty_cache()
     matrix = torch.ones(1024, 1024, device="cuda")
-    return float((matrix @ matrix)[0, 0]) == 1024
+    is_right = is_right and float((matrix @ matrix)[0, 0]) == 1024
+    again = fill(piece, torch.cuda.OutOfMemoryError)
+    return is_right and 4 <= len(again) <= 8
 
 
 def with_jax():

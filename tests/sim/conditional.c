@@ -1,4 +1,5 @@
-/* Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was made with. */
+/* Nodes of graphs made by cuGraphAddNode: allocations, and conditional nodes with conditions that no kernel changes. Each
+ * launch uses the value that the handle was made with. */
 #include "faults.h"
 #include "graph.h"
 #include "hook.h"
@@ -27,7 +28,7 @@ static bool is_supported(const CUDA_CONDITIONAL_NODE_PARAMS *parameters)
 	       (parameters->type != CU_GRAPH_COND_TYPE_WHILE || parameters->handle == 1);
 }
 
-static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *parameters)
+static CUresult add_conditional(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *parameters)
 {
 	CUDA_CONDITIONAL_NODE_PARAMS *conditional = &parameters->conditional;
 	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL, .inside_count = conditional->size};
@@ -48,6 +49,15 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 		result = graph_add_node(graph, &content, node);
 	conditional->phGraph_out = content.inside;
 	return result;
+}
+
+static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *parameters)
+{
+	const struct CUgraphNode_st allocating = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+	                                          .allocated = parameters->allocation.bytes};
+
+	return parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? graph_add_node(graph, &allocating, node)
+	                                                        : add_conditional(node, graph, parameters);
 }
 
 HOOKED_5(cuGraphAddNode, CUgraphNode *, node, CUgraph, graph, const CUgraphNode *, dependencies, size_t, count,

@@ -84,6 +84,7 @@ CUresult cuCtxSynchronize(void)
 		pause();
 	if (context_current())
 		engine_wait(context_current());
+	device_memory_synchronized();
 	return hook_leave(&call, context_result(context_current()));
 }
 

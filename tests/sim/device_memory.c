@@ -279,6 +279,14 @@ HOOKED_2(cuMemPoolTrimTo, void *, pool, size_t, kept)
 	return CUDA_SUCCESS;
 }
 
+void device_memory_synchronized(void)
+{
+	pthread_mutex_lock(&handles);
+	for (CUdevice device = 0; device < DEVICES; device++)
+		shrink(&defaults[device], 0);
+	pthread_mutex_unlock(&handles);
+}
+
 HOOKED_1(cuMemPoolDestroy, void *, handle)
 {
 	struct pool *pool = handle;
@@ -336,6 +344,16 @@ HOOKED_3(cuMemAllocAsync, CUdeviceptr *, address, size_t, bytes, CUstream, strea
 	if (capture_of(stream))
 		return capture(capture_of(stream), address, bytes);
 	cuDeviceGetMemPool(&pool, context->device);
+	return give_from(pool, address, bytes);
+}
+
+HOOKED_3(cuMemAllocAsync_ptsz, CUdeviceptr *, address, size_t, bytes, CUstream, stream)
+{
+	return do_cuMemAllocAsync(address, bytes, stream);
+}
+
+HOOKED_4(cuMemAllocFromPoolAsync_ptsz, CUdeviceptr *, address, size_t, bytes, void *, pool, CUstream, stream)
+{
 	return give_from(pool, address, bytes);
 }
 

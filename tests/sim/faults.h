@@ -37,6 +37,7 @@
 #define FAULT_SLOW_NODES "slow-nodes"             /* ends the program if a node no longer fetches ahead */
 #define FAULT_ODD_SEGMENTS "odd-segments"         /* the driver counts the words of segments, and not the bytes */
 #define FAULT_NO_SEGMENTS "no-segments"           /* the driver announces no segments */
+#define FAULT_TELLS_MEMORY "tells-memory"         /* the kernel driver tells memory, and contexts have some */
 #define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */

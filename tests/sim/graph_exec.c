@@ -244,7 +244,7 @@ static bool has_front(CUgraphExec exec)
 
 HOOKED_2(cuGraphUpload, CUgraphExec, exec, CUstream, stream)
 {
-	CUresult result = context_result(stream_context(stream));
+	CUresult result = exec ? context_result(stream_context(stream)) : CUDA_ERROR_INVALID_VALUE;
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -332,6 +332,16 @@ HOOKED_2(cuGraphLaunch, CUgraphExec, exec, CUstream, stream)
 	if (fault(FAULT_NO_LAUNCHES) || device_memory_for_graph(exec->allocated) != CUDA_SUCCESS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return capturing ? capture(exec, capturing) : run(exec, stream);
+}
+
+HOOKED_2(cuGraphUpload_ptsz, CUgraphExec, exec, CUstream, stream)
+{
+	return do_cuGraphUpload(exec, stream);
+}
+
+HOOKED_2(cuGraphLaunch_ptsz, CUgraphExec, exec, CUstream, stream)
+{
+	return do_cuGraphLaunch(exec, stream);
 }
 
 /* --- changing --------------------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ struct piece {
 	CUcontext family; /* whose it is; NULL once that is destroyed */
 	CUdevice device;
 	bool is_registered;
+	bool is_untouched; /* managed memory */
 	char *start;
 	size_t bytes;
 	uint64_t content[]; /* of an allocation */
@@ -49,14 +50,27 @@ void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes)
 	void *found = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (const struct piece *piece = pieces; piece && !found; piece = piece->next) {
+	for (struct piece *piece = pieces; piece && !found; piece = piece->next) {
 		bool serves = !context || piece->is_registered || piece->family == context->family;
 
-		if (serves && contains(piece, address, bytes))
+		if (serves && contains(piece, address, bytes)) {
 			found = piece->start + (address - address_of(piece));
+			piece->is_untouched = false;
+		}
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+uint64_t memory_untouched(CUdevice device)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&lock);
+	for (const struct piece *piece = pieces; piece; piece = piece->next)
+		bytes += piece->is_untouched && piece->family && piece->device == device ? piece->bytes : 0;
+	pthread_mutex_unlock(&lock);
+	return bytes;
 }
 
 void *memory_at(CUdeviceptr address, size_t bytes)
@@ -127,7 +141,7 @@ void memory_forget(CUcontext context)
 	pthread_mutex_unlock(&lock);
 }
 
-static CUresult allocate(CUdeviceptr *address, size_t bytes)
+static CUresult allocate(CUdeviceptr *address, size_t bytes, bool is_managed)
 {
 	CUcontext context = context_current();
 	struct piece *new;
@@ -140,21 +154,23 @@ static CUresult allocate(CUdeviceptr *address, size_t bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = add(context, NULL, bytes, &new);
 
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
+		new->is_untouched = is_managed;
 		*address = address_of(new);
-	else
+	} else {
 		device_memory_give(context->device, bytes);
+	}
 	return result;
 }
 
 HOOKED_2(cuMemAlloc_v2, CUdeviceptr *, address, size_t, bytes)
 {
-	return allocate(address, bytes);
+	return allocate(address, bytes, false);
 }
 
 HOOKED_3(cuMemAllocManaged, CUdeviceptr *, address, size_t, bytes, unsigned int, flags)
 {
-	return allocate(address, bytes);
+	return allocate(address, bytes, true);
 }
 
 /* Rows begin at multiples of 512 bytes. */
@@ -166,7 +182,7 @@ HOOKED_5(cuMemAllocPitch_v2, CUdeviceptr *, address, size_t *, pitch, size_t, wi
 	if (width > DEVICE_MEMORY_BYTES || height > DEVICE_MEMORY_BYTES)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*pitch = (width + 511) / 512 * 512;
-	return allocate(address, *pitch * height);
+	return allocate(address, *pitch * height, false);
 }
 
 /* Nobody can open the handle. */

@@ -11,6 +11,9 @@ void *memory_at(CUdeviceptr address, size_t bytes);
  * goes with the family that registered it (facts.md, "Releases"). */
 void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes);
 
+/* The bytes of a device's managed memory that nothing has touched. */
+uint64_t memory_untouched(CUdevice device);
+
 /* The context is about to be destroyed: what belongs to it is gone. */
 void memory_forget(CUcontext context);
 
@@ -18,6 +21,9 @@ void memory_forget(CUcontext context);
 bool device_memory_take(CUdevice device, uint64_t bytes);
 void device_memory_give(CUdevice device, uint64_t bytes);
 uint64_t device_memory_held(CUdevice device);
+
+/* The program has synchronised: the devices' own pools give unused memory back. */
+void device_memory_synchronized(void);
 
 /* The total memory of a device, and the largest sum of allocations. */
 #define DEVICE_MEMORY_BYTES (UINT64_C(16) << 30)

@@ -303,7 +303,7 @@ static uint32_t make(uint32_t parent, uint32_t class)
 }
 
 /* A file of its own, which no other descriptor is. Not one in memory: some programs must not make any. */
-static int open_file(void)
+int rm_open_file(void)
 {
 	char name[] = "/tmp/simulated-nvidiactl.XXXXXX";
 	int opened = mkostemp(name, O_CLOEXEC);
@@ -317,7 +317,7 @@ static int open_file(void)
 /* The descriptor lies where scripts have none. The driver makes two clients, and uses the second one. */
 void rm_open(unsigned int gpus)
 {
-	int opened = open_file();
+	int opened = rm_open_file();
 
 	file = fcntl(opened, F_DUPFD_CLOEXEC, 64);
 	if (file < 0)
@@ -372,9 +372,25 @@ static void take_long(void)
 		pause();
 }
 
+/* Of a device's contexts together. */
+#define CONTEXT_BYTES ((uint64_t)64 << 20)
+
+static void count_context(CUdevice device, int change)
+{
+	static int contexts[16];
+	bool was_none = contexts[device] == 0;
+
+	contexts[device] += change;
+	if (fault(FAULT_TELLS_MEMORY) && was_none)
+		device_memory_take(device, CONTEXT_BYTES);
+	else if (fault(FAULT_TELLS_MEMORY) && contexts[device] == 0)
+		device_memory_give(device, CONTEXT_BYTES);
+}
+
 void rm_context_created(CUcontext context)
 {
 	pthread_mutex_lock(&making);
+	count_context(context->device, 1);
 	if (fault(FAULT_OLD_HANDLES))
 		use_up(100000);
 	atomic_store(&changing, context);
@@ -391,6 +407,7 @@ void rm_context_created(CUcontext context)
 void rm_context_destroyed(CUcontext context)
 {
 	pthread_mutex_lock(&making);
+	count_context(context->device, -1);
 	atomic_store(&changing, context);
 	take_long();
 	for (uint32_t handle = FIRST_HANDLE; handle < FIRST_HANDLE + count; handle++) {

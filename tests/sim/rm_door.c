@@ -3,6 +3,8 @@
 #include "faults.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,13 +21,33 @@ int rm_call(int file, unsigned long request, void *argument)
 
 static int door(int file, unsigned long request, void *argument)
 {
-	return rm_is_file(file) ? rm_answer(request, argument) : (int)syscall(SYS_ioctl, file, request, argument);
+	int result;
+
+	if (rm_is_file(file))
+		result = rm_answer(request, argument);
+	else if (rm_memory_is_file(file))
+		result = rm_memory_answer(request, argument);
+	else
+		result = (int)syscall(SYS_ioctl, file, request, argument);
+	return result;
+}
+
+static int door_of_files(const char *path, int flags, ...)
+{
+	va_list more;
+
+	va_start(more, flags);
+	mode_t mode = va_arg(more, mode_t);
+
+	va_end(more);
+	return strcmp(path, "/dev/nvidiactl") == 0 ? rm_memory_open()
+	                                           : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 /* The first eight bytes of a function that goes on at the door at once; as they are where that is too far, or unknown. */
-static uint64_t lead_to_door(const unsigned char *function, uint64_t begin)
+static uint64_t lead_to_door(const unsigned char *function, uintptr_t to, uint64_t begin)
 {
-	int64_t distance = (int64_t)((uintptr_t)door - (uintptr_t)function);
+	int64_t distance = (int64_t)(to - (uintptr_t)function);
 
 #if defined(__x86_64__)
 	distance -= 5; /* jmp */
@@ -38,11 +60,11 @@ static uint64_t lead_to_door(const unsigned char *function, uint64_t begin)
 	return begin;
 }
 
-/* When the library is loaded. All of it at once: other threads may be on their way into the function. */
-__attribute__((constructor)) static void open_door(void)
+/* All of it at once: other threads may be on their way into the function. */
+static void lead(const char *name, uintptr_t to)
 {
 	void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	unsigned char *function = library ? dlsym(library, "ioctl") : NULL;
+	unsigned char *function = library ? dlsym(library, name) : NULL;
 	uintptr_t page = (uintptr_t)function & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	size_t bytes = (uintptr_t)function + sizeof(uint64_t) - page;
 
@@ -50,7 +72,15 @@ __attribute__((constructor)) static void open_door(void)
 		return;
 	_Atomic uint64_t *begin = (_Atomic uint64_t *)(void *)function;
 
-	atomic_store(begin, lead_to_door(function, atomic_load(begin)));
+	atomic_store(begin, lead_to_door(function, to, atomic_load(begin)));
 	__builtin___clear_cache((char *)function, (char *)function + sizeof *begin);
 	mprotect((void *)page, bytes, PROT_READ | PROT_EXEC);
+}
+
+/* When the library is loaded. */
+__attribute__((constructor)) static void open_door(void)
+{
+	lead("ioctl", (uintptr_t)door);
+	if (fault(FAULT_TELLS_MEMORY))
+		lead("open", (uintptr_t)door_of_files);
 }

@@ -97,6 +97,7 @@ HOOKED_1(cuStreamSynchronize, CUstream, stream)
 {
 	if (stream_context(stream))
 		engine_wait(stream_context(stream));
+	device_memory_synchronized();
 	return context_result(stream_context(stream));
 }
 

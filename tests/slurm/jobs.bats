@@ -63,13 +63,14 @@ environment_of() { # options of srun
 }
 
 @test "whole GPUs, one or several: nobody else has their TPCs, and programs run without our library" {
-	srun -w n1 --gpus=2 bash -c 'env; sleep 4' >"$WORK/environment" &
+	srun -w n1 --gpus=2 bash -c 'env; until [ -e "$0" ]; do sleep 0.1; done' "$WORK/seen" >"$WORK/environment" &
 	wait_until grep -q '^SLURM_JOB_ID' "$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
 	job=$(sed -n 's/^SLURM_JOB_ID=//p' "$WORK/environment")
 	for gpu in 0 1; do
 		[[ "$(nvtaskset -G "$gpu" -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job")" == *": 0-65" ]]
 	done
+	touch "$WORK/seen"
 	wait
 	# One beside a job with shards of the other, or after it.
 	srun -w n1 --gres=shard:66 bash -c 'echo $SLURM_STEP_GPUS; sleep 2; touch "$0"' "$WORK/ended" >"$WORK/shards" &
@@ -123,6 +124,27 @@ start_stubborn_job() {
 	grep -q 'current memory: 2G: ' "$WORK/output"
 	not srun --gpu-memory=2G true 2>"$WORK/errors"
 	grep -qF "nvtaskset: --gpu-memory was given, and the job has no shards" "$WORK/errors"
+}
+
+# The steps of a script have the script's options.
+@test "--gpu-memory of a later step is the job's from then on; a step without leaves what root has set" {
+	sbatch -w n1 -W -o "$WORK/output" --gres=shard:8 --gpu-memory=512M >/dev/null 3>&- <<-END &
+		#!/bin/bash
+		room() { "$BUILD/tests/programs/play" room; }
+		room
+		srun --overlap "$BUILD/tests/programs/play" room
+		srun --overlap --gpu-memory=1G "$BUILD/tests/programs/play" room
+		room
+		echo "\$NVTASKSET_GROUP_FILE" >"$WORK/changed"
+		until [ -e "$WORK/go" ]; do sleep 0.1; done
+		srun --overlap --gpu-memory=1G "$BUILD/tests/programs/play" room
+	END
+	wait_until [ -s "$WORK/changed" ]
+	nvtaskset -p --group "$(<"$WORK/changed")" --memory 2G
+	touch "$WORK/go"
+	wait $!
+	cat "$WORK/output"
+	[ "$(xargs <"$WORK/output")" = "512/512 512/512 1024/1024 1024/1024 2048/2048" ]
 }
 
 # A GPC has 9 TPCs, or 8. A job tries 9 first.

@@ -84,8 +84,7 @@ static int is_inside[2], may_go_on[2];
 static atomic_bool stays_inside;
 
 /* The linker leads the call here, with the lock held. */
-void __wrap_epoch_raise_masks(void);
-void __wrap_epoch_raise_masks(void)
+WRAP(void, epoch_raise_masks, void)
 {
 	char byte = 0;
 

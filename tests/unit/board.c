@@ -45,6 +45,15 @@ static void claim_on(struct pci_address pci)
 	must(board_claim(&claim));
 }
 
+/* On a GPU without a claim of the process: a place is taken, and the places of the dead are freed. */
+static void claim_further(uint64_t now)
+{
+	static uint16_t domain;
+	struct board_claim claim = claim_at((struct pci_address){.domain = ++domain}, now);
+
+	must(board_claim(&claim));
+}
+
 static void become(uid_t user)
 {
 	must(setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -52,10 +61,14 @@ static void become(uid_t user)
 
 static int descriptor_of(pid_t pid);
 
-/* Looks at all processes. */
+/* Looks at all processes, as soon as the pause after the last search allows. */
 static void look(void)
 {
-	while (board_look())
+	static uint64_t now = NOW;
+
+	board_look(now);
+	now += 10 * SECOND;
+	while (board_look(now))
 		;
 }
 
@@ -65,7 +78,7 @@ static void obey(char order)
 	switch (order) {
 	case 0:
 		board_after_fork();
-		must(!board_is_joined() && descriptor_of(getpid()) < 0 && board_join(NULL) == 0);
+		must(descriptor_of(getpid()) < 0 && board_join(NULL) == 0);
 		break;
 	case 'c':
 		claim_on(gpu);
@@ -162,7 +175,7 @@ static void join(void)
 	struct error error = {.reason = ""};
 
 	assert_done(board_join(&error));
-	assert_true(board_is_joined());
+	assert_true(descriptor_of(getpid()) >= 0);
 	map_board_of(getpid());
 }
 
@@ -205,11 +218,11 @@ TEST(alone)
 	int before = count_descriptors();
 	struct board_claim claim = claim_at(gpu, NOW);
 
-	assert_false(board_is_joined());
+	assert_true(descriptor_of(getpid()) < 0);
 	assert_false(board_claim(&claim));
 	assert_claims(gpu, 0);
-	assert_false(board_look());
-	assert_false(board_is_joined());
+	assert_false(board_look(NOW));
+	assert_true(descriptor_of(getpid()) < 0);
 	errno = EDOM;
 	join();
 	assert_int_equal(errno, EDOM);
@@ -249,8 +262,6 @@ TEST(two)
 	assert_claims(other_gpu, 0);
 	process_order(&other, 'o');
 	assert_claims(other_gpu, 1);
-	board_retract(gpu);
-	claim_own(NOW);
 	process_order(&other, 'l');
 	assert_claims(other_gpu, 0);
 	assert_claims(gpu, 0);
@@ -350,15 +361,13 @@ TEST(lapse)
 	place = put_stranger(0, board_who(4000000, 1), 1, NOW);
 	claim_own(NOW + BOARD_LAPSE_NS);
 	assert_int_equal(atomic_load(&place->who), board_who(4000000, 1));
-	board_retract(gpu);
-	claim_own(NOW + BOARD_LAPSE_NS + 1);
+	claim_further(NOW + BOARD_LAPSE_NS + 1);
 	assert_int_equal(atomic_load(&place->who), who_is(getpid()));
 	/* One of this namespace is asked for, and lives. */
 	struct process living = process_start(obey_nothing);
 
-	board_retract(gpu);
 	put_stranger(0, who_is(living.pid), identity_own().namespace, NOW);
-	claim_own(NOW + BOARD_LAPSE_NS + 1);
+	claim_further(NOW + BOARD_LAPSE_NS + 1);
 	assert_int_equal(atomic_load(&place->who), who_is(living.pid));
 }
 
@@ -480,8 +489,6 @@ TEST(all_gpus)
 	}
 	claim.pci.bus = TOPOLOGY_GPUS_MAX;
 	assert_false(board_claim(&claim));
-	board_retract((struct pci_address){.bus = 3});
-	assert_true(board_claim(&claim));
 }
 
 /* Others may write what they like: a place that was taken away is left to who took it, and not found anew all the
@@ -588,7 +595,6 @@ static void come_and_go(void)
 			claim.written = process_clock_ns();
 			must(board_claim(&claim));
 		}
-		board_retract(gpu);
 		claim.pci = other_gpu;
 		must(board_claim(&claim));
 		board_leave();
@@ -615,11 +621,9 @@ TEST(killed_at_any_instruction)
 		assert_dead(board_read(gpu, peers));
 		assert_true(places_of(0) <= 16);
 	}
-	for (int i = 0; i < 16; i++) {
-		board_retract(gpu);
-		claim_own(process_clock_ns());
-	}
-	assert_int_equal(places_of(0), 1);
+	for (int i = 1; i < TOPOLOGY_GPUS_MAX; i++)
+		claim_further(process_clock_ns());
+	assert_int_equal(places_of(0), TOPOLOGY_GPUS_MAX);
 }
 
 /* --- hostile files ------------------------------------------------------------------------------------------------ */
@@ -901,8 +905,7 @@ static void obey_in_there(char order)
 	proc_read_link(text, sizeof text, "/proc/self");
 	map_board_of((pid_t)strtol(text, NULL, 10));
 	put_stranger(9, board_who(4000000, 5), identity_own().namespace, NOW);
-	board_retract(gpu);
-	claim_on(gpu);
+	claim_further(NOW);
 	must((atomic_load(&memory->places[9].who) == 0) == with_own_proc);
 	atomic_store(&memory->places[9].who, 0);
 }
@@ -963,10 +966,9 @@ static void check_inside(void)
 	assert_true(waitpid(-1, NULL, 0) > 0);
 	/* Who is gone in there keeps its places until they lapse. */
 	claim_own(NOW);
-	assert_int_equal(places_of(0), 4);
-	board_retract(gpu);
-	claim_own(NOW + BOARD_LAPSE_NS + 1);
-	assert_int_equal(places_of(0), 2);
+	assert_int_equal(places_of(0), 5);
+	claim_further(NOW + BOARD_LAPSE_NS + 1);
+	assert_int_equal(places_of(0), 3);
 	the_claim();
 	board_leave();
 	process_end(&outside);
@@ -1014,7 +1016,7 @@ TEST(privileged)
 int main(int count, char **arguments)
 {
 	if (count == 2 && strcmp(arguments[1], JOIN_ONLY) == 0)
-		return !identity_is_privileged() ? NOT_PRIVILEGED : board_join(NULL) < 0 && !board_is_joined() ? REFUSED : 0;
+		return !identity_is_privileged() ? NOT_PRIVILEGED : board_join(NULL) < 0 && descriptor_of(getpid()) < 0 ? REFUSED : 0;
 	live_alone();
 	return run_tests_in(NULL, NULL, NULL, leave);
 }

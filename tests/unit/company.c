@@ -20,8 +20,7 @@ static uint64_t now = SECOND;
 
 /* The linker leads the call here. With the new revision, a neighbour also sees the mark. */
 int __real_segment_raise(struct segment *segment, struct error *error);
-int __wrap_segment_raise(struct segment *segment, struct error *error);
-int __wrap_segment_raise(struct segment *segment, struct error *error)
+WRAP(int, segment_raise, struct segment *segment, struct error *error)
 {
 	assert_true(segment_has_company(segment));
 	return __real_segment_raise(segment, error);

@@ -61,7 +61,7 @@ TEST(members_share)
 	follow(&ours);
 	uint64_t served = weight_served(&given_rules()->weight);
 
-	assert_true(given_self().group != 0);
+	assert_true(given_self().group != (uint64_t)getpid());
 	assert_true(given_self().group == group_of_child());
 	assert_int_equal(weight_served(&given_rules()->weight) - served, 1000);
 	assert_in_range(budget_left(given_rules()->quota.budget, 30000000, 100000000, THEN + 1), 9900000, 10100000);
@@ -74,13 +74,15 @@ TEST(one_that_differs)
 
 	revision.rank.weight = 200;
 	follow(&revision);
-	assert_int_equal(given_self().group, 0);
-	assert_int_equal(group_of_child() != 0, 1);
+	assert_int_equal(given_self().group, getpid());
+	assert_int_equal(given_self().inode, segment.inode);
+	assert_int_equal(given_self().segment, segment.file);
+	assert_true(group_of_child() != (uint64_t)getpid());
 	assert_int_equal(weight_served(&given_rules()->weight), 0);
 	revision = ours;
 	revision.quota.run_us = 20000;
 	follow(&revision);
-	assert_true(given_self().group != 0);
+	assert_true(given_self().group != (uint64_t)getpid());
 }
 
 RUN_TESTS(join_group, leave_group)

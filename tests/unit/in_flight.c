@@ -65,6 +65,19 @@ TEST(out_of_order)
 	assert_nothing();
 }
 
+/* A look at all launches costs much: only where 32 looks in a row have seen no end. */
+TEST(a_look_at_all)
+{
+	in_flight_add(&flying, 1, MS, end_at(0, 1));
+	in_flight_add(&flying, 1, MS, end_at(1, 1));
+	cells[1] = 1;
+	for (unsigned int i = 0; i < 31; i++)
+		in_flight_sweep(&flying, false);
+	assert_int_equal(flying.sum, 2 * MS);
+	in_flight_sweep(&flying, false);
+	assert_int_equal(flying.sum, MS);
+}
+
 TEST(full)
 {
 	for (unsigned int i = 0; i < IN_FLIGHT_MAX; i++)

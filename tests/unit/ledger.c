@@ -144,7 +144,7 @@ TEST_WITH(make_ledger, drop_ledger, death_at_each_step)
 			as_child(deaths[i]);
 			if (is_followed)
 				assert_true(ledger_change(gpu, slot, 3, LEDGER_UNLIMITED));
-			ledger_reclaim(ledger, own);
+			ledger_reclaim(ledger, own, slot);
 			if (is_followed)
 				assert_true(ledger_change(gpu, slot, -3, LEDGER_UNLIMITED));
 			assert_each(ledger_total(gpu), 7, sum_of_shares(gpu), 7, (uint64_t)members(), 1);
@@ -152,25 +152,58 @@ TEST_WITH(make_ledger, drop_ledger, death_at_each_step)
 	}
 }
 
-/* The lock is gone with the file, but the process is there: the share stays. A share whose lock alone can be seen
- * stays too. */
+/* From the other members: only the lock is known. */
+static void hide(int slot)
+{
+	ledger->members[slot].namespace ^= 1;
+	ledger->members[slot].pid = INT32_MAX; /* of no process */
+}
+
+/* A program closes all files, but the ledger stays mapped. */
 TEST_WITH(make_ledger, drop_ledger, the_living)
 {
 	struct ledger_gpu *gpu = ledger_find(ledger, pci);
-	int own = open_again(), other = open_again(), slot = ledger_join(ledger, own);
+	int own = open_again(), other = open_again();
+	void *mapped = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+	int slot = ledger_join(ledger, own);
 
 	assert_true(ledger_change(gpu, slot, 50, LEDGER_UNLIMITED));
-	ledger->members[slot].namespace ^= 1;
-	ledger_reclaim(ledger, other);
-	assert_int_equal(ledger_total(gpu), 50);
-	ledger->members[slot].namespace ^= 1;
+	ledger_reclaim(ledger, own, slot);
+	hide(slot);
 	close(own);
+	ledger_reclaim(ledger, other, -1);
 	as_child(take_50);
-	ledger_reclaim(ledger, other);
-	assert_int_equal(ledger_total(gpu), 50);
-	ledger->members[slot].execution ^= 2; /* from before an exec */
-	ledger_reclaim(ledger, other);
+	ledger_reclaim(ledger, other, -1);
+	assert_each(ledger_total(gpu), 50, (uint64_t)members(), 1);
+	munmap(mapped, sizeof *ledger); /* as at an exec */
+	ledger_reclaim(ledger, other, -1);
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 0);
+}
+
+static _Atomic uint64_t *child_of_dead(void)
+{
+	return &ledger->members[LEDGER_MEMBERS - 1].command;
+}
+
+static void leave_a_child(struct ledger_gpu *gpu, int slot)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		pause();
+	*child_of_dead() = (uint64_t)child;
+	take_50(gpu, slot);
+}
+
+/* A child has the lock, as after a fork unseen by our handlers. */
+TEST_WITH(make_ledger, drop_ledger, the_dead_with_a_child)
+{
+	struct ledger_gpu *gpu = ledger_find(ledger, pci);
+
+	as_child(leave_a_child);
+	ledger_reclaim(ledger, file, -1);
+	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 0);
+	assert_int_equal(kill((pid_t)*child_of_dead(), SIGKILL), 0);
 }
 
 /* After an exec, the process gets its own slot, empty. */
@@ -183,6 +216,33 @@ TEST_WITH(make_ledger, drop_ledger, joining_again)
 	close(own);
 	assert_int_equal(ledger_join(ledger, open_again()), slot);
 	assert_each(ledger_total(gpu), 0, (uint64_t)members(), 1);
+}
+
+static void take_50_of_command_7(struct ledger_gpu *gpu, int slot)
+{
+	ledger->members[slot].command = 7;
+	take_50(gpu, slot);
+	_exit(ledger_change_within(gpu, slot, 60, LEDGER_UNLIMITED, ledger, 100));
+}
+
+/* Members of a command have a limit together, beside the limit of all. */
+TEST_WITH(make_ledger, drop_ledger, commands)
+{
+	struct ledger_gpu *gpu = ledger_find(ledger, pci);
+	int slot = ledger_join(ledger, open_again());
+
+	as_child(take_50_of_command_7);
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 0);
+	ledger->members[slot].command = 7;
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 50);
+	assert_false(ledger_change_within(gpu, slot, 51, LEDGER_UNLIMITED, ledger, 100));
+	assert_false(ledger_change_within(gpu, slot, 50, 99, ledger, 100));
+	assert_true(ledger_change_within(gpu, slot, 50, 100, ledger, 100));
+	assert_each(ledger_total(gpu), 100, ledger_of_command(ledger, gpu, slot), 100);
+	assert_true(ledger_change_within(gpu, slot, -50, 0, ledger, 0));
+	ledger->members[slot].command = 8;
+	assert_true(ledger_change_within(gpu, slot, 100, LEDGER_UNLIMITED, ledger, 100));
+	assert_int_equal(ledger_of_command(ledger, gpu, slot), 100);
 }
 
 /* --- many at once ------------------------------------------------------------------------------------------------- */
@@ -224,7 +284,7 @@ TEST_WITH(make_ledger, drop_ledger, killed_at_any_instruction)
 		for (int i = rand_r(&seed) % 100; i > 0; i--) {
 			if (ledger_change(gpu, slot, 5, MOST))
 				assert_true(ledger_change(gpu, slot, -5, MOST));
-			ledger_reclaim(ledger, own);
+			ledger_reclaim(ledger, own, slot);
 			assert_true(ledger_total(gpu) <= MOST);
 		}
 		for (int i = 0; i < WORKERS; i++) {
@@ -234,7 +294,7 @@ TEST_WITH(make_ledger, drop_ledger, killed_at_any_instruction)
 			assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		}
-		ledger_reclaim(ledger, own);
+		ledger_reclaim(ledger, own, slot);
 		assert_each(ledger_total(gpu), 0, sum_of_shares(gpu), 0, (uint64_t)members(), 1);
 	}
 }

@@ -72,7 +72,8 @@ TEST(a_guess)
 
 /* --- debt --------------------------------------------------------------------------------------------------------- */
 
-#define MOST (LENDING_DEBT_NS / LENDING_DEBT_PART)
+#define DEBT_NS (10000 * MS) /* claims may wait for a fiftieth of this time */
+#define MOST (200 * MS)
 
 TEST(a_debt_halves_the_window)
 {
@@ -80,26 +81,26 @@ TEST(a_debt_halves_the_window)
 	assert_false(lending_is_halved(&debt, NOW));
 	lending_kept_waiting(&debt, NOW + MS, 1);
 	assert_true(lending_is_halved(&debt, NOW + MS));
-	assert_true(lending_is_halved(&debt, NOW + MS + LENDING_DEBT_NS - 1));
-	assert_false(lending_is_halved(&debt, NOW + MS + LENDING_DEBT_NS));
+	assert_true(lending_is_halved(&debt, NOW + MS + DEBT_NS - 1));
+	assert_false(lending_is_halved(&debt, NOW + MS + DEBT_NS));
 	/* What halved it is paid. */
-	lending_kept_waiting(&debt, NOW + MS + LENDING_DEBT_NS, MOST);
-	assert_false(lending_is_halved(&debt, NOW + MS + LENDING_DEBT_NS));
+	lending_kept_waiting(&debt, NOW + MS + DEBT_NS, MOST);
+	assert_false(lending_is_halved(&debt, NOW + MS + DEBT_NS));
 }
 
 TEST(an_old_debt_is_forgotten)
 {
 	lending_kept_waiting(&debt, NOW, MOST);
-	lending_kept_waiting(&debt, NOW + LENDING_DEBT_NS + 1, MOST);
-	assert_false(lending_is_halved(&debt, NOW + LENDING_DEBT_NS + 1));
+	lending_kept_waiting(&debt, NOW + DEBT_NS + 1, MOST);
+	assert_false(lending_is_halved(&debt, NOW + DEBT_NS + 1));
 }
 
 /* A window that is halved stays so, whatever is added meanwhile. */
 TEST(halved_for_the_whole_time)
 {
 	lending_kept_waiting(&debt, NOW, MOST + 1);
-	lending_kept_waiting(&debt, NOW + LENDING_DEBT_NS - 1, MOST);
-	assert_true(lending_is_halved(&debt, NOW + LENDING_DEBT_NS - 1));
+	lending_kept_waiting(&debt, NOW + DEBT_NS - 1, MOST);
+	assert_true(lending_is_halved(&debt, NOW + DEBT_NS - 1));
 }
 
 RUN_TESTS(begin, NULL)

@@ -17,6 +17,7 @@ struct account {
 
 static struct topology_memory told;
 static bool is_told;
+static int64_t managed;
 static unsigned int questions;
 
 bool fake_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
@@ -44,14 +45,22 @@ uint64_t account_bytes(struct account *account)
 	return (uint64_t)account->bytes;
 }
 
+uint64_t holdings_managed(const struct account *account)
+{
+	(void)account;
+	return (uint64_t)managed;
+}
+
 static struct account account;
 static uint64_t calls; /* that have ended */
 static bool is_quiet, one_ends_meanwhile;
+static int64_t reserved_afterwards; /* by a call that begins after the question */
 
 bool memory_is_quiet(uint64_t *number)
 {
 	*number = calls;
 	calls += one_ends_meanwhile;
+	account.bytes += questions > 0 ? reserved_afterwards : 0;
 	return is_quiet;
 }
 
@@ -62,6 +71,7 @@ FIXTURE(set_up)
 	is_told = is_quiet = true;
 	one_ends_meanwhile = false;
 	questions = 0;
+	managed = reserved_afterwards = 0;
 }
 
 static void make_context(uint64_t free_first, uint64_t free_then, uint64_t of_process)
@@ -129,6 +139,38 @@ TEST_WITH(set_up, NULL, not_while_others_allocate)
 	one_ends_meanwhile = false;
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 500 * MIB);
+}
+
+/* The bytes of a call that begins after the kernel driver's answer are in the books, and not in the answer. */
+TEST_WITH(set_up, NULL, a_call_begins_afterwards)
+{
+	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
+	questions = 0;
+	reserved_afterwards = 300 * MIB;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, 800 * MIB);
+}
+
+static void look_at(int64_t of_process, int64_t expected)
+{
+	told.of_process = (uint64_t)of_process;
+	assert_true(overhead_look(&account, true));
+	assert_int_equal(account.bytes, expected);
+}
+
+/* As on an H200: the kernel driver counts managed memory when a kernel has touched the memory. */
+TEST_WITH(set_up, NULL, managed_memory)
+{
+	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
+	managed = 300 * MIB;
+	account_change(&account, managed);
+	look_at(500 * MIB, 800 * MIB);
+	look_at(650 * MIB, 800 * MIB); /* half is touched */
+	look_at(800 * MIB, 800 * MIB);
+	look_at(900 * MIB, 900 * MIB); /* or a module was loaded */
+	account_change(&account, -managed);
+	managed = 0;
+	look_at(500 * MIB, 500 * MIB);
 }
 
 TEST_WITH(set_up, NULL, not_more_often_than_needed)

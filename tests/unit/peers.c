@@ -11,7 +11,10 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "gpu/topology/topology.h"
+#include "launch/space/partition.h"
 #include "state/board/layout.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "time/demand/peers.h"
 #include "time/gate/claims.h"
 
@@ -20,12 +23,12 @@
 #define NOW (1000 * SECOND)
 
 static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
-static const struct peers_self usual = {.priority = 50, .weight = 100, .served_ns = 7};
-static struct peers_self self;
+static const struct board_claim usual = {.priority = 50, .weight = 100, .group = 1, .served_ns = 7};
+static struct board_claim self;
 
 /* 16 TPCs; other GPUs are not known. */
 static struct topology topology = {.tpc_count = 16};
-static struct gpu first_gpu = {.topology = &topology};
+static struct gpu first_gpu = {.topology = &topology, .pci = {.bus = 0x3b}};
 static bool has_gpus;
 
 const struct gpu *gpus_at(struct pci_address pci)
@@ -136,10 +139,13 @@ FIXTURE(begin)
 
 #define OURS "/memfd:nvtaskset"
 
+static struct segment segment = {.file = -1}; /* with a partition of this process */
+
 /* Nothing of the others is left. */
 FIXTURE(leave)
 {
 	peers_leave();
+	segment_close(&segment);
 	processes_end();
 	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(OURS), 0);
@@ -172,7 +178,7 @@ static const struct peer *peer_on(struct pci_address pci, unsigned int number)
 
 static bool is_nobody(struct rivals found)
 {
-	return !found.any && !found.has_higher && !found.higher_wants && !found.group_is_present &&
+	return !found.any && !found.has_higher && !found.group_is_present &&
 	       found.higher_wanting + found.lower_wanting + found.equals_present + found.equals_wanting == 0 &&
 	       found.higher_idle_ns == UINT64_MAX && found.least_served_ns == UINT64_MAX;
 }
@@ -189,7 +195,6 @@ static void assert_own(struct tpcset expected)
 
 TEST(nobody)
 {
-	assert_true(board_is_joined());
 	assert_true(is_nobody(look(NOW)));
 	assert_null(peer_on(gpus[0], 0));
 	/* A GPU that is not known is not the same as another's. */
@@ -197,7 +202,6 @@ TEST(nobody)
 
 	assert_true(is_nobody(peers_look(NOW, &unknown, &self)));
 	peers_leave();
-	assert_false(board_is_joined());
 	assert_true(is_nobody(look(NOW)));
 }
 
@@ -209,9 +213,9 @@ TEST(seen_at_once)
 	claim(&other, (struct board_claim){.priority = 60});
 	for (uint64_t at = 0; at < 20; at++) {
 		ROW("%d", (int)at);
-		assert_true(look(NOW + at).has_higher && !look(NOW + at).higher_wants);
+		assert_true(look(NOW + at).has_higher && look(NOW + at).higher_wanting == 0);
 		launch(&other);
-		assert_true(look(NOW + at).higher_wants);
+		assert_true(look(NOW + at).higher_wanting);
 		end(&other);
 	}
 }
@@ -223,14 +227,14 @@ TEST(higher)
 
 	claim(&two, (struct board_claim){.priority = 51});
 	found = look(NOW);
-	assert_true(found.any && found.has_higher && found.higher_wants);
+	assert_true(found.any && found.has_higher && found.higher_wanting);
 	assert_each(found.higher_wanting, 1, found.higher_idle_ns, 0, found.equals_wanting, 0, found.lower_wanting, 0);
 	launch(&two);
 	assert_int_equal(look(NOW + MS).higher_wanting, 2);
 	end(&one);
 	end(&two);
 	found = look(NOW + 2 * MS);
-	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0, found.higher_idle_ns, 0);
+	assert_each(found.has_higher, true, found.higher_wanting, 0, found.higher_idle_ns, 0);
 	launch(&two);
 	assert_int_equal(look(NOW + 3 * MS).higher_idle_ns, 0);
 	end(&two);
@@ -245,7 +249,7 @@ TEST(higher_suspended)
 	start_busy((struct board_claim){.priority = 60, .is_suspended = true});
 	struct rivals found = look(NOW);
 
-	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0);
+	assert_each(found.has_higher, true, found.higher_wanting, 0);
 	assert_true(found.higher_idle_ns == UINT64_MAX);
 }
 
@@ -335,10 +339,18 @@ TEST(those_that_leave)
 
 static void have(unsigned int from, unsigned int to)
 {
-	const struct segment none = {.file = -1};
 	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpus[0], .set = range(from, to)}}};
+	struct segment editor;
+	struct error error;
 
-	peers_have(&none, &revision);
+	if (segment.memory) {
+		assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
+		assert_done(segment_change(&editor, &revision, NULL, &error));
+		segment_close(&editor);
+	} else {
+		assert_done(segment_create(&segment, &revision, NULL, -1, -1, &error));
+		partition_use(&segment);
+	}
 }
 
 /* --- the gate's view of them ----------------------------------------------------------------------------------------- */
@@ -388,7 +400,8 @@ static void assert_soon_may_use(struct tpcset expected)
 
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
-	has_gpus = first_gpu.has_masks = self.is_client = true;
+	has_gpus = first_gpu.has_masks = true;
+	self.is_client = true;
 	memset(&claims, 0, sizeof claims);
 	rules = (struct claims_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
@@ -451,6 +464,25 @@ TEST(lenders)
 	assert_int_equal(see(NOW + 4 * MS)->generation, generation + 1);
 	rules.borrows = false;
 	assert_int_equal(see(NOW + 5 * MS)->count, 0);
+}
+
+/* A borrower that has been idle for a tenth of a second has no part of the window, until the borrower launches again. */
+TEST(a_borrower_at_rest)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
+	struct board_claim borrower = {.priority = 50, .is_client = true, .is_borrower = true, .tpcs = range(4, 7)};
+	struct process one = process_start(obey), two;
+
+	claim(&one, lender);
+	two = start_busy(borrower);
+	begin_view(0, 3, range(0, 15));
+	see(NOW);
+	end(&two);
+	assert_int_equal(see(NOW + MS)->list[0].borrowers, 2);
+	assert_int_equal(see(NOW + 101 * MS - 1)->list[0].borrowers, 2);
+	assert_int_equal(see(NOW + 101 * MS)->list[0].borrowers, 1);
+	launch(&two);
+	assert_int_equal(see(NOW + 102 * MS)->list[0].borrowers, 2);
 }
 
 /* The window is whole after twice LIMIT, also where two borrowers share the window. */
@@ -535,17 +567,31 @@ TEST(many_lenders)
 	assert_false(tpcset_overlap(&tpcs, &last));
 }
 
+/* About a launch. */
+static struct decision decide(void)
+{
+	const struct launch launch = {.gpu = &first_gpu, .edits = segment_revision_number(&segment)};
+	struct decision decision;
+
+	partition_decide(&launch, &decision);
+	return decision;
+}
+
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
 TEST(own_tpcs)
 {
 	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
 
 	has_gpus = first_gpu.has_masks = true;
+	have(20, 30); /* the GPU has no such TPC */
 	assert_own(of_gpu);
 	have(0, 3);
 	assert_own((struct tpcset){{0xf}});
-	have(20, 30); /* the GPU has no such TPC */
-	assert_own(of_gpu);
+	decide();
+	have(20, 30); /* the partition before stays in force */
+	assert_own((struct tpcset){{0xf}});
+	/* The note is left to the next launch. */
+	assert_int_equal(decide().notes, 1 << SEGMENT_NO_SUCH_TPC);
 	have(0, 3);
 	first_gpu.has_masks = false;
 	assert_own(all);
@@ -561,7 +607,7 @@ static void assert_waits_until(uint64_t from, bool waits)
 {
 	for (uint64_t at = from; at < from + 10 * MS; at += MS)
 		look(at);
-	assert_true(look(from + 10 * MS).higher_wants == waits);
+	assert_true(look(from + 10 * MS).higher_wanting == waits);
 }
 
 TEST(killed)
@@ -585,7 +631,7 @@ TEST(killed_soon)
 	for (uint64_t at = 0; at < 990; at += 10)
 		look(NOW + at * MS);
 	launch(&other);
-	assert_true(look(NOW + 990 * MS).higher_wants);
+	assert_true(look(NOW + 990 * MS).higher_wanting);
 	process_end(&other);
 	assert_waits_until(NOW + 991 * MS, false);
 }
@@ -670,11 +716,11 @@ TEST(two_gpus)
 	assert_true(look_on(NOW, 2, true, false).has_higher);
 	/* A higher one at work comes before one that is idle. */
 	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 70});
-	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	assert_true(look_on(NOW, 2, true, true).higher_wanting);
 	end(&two);
 	look_on(NOW, 2, true, true);
 	launch(&one);
-	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	assert_true(look_on(NOW, 2, true, true).higher_wanting);
 	end(&one);
 	/* Of two that are idle, the one that was busy last. */
 	look_on(NOW + MS, 2, true, true);
@@ -696,32 +742,28 @@ TEST(no_place_left)
 
 	own_board_fill(other.pid);
 	look(NOW);
-	assert_false(peers_have_room());
-	look_on(NOW + MS, 0, false, false);
-	assert_true(peers_have_room());
-	look(NOW + 2 * MS);
-	assert_false(peers_have_room());
+	assert_false(board_has_room());
 	own_board_fill(0);
 	look(NOW + SECOND);
-	assert_true(peers_have_room());
+	assert_true(board_has_room());
+	peers_leave();
+	assert_true(board_has_room());
 }
 
 /* As another reads it. */
 TEST(own_claims)
 {
-	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
-	const struct segment_revision revision = {.count = 0};
-
 	self.is_suspended = self.pauses = true;
 	self.group = 12;
-	peers_have(&segment, &revision);
+	self.segment = 60;
+	self.inode = 61;
 	look(NOW);
 	look(NOW + MS);
 	pid_t parent = getpid(), reader = fork();
 
 	if (reader == 0) {
 		peers_after_fork();
-		bool is_right = !board_is_joined() && board_join(NULL) == 0 && board_read(gpus[0], on_board) == 1;
+		bool is_right = board_join(NULL) == 0 && board_read(gpus[0], on_board) == 1;
 		const struct board_claim *claimed = &on_board[0].claim;
 
 		is_right = is_right && on_board[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
@@ -732,10 +774,10 @@ TEST(own_claims)
 	assert_ends_well(reader);
 }
 
-/* Two boards become one after 20 ms, 200 ms, a second, and then within ten. */
+/* Two boards become one after 20 ms, 140 ms, a second, and then within ten. */
 TEST(searches)
 {
-	const uint64_t moments[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND, 20 * SECOND, 30 * SECOND};
+	const uint64_t moments[] = {20 * MS, 140 * MS, 860 * MS, 5180 * MS, 15180 * MS, 25180 * MS};
 	uint64_t now = NOW;
 
 	look(now);

@@ -501,10 +501,52 @@ TEST(a_descriptor_must_be_there_once)
 	make_descriptor(qmd, count + 1, &disable);
 	launch.frame.stream = handle(0);
 	launch.frame.end = (struct launch_end){&cells[(count + 1) % LAUNCHES * 2], count + 1};
-	memcpy(commands, qmd, sizeof qmd);
+	/* Not where the queue expects the descriptor: in front, or where the launch ahead has one. */
+	memcpy(commands + QMD_SIZE / 2, qmd, sizeof qmd);
 	memcpy(commands + 2 * QMD_SIZE, qmd, sizeof qmd);
 	assert_int_equal(note(&launch, commands, sizeof commands), QUEUE_NOT_FOUND);
 	assert_int_equal(queue_front(handle(0), context), QUEUE_FRONT_UNKNOWN);
+}
+
+static atomic_bool is_in_change, may_go_on;
+
+static enum queue_answer wait_in_change(void *data, const struct queued *queued, struct qmd_mask *disable)
+{
+	atomic_store(&is_in_change, true);
+	while (!atomic_load(&may_go_on))
+		sched_yield();
+	return QUEUE_STOP;
+}
+
+static void *change_slowly(void *unused)
+{
+	queue_walk(true, wait_in_change, NULL);
+	return NULL;
+}
+
+/* The thread of the change does not exist in the child. */
+TEST(forked_in_a_change)
+{
+	prepare();
+	while (in_flight_of(0) < 3)
+		launch_into(0);
+	pthread_t thread = thread_start(change_slowly, NULL);
+
+	while (!atomic_load(&is_in_change))
+		sched_yield();
+	pid_t child = fork();
+
+	if (child == 0) {
+		queue_after_fork();
+		for (unsigned int i = 0; i < STREAMS; i++)
+			forget(i);
+		while (in_flight_of(0) < 3)
+			launch_into(0);
+		_exit(visits_of(true, 1) == 1 ? 0 : 1);
+	}
+	atomic_store(&may_go_on, true);
+	pthread_join(thread, NULL);
+	assert_ends_well(child);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -185,7 +185,6 @@ static struct rivals rivals_of(struct program *self)
 		rivals.any = true;
 		if (other->priority > self->priority) {
 			rivals.has_higher = true;
-			rivals.higher_wants = rivals.higher_wants || wants(other);
 			rivals.higher_wanting += wants(other);
 			rivals.higher_idle_ns = min_u64(rivals.higher_idle_ns, now - seen->idle_since);
 		} else if (other->priority == self->priority) {
@@ -514,7 +513,7 @@ static void look_at_held(struct held *held)
 	held->looks_at += 50 * US + some_below(held->late);
 }
 
-/* As gate/passing.c does: the first one in flight wakes the thread. */
+/* As gate/hold.c does: the first one in flight wakes the thread. */
 static void try_to_launch(struct held *held)
 {
 	if (quota_has_room(held->spent_at, now, held->in_flight, held->in_flight * held->kernel, held->kernel)) {
@@ -625,14 +624,14 @@ TEST(bound)
 	time += 2 * MS;
 	assert_true(rules_ask(&rules, time, &view, &suspension, &rivals_none).suspends);
 	suspension = (struct suspension){true, time};
-	assert_true(rules_ask(&rules, time + RULES_BOUND_NS - 1, &view, &suspension, &rivals_none).suspends);
-	struct rules_verdict verdict = rules_ask(&rules, time + RULES_BOUND_NS, &view, &suspension, &rivals_none);
+	assert_true(rules_ask(&rules, time + 100 * MS - 1, &view, &suspension, &rivals_none).suspends);
+	struct rules_verdict verdict = rules_ask(&rules, time + 100 * MS, &view, &suspension, &rivals_none);
 
 	assert_false(verdict.suspends);
 	assert_int_equal(rules.bounded, 1);
-	suspension = (struct suspension){false, time + RULES_BOUND_NS};
-	assert_false(rules_ask(&rules, time + RULES_BOUND_NS + RULES_BACK_NS - 1, &view, &suspension, &rivals_none).suspends);
-	assert_true(rules_ask(&rules, time + RULES_BOUND_NS + RULES_BACK_NS, &view, &suspension, &rivals_none).suspends);
+	suspension = (struct suspension){false, time + 100 * MS};
+	assert_false(rules_ask(&rules, time + 110 * MS - 1, &view, &suspension, &rivals_none).suspends);
+	assert_true(rules_ask(&rules, time + 110 * MS, &view, &suspension, &rivals_none).suspends);
 	view.gpus_wanting = 1;
 	suspension = (struct suspension){true, time};
 	assert_true(rules_ask(&rules, time + SECOND, &view, &suspension, &rivals_none).suspends);

@@ -85,6 +85,22 @@ TEST(nothing_ahead)
 	}
 }
 
+/* For a second the clock stays known, however many looks are late. */
+TEST(late_looks)
+{
+	struct length *length = find(1);
+
+	for (unsigned int i = 0; i < 5; i++) {
+		uint64_t at = NOW + i * 240 * MS;
+		struct launch_end own = a_cell();
+
+		add(length, LENGTH_PART, own, none, at);
+		end(own, at + MS);
+		samples_look(&samples, false, at + (i > 0 ? 10 : 1) * MS);
+		assert_int_equal(lengths_ns(length, LENGTH_PART), MS);
+	}
+}
+
 /* Clocks drift apart: a look of more than two seconds ago says nothing. */
 TEST(clocks_that_drift)
 {

@@ -1,4 +1,4 @@
-/* For unit tests: a child that works one machine instruction at a time (ptrace). */
+/* For unit tests: a child that works by single machine instructions (ptrace). */
 #ifndef NVTASKSET_TESTS_STEPS_H
 #define NVTASKSET_TESTS_STEPS_H
 
@@ -20,19 +20,6 @@ static inline void steps_begin(void)
 {
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-}
-
-/* A child, stopped in front of the work. */
-static inline pid_t steps_start(void (*work)(void))
-{
-	pid_t child = fork();
-
-	if (child == 0) {
-		steps_begin();
-		work();
-		_exit(0);
-	}
-	return steps_stopped(child);
 }
 
 /* Goes on by `count` instructions; false if the child ended before. */

@@ -45,8 +45,7 @@ static void do_once(void (*_Atomic *what)(void))
 
 /* --- in the place of what suspends a program: the linker calls these ----------------------------------------------- */
 
-uint64_t __wrap_turns_look(uint64_t number, bool *is_idle);
-uint64_t __wrap_turns_look(uint64_t number, bool *is_idle)
+WRAP(uint64_t, turns_look, uint64_t number, bool *is_idle)
 {
 	*is_idle = false;
 	do_once(&at_look);
@@ -55,30 +54,25 @@ uint64_t __wrap_turns_look(uint64_t number, bool *is_idle)
 }
 
 /* It is called after a revision was read. */
-void __wrap_keeper_end(void);
-void __wrap_keeper_end(void)
+WRAP(void, keeper_end, void)
 {
 	do_once(&at_follow);
 }
 
-void __wrap_turns_end(void);
-void __wrap_turns_end(void)
+WRAP(void, turns_end, void)
 {
 	do_once(&at_end);
 }
 
-void __wrap_kernel_access_begin(void);
-void __wrap_kernel_access_begin(void)
+WRAP(void, kernel_access_begin, void)
 {
 }
 
-void __wrap_kernel_access_end(void);
-void __wrap_kernel_access_end(void)
+WRAP(void, kernel_access_end, void)
 {
 }
 
-void __wrap_hook_want_more(void);
-void __wrap_hook_want_more(void)
+WRAP(void, hook_want_more, void)
 {
 }
 

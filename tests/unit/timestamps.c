@@ -29,8 +29,7 @@ static struct error error;
 /* The clock of base/clock.h, for all that is linked here: each look at it takes a microsecond. */
 static atomic_uint_fast64_t now_ns = 1000000 * MS;
 
-uint64_t __wrap_process_clock_ns(void);
-uint64_t __wrap_process_clock_ns(void)
+WRAP(uint64_t, process_clock_ns, void)
 {
 	return atomic_fetch_add(&now_ns, 1000) + 1000;
 }

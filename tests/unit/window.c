@@ -41,8 +41,7 @@
 
 static uint64_t now;
 
-uint64_t __wrap_process_clock_ns(void);
-uint64_t __wrap_process_clock_ns(void)
+WRAP(uint64_t, process_clock_ns, void)
 {
 	return now;
 }
@@ -720,6 +719,61 @@ TEST(without_a_window)
 	assert_each(window_allows(&gate, &idle, 9 * LIMIT), 1, window_allows(&gate, &idle, 0), 0);
 	idle.ns[0] = 0;
 	assert_int_equal(window_allows(&gate, &idle, 1), 0);
+}
+
+/* Of a length beyond each window, the gate doubts a part at each refusal. A launch that took longer than in the own
+ * part was disturbed. */
+TEST(doubts)
+{
+	begin(deep);
+	struct length *length = lengths_find(&(struct launched_work){.what = &kinds[0], .grid = {1, 1, 1}});
+	uint64_t key = atomic_load(&length->key);
+
+	lengths_note(length, key, LENGTH_MORE, 4 * LIMIT);
+	assert_true(window_refuses(&gate, length, 4 * LIMIT));
+	assert_int_equal(lengths_ns(length, LENGTH_MORE), 4 * LIMIT - LIMIT / 1024);
+	lengths_note(length, key, LENGTH_PART, LIMIT);
+	lengths_note(length, key, LENGTH_MORE, 8 * LIMIT);
+	assert_true(window_refuses(&gate, length, 8 * LIMIT));
+	assert_int_equal(lengths_ns(length, LENGTH_MORE), 7 * LIMIT);
+}
+
+static enum queue_answer count_visit(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	++*(unsigned int *)data;
+	return QUEUE_LEAVE;
+}
+
+/* A launch of unknown length is decided about behind twelve launches at most. */
+TEST(far_behind)
+{
+	const struct scenario unknown = {.streams = 1, .depth = 40, SHORT, ONE, .kinds = KINDS};
+	unsigned int left = 0;
+
+	begin(unknown);
+	run_keeper();
+	now += 20 * MS;
+	for (unsigned int i = 0; i < 30; i++)
+		launch(0);
+	run_keeper();
+	queue_walk(false, count_visit, &left);
+	assert_int_equal(left, 30 - 13);
+	drain();
+}
+
+/* Some launches tell a known length again. */
+TEST(lengths_are_learnt_now_and_then)
+{
+	begin_deep();
+	drain();
+	run_keeper();
+	now += 20 * MS;
+	assert_int_equal(gate.samples.count, 0);
+	for (unsigned int i = 0; i < 16; i++)
+		launch(0);
+	run_keeper();
+	assert_in_range(gate.samples.count, 3, 5);
+	drain();
 }
 
 RUN_TESTS(NULL, NULL)

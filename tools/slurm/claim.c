@@ -211,6 +211,7 @@ static int claim_once(const struct job *job, const struct config *config, const 
 		result = options->unit == OPTIONS_GPCS ? claim_gpcs(job, claims, options->number, error)
 		                                       : claim_tpcs(job, config->strategy, claims, &set, error);
 		note->is_claimed = result == 0;
+		note->memory = options->memory;
 		if (result == 0)
 			jobs_write_note(job, note);
 	}
@@ -300,6 +301,50 @@ static int claim_all(const struct job *job, const struct config *config, const s
 	return result;
 }
 
+/* --- later steps -------------------------------------------------------------------------------------------------- */
+
+static int set_memory(const struct job *job, uint64_t limit, struct nvtaskset_error *error)
+{
+	struct nvtaskset_topology *topology = NULL;
+	struct nvtaskset_group *group = NULL;
+	char path[PATH_MAX];
+	int result = nvtaskset_topology_load(&topology, error);
+
+	if (result == 0)
+		result = nvtaskset_group_open(&group, topology, jobs_path(job, path), error);
+	if (result == 0)
+		result = nvtaskset_group_set_memory(group, limit, error);
+	nvtaskset_group_close(group);
+	nvtaskset_topology_free(topology);
+	return result;
+}
+
+/* A limit that differs from the limit of the step before. Steps have the options of the job's script: the same limit
+ * again does not undo a change made by root meanwhile. */
+static int change_memory(const struct job *job, const struct options *options, struct jobs_note *note,
+                         struct nvtaskset_error *error)
+{
+	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
+
+	if (result == 0 && jobs_read_note(job, note) && note->memory != options->memory) {
+		result = set_memory(job, options->memory, error);
+		note->memory = options->memory;
+		if (result == 0)
+			jobs_write_note(job, note);
+	}
+	if (lock >= 0)
+		close(lock);
+	return result;
+}
+
+static int join(const struct job *job, const struct options *options, struct jobs_note *note,
+                struct nvtaskset_error *error)
+{
+	int result = check_options(options, note, error);
+
+	return result == 0 && note->is_claimed && options->memory > 0 ? change_memory(job, options, note, error) : result;
+}
+
 int claim(const struct job *job, unsigned int user, const struct config *config, const struct options *options,
           struct jobs_note *note, struct nvtaskset_error *error)
 {
@@ -309,6 +354,6 @@ int claim(const struct job *job, unsigned int user, const struct config *config,
 		return -1;
 	jobs_hold(job);
 	if (note->count == 0 || note->is_claimed)
-		return check_options(options, note, error);
+		return join(job, options, note, error);
 	return claim_all(job, config, options, note, error);
 }

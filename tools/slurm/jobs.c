@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static void write_small(const struct job *job, const char *path, const char *tex
 		unlink(new);
 }
 
-/* Reads the numbers of a GPU, and returns the rest. */
+/* Reads the numbers of a GPU, and returns the rest; NULL without numbers. */
 static const char *read_gpu(const char *text, struct jobs_gpu *gpu)
 {
 	int length = 0;
@@ -132,15 +133,21 @@ static const char *read_gpu(const char *text, struct jobs_gpu *gpu)
 
 static bool parse_note(struct jobs_note *note, const char *text)
 {
+	const char *rest;
 	int length = 0;
 
 	*note = (struct jobs_note){.start = 0};
 	if (sscanf(text, "%lld %u %u %u%n", &note->start, &note->restarts, &note->user, &note->is_claimed,
 	           &length) != 4)
 		return false;
-	for (text += length; text && *text == ' ' && note->count < ALLOCATION_GPUS_MAX; note->count++)
-		text = read_gpu(text, &note->gpus[note->count]);
-	return text && strcmp(text, "\n") == 0;
+	text += length;
+	while (note->count < ALLOCATION_GPUS_MAX && (rest = read_gpu(text, &note->gpus[note->count]))) {
+		text = rest;
+		note->count++;
+	}
+	if (sscanf(text, " memory %" SCNu64 "%n", &note->memory, &length) == 1)
+		text += length;
+	return strcmp(text, "\n") == 0;
 }
 
 static bool read_any_note(const struct job *job, struct jobs_note *note)
@@ -167,6 +174,8 @@ void jobs_write_note(const struct job *job, const struct jobs_note *note)
 	for (unsigned int i = 0; i < note->count && length < TEXT_MAX - 40; i++)
 		length += snprintf(text + length, sizeof text - (size_t)length, " %u %u %u", note->gpus[i].number,
 		                   note->gpus[i].shards, note->gpus[i].tpcs);
+	if (note->memory > 0)
+		length += snprintf(text + length, sizeof text - (size_t)length, " memory %" PRIu64, note->memory);
 	snprintf(text + length, sizeof text - (size_t)length, "\n");
 	write_small(job, own_path(job, NOTE, path), text);
 }

@@ -2,8 +2,8 @@
  * The files of this node's jobs, in one directory.
  *
  *   job-123       the group of a job with TPCs (include/nvtaskset.h)
- *   .note-123     the job's allocation, "START RESTARTS USER CLAIMED" and "GPU SHARDS TPCS" for each GPU. CLAIMED is 0
- *                 until all TPCs are claimed
+ *   .note-123     the job's allocation, "START RESTARTS USER CLAIMED", "GPU SHARDS TPCS" for each GPU, and "memory
+ *                 BYTES" with a limit. CLAIMED is 0 until all TPCs are claimed
  *   .live-123     empty: each step's daemon holds a lock on the file. While a daemon holds the lock, the note is of
  *                 this run, and new steps need not ask the controller. Otherwise the job has no programs here
  *   .lock         of jobs_lock
@@ -48,6 +48,7 @@ struct jobs_gpu {
 
 struct jobs_note {
 	long long start;       /* with `restarts`, the run of the job */
+	uint64_t memory;       /* bytes, the newest limit asked for by a step; 0: no limit */
 	unsigned int restarts;
 	unsigned int user;
 	unsigned int is_claimed;

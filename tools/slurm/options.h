@@ -3,7 +3,7 @@
  *
  * TPCs and GPCs ask for shards: job_submit.lua, at the controller, turns the options into shards. The step compares the
  * options with the job's allocation: without the script, the job fails with the reason. The limit of memory is for the
- * group of a job with shards: the job's first step on a node sets the limit.
+ * group of a job with shards: each step with a limit sets the limit of all steps.
  */
 #ifndef NVTASKSET_SLURM_OPTIONS_H
 #define NVTASKSET_SLURM_OPTIONS_H

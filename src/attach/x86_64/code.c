@@ -1,8 +1,8 @@
 /*
  * x86-64, Linux (attach/machine.h): the code that threads run for us.
  *
- * After a system call, it changes no flag and only general registers, which the way back restores. After loading, it
- * restores flags and extended registers itself.
+ * After a system call, the code changes no flag and only general registers, which the way back restores. After loading,
+ * the code itself restores flags and extended registers.
  */
 #ifdef __x86_64__
 
@@ -16,9 +16,10 @@
 
 #define FLAG_DIRECTION 0x400
 
-/* --- running the loading code -------------------------------------------------------------------------------------- */
+/* --- running the loading code ------------------------------------------------------------------------------------- */
 
-int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack)
+int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request,
+                        uint64_t stack)
 {
 	struct user_regs_struct registers = x86_64_go_on(state, code + MACHINE_CODE_LOADS);
 
@@ -38,7 +39,7 @@ void machine_end_wait(struct machine_state *state)
 	}
 }
 
-/* --- the code's data ----------------------------------------------------------------------------------------------- */
+/* --- the code's data ---------------------------------------------------------------------------------------------- */
 
 extern const unsigned char machine_code_template[] __attribute__((visibility("hidden")));
 
@@ -48,8 +49,8 @@ struct code {
 	uint64_t memory, size, leave, extended, flags;
 };
 
-/* Offsets in the extended registers (asm/sigcontext.h, struct _xstate): the header, whose first word says which
- * components are present. The rest of the header is 0. */
+/* Offsets in the extended registers (asm/sigcontext.h, struct _xstate): the header. The first word names the present
+ * components. The rest of the header is 0. */
 #define EXTENDED_HEADER 512
 #define EXTENDED_HEADER_END 576
 
@@ -76,7 +77,7 @@ size_t machine_copy_extended(const struct machine_state *state, unsigned char to
 	return state->extended_size;
 }
 
-/* --- the code ------------------------------------------------------------------------------------------------------ */
+/* --- the code ----------------------------------------------------------------------------------------------------- */
 
 _Static_assert(offsetof(struct code, memory) == 16 && offsetof(struct code, size) == 24, "as the code has it");
 _Static_assert(offsetof(struct code, leave) == 32 && offsetof(struct code, extended) == 40, "as the code has it");
@@ -137,11 +138,11 @@ _Static_assert(SYS_write == 1 && SYS_close == 3 && SYS_fcntl == 72 && SYS_ppoll 
 #define AT_PLUS_RCX(word) TEXT_OF(word) "(%rbx,%rcx)"
 
 /*
- * rbx holds the request and r14d the library's file. Once the library is copied, r12 and r13d hold errno's address
- * and value. The wait is ppoll, since ppoll leaves alone what the kernel remembers of an interrupted call.
+ * rbx holds the request and r14d the library's file. Once the library is copied, r12 and r13d hold errno's address and
+ * value. The wait is ppoll, which leaves the kernel's memory of an interrupted call alone.
  *
  * Of the extended registers, protection keys (component 9) and AMX tiles (17, 18) are not restored: loading a library
- * does not change them, and the kernel allows tiles only to programs that have asked for them.
+ * does not change either, and the kernel allows tiles only to programs that have asked.
  */
 __asm__(".pushsection .rodata\n"
         ".hidden machine_code_template\n"
@@ -195,7 +196,7 @@ __asm__(".pushsection .rodata\n"
         "	call *" AT(ERRNO_LOCATION) "\n"
         "	mov %rax, %r12\n"
         "	mov (%rax), %r13d\n"
-        /* Writes the file's number into the path; slashes before it count as one. */
+        /* Writes the file's number into the path; slashes before count as one. */
         "	movq $0, " AT(FAILED) "\n"
         "	mov " AT(PATH_LAST) ", %rsi\n"
         "	mov %r14d, %eax\n"

@@ -1,7 +1,7 @@
 /*
  * x86-64, Linux (attach/machine.h): the way back.
  *
- * It changes no flag, and only general registers, which it restores.
+ * The code changes no flag, and only general registers, which are restored.
  */
 #ifdef __x86_64__
 
@@ -19,8 +19,7 @@ struct way {
 	uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip;
 };
 
-/* Only moves and system calls, which leave the flags alone. The thread's own stack pointer is restored before its
- * signals are unblocked. */
+/* Only moves and system calls, which keep the flags. The thread's own stack pointer comes back before its signals. */
 __asm__(".pushsection .rodata\n"
         ".hidden machine_way_template\n"
         ".globl machine_way_template\n"

@@ -22,7 +22,7 @@ enum {
 	RESTART_ALWAYS = -512,  /* ERESTARTSYS */
 	RESTART_QUIETLY = -513, /* ERESTARTNOINTR */
 	RESTART_UNLESS_HANDLED = -514, /* ERESTARTNOHAND */
-	RESTART_WITH_REST = -516 /* ERESTART_RESTARTBLOCK: continue with the time that is left */
+	RESTART_WITH_REST = -516 /* ERESTART_RESTARTBLOCK: continue with the time left */
 };
 
 #define CALL_LENGTH 2 /* bytes of the syscall instruction */
@@ -78,8 +78,7 @@ static bool will_restart(const struct user_regs_struct *registers)
 	        result == RESTART_WITH_REST);
 }
 
-/* Restarts the call as the kernel does. A call with a time left continues with it, unless another interrupted call came
- * between. */
+/* Restarts the call as the kernel does. A call with a time left continues, unless a further call was interrupted. */
 void x86_64_restart_call(struct user_regs_struct *registers)
 {
 	if (!will_restart(registers))
@@ -109,8 +108,7 @@ uint64_t machine_argument(const struct machine_state *state, unsigned int number
 	return arguments[number];
 }
 
-/* The kernel then decides as it does for other calls: EINTR if a signal is handled, otherwise the call is
- * made again. */
+/* The kernel then decides as for any other call: EINTR if a signal is handled, otherwise the call is made again. */
 bool machine_restart_call(struct machine_state *state)
 {
 	bool broken_off = was_broken_off(&state->registers);
@@ -136,7 +134,7 @@ uint64_t machine_stack(const struct machine_state *state)
 	return state->registers.rsp;
 }
 
-/* --- running something else ------------------------------------------------------------------------------------------ */
+/* --- running something else --------------------------------------------------------------------------------------- */
 
 struct user_regs_struct x86_64_go_on(const struct machine_state *state, uint64_t instruction)
 {
@@ -174,15 +172,14 @@ int machine_look(pid_t thread, uint64_t *instruction, int64_t *result)
 	return looked;
 }
 
-/* --- signal handlers ------------------------------------------------------------------------------------------------ */
+/* --- signal handlers ---------------------------------------------------------------------------------------------- */
 
-/* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library does not
- * change them. */
+/* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library keeps the bytes. */
 static const unsigned char return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
 #define CHUNK 65536
 
-/* The address of the bytes in the mapping; 0 if they are not there. */
+/* The address of the bytes in the mapping; 0: not found. */
 static uint64_t find_in_mapping(const struct memory *memory, const struct mapping *mapping, const unsigned char *bytes,
                                 size_t length)
 {

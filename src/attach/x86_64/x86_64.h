@@ -4,11 +4,10 @@
 
 #include "attach/machine.h"
 
-/* Changes the registers so that the thread itself makes an interrupted call again, if the kernel would; otherwise
- * leaves them. */
+/* Changes the registers to make the thread itself repeat an interrupted call, if the kernel would. Else no change. */
 void x86_64_restart_call(struct user_regs_struct *registers);
 
-/* The thread's registers, changed to continue at another instruction, with no call interrupted any more. */
+/* The thread's registers, changed to continue at another instruction, without an interrupted call. */
 struct user_regs_struct x86_64_go_on(const struct machine_state *state, uint64_t instruction);
 
 #endif

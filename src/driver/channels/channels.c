@@ -13,12 +13,11 @@ enum {
 	KIND_COMPUTE = 0xc0  /* the same: clcbc0.h, … */
 };
 
-/* The CUDA driver numbers its objects from here on, in order, and uses no number again; what has other handles has other
- * purposes. */
+/* The CUDA driver numbers its objects from here on, in order, and uses no number again. Other handles lie outside. */
 #define FIRST_HANDLE 0x5c000000
 #define LAST_HANDLE 0x5d000000 /* more than any program comes to */
 
-/* Whoever has seen one of the first being made has seen all. */
+/* A watch that saw one of the first handles being made has seen all. */
 #define FIRST_HANDLES 4
 
 static bool is_numbered(uint32_t handle)
@@ -36,12 +35,12 @@ static bool is_compute(uint32_t class)
 	return (class & 0xff) == KIND_COMPUTE && class > 0xff;
 }
 
-/* --- what the CUDA driver makes ------------------------------------------------------------------------------------- */
+/* --- what the CUDA driver makes ----------------------------------------------------------------------------------- */
 
 static _Atomic uint64_t changes = 1; /* of the contexts */
 static uint64_t changes_seen, looks;
-static _Atomic uint32_t highest; /* handle that the CUDA driver has given an object */
-static atomic_bool saw_all;      /* since its first object */
+static _Atomic uint32_t highest; /* handle given by the CUDA driver */
+static atomic_bool saw_all;      /* since the CUDA driver's first object */
 static atomic_bool are_suspended, some_are_new;
 
 void channels_have_changed(void)
@@ -54,12 +53,12 @@ bool channels_are_current(void)
 	return changes_seen == atomic_load(&changes);
 }
 
-/* Programs that were suspended and resumed while they destroyed a context and made another one came to wait in the driver for ever
- * (hardware.md, "Time slices"). So none is while a context comes, until it is there, or goes; for so long at most, since nobody tells us
- * when it has gone, and channels may come for other reasons. */
+/* Programs came to wait in the driver for ever after a suspension and a resumption in the middle of destroying a
+ * context and making the next (hardware.md, "Time slices"). So nothing is suspended while a context comes or goes. A
+ * change lasts CHANGE_NS at most: the end of a context is not announced, and channels may come without a context. */
 #define CHANGE_NS UINT64_C(500000000)
-static _Atomic uint64_t made, going; /* when the last channel was, and a context began to; 0: never */
-static atomic_uint makers;           /* threads that have made channels, and no context is there since */
+static _Atomic uint64_t made, going; /* when the last channel was made, and a context began to go; 0: never */
+static atomic_uint makers;           /* threads that have made channels, with no finished context since */
 static __thread bool is_maker __attribute__((tls_model("initial-exec")));
 
 static bool is_of_late(_Atomic uint64_t *when, uint64_t now)
@@ -76,7 +75,7 @@ static bool are_changing(void)
 	return is_of_late(&going, now) || (atomic_load(&makers) > 0 && is_of_late(&made, now));
 }
 
-/* Another thread may be in the middle of another one. */
+/* Several threads may be making contexts. */
 void channels_are_there(void)
 {
 	if (is_maker)
@@ -91,8 +90,7 @@ void channels_are_going(void)
 	channels_have_changed();
 }
 
-/* While they are suspended, channels that come count as changes only when they are resumed: a context that is being made needs its
- * own. */
+/* Channels that come during a suspension count as changes only afterwards: a context in the making needs channels. */
 static void set_suspended(bool wanted)
 {
 	atomic_store(&are_suspended, wanted);
@@ -137,15 +135,15 @@ void channels_unwatch(void)
 	kernel_client_unwatch();
 }
 
-/* --- finding the channels ------------------------------------------------------------------------------------------- */
+/* --- finding the channels ----------------------------------------------------------------------------------------- */
 
-/* So many handles in a row may be of objects that have gone; behind the highest one that was seen being made, too. */
+/* As many handles in a row may be of objects that have gone; GAP_SEEN: behind the highest handle seen at its making. */
 #define GAP 2300
 #define GAP_SEEN 64
 
 struct channels_list channels_list;
 
-/* Whether one of `count` structs of this size, which begin with their handles, has this one. The last come first. */
+/* Whether a struct of the array begins with the handle. Searched from the end. */
 static bool has_handle(const void *structs, unsigned int count, size_t size, uint32_t handle)
 {
 	bool found = false;
@@ -167,14 +165,15 @@ static bool add_group(uint32_t handle)
 	return !is_new || has_room;
 }
 
-/* A channel whose object this is: above it may be a group, and above that the device. */
+/* The channel of a compute object. Above the channel may be a group, and above the group the device. */
 static bool add_channel(const struct kernel_client *client, uint32_t compute)
 {
 	uint32_t channel = kernel_client_parent_of(client, compute);
 	uint32_t above = kernel_client_parent_of(client, channel);
 	bool has_room = true;
 
-	if (!is_channel(kernel_client_class_of(client, channel)) || HAS(channels_list.channels, channels_list.count, channel))
+	if (!is_channel(kernel_client_class_of(client, channel)) ||
+	    HAS(channels_list.channels, channels_list.count, channel))
 		return true;
 	if (kernel_client_class_of(client, above) == CLASS_GROUP) {
 		has_room = add_group(above);
@@ -201,7 +200,7 @@ static bool add_object(const struct kernel_client *client, uint32_t handle, uint
 	return has_room;
 }
 
-/* Those of contexts that have gone leave the list. */
+/* Channels of ended contexts leave the list. */
 static void keep_living(const struct kernel_client *client)
 {
 	struct channels_list *list = &channels_list;
@@ -220,7 +219,7 @@ static void keep_living(const struct kernel_client *client)
 	list->group_count = kept;
 }
 
-/* The handles up to here were asked about; some before it may have been about to become objects. */
+/* The handles up to here were asked about. Some may have become objects since. */
 static uint32_t asked = FIRST_HANDLE;
 
 static bool add_new(const struct kernel_client *client)
@@ -243,7 +242,7 @@ static bool add_new(const struct kernel_client *client)
 	return has_room;
 }
 
-/* Brings the list up to date: channels that have gone leave it, new ones are looked for. */
+/* Brings the list up to date: removes channels that have gone, and looks for new channels. */
 static enum channels_result make_list(const struct kernel_client *client, struct error *error)
 {
 	uint64_t now = atomic_load(&changes);
@@ -277,9 +276,9 @@ enum channels_result channels_find(struct error *error)
 	return kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED : make_list(&client, error);
 }
 
-/* --- suspending them ------------------------------------------------------------------------------------------------ */
+/* --- suspending them ---------------------------------------------------------------------------------------------- */
 
-/* One handle of the list is no channel, and nothing was done. */
+/* A handle of the list is no channel, and nothing was done. */
 #define STATUS_NO_CHANNEL 0x21
 
 #define DISABLE_CHANNELS 0x2080110b /* ctrl/ctrl2080/ctrl2080fifo.h */
@@ -296,7 +295,7 @@ struct disable_channels {
 
 _Static_assert(sizeof(struct disable_channels) == 536, "layout");
 
-/* One call for those of this subdevice from `from` on, which then is where the next call goes on; at most up to `end`. */
+/* One call for channels of the subdevice, from `from` up to `end` at most. The next call goes on at the new `from`. */
 static uint32_t disable(const struct kernel_client *client, unsigned int subdevice, bool suspends, unsigned int *from,
                     unsigned int end)
 {
@@ -311,19 +310,20 @@ static uint32_t disable(const struct kernel_client *client, unsigned int subdevi
 		}
 	}
 	uint32_t status = call.count == 0 ? (uint32_t)STATUS_OK
-	                                  : kernel_client_control(client, channels_list.subdevices[subdevice].handle, DISABLE_CHANNELS,
-	                                                          &call, sizeof call);
+	                                  : kernel_client_control(client, channels_list.subdevices[subdevice].handle,
+	                                                          DISABLE_CHANNELS, &call, sizeof call);
 
 	*from = place;
 	return status;
 }
 
-/* The first status that is not STATUS_OK; it ends the work, unless everything is to be tried. */
+/* Returns the first status that is not STATUS_OK. The work ends there without `tries_all`. */
 static uint32_t disable_all(const struct kernel_client *client, bool suspends, bool tries_all)
 {
 	uint32_t first = STATUS_OK;
 
-	for (unsigned int subdevice = 0; subdevice < channels_list.subdevice_count && (first == STATUS_OK || tries_all); subdevice++) {
+	for (unsigned int subdevice = 0; subdevice < channels_list.subdevice_count && (first == STATUS_OK || tries_all);
+	     subdevice++) {
 		unsigned int place = 0;
 
 		while (place < channels_list.count && (first == STATUS_OK || tries_all)) {
@@ -335,7 +335,7 @@ static uint32_t disable_all(const struct kernel_client *client, bool suspends, b
 	return first;
 }
 
-/* Each channel by itself: one that is gone does not keep the others from coming back. False if one is refused that is there. */
+/* Each channel by itself: an ended channel does not keep the rest suspended. False if a living channel is refused. */
 static bool resume_each(const struct kernel_client *client)
 {
 	bool are_back = true;
@@ -357,10 +357,12 @@ static int resume(const struct kernel_client *client, struct error *error)
 
 	if (status == STATUS_NO_CHANNEL && make_list(client, &unused) == CHANNELS_DONE)
 		status = disable_all(client, false, true);
-	return status == STATUS_OK || resume_each(client) ? 0 : error_set(error, "the kernel driver does not resume its work");
+	return status == STATUS_OK || resume_each(client)
+		   ? 0
+		   : error_set(error, "the kernel driver does not resume its work");
 }
 
-/* All, or none. */
+/* All channels, or no channel. */
 static uint32_t suspend(const struct kernel_client *client)
 {
 	uint32_t status = disable_all(client, true, false);
@@ -371,15 +373,15 @@ static uint32_t suspend(const struct kernel_client *client)
 	return status;
 }
 
-/* None while a context comes or goes, also one that has begun to while we looked. */
-static enum channels_result list_for_suspension(const struct kernel_client *client, bool is_current, struct error *error)
+/* No list while a context comes or goes, also if the change begins during the search. */
+static enum channels_result list_for_suspension(const struct kernel_client *client, bool is_current,
+                                                struct error *error)
 {
 	enum channels_result result = is_current || are_changing() ? CHANNELS_DONE : make_list(client, error);
 
 	return result == CHANNELS_DONE && are_changing() ? CHANNELS_CHANGING : result;
 }
 
-/* A list that is out of date is brought up to date once. */
 static enum channels_result suspend_listed(const struct kernel_client *client, struct error *error)
 {
 	enum channels_result result = list_for_suspension(client, channels_are_current(), error);
@@ -396,7 +398,7 @@ static enum channels_result suspend_listed(const struct kernel_client *client, s
 	return result;
 }
 
-/* What was suspended before, and cannot be anew, does not stay so: nobody would resume it. */
+/* After a failure nothing stays suspended, also from an earlier suspension: no later call would resume the channels. */
 enum channels_result channels_suspend(struct error *error)
 {
 	struct kernel_client client;
@@ -417,12 +419,12 @@ int channels_resume(struct error *error)
 	return kernel_client_reach(&client, error) < 0 ? -1 : resume(&client, error);
 }
 
-/* --- their time slices ---------------------------------------------------------------------------------------------- */
+/* --- their time slices -------------------------------------------------------------------------------------------- */
 
 #define SET_TIMESLICE 0xa06c0103 /* ctrl/ctrla06c/ctrla06cgpfifo.h: of a group, in us */
 #define GET_TIMESLICE 0xa06c0104
 
-/* The same, if channels have changed and are not suspended: who suspends them must see that some are new. */
+/* Brings the list up to date, except during a suspension: the next suspension must see that some channels are new. */
 static enum channels_result refresh_list(const struct kernel_client *client, struct error *error)
 {
 	enum channels_result result = channels_list.count > 0 ? CHANNELS_DONE : CHANNELS_NONE;
@@ -432,19 +434,19 @@ static enum channels_result refresh_list(const struct kernel_client *client, str
 	return result;
 }
 
-/* Its context has gone meanwhile. */
 static bool is_gone(const struct kernel_client *client, const struct channel_group *group)
 {
 	return kernel_client_class_of(client, group->handle) != CLASS_GROUP;
 }
 
-/* A slice that is 0 would be none that could be given back. */
+/* A slice of 0 could not be given back. */
 static uint32_t remember(const struct kernel_client *client, struct channel_group *group)
 {
 	uint32_t status = STATUS_OK;
 
 	if (group->slice_us == 0)
-		status = kernel_client_control(client, group->handle, GET_TIMESLICE, &group->slice_us, sizeof group->slice_us);
+		status = kernel_client_control(client, group->handle, GET_TIMESLICE, &group->slice_us,
+		                               sizeof group->slice_us);
 	return status == STATUS_OK && group->slice_us == 0 ? (uint32_t)STATUS_NOT_PERMITTED : status;
 }
 
@@ -462,7 +464,7 @@ static uint32_t set_slice(const struct kernel_client *client, struct channel_gro
 	return status;
 }
 
-/* One that refuses does not keep the others from theirs. */
+/* A refusal for a group does not keep further groups from new slices. */
 static enum channels_result set_slices(const struct kernel_client *client, uint64_t slice_us, struct error *error)
 {
 	uint32_t first = STATUS_OK;

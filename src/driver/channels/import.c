@@ -23,17 +23,17 @@
 #define IS_IMPORT(type) ((void)(type), false)
 #endif
 
-/* More than one is an import that we do not know. */
+/* With a second slot the import is unknown to us. */
 static import_place *slot;
-static import_ioctl *before; /* what was in the slot */
+static import_ioctl *before; /* the former content of the slot */
 static bool is_read_only;
 
-/* --- the driver library in memory ----------------------------------------------------------------------------------- */
+/* --- the driver library in memory --------------------------------------------------------------------------------- */
 
 struct extent {
 	uintptr_t base;
-	uintptr_t begin, end;             /* all of it */
-	uintptr_t read_only, read_only_end; /* what the dynamic linker made read-only when all was relocated */
+	uintptr_t begin, end;             /* the whole library */
+	uintptr_t read_only, read_only_end; /* made read-only by the dynamic linker after relocation */
 };
 
 static int measure(struct dl_phdr_info *info, size_t size, void *data)
@@ -63,7 +63,7 @@ static bool is_inside(uintptr_t address, uintptr_t begin, uintptr_t end)
 	return address >= begin && address < end;
 }
 
-/* What a search through its dynamic section needs. */
+/* Tables for a search through the dynamic section of the library. */
 struct tables {
 	const Elf64_Rela *list[2];
 	size_t bytes[2];
@@ -71,7 +71,7 @@ struct tables {
 	const char *names;
 };
 
-/* glibc has relocated most of these addresses already. */
+/* glibc has relocated most addresses already. */
 static const void *at(const struct link_map *library, Elf64_Addr address)
 {
 	return (const void *)(address < library->l_addr ? library->l_addr + address : address);
@@ -106,7 +106,7 @@ static bool is_import(const struct tables *tables, const Elf64_Rela *entry)
 	       strcmp(tables->names + tables->symbols[symbol].st_name, IMPORT) == 0;
 }
 
-/* How many slots there are; `found` is the last one. */
+/* The number of slots; `found` is the last slot. */
 static unsigned int find_slots(const struct link_map *library, import_place **found)
 {
 	struct tables tables = read_tables(library);
@@ -127,10 +127,10 @@ static unsigned int find_slots(const struct link_map *library, import_place **fo
 	return count;
 }
 
-/* --- replacing ------------------------------------------------------------------------------------------------------ */
+/* --- replacing ---------------------------------------------------------------------------------------------------- */
 
-/* What the driver library calls; NULL if it is something that we do not know. Before its first call, the slot leads to code
- * of its own, which asks the dynamic linker and would overwrite the slot. */
+/* The function called by the driver library; NULL if the function is unknown to us. Before the first call, the slot
+ * leads to code of the library, which asks the dynamic linker and would overwrite the slot. */
 static import_ioctl *destination(import_ioctl *current, const struct extent *extent)
 {
 	import_ioctl *programs = (import_ioctl *)dlsym(RTLD_DEFAULT, IMPORT);

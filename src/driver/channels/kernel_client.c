@@ -26,13 +26,13 @@ enum {
 
 _Static_assert(sizeof(struct handle_info) == 16, "layout");
 
-/* Controls whose upper half is this are an object's of class CLASS_SUBDEVICE. */
+/* Controls with this upper half are for an object of class CLASS_SUBDEVICE. */
 #define OF_SUBDEVICE(command) ((command) >> 16 == CLASS_SUBDEVICE)
 
-/* --- learning ------------------------------------------------------------------------------------------------------- */
+/* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static struct kernel_client known;
-static atomic_flag is_learning = ATOMIC_FLAG_INIT; /* guards it; nobody waits for it but for a moment, in our thread */
+static atomic_flag is_learning = ATOMIC_FLAG_INIT; /* guards `known`; only our thread waits, for a moment */
 static _Atomic uint32_t known_handle;
 static atomic_bool is_proven;
 
@@ -47,7 +47,8 @@ static void learn(int file, uint32_t handle)
 	    atomic_load_explicit(&is_proven, memory_order_relaxed) || atomic_flag_test_and_set(&is_learning))
 		return;
 	if (fstat(file, &status) == 0) {
-		known = (struct kernel_client){.handle = handle, .file = file, .device = status.st_dev, .inode = status.st_ino};
+		known = (struct kernel_client){
+		    .handle = handle, .file = file, .device = status.st_dev, .inode = status.st_ino};
 		atomic_store(&known_handle, handle);
 	}
 	atomic_flag_clear(&is_learning);
@@ -62,7 +63,7 @@ static void see_alloc(int file, const struct rm_alloc *call)
 		learn(file, call->client);
 }
 
-/* In place of the driver's import: passes the call on, and looks at it afterwards. */
+/* In place of the driver's import: passes the call on, and looks at the call afterwards. */
 static int watched_ioctl(int file, unsigned long request, ...)
 {
 	va_list arguments;
@@ -107,9 +108,9 @@ void kernel_client_is_proven(void)
 	atomic_store(&is_proven, true);
 }
 
-/* --- provoking ------------------------------------------------------------------------------------------------------ */
+/* --- provoking ---------------------------------------------------------------------------------------------------- */
 
-/* Whatever is being captured stays unharmed. */
+/* A capture under way stays unharmed. */
 void kernel_client_provoke(void)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -139,7 +140,7 @@ void kernel_client_provoke_in_primary(void)
 		contexts_visit_primaries(ask_in);
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 int kernel_client_reach(struct kernel_client *client, struct error *error)
 {

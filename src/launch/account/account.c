@@ -11,16 +11,15 @@ static struct segment segment;
 __thread struct account_own account_own __attribute__((tls_model("initial-exec")));
 static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")));
 
-/* Counts launches that are counted nowhere, so that the launch path need not ask. */
+/* For launches that are counted nowhere: the launch path need not ask. */
 static __thread _Atomic uint64_t nowhere __attribute__((tls_model("initial-exec")));
 
-/* A thread that ends gives its slot back. For a key at or above this limit, the C library allocates memory in each
- * thread. */
+/* An ending thread gives its slot back. For keys from the limit on, the C library allocates memory in each thread. */
 #define KEYS_WITHOUT_MEMORY 32 /* glibc's PTHREAD_KEY_2NDLEVEL_SIZE */
 static pthread_key_t slot_key;
 static atomic_bool has_slot_key;
 
-/* Nsight Compute sets this for the programs that it profiles. It runs a kernel many times, or not at all. */
+/* Nsight Compute sets the variable for profiled programs. It runs a kernel many times, or not at all. */
 #define NCU_ENVIRONMENT "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
 
 static bool is_off;
@@ -50,7 +49,7 @@ void account_use(const struct segment *wanted)
 		pthread_setspecific(slot_key, NULL);
 }
 
-/* Launches that other destructors still make are counted in the shared slot. */
+/* Launches of later destructors are counted in the shared slot. */
 static void give_slot_back(void *slot)
 {
 	account_own.slot = NULL;
@@ -67,7 +66,7 @@ void account_follow_threads(void)
 		atomic_store(&has_slot_key, has_key);
 }
 
-/* Without a key, the thread keeps its slot until the process ends. */
+/* Without a key, the thread keeps the slot until the process ends. */
 static struct counter_slot *take_slot(void)
 {
 	struct counter_slot *slot = counter_slot_take(&segment);
@@ -108,7 +107,8 @@ void account_launch_anew(const struct releases *releases, bool restricted)
 	struct counts_place *place = releases->place;
 
 	account_node(releases, restricted);
-	account_own.launched = account_own.slot && place ? counts_launched(place, &segment, account_own.slot) : &nowhere;
+	account_own.launched =
+	    account_own.slot && place ? counts_launched(place, &segment, account_own.slot) : &nowhere;
 	if (account_own.slot)
 		counts_launch(account_own.launched);
 	else if (place)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NEAR 4  /* places where a key may be */
-#define FALL 8  /* a length falls by this part of the difference */
+#define FALL 8  /* part of the difference by which a length falls */
 
 static struct length lengths[LENGTHS];
 static _Atomic uint32_t replaced;

@@ -44,8 +44,7 @@ uint64_t timestamps_stream(const struct frame *frame, CUstream stream)
 	return stream == CU_STREAM_PER_THREAD ? (uintptr_t)frame : (uintptr_t)stream;
 }
 
-/* The stream, if we hear of the call that launches. Otherwise the line in which the driver is told of the end, in slot
- * 0. */
+/* The stream, if we hear of the launching call. Otherwise the line where the driver is told of the end, in slot 0. */
 static uint64_t stream_of(const struct launch *launch)
 {
 	CUstream stream = launch->frame.stream;

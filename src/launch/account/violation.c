@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The other reasons are about a graph or a module. */
+/* The remaining reasons are about a graph or a module. */
 static bool is_of_launch(enum segment_reason reason)
 {
 	return reason != SEGMENT_STALE_GRAPH && reason != SEGMENT_LAUNCHED_BY_KERNELS;
@@ -32,7 +32,7 @@ void violation_note_all(const char *reason, const char *until)
 	log_warning("%s; this program runs unrestricted%s", reason, until);
 }
 
-/* --- the end of the program ---------------------------------------------------------------------------------------- */
+/* --- the end of the program --------------------------------------------------------------------------------------- */
 
 static bool strict;
 
@@ -45,8 +45,8 @@ void violation_open(void)
 
 #define PRINTING_US 999999 /* takes less */
 
-/* Not exit: it would run the program's handlers on a thread that is in the middle of a launch. A second thread waits,
- * so that the first has time to print the reason; it launches nothing meanwhile. */
+/* Not exit: exit would run the program's handlers on a thread in the middle of a launch. A second thread waits without
+ * launching, so that the first has time to print the reason. */
 static _Noreturn void end(const char *reason)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;

@@ -11,7 +11,7 @@ struct share {
 	struct counts_place *place;
 	struct kernels {
 		uint64_t launched;
-		uint64_t uncounted; /* of them: not counted when they end */
+		uint64_t uncounted; /* not counted at the end */
 	} each, once;               /* by each launch; besides, by this call */
 };
 
@@ -22,13 +22,13 @@ struct node {
 	enum graph_kernel kernel;
 };
 
-#define CONTEXTS 8 /* that one graph has kernels in */
+#define CONTEXTS 8 /* with kernels of one graph */
 
-/* An entry stays in the table, and is used again: a reader may have found it. */
+/* An entry stays in the table for later use: a reader may have found it. */
 struct instance {
 	struct table_entry entry;
 	bool run_once;
-	bool is_uploaded; /* all its nodes are known */
+	bool is_uploaded; /* all nodes are known */
 	struct share shares[CONTEXTS];
 	struct pointer_map nodes;
 };
@@ -49,13 +49,14 @@ static void forget_nodes(struct instance *instance)
 	memset(instance->shares, 0, sizeof instance->shares);
 }
 
-/* An old instance with the same handle was destroyed with its context, without our hearing of it. */
+/* An old instance with the same handle was destroyed with the context, unannounced. */
 bool graph_counts_add(CUgraphExec exec, bool run_once)
 {
 	graph_counts_remove(exec);
 	struct table_entry *vacant = table_find_vacant(&instances, exec);
 	bool is_vacant = vacant && table_occupy(vacant, exec);
-	struct instance *instance = is_vacant ? TABLE_CONTENT(vacant, struct instance, entry) : calloc(1, sizeof *instance);
+	struct instance *instance =
+	    is_vacant ? TABLE_CONTENT(vacant, struct instance, entry) : calloc(1, sizeof *instance);
 
 	if (instance)
 		instance->run_once = run_once;
@@ -136,8 +137,7 @@ static void change(struct kernels *kernels, const struct node *node, uint64_t by
 	kernels->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
 }
 
-/* What was uploaded once counts for each launch; what comes later, for this call. False if there is no memory, or there are
- * too many contexts. */
+/* A first upload counts for each launch; a later descriptor, for this call. False without memory, or without room. */
 static bool put(struct instance *instance, const struct node *new)
 {
 	struct share *share = share_of(instance, new->place);

@@ -11,7 +11,7 @@
 #include "timestamps.h"
 
 static bool expects_older;
-static atomic_bool some_are_forgotten; /* there was no memory for them */
+static atomic_bool some_are_forgotten; /* for lack of memory */
 static struct segment own;
 static uint64_t whole_edit; /* the last edit at graphs_use, if the revision restricted no GPU; otherwise 0 */
 
@@ -26,7 +26,8 @@ void graphs_use(const struct segment *segment)
 	uint64_t number;
 
 	own = *segment;
-	whole_edit = segment_read(segment, &revision, &number) && revision.count == 0 ? number - segment_raised(segment) : 0;
+	whole_edit =
+	    segment_read(segment, &revision, &number) && revision.count == 0 ? number - segment_raised(segment) : 0;
 }
 
 /* A node runs outside the partition, or may. */
@@ -48,8 +49,7 @@ static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 	return result == CUDA_SUCCESS && disabled != CUDA_ERROR_INVALID_CLUSTER_SIZE ? disabled : result;
 }
 
-/* A disabled node stays disabled: it is uploaded when the application enables it. Returns whether the node was left as it
- * is. */
+/* A disabled node stays disabled: enabling uploads the node. Returns whether a kernel may be left as before. */
 static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
@@ -62,8 +62,8 @@ static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 	return result != CUDA_SUCCESS && graph_nodes_can_be_kernel(node);
 }
 
-/* A node that cannot be uploaded again where nothing but the gate has changed is inside the partition: only there the gate sends what it
- * cannot call back. */
+/* If only the gate has changed, a node left as before is inside the partition: launches that the gate cannot call back
+ * go only there. */
 static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool masks_changed, void *frame)
 {
 	size_t left = nodes->out_of_reach;
@@ -76,8 +76,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 		count_stale();
 }
 
-/* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. That
- * somebody looks is no change. */
+/* Whether graphs may have the whole GPU, and the partition has restricted a GPU or changed since (not by a look). */
 static bool older_are_stale(uint64_t masks)
 {
 	return expects_older && masks - segment_raised(&own) > whole_edit;
@@ -108,7 +107,7 @@ static bool runs_once(CUgraph graph)
 	return run_once;
 }
 
-/* If the call uploads nodes, too, how they count must be known before. */
+/* If the call uploads nodes, too, the way to count must be known before. */
 static void instance_begins(const struct call *call)
 {
 	bool uploads = calls_instantiate_flags(call) & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
@@ -117,7 +116,7 @@ static void instance_begins(const struct call *call)
 	                         runs_once(((const struct call_instantiate *)call->arguments)->graph);
 }
 
-/* Launches of a graph by kernels are not announced: all of them count once, here. */
+/* Launches of a graph by kernels are not announced: all count once, here. */
 static void instantiated(const struct call *call)
 {
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
@@ -130,7 +129,7 @@ static void instantiated(const struct call *call)
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
 	graph_counts_uploaded(exec, call->frame);
-	graph_timestamps_destroyed(exec); /* an old one with the same handle */
+	graph_timestamps_destroyed(exec); /* an old instance with the same handle */
 }
 
 static void node_added(const struct call *call)
@@ -150,14 +149,14 @@ static void destroy_instance(CUgraphExec exec)
 	graph_timestamps_destroyed(exec);
 }
 
-/* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need
- * not be asked about. */
+/* A captured launch becomes a node of another graph. The legacy stream is never captured, and needs no question. */
 static bool has_run(const struct call *call)
 {
-	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !driver_captures(calls_stream_of_graph(call));
+	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
+	       !driver_captures(calls_stream_of_graph(call));
 }
 
-/* Where kernels of the graph that this call launches count; NULL: nowhere, or it launches none. */
+/* The place for kernels of the launched graph; NULL: nowhere, or the call launches no graph. */
 static struct counts_place *place_of(const struct call *call)
 {
 	const struct releases *releases = calls_run_graph(call->id) ? contexts_releases(call->context) : NULL;
@@ -165,14 +164,15 @@ static struct counts_place *place_of(const struct call *call)
 	return releases ? releases->place : NULL;
 }
 
-/* What the call uploaded counts even if it failed. */
+/* Uploads count even if the call failed. */
 static void count_kernels(const struct call *call, CUgraphExec exec)
 {
 	bool runs = has_run(call);
 
 	graph_counts_uploaded(exec, call->frame);
 	if (!graph_counts_call_ended(exec, runs) && runs)
-		account_unknown_graph(call->context, atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
+		account_unknown_graph(call->context,
+		                      atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
 }
 
 void graphs_call_begins(const struct call *call)
@@ -180,10 +180,10 @@ void graphs_call_begins(const struct call *call)
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
 	struct counts_place *place = place_of(call);
 
-	/* Others see that it is about to run: its kernels count when the call has ended, and may have run by then. */
+	/* Readers see that the graph is about to run: the kernels count after the call, and may have run by then. */
 	if (place)
 		counts_graph_begins(place);
-	/* First: it may raise that number. */
+	/* First: may raise the epoch of masks. */
 	if (calls_launch_graph(call->id) &&
 	    graph_timestamps_begins(call, ((const struct call_exec *)call->arguments)->exec))
 		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
@@ -209,7 +209,8 @@ void graphs_call_ended(const struct call *call)
 		count_kernels(call, ((const struct call_exec *)call->arguments)->exec);
 	if (place)
 		counts_graph_ended(place);
-	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
+	else if (calls_instantiate_graph(call->id) && is_done &&
+	         ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_counts_restore(call->frame);
 	if (calls_launch_graph(call->id)) {

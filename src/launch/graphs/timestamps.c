@@ -12,46 +12,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many nodes of a graph have a cell at once; larger graphs' take turns, so that others have cells, too. */
+/* Nodes of a graph with a cell at once. Nodes of a larger graph take turns, to leave cells for other graphs. */
 #define NODES_AT_ONCE (TIMESTAMPS_NODES / 2)
 
-/* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the
- * graph are among them (hardware.md, "Graphs"). A break is on each side of the others. */
+/* In each turn the nodes uploaded first and last have a cell: of nodes in a row, the first and the last of the graph
+ * are there (hardware.md, "Graphs"). The nodes of the turn have a break on each side. */
 #define NODES_AT_EDGE 64
 #define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
 
-/* An instance is uploaded for a turn once a second at most, and all of them together for so much of the time: an upload
- * takes 1.5 us a node, so this is 1 %. */
+/* An instance is uploaded for a turn once a second at most, and all together 1 % of the time: a node takes 1.5 us. */
 #define TURN_NS UINT64_C(1000000000)
 #define TURN_NS_FOR_NODE UINT64_C(150000)
 
 #define SHARES_MAX 256
 
-/* A node, by its descriptor's address. */
+/* A node, by the address of the descriptor. */
 struct node {
 	const void *qmd;
 	const void *function; /* NULL: the driver's own */
-	uint64_t number; /* of its cell; 0: it has none */
+	uint64_t number; /* of the cell; 0: no cell */
 };
 
 /* How many nodes are kernels of a function. */
 struct share {
 	const void *function;
 	unsigned int nodes;
-	uint64_t number; /* where that stands; 0: not yet */
+	uint64_t number; /* of the share's record; 0: no record yet */
 };
 
-/* An instance, and the cells of its nodes. It stays in the table, and is used again: another thread may have found it.
- */
+/* An instance, and the cells of the nodes. The entry stays in the table for later use: a thread may have found it. */
 struct instance {
 	struct table_entry entry;
-	struct timestamps *timestamps; /* those of its first node: the others must lie there, too */
+	struct timestamps *timestamps; /* of the first node; all nodes must lie there */
 	uint64_t first, last, end; /* as for timestamps_add_graph */
-	struct pointer_map nodes; /* that have been uploaded since it was uploaded as a whole */
-	unsigned int before;      /* how many they were at the time before, or 0 */
+	struct pointer_map nodes; /* uploaded since the last upload of the whole */
+	unsigned int before;      /* the number of nodes at the upload before, or 0 */
 	unsigned int own;        /* of the kernels, the driver's */
-	unsigned int cell_index; /* the node that got the last cell */
-	unsigned int turn; /* the first node that has a turn */
+	unsigned int cell_index; /* the node with the last cell */
+	unsigned int turn; /* the first node of the turn */
 	uint64_t turned_ns;
 	struct share shares[SHARES_MAX];
 	unsigned int share_count;
@@ -59,10 +57,9 @@ struct instance {
 
 static struct table instances;
 
-/* There may be nodes that have a cell. */
+/* Some nodes may have a cell. */
 static atomic_bool has_stamped;
 
-/* When the next instance may be uploaded for a turn. */
 static _Atomic uint64_t next_turn_ns;
 
 static unsigned int nodes_of(const struct instance *instance)
@@ -131,7 +128,7 @@ void graph_timestamps_after_fork(void)
 
 /* --- one node --------------------------------------------------------------------------------------------------- */
 
-/* The last one is that of all functions that have no room. */
+/* The last place is for all functions without room. */
 static void count_node(struct instance *instance, const void *function, unsigned int by)
 {
 	static const char others;
@@ -163,7 +160,7 @@ static bool has_turn(const struct instance *instance, unsigned int index)
 	       (index >= instance->turn && index - instance->turn < NODES_OF_TURN);
 }
 
-/* The cell of a node that is uploaded for the first time. Number 0: none. */
+/* The cell of a node at the first upload. Number 0: no cell. */
 static struct timestamps_cell new_cell(struct instance *instance, const struct timestamps_node *node,
                                        unsigned int index)
 {
@@ -182,7 +179,7 @@ static struct timestamps_cell new_cell(struct instance *instance, const struct t
 	return cell;
 }
 
-/* One that the application has changed keeps its cell, and so its place among the others. */
+/* A node changed by the application keeps the cell, and the place among the nodes. */
 static struct timestamps_cell same_cell(const struct instance *instance, const struct timestamps_node *node,
                                         uint64_t number)
 {
@@ -191,7 +188,7 @@ static struct timestamps_cell same_cell(const struct instance *instance, const s
 	return has_cell ? timestamps_node_cell(number) : (struct timestamps_cell){.number = 0};
 }
 
-/* Number 0 if it gets no cell. */
+/* Number 0: no cell. */
 static struct timestamps_cell put_node(struct instance *instance, const struct launch *launch,
                                        const struct timestamps_node *node)
 {
@@ -241,7 +238,7 @@ void graph_timestamps_node(const struct launch *launch, unsigned int tpcs, struc
 
 /* --- launches of graphs ----------------------------------------------------------------------------------------- */
 
-/* Whether the end of a launch will be known: those that may be the last have a cell. */
+/* Whether the end of a launch will be known: all possible last nodes have a cell. */
 static bool tells_end(const struct instance *instance)
 {
 	return instance->first != 0 && instance->cell_index == nodes_of(instance) - 1 &&
@@ -258,7 +255,7 @@ static bool may_turn(struct instance *instance, uint64_t now)
 	       atomic_compare_exchange_strong(&next_turn_ns, &next, now + nodes_of(instance) * TURN_NS_FOR_NODE);
 }
 
-/* The next nodes, and the last ones once more: how long a node took is known with the one in front. */
+/* The next nodes, and the last nodes once more: the time of a node is known with the node in front. */
 static void turn(struct instance *instance, uint64_t now)
 {
 	bool had_turn = instance->before > NODES_AT_ONCE;

@@ -52,28 +52,27 @@ static bool is_set(const struct app_mask *mask)
 
 /* --- the masks --------------------------------------------------------------------------------------------- */
 
-/* The mask of a stream. An entry is never freed, since readers take no lock: when its stream is destroyed, it becomes
- * vacant. */
+/* The mask of a stream. Readers take no lock, so no entry is freed: a destroyed stream leaves a vacant entry. */
 struct stream_mask {
 	struct table_entry entry;
 	struct shared_mask mask;
 };
 
 static atomic_bool is_open;
-static atomic_bool are_any;      /* the program has set a mask: launches look for theirs */
+static atomic_bool are_any;      /* the program has set a mask: launches look for masks */
 static atomic_bool are_in_force; /* every launch does: cached decisions from before the first mask are invalid */
 static atomic_bool hears_calls;
 static pthread_once_t heard = PTHREAD_ONCE_INIT;
 atomic_bool app_masks_want_calls;
 
-/* Held by whoever writes the masks below. */
+/* Held for writing the masks below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_mask for_all;
 static struct table of_streams;
 
 static __thread struct {
 	struct app_mask next;
-	struct app_mask per_thread; /* of its per-thread default stream */
+	struct app_mask per_thread; /* of the per-thread default stream */
 } thread __attribute__((tls_model("initial-exec")));
 
 static struct stream_mask *find(CUstream stream)
@@ -81,8 +80,8 @@ static struct stream_mask *find(CUstream stream)
 	return TABLE_CONTENT(table_find(&of_streams, stream), struct stream_mask, entry);
 }
 
-/* The mask is written before its entry becomes vacant, and in add() before the entry can be found: a reader without the
- * lock that finds a stream finds its mask. */
+/* The mask is written before the entry becomes vacant, and in add() before the entry can be found: a reader without the
+ * lock that finds a stream finds the stream's mask. */
 static void change(struct stream_mask *known, const struct app_mask *mask)
 {
 	write_mask(&known->mask, mask);
@@ -145,8 +144,7 @@ static struct app_mask mask_of_stream(CUstream stream)
 
 /* --- deciding ---------------------------------------------------------------------------------------------- */
 
-/* Finds the mask of a launch; false if it has none. The mask for the thread's next launch is used up, except by a
- * graph. */
+/* Finds the mask of a launch; false: no mask. The mask for the thread's next launch is used up, except by a graph. */
 static bool take(const struct launch *launch, struct app_mask *mask)
 {
 	bool is_of_graph = launch->frame.uploads_nodes;
@@ -211,7 +209,7 @@ static int set(enum app_masks_scope scope, CUstream stream, const struct app_mas
 		thread.per_thread = *mask;
 	else
 		result = set_for_stream(stream ? stream : CU_STREAM_LEGACY, mask);
-	/* Last: a thread that sees these flags, or the new epoch, also sees the mask. */
+	/* Last: a thread that sees the flags, or the new epoch, also sees the mask. */
 	bool is_first = !atomic_exchange(&are_any, true);
 
 	if (is_first || scope == APP_MASKS_ALL)
@@ -231,7 +229,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 	memcpy(&mask, disabled, sizeof mask);
 	if (scope == APP_MASKS_ONE)
 		pthread_once(&heard, hear_of_calls);
-	/* Only this thread reads this mask. The first mask of all takes the lock nevertheless: it raises the epoch. */
+	/* Only this thread reads the mask. The very first mask takes the lock nevertheless, to raise the epoch. */
 	if (scope == APP_MASKS_NEXT && atomic_load(&are_in_force)) {
 		thread.next = mask;
 		return 0;
@@ -245,7 +243,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 
 void app_masks_open(bool hears)
 {
-	/* Only ever set: another thread may have subscribed meanwhile. */
+	/* Only ever set: a second thread may have subscribed meanwhile. */
 	if (hears)
 		atomic_store(&hears_calls, true);
 	atomic_store(&is_open, true);
@@ -272,8 +270,7 @@ void app_masks_call_begins(const struct call *call)
 		forget(((const struct call_destroy_stream *)call->arguments)->stream);
 }
 
-/* A context that is destroyed takes its streams with it, unannounced. A new stream may get an old handle: forget its
- * mask. */
+/* A destroyed context takes its streams along, unannounced. A new stream may get an old handle: forget the old mask. */
 void app_masks_call_ended(const struct call *call)
 {
 	const struct call_create_stream *created = (const struct call_create_stream *)call->arguments;

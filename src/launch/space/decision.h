@@ -1,6 +1,5 @@
 /*
- * What has been decided about a launch so far. Each decider changes what the one before it decided (launch/launch.c has
- * the order).
+ * The decision about a launch so far. Each decider changes the former result (launch/launch.c has the order).
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_DECISION_H
 #define NVTASKSET_LAUNCH_SPACE_DECISION_H
@@ -12,20 +11,20 @@
 #include <stdint.h>
 
 enum decision_state {
-	DECISION_WHOLE_GPU,    /* the descriptor stays as it is */
+	DECISION_WHOLE_GPU,    /* the descriptor stays unchanged */
 	DECISION_RESTRICTED,   /* the launch may use `set` */
-	DECISION_UNRESTRICTED, /* there is a partition, but it cannot be enforced; `reason` says why */
+	DECISION_UNRESTRICTED, /* the partition cannot be enforced; `reason` says why */
 };
 
 struct decision {
 	enum decision_state state;
 	enum segment_reason reason;
-	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty if the GPU is unknown */
+	struct tpcset partition; /* the GPU's TPCs in the partition; empty, as `set`, if the GPU is unknown */
 	struct tpcset set;       /* TPCs that the launch may use */
-	struct tpcset full;      /* if it yields (yielding.h): those that it might use otherwise */
+	struct tpcset full;      /* with is_yielding (yielding.h): `set` without yielding */
 	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
-	bool is_yielding;        /* it yields */
+	bool is_yielding;        /* other programs have a part of the partition for now */
 	bool is_exact;           /* `disable` replaces the driver's own mask in the descriptor */
 	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };
@@ -57,7 +56,7 @@ static inline void decision_restrict(struct decision *decision, const struct top
 	topology_disable_mask(gpu, set, decision->disable.words, QMD_MASK_BITS);
 }
 
-/* Leaves some of its TPCs to others, and uses the rest, for now. */
+/* Leaves some TPCs to other programs for now, and uses the rest. */
 static inline void decision_yield(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
 {
 	decision->full = decision->set;
@@ -65,7 +64,7 @@ static inline void decision_yield(struct decision *decision, const struct topolo
 	decision_restrict(decision, gpu, rest);
 }
 
-/* This launch cannot yield: it gets what it would have got. */
+/* The launch cannot yield: back to the set without yielding. */
 static inline void decision_stay(struct decision *decision, const struct topology *gpu)
 {
 	struct tpcset all = topology_all(gpu);

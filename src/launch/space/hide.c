@@ -27,14 +27,14 @@ bool hide_wants_call(int id)
 	              id == CALL_MAX_POTENTIAL_CLUSTER_SIZE);
 }
 
-/* --- who asks ------------------------------------------------------------------------------------------------------ */
+/* --- who asks ----------------------------------------------------------------------------------------------------- */
 
 #define DEPTH 48
 
-/* A search for the loaded object that an address lies in. */
+/* A search for the loaded object around an address. */
 struct search {
 	uintptr_t address;
-	const char *name; /* of the object's file, without its directory; NULL if there is no such object */
+	const char *name; /* of the object's file, without the directory; NULL: no object */
 	uintptr_t base;
 };
 
@@ -45,7 +45,8 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
 	for (unsigned int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
 
-		found = found || (segment->p_type == PT_LOAD && address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz);
+		found = found || (segment->p_type == PT_LOAD &&
+		                  address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz);
 	}
 	return found;
 }
@@ -77,8 +78,8 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Whether cuBLAS has made the API call that is being announced on this thread, itself or through the CUDA runtime. Also
- * true if the stack cannot be read. The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA
+/* Whether cuBLAS has made the API call announced on this thread, itself or through the CUDA runtime. Also true if the
+ * stack cannot be read. The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA
  * runtime's, then the caller's. */
 static bool caller_is_cublas(void)
 {
@@ -108,7 +109,7 @@ static unsigned int sms_of(const struct topology *topology, const struct tpcset 
 	return tpcset_count(set) * topology->sms_per_tpc;
 }
 
-/* The SMs of a TPC's group, if the TPC is its first member; otherwise 0. So each group counts once. */
+/* The SMs of a TPC's group, if the TPC is the first member; otherwise 0. So each group counts once. */
 static unsigned int group_sms(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
 {
 	struct tpcset group = topology_cluster_group(topology, set, tpc);
@@ -128,7 +129,7 @@ static unsigned int largest_group(const struct topology *topology, const struct 
 	return largest;
 }
 
-/* The SMs of groups that have at least this many. */
+/* The SMs of groups with `least` SMs or more. */
 static unsigned int sms_in_groups(const struct topology *topology, const struct tpcset *set, unsigned int least)
 {
 	unsigned int sum = 0;

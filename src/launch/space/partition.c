@@ -8,9 +8,8 @@
 
 static struct segment segment;
 
-/* What the partition means on one GPU. */
 struct compiled {
-	uint64_t number; /* of the segment's revision that it was compiled from; 0: not compiled yet */
+	uint64_t number; /* of the compiled revision of the segment; 0: not compiled yet */
 	struct decision decision;
 };
 
@@ -29,11 +28,11 @@ static struct gpu_partition {
 void partition_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	/* All of it was compiled from another segment. This also clears `compiling`, which a fork may have left set. */
+	/* Compiled from an older segment. Also clears `compiling`, which a fork may have left set. */
 	memset(partitions, 0, sizeof partitions);
 }
 
-/* --- the compiled partition, for all threads ------------------------------------------------------------------------ */
+/* --- the compiled partition, for all threads ---------------------------------------------------------------------- */
 
 /* Number 0 if writers came round the ring during the copy. */
 static struct compiled load(const struct gpu_partition *partition)
@@ -49,7 +48,7 @@ static struct compiled load(const struct gpu_partition *partition)
 	return compiled;
 }
 
-/* Does nothing while another thread publishes: this thread can use what it compiled. */
+/* Does nothing while a second thread publishes: the caller can use its own result. */
 static void publish(struct gpu_partition *partition, const struct compiled *compiled)
 {
 	uint64_t words[WORDS];
@@ -64,9 +63,9 @@ static void publish(struct gpu_partition *partition, const struct compiled *comp
 	atomic_store_explicit(&partition->compiling, false, memory_order_release);
 }
 
-/* --- compiling ------------------------------------------------------------------------------------------------------ */
+/* --- compiling ---------------------------------------------------------------------------------------------------- */
 
-/* A partition without any TPC of this GPU is ignored, and the one before stays in force: no launch could ever run in it
+/* A partition without TPCs of the GPU is ignored, and the partition before stays in force: no launch could run there
  * (facts.md, "Launches that never finish"). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {
@@ -85,8 +84,7 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 	return decision;
 }
 
-/* All GPUs of unknown topology share one entry, without a PCI address. So any entry of the revision may be meant for
- * one of them. */
+/* All GPUs of unknown topology share one entry, without a PCI address: any entry of the revision may be meant. */
 static struct decision compile(const struct gpu *gpu, bool is_empty, const struct segment_partition *partition,
                                const struct compiled *before)
 {
@@ -102,10 +100,10 @@ static struct decision compile(const struct gpu *gpu, bool is_empty, const struc
 	return decision;
 }
 
-/* Compiles the segment's current revision. If it cannot be read, the one before stays in force, and the next launch
- * tries again. */
+/* Compiles the segment's current revision. An unreadable revision leaves the former in force until the next launch. Only a
+ * launch publishes, since the notes are for a launch. */
 static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, struct gpu_partition *partition,
-                                                         const struct compiled *before)
+                                                         const struct compiled *before, bool is_launch)
 {
 	struct segment_revision revision;
 	struct compiled compiled = *before;
@@ -116,7 +114,8 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 		if (revision.count > 0)
 			log_wake();
 		compiled.decision = compile(gpu, revision.count == 0, own, before);
-		publish(partition, &compiled);
+		if (is_launch)
+			publish(partition, &compiled);
 	} else {
 		if (before->number == 0)
 			decision_leave_unrestricted(&compiled.decision, SEGMENT_DAMAGED);
@@ -126,23 +125,23 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 }
 
 /* `edits`: the segment's number. */
-static struct decision decide(const struct gpu *gpu, uint64_t edits)
+static struct decision decide(const struct gpu *gpu, uint64_t edits, bool is_launch)
 {
 	struct gpu_partition *partition = &partitions[gpu->number];
 	struct compiled compiled = load(partition);
 
-	compiled.decision.notes = 0; /* those of the launch that compiled it */
-	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled);
+	compiled.decision.notes = 0; /* notes are of the compiling launch */
+	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled, is_launch);
 }
 
 void partition_decide(const struct launch *launch, struct decision *decision)
 {
-	*decision = decide(launch->gpu, launch->edits);
+	*decision = decide(launch->gpu, launch->edits, true);
 }
 
 struct tpcset partition_on(const struct gpu *gpu)
 {
-	struct decision decision = decide(gpu, segment_revision_number(&segment));
+	struct decision decision = decide(gpu, segment_revision_number(&segment), false);
 
 	return decision.state == DECISION_RESTRICTED ? decision.partition : topology_all(gpu->topology);
 }

@@ -1,7 +1,7 @@
 /*
- * The first decider: the TPCs that the partition allows.
+ * The first decider: the TPCs of the partition.
  *
- * After an edit, the first launch on a GPU compiles the partition for that GPU; later launches copy the result.
+ * After an edit, the first launch on a GPU compiles the partition for the GPU; later launches copy the result.
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_PARTITION_H
 #define NVTASKSET_LAUNCH_SPACE_PARTITION_H
@@ -11,15 +11,15 @@
 #include "driver/hook.h"
 #include "state/segment/segment.h"
 
-/* From here on, launches obey this segment. Only while no thread launches: at the start, and in the child of a fork,
+/* From here on, launches obey the segment. Only while no thread launches: at the start, and in the child of a fork,
  * which has a segment of its own. */
 void partition_use(const struct segment *segment);
 
 /* Fills all of the decision. */
 void partition_decide(const struct launch *launch, struct decision *decision);
 
-/* The TPCs that launches on this GPU may use now, for calls other than the launch itself: all if it does not restrict them. The
- * GPU's topology must be known. */
+/* The TPCs for launches on the GPU now, for calls other than the launch itself; all without a restriction. The GPU's
+ * topology must be known. */
 struct tpcset partition_on(const struct gpu *gpu);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many blocks of the kernel an SM holds, as the driver says; it says 0 for too much shared memory. Without an
- * answer, or with 0, this is 1: the launch then rather gets too much room than too little. Only a cooperative grid must be there
- * as a whole; of others, only a cluster. So launches with clusters do not ask the driver. */
+/* The blocks of the kernel that an SM holds, as the driver says. 1 without an answer, or with 0 (too much shared
+ * memory): rather too much room than too little. Only a cooperative grid must be there as a whole; otherwise only a
+ * cluster. So launches with clusters do not ask the driver. */
 static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
 {
 	int blocks = 0;
@@ -28,10 +28,10 @@ struct occupancy residency_need(const struct topology *topology, const struct la
 	return occupancy_of(topology, &request->shape, blocks_per_sm(request->function, &request->shape), &all);
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------------- */
+/* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says it, and more exactly than
- * the call. Of shared memory, the driver's occupancy query takes what a launch adds; the descriptor has the function's own in it, too. */
+/* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says so more
+ * exactly. The driver's occupancy query takes the shared memory without the function's own, unlike the descriptor. */
 static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
 {
 	unsigned int own = 0;
@@ -44,14 +44,14 @@ static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
 	if (!qmd_must_fit(launch->gpu->family, launch->qmd))
 		return false;
 	*shape = qmd_shape_of(launch->gpu->family, launch->qmd);
-	if (shape->cooperative > 0 &&
-	    driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, launch->function) == CUDA_SUCCESS)
+	if (shape->cooperative > 0 && driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+	                                                            launch->function) == CUDA_SUCCESS)
 		own = (unsigned int)fixed;
 	shape->shared_bytes -= shape->shared_bytes > own ? own : shape->shared_bytes;
 	return true;
 }
 
-/* Judges by the result: even if the partition seemed too small, there may have been no other TPC to add. */
+/* Judges by the result: even if the partition seemed too small, there may have been no further TPC. */
 static void note_where(const struct tpcset *set, const struct tpcset *theirs, struct decision *decision)
 {
 	if (!tpcset_is_subset(set, &decision->partition))
@@ -62,7 +62,7 @@ static void note_where(const struct tpcset *set, const struct tpcset *theirs, st
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* Whether the TPCs that are left while it yields hold the launch, without overruling anybody. */
+/* Whether the TPCs left while yielding hold the launch, without overruling a mask. */
 static bool can_yield(const struct occupancy *need, const struct tpcset *theirs, const struct decision *decision)
 {
 	struct tpcset set = tpcset_and(&decision->set, theirs);
@@ -70,8 +70,8 @@ static bool can_yield(const struct occupancy *need, const struct tpcset *theirs,
 	return occupancy_fits(need, &set);
 }
 
-/* If what is left while it yields cannot hold the launch, it does not yield. If the program's own mask cannot hold
- * it, it may use all of the partition. Only then is the partition widened. */
+/* A launch that the TPCs left cannot hold does not yield. A launch that the program's own mask cannot hold gets all of
+ * the partition. Only then is the partition widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
 {
 	const struct topology *topology = launch->gpu->topology;
@@ -100,7 +100,7 @@ void residency_decide(const struct launch *launch, struct decision *decision)
 		give_room(launch, &shape, decision);
 }
 
-/* --- calls that fail ------------------------------------------------------------------------------------------------ */
+/* --- calls that fail ---------------------------------------------------------------------------------------------- */
 
 static bool fails;
 
@@ -116,7 +116,7 @@ bool residency_wants_call(int id)
 	return fails && calls_may_launch_at_once(id);
 }
 
-/* A launch that the whole GPU cannot hold either is refused by the driver itself. */
+/* The driver itself refuses a launch that the whole GPU cannot hold. */
 static bool is_misfit(const struct topology *topology, const struct launch_request *request, const struct tpcset *set)
 {
 	struct occupancy need = residency_need(topology, request);

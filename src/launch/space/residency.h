@@ -1,16 +1,16 @@
 /*
- * The last decider: launches whose blocks must run at once, that is clusters and cooperative grids. They hang if the
- * partition cannot hold them (facts.md, "Launches that never finish"). So such a launch gets a superset of the
- * partition that holds it: whole virtual GPCs are added until it does (gpu/topology/occupancy.h). One that the
- * partition holds, but not what is left of it for now, does not yield (yielding.h).
+ * The last decider: launches with blocks that must run at once, in clusters and cooperative grids. A launch hangs if
+ * the partition cannot hold the blocks (facts.md, "Launches that never finish"). So the launch gets a superset of the
+ * partition: whole virtual GPCs are added until the blocks fit (gpu/topology/occupancy.h). A launch that fits into the
+ * partition, but not into the TPCs left for now, does not yield (yielding.h).
  *
- * The driver's own mask is obeyed if the TPCs that both it and the partition enable can hold the launch. Otherwise it
- * is overruled, as for other launches (qmd.h): a green context does not lead out of the partition. The driver also
- * disables TPCs on which no cluster has room; our topology knows these as well.
+ * The driver's own mask is obeyed if the launch fits into the TPCs that both mask and partition enable. Otherwise the
+ * mask is overruled, as for all launches (qmd.h): a green context does not lead out of the partition. The driver also
+ * disables TPCs without room for a cluster; our topology knows these as well.
  *
- * With --on-misfit fail, the launch fails instead. It cannot be stopped in the launch callback, only in the API call that it comes
- * from. There we make the call ask for an empty grid, which the driver refuses, and replace its error by one that says what was
- * wrong (docs/hardware.md).
+ * With --on-misfit fail, the launch fails instead. The launch callback cannot stop a launch, but the API call around
+ * can: we make the call ask for an empty grid, which the driver refuses, and replace the driver's error by the real
+ * reason (docs/hardware.md).
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
 #define NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
@@ -24,16 +24,16 @@
 
 #define MISFIT_ENVIRONMENT "NVTASKSET_ON_MISFIT"
 
-/* Changes restricted launches only; their descriptor must have a known version. */
+/* Changes restricted launches only. The descriptor must have a known version. */
 void residency_decide(const struct launch *launch, struct decision *decision);
 
-/* What the launch needs that an API call asks for. */
+/* The need of the launch in an API call. */
 struct occupancy residency_need(const struct topology *topology, const struct launch_request *request);
 
-/* Reads the environment. Call it before another thread can change that. */
+/* Reads the environment: to be called before another thread can change it. */
 void residency_open(void);
 
-/* Whether we must hear of this API call; one begins, or has ended. */
+/* Whether we must hear of an API call; the call begins, or has ended. */
 bool residency_wants_call(int id);
 void residency_call_begins(const struct call *call);
 void residency_call_ended(const struct call *call);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* What two clocks may drift apart, in ns for each ns. */
+/* The most drift between two clocks, in ns for each ns. */
 #define DRIFT_MAX 100e-6
 #define TIGHT_NS 10000
 
@@ -60,10 +60,10 @@ bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, 
 
 /* --- fitting ---------------------------------------------------------------------------------------------------- */
 
-/* The offset is a line over time, whose drift nobody knows: every line that keeps all bounds may be the true one. Of upper
- * bounds, only those on their lower hull can be the first that a line meets; lower bounds are mirrored, to be upper ones. */
+/* The offset is a line over time with unknown drift: every line within all bounds may be true. A line first meets an
+ * upper bound on the lower hull; lower bounds are mirrored, to be upper bounds. */
 struct point {
-	double time, offset; /* relative to the time that was asked for, and to a base */
+	double time, offset; /* relative to the asked time, and to a base */
 };
 
 struct hull {
@@ -76,7 +76,7 @@ struct limits {
 	struct hull upper, mirrored;
 };
 
-/* Whether the middle one of three, in the order of time, lies on or above the line through the others. */
+/* Whether the middle of three points, in the order of time, lies on or above the line through first and last. */
 static bool is_above(const struct point *first, const struct point *middle, const struct point *last)
 {
 	return (middle->offset - first->offset) * (last->time - first->time) >=
@@ -97,7 +97,6 @@ static void add_bound(struct hull *hull, const struct clock_bound *bound, uint64
 		add_point(hull, (struct point){distance(cpu, bound->at), sign * difference(bound->offset, base)});
 }
 
-/* What was added in the last span, or before. */
 static uint64_t last_span(const struct clock_fit *fit)
 {
 	uint64_t last = 0;
@@ -125,7 +124,8 @@ static void collect(struct limits *limits, const struct clock_fit *fit, uint64_t
 	for (uint64_t back = CLOCK_FIT_SPANS; back-- > 0;) {
 		uint64_t index = (last - back) % CLOCK_FIT_SPANS;
 		const struct clock_bounds *bounds = &fit->spans[index];
-		const struct clock_bound none = {.is_known = false}, *usual = is_believed[index] ? &bounds->usual : &none;
+		const struct clock_bound none = {.is_known = false},
+		                         *usual = is_believed[index] ? &bounds->usual : &none;
 		bool is_first = !usual->is_known || distance(usual->at, bounds->upper.at) < 0;
 
 		if (bounds->span + back != last)
@@ -136,7 +136,7 @@ static void collect(struct limits *limits, const struct clock_fit *fit, uint64_t
 	}
 }
 
-/* Of the lines with this drift below the hull, the highest: where it is at the time that was asked for. */
+/* Of the lines with the drift below the hull, the highest: the value at the asked time. */
 static double highest_below(const struct hull *hull, double drift)
 {
 	double highest = DBL_MAX;
@@ -159,17 +159,18 @@ static double mirrored_lowest(const struct limits *limits, double drift)
 	return highest_below(&limits->mirrored, -drift);
 }
 
-/* Between the lines of this drift; below 0 there is none. */
+/* Between the lines with the drift; below 0 there is no line. */
 static double room(const struct limits *limits, double drift)
 {
 	return highest(limits, drift) + mirrored_lowest(limits, drift);
 }
 
-/* Of the drift: 0.1 ns in the time that is kept. */
+/* Of the drift: 0.1 ns over all spans. */
 #define STEP 1e-11
 
 /* The drift for which a concave function is the largest. */
-static double drift_of_most(const struct limits *limits, double from, double to, double (*of)(const struct limits *, double))
+static double drift_of_most(const struct limits *limits, double from, double to,
+                            double (*of)(const struct limits *, double))
 {
 	while (to - from > STEP) {
 		double third = (to - from) / 3;
@@ -182,7 +183,7 @@ static double drift_of_most(const struct limits *limits, double from, double to,
 	return (from + to) / 2;
 }
 
-/* The last drift from `inside` to `outside` for which there is a line. */
+/* The last drift from `inside` to `outside` with a line. */
 static double drift_at_edge(const struct limits *limits, double inside, double outside)
 {
 	if (room(limits, outside) >= 0)
@@ -198,8 +199,9 @@ static double drift_at_edge(const struct limits *limits, double inside, double o
 	return inside;
 }
 
-/* Of the usual bounds, the one that leaves the least room. False if none is left. */
-static bool disbelieve_one(const struct clock_fit *fit, const struct limits *limits, uint64_t cpu, double drift, bool *is_believed)
+/* Of the usual bounds, drops the bound that leaves the least room. False if no bound is left. */
+static bool disbelieve_one(const struct clock_fit *fit, const struct limits *limits, uint64_t cpu, double drift,
+                           bool *is_believed)
 {
 	double least = DBL_MAX;
 	int worst = -1;
@@ -246,7 +248,7 @@ static double between(double value, double lower, double upper)
 	return value < lower ? lower : value;
 }
 
-/* What a hostile process says may lead to any number. */
+/* A hostile process may lead to any number. */
 static int64_t rounded(double value)
 {
 	const double limit = 9e18;
@@ -264,7 +266,7 @@ bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_of
 	double lower = -mirrored_lowest(&limits, drift_of_most(&limits, from, to, mirrored_lowest));
 	bool is_tight = fabs(upper - lower) < TIGHT_NS;
 
-	/* Where little is known, clocks that hardly drift apart are likelier than others. */
+	/* With little knowledge, clocks that hardly drift apart are likelier. */
 	drift = is_tight ? (from + to) / 2 : between(0, from, to);
 	double best = is_tight ? (upper + lower) / 2 : (highest(&limits, drift) - mirrored_lowest(&limits, drift)) / 2;
 

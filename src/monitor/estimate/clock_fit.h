@@ -1,9 +1,9 @@
 /*
  * How far a GPU's clock is ahead of the processor's, and how exactly that is known.
  *
- * Both count ns, but they began at different times, and drift apart. An event on the GPU that the processor knows to be
- * later than a moment of its own, or earlier, bounds the offset from one side. Bounds of the last 12 seconds are kept: the
- * offset is known as far as all lines over time that keep them agree.
+ * Both count ns, but from different begins, and drift apart. An event on the GPU that is known to be later than a
+ * moment of the processor, or earlier, bounds the offset from one side. Bounds of the last 12 seconds are kept: the
+ * offset is known as far as all lines over time between the bounds agree.
  */
 #ifndef NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
 #define NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
@@ -14,10 +14,10 @@
 #define CLOCK_FIT_SPANS 128
 #define CLOCK_FIT_SPAN_NS UINT64_C(100000000)
 
-/* All zero is one that knows nothing. */
+/* All zero: nothing is known. */
 struct clock_fit {
 	struct clock_bounds {
-		uint64_t span; /* the processor's time, in CLOCK_FIT_SPAN_NS; 0: none */
+		uint64_t span; /* the processor's time, in CLOCK_FIT_SPAN_NS; 0: free */
 		struct clock_bound {
 			bool is_known;
 			int64_t offset;
@@ -26,20 +26,18 @@ struct clock_fit {
 	} spans[CLOCK_FIT_SPANS];
 };
 
-/* Of what the GPU did, to a moment of the processor's. The last one is not always true: what contradicts the others is not
- * believed. */
+/* Of an event on the GPU, to a moment of the processor. The last may be wrong: contradictions are not believed. */
 enum clock_order {
 	CLOCK_NOT_BEFORE,
 	CLOCK_NOT_AFTER,
 	CLOCK_USUALLY_NOT_BEFORE
 };
 
-/* What the GPU did at its time `gpu` was in this order to `cpu`. Returns whether that is new: the clocks were not known so
- * well before. */
+/* An event at the GPU's time `gpu` was in this order to `cpu`. Returns whether the clocks are known better now. */
 bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, uint64_t gpu);
 
-/* GPU minus processor at the processor's time `at`. It differs from the true one by at most the error; before and after,
- * the drift in ns for each ns, and its error, add up. */
+/* GPU minus processor at the processor's time `at`, wrong by at most the error; before and after, the drift in ns for
+ * each ns, and the drift's error, add up. */
 struct clock_offset {
 	uint64_t at;
 	int64_t offset;
@@ -47,7 +45,7 @@ struct clock_offset {
 	double drift, drift_error;
 };
 
-/* At the processor's time `cpu`. False if it is not bounded from both sides. */
+/* At the processor's time `cpu`. False if not bounded from both sides. */
 bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_offset *offset);
 
 #endif

@@ -1,6 +1,6 @@
 #include "durations.h"
 
-/* Powers of two, and equal steps between them; below DURATIONS_STEPS, one bucket for each value. */
+/* Powers of two, in equal steps; below DURATIONS_STEPS, one bucket for each value. */
 static unsigned int bucket_of(uint64_t ns)
 {
 	unsigned int bucket = (unsigned int)ns;
@@ -13,7 +13,6 @@ static unsigned int bucket_of(uint64_t ns)
 	return bucket < DURATIONS_BUCKETS ? bucket : DURATIONS_BUCKETS - 1;
 }
 
-/* The middle of a bucket. */
 static uint64_t value_of(unsigned int bucket)
 {
 	unsigned int power = bucket / DURATIONS_STEPS + 3;
@@ -57,7 +56,7 @@ double durations_average(const struct durations *durations)
 	return durations->count > 0 ? (double)durations->sum_ns / (double)durations->count : 0;
 }
 
-/* The C library's is in a library of its own. */
+/* The C library's needs libm. */
 static double square_root(double value)
 {
 	double root = value > 1 ? value : 1;
@@ -76,7 +75,7 @@ double durations_deviation(const struct durations *durations)
 	return variance > 0 ? square_root(variance) : 0;
 }
 
-/* The middle of the bucket may lie outside of what there was. */
+/* The middle of the bucket may lie outside of the extremes. */
 uint64_t durations_median(const struct durations *durations)
 {
 	uint64_t seen = 0, value;

@@ -1,13 +1,13 @@
 /*
- * How long kernels took: exact sums and extremes, and a histogram for the median. Fixed size, no allocation; two of them
- * can be added up. All zero is empty.
+ * How long kernels took: exact sums and extremes, and a histogram for the median. Fixed size, no allocation; two can be
+ * added up. All zero is empty.
  */
 #ifndef NVTASKSET_MONITOR_ESTIMATE_DURATIONS_H
 #define NVTASKSET_MONITOR_ESTIMATE_DURATIONS_H
 
 #include <stdint.h>
 
-/* A bucket is at most 1/16 of its value wide; all above 2^40 ns, 18 minutes, are in the last one. */
+/* A bucket is at most 1/16 of its value wide; values above 2^40 ns, 18 minutes, are in the last bucket. */
 #define DURATIONS_STEPS 16 /* for each power of two */
 #define DURATIONS_BUCKETS (DURATIONS_STEPS * 37)
 
@@ -21,7 +21,7 @@ struct durations {
 void durations_add(struct durations *durations, uint64_t ns);
 void durations_merge(struct durations *to, const struct durations *from);
 
-/* 0 if it is empty. The median is within 1/32 of the exact one; the deviation is that of a sample, 0 for one. */
+/* 0 if empty. The median is within 1/32 of the exact median; the deviation is a sample's, 0 for one value. */
 double durations_average(const struct durations *durations);
 double durations_deviation(const struct durations *durations);
 uint64_t durations_median(const struct durations *durations);

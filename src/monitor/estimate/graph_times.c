@@ -5,11 +5,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* --- the nodes of one graph ---------------------------------------------------------------------------------------- */
+/* --- the nodes of one graph --------------------------------------------------------------------------------------- */
 
 #define NONE UINT_MAX
 
-/* Timestamps may be written while they are read. */
+/* Timestamps may be written during a read. */
 #define TRIES 3
 
 static int compare(const void *a, const void *b)
@@ -48,7 +48,7 @@ static unsigned int find(const struct node_timestamps *timestamps, uint64_t numb
 	return index < timestamps->count ? index : NONE;
 }
 
-/* The driver has kernels of its own also in place of disabled nodes. */
+/* The driver also has kernels in place of disabled nodes. */
 static unsigned int find_front(const struct node_timestamps *timestamps, const struct node_order *order)
 {
 	unsigned int found = NONE, count = 0;
@@ -66,7 +66,7 @@ static unsigned int find_front(const struct node_timestamps *timestamps, const s
 	return found;
 }
 
-/* Whether they have the same timestamps as before, up to this index: then those that are behind it are newer. */
+/* Whether the timestamps are the same as before, up to the index: then the timestamps behind are newer. */
 static bool are_unchanged(const struct node_timestamps *timestamps, const struct timestamps *ring, unsigned int index)
 {
 	bool are = true;
@@ -80,7 +80,7 @@ static bool are_unchanged(const struct node_timestamps *timestamps, const struct
 	return are;
 }
 
-/* The index of the last node of the last launch that has ended; NONE if that is not known. */
+/* The index of the last node of the last ended launch; NONE if not known. */
 static unsigned int find_end(struct node_timestamps *timestamps, const struct node_order *order, bool is_idle)
 {
 	bool have_all = timestamps->waiting == 0;
@@ -156,7 +156,7 @@ uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const 
 	return is_known ? timestamps->end - timestamps->begin - ways : 0;
 }
 
-/* --- the launches of one graph ------------------------------------------------------------------------------------- */
+/* --- the launches of one graph ------------------------------------------------------------------------------------ */
 
 bool replays_launch(struct replays *replays, uint64_t launched_ns)
 {
@@ -167,7 +167,7 @@ bool replays_launch(struct replays *replays, uint64_t launched_ns)
 	return has_room;
 }
 
-/* When launch `number` begins, if the one before ended at `end`. */
+/* When launch `number` begins, if the launch before ended at `end`. */
 static uint64_t begin_of(const struct replays *replays, const struct times_ways *ways, uint64_t number, uint64_t end)
 {
 	uint64_t launched = replays->launched[number % REPLAYS_WAITING] + ways->latency_ns;
@@ -185,7 +185,7 @@ uint64_t replays_after(const struct replays *replays, uint64_t time)
 	return number;
 }
 
-/* Until one was measured: those before the end share the time. */
+/* Before the first measured length, the launches before the end share the time. */
 static uint64_t guess_length(const struct replays *replays, const struct times_ways *ways, uint64_t open, uint64_t end)
 {
 	uint64_t begin = begin_of(replays, ways, replays->first, replays->end);
@@ -193,7 +193,7 @@ static uint64_t guess_length(const struct replays *replays, const struct times_w
 	return open > 0 && end > begin ? (end - begin) / open : 0;
 }
 
-/* How many of those that are open have ended by then, if each is so long: one at least. */
+/* How many of the open launches have ended at `end`, if each takes `length`: one at least. */
 static uint64_t ended_by(const struct replays *replays, const struct times_ways *ways, uint64_t open, uint64_t length,
                          uint64_t end)
 {
@@ -206,7 +206,7 @@ static uint64_t ended_by(const struct replays *replays, const struct times_ways 
 	return count == 0 && open > 0 ? 1 : count;
 }
 
-/* The last one is the one whose end was seen, and whose length may have been measured. */
+/* `is_last`: the launch whose end was seen, perhaps with a measured length. */
 static void add_ended(struct replays *replays, struct times *times, const struct times_ways *ways, uint64_t length,
                       uint64_t end, bool is_last, bool is_measured, unsigned int tpcs)
 {
@@ -236,8 +236,8 @@ uint64_t replays_see_end(struct replays *replays, struct times *times, const str
 	return ended;
 }
 
-void replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways, uint64_t now,
-                         unsigned int tpcs)
+void replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,
+                         uint64_t now, unsigned int tpcs)
 {
 	if (replays->first < replays->next)
 		times_add_interval(times, begin_of(replays, ways, replays->first, replays->end), now, tpcs);
@@ -252,12 +252,11 @@ uint64_t replays_drop(struct replays *replays, uint64_t number)
 	return count;
 }
 
-/* --- the graphs before a kernel ------------------------------------------------------------------------------------ */
+/* --- the graphs before a kernel ----------------------------------------------------------------------------------- */
 
-/* So many launches before a kernel are looked at. */
 #define LAUNCHES_MOST 32
 
-/* The timestamp of its last node, of whichever launch; TIMES_UNKNOWN where that is not known. */
+/* The timestamp of the graph's last node, of any launch; TIMES_UNKNOWN where not known. */
 static uint64_t end_of(const struct timestamps *ring, const struct timestamps_event *graph,
                        const struct node_order *order)
 {
@@ -274,14 +273,14 @@ static void add(struct times_graphs *graphs, const struct timestamps_event *grap
 	graphs->timestamp_ns = max_u64(graphs->timestamp_ns, end);
 }
 
-/* Whether one of them may have waited for the other, in whatever streams they were. */
+/* Whether kernel or graph may have waited for the other, in any streams. */
 static bool may_wait(const struct timestamps_event *kernel, const struct timestamps_event *graph)
 {
 	return (kernel->stream & TIMESTAMPS_STREAM_UNKNOWN) == TIMESTAMPS_STREAM_UNKNOWN ||
 	       kernel->stream == TIMESTAMPS_STREAM_LEGACY || graph->stream == TIMESTAMPS_STREAM_LEGACY;
 }
 
-/* A kernel before that runs, although this one has ended, has lost its timestamp. */
+/* A kernel before that runs after the end of this kernel has lost its timestamp. */
 static bool ends_search(const struct timestamps_event *before, const struct timestamps_event *kernel)
 {
 	return before->stream == kernel->stream && before->state != TIMESTAMPS_RUNNING;
@@ -296,8 +295,8 @@ static void see_graph(struct times_kernel *kernel, const struct timestamps *ring
 		add(&kernel->perhaps_before, graph, end_of(ring, graph, order));
 }
 
-void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ring, const struct timestamps_event *event,
-                 graphs_before_order *order_of, void *data)
+void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ring,
+                        const struct timestamps_event *event, graphs_before_order *order_of, void *data)
 {
 	bool has_graphs = atomic_load_explicit(&ring->nodes, memory_order_relaxed) > 0, is_found = !has_graphs;
 	uint64_t back = 1;

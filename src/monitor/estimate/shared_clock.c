@@ -11,7 +11,7 @@ struct shared_clock {
 	struct clock_fit fit;
 };
 
-/* Guards the list and what is in it. */
+/* Guards list and clocks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_clock *clocks;
 

@@ -1,9 +1,9 @@
 /*
- * What one process that looks at several others knows of a GPU's clock from all of them.
+ * A GPU's clock, as known to a process that looks at several programs.
  *
- * The clock is the same for all of them, so a program that is nearly idle profits from those that are not. Programs of
- * different users share nothing: a hostile one may say anything, so its words reach its own user's programs only. And
- * whoever knows something else himself keeps to that (times.h).
+ * The clock is the same for all programs, so a nearly idle program profits from busier programs. Programs of different
+ * users share nothing: a hostile program may say anything, and misleads only its own user's programs. And bounds from a
+ * program itself come before contradicting shared bounds (times.h).
  *
  * From any thread.
  */
@@ -18,7 +18,7 @@
 
 struct shared_clock;
 
-/* The one of this GPU for this user's programs. NULL if there is no memory. It lives until all have left it. */
+/* The clock of the GPU for the user's programs. NULL without memory. The clock lives until all have left. */
 struct shared_clock *shared_clock_join(struct pci_address pci, uint64_t user);
 void shared_clock_leave(struct shared_clock *clock); /* may be NULL */
 

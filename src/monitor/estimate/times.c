@@ -69,7 +69,7 @@ bool times_compare(struct times *times, const struct times_kernel *kernel, uint6
 	return is_new;
 }
 
-/* Of two offsets, which may be as far apart as numbers can be. */
+/* Of two offsets, perhaps as far apart as numbers can be. */
 static bool are_within(int64_t a, int64_t b, double most)
 {
 	double distance = (double)(int64_t)((uint64_t)a - (uint64_t)b);
@@ -92,7 +92,7 @@ bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *o
 	return is_known;
 }
 
-/* For how long an offset counts, and how much less exact it may become meanwhile. */
+/* For how long an offset counts, and the loss of exactness meanwhile. */
 #define SAME_OFFSET_NS 100e6
 #define SAME_OFFSET_ERROR_NS 100
 
@@ -138,11 +138,11 @@ bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsig
 	}
 	if (begin < end)
 		times->intervals[times->count++] =
-			(struct times_interval){.begin = begin, .end = end, .tpcs = tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
+		    (struct times_interval){.begin = begin, .end = end, .tpcs = tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
 	return true;
 }
 
-/* The entry of a stream; one that was not used for the longest time becomes a new stream's. */
+/* The entry of a stream; the entry unused for the longest time becomes a new stream's. */
 static struct times_stream *stream_of(struct times *times, uint64_t stream)
 {
 	struct times_stream *oldest = &times->streams[0], *found = NULL;
@@ -174,11 +174,12 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a + b >= a ? a + b : UINT64_MAX;
 }
 
-/* From the launch to the kernel's begin. Who comes back to the driver after a while is slower. */
+/* From the launch to the kernel's begin. A program that comes back to the driver after a while is slower. */
 static uint64_t latency_of(const struct times *times, const struct times_kernel *kernel)
 {
 	const struct times_calibration *calibration = &times->calibration;
-	uint64_t pause = times->launched != 0 && kernel->launched_ns > times->launched ? kernel->launched_ns - times->launched : 0;
+	uint64_t pause =
+	    times->launched != 0 && kernel->launched_ns > times->launched ? kernel->launched_ns - times->launched : 0;
 	uint64_t longer = pause / 1000000 * calibration->paused_ns_per_ms;
 
 	return calibration->plain.latency_ns + min_u64(longer, calibration->paused_most_ns);
@@ -196,8 +197,8 @@ static uint64_t begin_of(struct times *times, const struct times_stream *stream,
 	return begin < end ? begin : end;
 }
 
-/* When graphs let a kernel begin, on the processor's clock, or before that; 0: there are none. TIMES_UNKNOWN also where
- * the timestamp is of a launch before theirs, or behind the kernel. */
+/* When graphs let a kernel begin, on the processor's clock, or earlier; 0: no graphs. TIMES_UNKNOWN also where the
+ * timestamp is of an older launch, or behind the kernel. */
 static uint64_t begin_behind(struct times *times, const struct times_graphs *graphs, const struct times_kernel *kernel)
 {
 	uint64_t end = 0, begin = TIMES_UNKNOWN;
@@ -216,7 +217,8 @@ static void wait_for_graphs(struct times *times, const struct times_kernel *kern
 
 	if (begin != TIMES_UNKNOWN && begin > interval->begin)
 		interval->begin = begin < interval->end ? begin : interval->end;
-	interval->may_be_shorter = begin == TIMES_UNKNOWN || begin_behind(times, &kernel->perhaps_before, kernel) > interval->begin;
+	interval->may_be_shorter =
+	    begin == TIMES_UNKNOWN || begin_behind(times, &kernel->perhaps_before, kernel) > interval->begin;
 }
 
 static bool estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
@@ -230,7 +232,8 @@ static bool estimate(struct times *times, const struct times_kernel *kernel, str
 		    timestamp -
 		    (timestamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
-		*interval = (struct times_interval){.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
+		*interval = (struct times_interval){
+			.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
 		wait_for_graphs(times, kernel, interval);
 	}
 	stream->timestamp = kernel->timestamp_ns;
@@ -251,7 +254,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 	return is_known;
 }
 
-/* Long before this, clocks are compared more closely, if ends are seen at all (monitor/monitor.c). */
+/* Long before, clocks are compared more closely, if ends are seen at all (monitor/clocks.c). */
 #define COARSE_NS 100000
 
 bool times_know_duration(const struct times *times, uint64_t duration_ns)
@@ -262,7 +265,8 @@ bool times_know_duration(const struct times *times, uint64_t duration_ns)
 
 bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now)
 {
-	return times_add_interval(times, begin_of(times, stream_of(times, kernel->stream), kernel, now), now, kernel->tpcs);
+	return times_add_interval(times, begin_of(times, stream_of(times, kernel->stream), kernel, now), now,
+	                          kernel->tpcs);
 }
 
 void times_lose(struct times *times, uint64_t until)
@@ -287,7 +291,7 @@ static int compare_edges(const void *a, const void *b)
 	return (one->time > other->time) - (one->time < other->time);
 }
 
-/* The most TPCs of those that are there. */
+/* The most TPCs of a running kernel. */
 static unsigned int most_of(const unsigned int *running)
 {
 	unsigned int tpcs = TPCSET_MAX;
@@ -340,7 +344,7 @@ void times_take(struct times *times, uint64_t now, struct times_taken *taken)
 	double error = (double)taken->error_ns * (double)taken->changes;
 
 	taken->busy_error_ns = error < (double)taken->span_ns ? (uint64_t)error : taken->span_ns;
-	/* Of the many that are taken, one at a time has that much memory. */
+	/* At a time, a single struct has as much memory. */
 	free(times->intervals);
 	times->intervals = NULL;
 	times->count = times->room = 0;
@@ -350,7 +354,7 @@ void times_take(struct times *times, uint64_t now, struct times_taken *taken)
 #define FINE_NS 25000
 #define BUSY_PART 0.05
 #define SPAN_PART 0.01
-#define SPAN_LEAST_NS 50000000 /* a shorter one is a part of one that others put together */
+#define SPAN_LEAST_NS 50000000 /* a shorter span is part of a longer span */
 
 bool times_are_exact(const struct times_taken *taken)
 {

@@ -1,15 +1,14 @@
 /*
- * When the kernels of one process were on one GPU: an estimate, from when they were launched and when they ended.
+ * When the kernels of one process were on one GPU: an estimate, from launches and ends.
  *
- * Only the end of a kernel has a time timestamp. It began when the kernel before it in the same stream had ended, but
- * not before it was launched and had come to the GPU. Neither time is exact: the calibration says how long these ways
- * take, and the two clocks are compared by what must have been before what (clock_fit.h). All results are on the
- * processor's clock.
+ * Only the end of a kernel has a timestamp. A kernel began when the kernel before in the same stream had ended, but not
+ * before the launch had come to the GPU. Neither time is exact: the calibration gives the time of both ways, and the
+ * two clocks are compared by events in a known order (clock_fit.h). All results are on the processor's clock.
  *
- * Where a kernel waits for something else, a copy in its stream or an event, it counts from when it could have begun;
- * and under MPS while it waits for another process's blocks. For graphs, the caller says what it knows.
+ * A kernel that waits for a copy in its stream, or an event, counts from the first possible begin; and under MPS while
+ * the kernel waits for another process's blocks. For graphs, the caller says what is known.
  *
- * Nothing here reads a clock or memory of others. A struct times is for one thread.
+ * Nothing here reads a clock or foreign memory. A struct times is for one thread.
  */
 #ifndef NVTASKSET_MONITOR_ESTIMATE_TIMES_H
 #define NVTASKSET_MONITOR_ESTIMATE_TIMES_H
@@ -23,18 +22,18 @@
 
 struct times_ways {
 	uint64_t latency_ns; /* from a launch to the kernel's begin on an idle GPU, usually */
-	uint64_t release_ns; /* from its end to its time timestamp */
+	uint64_t release_ns; /* from the end to the timestamp */
 	uint64_t next_ns;    /* from the timestamp to the begin of the next kernel in the stream, or graph */
 };
 
 struct times_calibration {
-	struct times_ways plain;     /* a kernel of its own, also if it is all of a graph */
+	struct times_ways plain;     /* a kernel of its own, also as a whole graph */
 	struct times_ways graph;     /* several kernels of a graph */
-	uint64_t front_ns; /* in a graph, from the timestamp of the driver's own kernel in front to the begin of the first */
-	uint64_t paused_ns_per_ms;   /* by how much longer the latency is of a program that did not launch for so long */
+	uint64_t front_ns; /* in a graph, from the timestamp of the driver's own kernel in front to the first begin */
+	uint64_t paused_ns_per_ms;   /* additional latency for each ms without a launch of the program */
 	uint64_t paused_most_ns;
 	uint64_t latency_least_ns;
-	uint64_t visible_least_ns;   /* from the timestamp to when the processor can see it */
+	uint64_t visible_least_ns;   /* from the timestamp until the processor can see it */
 	uint64_t visible_most_ns;    /* usually */
 };
 
@@ -44,33 +43,33 @@ extern const struct times_calibration times_usual, times_under_mps;
 struct times_kernel {
 	uint64_t stream;
 	uint64_t launched_ns; /* the processor's time */
-	uint64_t timestamp_ns;    /* the GPU's; not used for one that runs */
+	uint64_t timestamp_ns;    /* the GPU's; not used for a running kernel */
 	unsigned int tpcs;
 	struct times_graphs {
-		uint64_t launched_ns; /* the last of them */
-		uint64_t timestamp_ns; /* the last end, by the GPU's clock, whose launch it may be; 0: there are none;
-		                          TIMES_UNKNOWN */
-	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (graph_times.h); not used for one that runs */
+		uint64_t launched_ns; /* the last launch */
+		/* The last end, by the GPU's clock, perhaps of that launch; 0: no graphs; TIMES_UNKNOWN. */
+		uint64_t timestamp_ns;
+	} before, perhaps_before; /* in the kernel's stream; in another (graph_times.h); not for a running kernel */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX
 
 struct times_interval {
 	uint64_t begin, end;
-	bool may_be_shorter; /* it waited for a graph, but until when is not known */
+	bool may_be_shorter; /* waited for a graph until an unknown time */
 	unsigned int tpcs;
 };
 
 struct times {
 	struct times_calibration calibration;
 	struct clock_fit fit;
-	struct shared_clock *shared; /* NULL: with nobody */
-	struct clock_offset offset; /* the last one that was asked for */
+	struct shared_clock *shared; /* NULL: not shared */
+	struct clock_offset offset; /* the last asked for */
 	bool has_offset;
-	uint64_t launched; /* the last launch of a kernel that was added */
-	uint64_t begin; /* of what the next times_take covers */
+	uint64_t launched; /* the last launch of an added kernel */
+	uint64_t begin; /* of the next times_take */
 	struct times_stream {
-		uint64_t stream, timestamp, used; /* the last timestamp there; when this entry was used last */
+		uint64_t stream, timestamp, used; /* the last timestamp there; the last use of the entry */
 	} streams[128];
 	uint64_t used;
 	struct times_interval *intervals;
@@ -80,33 +79,32 @@ struct times {
 struct times_taken {
 	uint64_t span_ns, busy_ns, tpc_ns;
 	uint64_t changes;  /* from idle to busy */
-	uint64_t error_ns; /* of each of them; UINT64_MAX: no clocks were compared */
-	uint64_t busy_error_ns; /* of all of them; the span at most */
+	uint64_t error_ns; /* of each change; UINT64_MAX: no clocks were compared */
+	uint64_t busy_error_ns; /* of all changes; the span at most */
 };
 
-/* Covers from `now` on. The caller closes it. */
+/* Covers from `now` on. The caller closes `times`. */
 void times_open(struct times *times, const struct times_calibration *calibration, uint64_t now);
 void times_close(struct times *times);
 
-/* Shares what is known of the GPU's clock, as long as `times` is used. */
+/* Shares the knowledge of the GPU's clock, as long as `times` is used. */
 void times_share(struct times *times, struct shared_clock *shared);
 
-/* As clock_fit_offset: what is known here, or what others know better, if that does not contradict it. */
+/* As clock_fit_offset: by the bounds here, or by better shared bounds without a contradiction. */
 bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *offset);
 
-/* A kernel was launched at this time, 0 if that is not known, and its timestamp has been seen at `seen`; `unseen`, not
- * 0: at that time it could not be seen yet. Before times_add for the same kernel. Returns whether the clocks are known
- * better now. */
+/* A kernel was launched (0: not known when), and the timestamp has been seen at `seen`, and not yet at `unseen` if not
+ * 0. Before times_add for the same kernel. Returns whether the clocks are known better now. */
 bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen);
 
-/* It has ended: what times_take covers has the interval in which it was on the GPU; the duration may be TIMES_UNKNOWN. In the order of
- * launches in each stream. False if that is not known, since no clocks have been compared, or there is no memory. */
+/* The kernel has ended: adds its time on the GPU to the next times_take; the duration may be TIMES_UNKNOWN. In the
+ * order of launches in each stream. False if not known, since no clocks have been compared, or without memory. */
 bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns);
 
-/* Whether the clocks are known well enough for the last duration that times_add said. */
+/* Whether the clocks are known well enough for the last duration of times_add. */
 bool times_know_duration(const struct times *times, uint64_t duration_ns);
 
-/* It has not ended at `now`. Only the first in each stream since the last times_take matters. */
+/* The kernel has not ended at `now`. Only the first in each stream since the last times_take matters. */
 bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now);
 
 /* Something was busy then, on the processor's clock. */
@@ -115,14 +113,14 @@ bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsig
 /* A timestamp on the processor's clock. False if the clocks have not been compared. */
 bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint64_t *time);
 
-/* What was before `until` is not known: it is left out. */
+/* Leaves out the time before `until`, which is not known. */
 void times_lose(struct times *times, uint64_t until);
 
 /* From the last call, or times_open, to `now`. */
 void times_take(struct times *times, uint64_t now, struct times_taken *taken);
 
-/* Whether what the clocks may be wrong by is little of the busy time or of the span. What was launched long before its end
- * was seen, and at no other time, may have run all that time or not at all. */
+/* Whether the error of the clocks is little of the busy time or of the span. A kernel launched long before the only
+ * moment when its end was seen may have run all the time or not at all. */
 bool times_are_exact(const struct times_taken *taken);
 
 #endif

@@ -1,6 +1,7 @@
 /* This process on the board: the process's places, and what the process reads of other processes. */
 #include "layout.h"
 
+#include "base/extremes.h"
 #include "base/identity.h"
 #include "base/proc.h"
 #include "gpu/topology/topology.h"
@@ -19,6 +20,12 @@
 /* Time until the next attempt to take a place, when there was no place, or a place was taken away. */
 #define RETRY_NS UINT64_C(100000000)
 
+/* Boards that came up at once become a single board soon: each pause between two searches is SEARCH_MORE times as
+ * long as the pause before. */
+#define SEARCH_FIRST_NS UINT64_C(20000000)
+#define SEARCH_LAST_NS UINT64_C(10000000000)
+#define SEARCH_MORE 6
+
 #define NOWHERE (-1)
 
 #define NO_PROC "/proc is not mounted: other programs cannot be found"
@@ -26,6 +33,8 @@
 static struct {
 	struct board_file file;
 	struct board_search search;
+	uint64_t pause_ns; /* until the next search; 0: there was no look yet */
+	uint64_t searched; /* the time when the last search began, or of the first look */
 	struct board_owner self;
 	/* The GPUs of the process, and the place for each GPU. */
 	struct own {
@@ -36,8 +45,7 @@ static struct {
 	bool is_wanted;     /* board_join was called */
 	bool may_ask;       /* /proc shows the processes of this namespace */
 	unsigned int asked; /* the next place whose owner to look for */
-	bool has_missed;    /* had no place, at the time `missed` */
-	uint64_t missed;
+	uint64_t missed;    /* the time when there was no place, or a place was lost; 0: has all places */
 } board;
 
 /* --- names of processes ------------------------------------------------------------------------------------------- */
@@ -159,18 +167,16 @@ static void sweep(uint64_t now)
 
 /* --- the process's own places ------------------------------------------------------------------------------------- */
 
-static struct own *find_own(struct pci_address pci)
+/* GPUs only come. NULL if there are more GPUs than a machine has. */
+static struct own *own_on(struct pci_address pci)
 {
-	return (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
-}
+	struct own *own = (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
 
-static struct own *add_own(struct pci_address pci)
-{
-	struct own *added = board.count < TOPOLOGY_GPUS_MAX ? &board.own[board.count++] : NULL;
-
-	if (added)
-		*added = (struct own){.pci = pci, .place = NOWHERE};
-	return added;
+	if (!own && board.count < TOPOLOGY_GPUS_MAX) {
+		own = &board.own[board.count++];
+		*own = (struct own){.pci = pci, .place = NOWHERE};
+	}
+	return own;
 }
 
 static bool has_place(const struct own *own)
@@ -201,22 +207,19 @@ static void take_place(struct own *own, uint64_t now)
 {
 	bool was_lost = own->place != NOWHERE;
 
-	if (board.has_missed && !is_apart(board.missed, now, RETRY_NS))
+	if (board.missed != 0 && !is_apart(board.missed, now, RETRY_NS))
 		return;
 	own->place = NOWHERE;
 	sweep(now);
 	take_free_place(own);
-	board.has_missed = was_lost || own->place == NOWHERE;
-	board.missed = now;
+	board.missed = was_lost || own->place == NOWHERE ? now : 0;
 }
 
 /* NOWHERE if there is no place. */
 static int place_for(struct pci_address pci, uint64_t now)
 {
-	struct own *own = find_own(pci);
+	struct own *own = own_on(pci);
 
-	if (!own)
-		own = add_own(pci);
 	if (own && !has_place(own))
 		take_place(own, now);
 	return own && has_place(own) ? own->place : NOWHERE;
@@ -234,14 +237,13 @@ bool board_claim(const struct board_claim *claim)
 	return place != NOWHERE;
 }
 
-void board_retract(struct pci_address pci)
+bool board_has_room(void)
 {
-	struct own *own = find_own(pci);
+	bool has_room = true;
 
-	if (own) {
-		give_place_up(own);
-		*own = board.own[--board.count];
-	}
+	for (unsigned int i = 0; board.file.memory && i < board.count; i++)
+		has_room = has_room && has_place(&board.own[i]);
+	return has_room;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -377,7 +379,8 @@ static void take_no_part(void)
 	board.is_wanted = false;
 	board.self = (struct board_owner){.who = 0};
 	board.search.position = 0;
-	board.has_missed = false;
+	board.pause_ns = 0;
+	board.missed = 0;
 }
 
 static int find_or_make(struct error *error)
@@ -400,7 +403,20 @@ int board_join(struct error *error)
 	return result;
 }
 
-bool board_look(void)
+/* Whether a search is on or begins now. */
+static bool searches(uint64_t now)
+{
+	bool is_on = board.search.position != 0;
+	bool begins = !is_on && board.pause_ns > 0 && now - board.searched >= board.pause_ns;
+
+	if (begins || board.pause_ns == 0) {
+		board.pause_ns = begins ? min_u64(SEARCH_MORE * board.pause_ns, SEARCH_LAST_NS) : SEARCH_FIRST_NS;
+		board.searched = now;
+	}
+	return is_on || begins;
+}
+
+static bool look(void)
 {
 	int saved = errno;
 
@@ -416,6 +432,11 @@ bool board_look(void)
 	return is_more;
 }
 
+bool board_look(uint64_t now)
+{
+	return board.is_wanted && searches(now) && look();
+}
+
 void board_leave(void)
 {
 	int saved = errno;
@@ -425,11 +446,6 @@ void board_leave(void)
 	board_file_close(&board.file);
 	take_no_part();
 	errno = saved;
-}
-
-bool board_is_joined(void)
-{
-	return board.file.memory != NULL;
 }
 
 /* The places belong to the parent. */

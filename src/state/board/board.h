@@ -56,21 +56,20 @@ struct board_claim {
  * reason: if the reason may pass, board_look tries again. No effect if the process is joined. */
 int board_join(struct error *error);
 
-/* Looks for a board with a lower number, and goes there; to any board if the program has closed the descriptor of the
- * current board. Looks at some processes in each call, for less than a millisecond on average. Returns false at the end
- * of the search; the next call begins anew. */
-bool board_look(void);
+/* Now and then looks for a board with a lower number, and goes there; to any board if the program has closed the
+ * descriptor of the current board. Looks at some processes in each call, for less than a millisecond on average. Returns
+ * whether there are more processes to look at now. */
+bool board_look(uint64_t now);
 
 /* Leaves the board: frees the process's places, and closes the board. May be repeated. */
 void board_leave(void);
-bool board_is_joined(void);
 
 /* Writes the process's claim for the claim's GPU; the first call takes a place. False if all places are taken; then the
  * next attempt comes after 100 ms of `written` at the earliest. */
 bool board_claim(const struct board_claim *claim);
 
-/* The process is no longer on the GPU. */
-void board_retract(struct pci_address pci);
+/* Whether each claim of the process has a place: not where all places are taken. */
+bool board_has_room(void);
 
 /* Copies the claims of the other processes of this PID namespace on a GPU, and returns the number of claims. The owners
  * may have died. A claim that changes meanwhile is left out, or the copy has the claim before. No system call. */

@@ -62,41 +62,6 @@ uint64_t counts_place_launches(const struct counts_place *place)
 	return sum;
 }
 
-static const _Atomic uint64_t nothing;
-
-void counts_words_clear(struct counts_words *words)
-{
-	*words = (struct counts_words){.list = {[0 ... COUNTS_WORDS - 1] = &nothing}};
-}
-
-bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word)
-{
-	int i = 0;
-
-	while (i < COUNTS_WORDS && words->list[i] != &nothing)
-		i++;
-	if (i < COUNTS_WORDS)
-		words->list[i] = word;
-	return i < COUNTS_WORDS;
-}
-
-bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
-                             const _Atomic uint64_t *but)
-{
-	bool has_room = true, has_it = !but;
-
-	for (unsigned int i = 0; i < count && has_room; i++) {
-		has_room = counts_words_add(words, &places[i]->moves);
-		for (uint64_t used = load(&places[i]->used) & ALL_SLOTS; used != 0 && has_room; used &= used - 1) {
-			const _Atomic uint64_t *word = &places[i]->slots[__builtin_ctzll(used)].plain;
-
-			has_it = has_it || word == but;
-			has_room = word == but || counts_words_add(words, word);
-		}
-	}
-	return has_room && has_it;
-}
-
 /* `ended` was read first: a kernel launched and ended meanwhile is in flight. The result is too small only during the
  * launch of a graph, counted at the end of the call: the first kernels may have ended before. */
 static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
@@ -131,16 +96,6 @@ uint64_t counts_place_in_flight(const struct counts_place *place)
 
 	add_place(&counted, place);
 	return counted.in_flight;
-}
-
-uint64_t counts_place_ended(const struct counts_place *place)
-{
-	return load(&place->ended[COUNTS_PLAIN].kernels) + load(&place->ended[COUNTS_NODE].kernels);
-}
-
-const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place)
-{
-	return &place->ended[COUNTS_PLAIN].kernels;
 }
 
 bool counts_place_is_exact(const struct counts_place *place)
@@ -358,7 +313,7 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
 
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
 {
-	struct counts counts = {.gaps = (uint32_t)load(&view->segment->gaps) & ALL_GAPS};
+	struct counts counts = {.gaps = view->segment ? (uint32_t)load(&view->segment->gaps) & ALL_GAPS : 0};
 
 	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		if (view->areas[i].inode != 0)

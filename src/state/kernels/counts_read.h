@@ -46,42 +46,8 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
  * also with counts_place_is_exact. */
 uint64_t counts_place_launches(const struct counts_place *place);
 
-/* The words with the sum counts_place_launches of some places, and other words: few enough to read before a launch. */
-#define COUNTS_WORDS 5
-struct counts_words {
-	const _Atomic uint64_t *list[COUNTS_WORDS];
-	uint64_t sum; /* for the caller to compare */
-};
-void counts_words_clear(struct counts_words *words);
-
-/* False if there is no room. Without the word `but`, which must be one of the places'; NULL: with all words. */
-bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word);
-bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
-                             const _Atomic uint64_t *but);
-
-/* counts_view may replace the memory meanwhile: a race for a thread sanitizer. */
-#ifndef __has_feature
-#define __has_feature(feature) 0
-#endif
-#if __has_feature(thread_sanitizer)
-__attribute__((disable_sanitizer_instrumentation, noinline))
-#endif
-static inline uint64_t counts_words_sum(const struct counts_words *words)
-{
-	uint64_t sum = 0;
-
-#pragma GCC unroll 8
-	for (int i = 0; i < COUNTS_WORDS; i++)
-		sum += atomic_load_explicit(words->list[i], memory_order_acquire);
-	return sum;
-}
-
 /* The number of kernels in flight, at least 1 during the launch of a graph. Reads the ended kernels first. */
 uint64_t counts_place_in_flight(const struct counts_place *place);
-
-/* The number of ended kernels; the word that counts the plain ended kernels. */
-uint64_t counts_place_ended(const struct counts_place *place);
-const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place);
 
 bool counts_place_is_exact(const struct counts_place *place); /* counts each end exactly */
 
@@ -116,7 +82,8 @@ void counts_view_follow(struct counts_view *view); /* maps new areas of the proc
 /* Whether the process still executes the same program; also true if the reader's own limits hide the process. */
 bool counts_view_is_current(const struct counts_view *view);
 
-struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci); /* as counts_on */
+/* As counts_on; all 0 if nothing is mapped. */
+struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
 
 /* The places in use on the GPU, at most `room`; returns the number of places in use. */
 unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci,

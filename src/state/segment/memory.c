@@ -36,9 +36,11 @@ static uint64_t bytes_of_slot(const struct ledger_gpu *gpu, int slot)
 	return gpu && slot >= 0 ? ledger_share(gpu, slot) * LEDGER_UNIT : 0;
 }
 
-static uint64_t bytes_of_all(const struct ledger_gpu *gpu)
+static uint64_t bytes_of_all(const struct ledger *ledger, struct pci_address pci, int file)
 {
-	return gpu ? ledger_total(gpu) * LEDGER_UNIT : 0;
+	const struct ledger_gpu *gpu = ledger ? ledger_look(ledger, pci) : NULL;
+
+	return gpu ? ledger_of_living(ledger, gpu, file) * LEDGER_UNIT : 0;
 }
 
 static uint64_t shown(uint64_t limit)
@@ -54,16 +56,16 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 	uint64_t number;
 
 	segment_read_memory_limits(segment, &limits, &number);
-	if (slot < 0) {
+	bool is_shared = slot >= 0;
+
+	if (!is_shared) {
 		ledger = segment_ledger(segment);
 		slot = 0;
 	}
-	const struct ledger_gpu *gpu = ledger_look(ledger, pci);
-
 	return (struct segment_memory_use){
 		.limit = shown(min_u64(limits.own, limits.together)),
-		.used = bytes_of_slot(gpu, slot),
-		.together = bytes_of_all(gpu),
+		.used = bytes_of_slot(ledger_look(ledger, pci), slot),
+		.together = bytes_of_all(ledger, pci, is_shared ? segment->group.file : -1),
 		.has_gap = atomic_load(&segment->memory->memory_gap) != 0,
 	};
 }
@@ -75,13 +77,12 @@ void segment_set_memory_gap(const struct segment *segment)
 
 struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci)
 {
-	const struct ledger *ledger = group_ledger(group);
 	struct segment_revision revision = {.memory = 0};
 	uint64_t number;
 
 	group_read(group, &revision, &number);
 	return (struct segment_memory_use){
 		.limit = shown(segment_memory_limit(&revision)),
-		.together = ledger ? bytes_of_all(ledger_look(ledger, pci)) : 0,
+		.together = bytes_of_all(group_ledger(group), pci, group->file),
 	};
 }

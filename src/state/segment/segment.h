@@ -185,8 +185,8 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 /* How often the number was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
-/* Raises the futex of the owner's thread (time/demand/wakeup.h), and wakes the thread: an idle process follows an edit
- * of the segment or the group. For writers. */
+/* Raises the futex of the owner's thread (time/thread.h), and wakes the thread: an idle process follows an edit of the
+ * segment or the group. For writers. */
 _Atomic uint32_t *segment_rings(const struct segment *segment);
 void segment_ring(const struct segment *segment);
 

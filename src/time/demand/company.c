@@ -23,7 +23,7 @@
 static struct {
 	struct pids all;
 	size_t next;
-	uint64_t began; /* 0: there was no walk yet */
+	uint64_t began;
 } walk;
 
 static bool is_beside(const struct segment *segment, pid_t pid, const struct work *work)
@@ -62,23 +62,18 @@ static void mark_neighbour(pid_t pid, const struct work *work)
 	struct segment segment;
 
 	if (segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND && segment_may_write(&segment) &&
-	    is_without_number(&segment) &&
-	    is_beside(&segment, pid, work))
+	    is_without_number(&segment) && is_beside(&segment, pid, work))
 		mark(&segment);
 	segment_close(&segment);
 }
 
-static void begin_walk(uint64_t now)
-{
-	company_forget();
-	pids_all(&walk.all, NULL);
-	walk.began = now;
-}
-
 void company_call(uint64_t now, const struct work *work)
 {
-	if (walk.next == walk.all.count && (walk.began == 0 || now - walk.began >= WALK_NS))
-		begin_walk(now);
+	if (walk.next == walk.all.count && now - walk.began >= WALK_NS) {
+		company_forget();
+		pids_all(&walk.all, NULL);
+		walk.began = now;
+	}
 	for (unsigned int i = 0; i < PROCESSES_AT_ONCE && walk.next < walk.all.count; i++) {
 		pid_t pid = walk.all.list[walk.next++];
 

@@ -1,9 +1,9 @@
 /*
- * Programs without a number (a priority or a weight) beside a program with a number, on the same GPU. The thread of the
- * program with a number looks for neighbours, marks their segments, and raises the revision. A neighbour's next launch sees
- * a new revision, as after an edit, and starts the neighbour's thread. The thread takes part with the usual priority and
- * weight, and ends soon after the last program with a number. Without a neighbour with a number, a program has no thread,
- * and its launches have no instruction for marks.
+ * Programs without a number (a priority or a weight) beside a program with a number, on the same GPU. The thread of
+ * the program with a number looks for neighbours, marks their segments, and raises the revision. A neighbour's next
+ * launch sees a new revision, as after an edit, and starts the neighbour's thread. The thread takes part with the
+ * usual priority and weight, and ends soon after the last program with a number. Without such a neighbour, a program
+ * has no thread, and its launches have no instruction for marks.
  *
  * For our thread, but for company_read.
  */
@@ -28,8 +28,8 @@ void company_call(uint64_t now, const struct work *work);
 /* segment_read; a marked program without a rank has the usual one. */
 bool company_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
-/* In a program that may be marked. `is_there`: the last look saw a program with a number. Removes the mark after a while
- * without, and then returns true. */
+/* In a program that may be marked. `is_there`: the last look saw a program with a number. After a while without,
+ * removes the mark and returns true. */
 bool company_has_left(const struct segment *segment, bool is_there, uint64_t now);
 
 /* Our thread begins or ends, also by a fork. */

@@ -1,7 +1,5 @@
 #include "demand.h"
 
-#include "state/kernels/counts_read.h"
-
 #define MOST_LOOKS 5
 
 static void record(struct demand *demand, uint64_t now)
@@ -12,8 +10,8 @@ static void record(struct demand *demand, uint64_t now)
 	}
 }
 
-/* Kernels whose launches are not announced count when they end: they may be in flight at any time. What is in flight of the
- * announced ones is exact where there is no gap. */
+/* A kernel without an announced launch counts at its end only, and may be in flight at any time. The count of
+ * announced kernels in flight is exact without a gap. */
 static bool wants(const struct demand *demand, const struct counts_of_gpu *counts, uint64_t now)
 {
 	bool has_moved = demand->moved != 0 && now - demand->moved < DEMAND_UNKNOWN_NS;

@@ -4,12 +4,13 @@
 #include "state/group/budget.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static struct rules rules;
-static struct budget own;     /* of a program that has its quota alone */
-static struct budget *shared; /* of its group, once something was the group's; NULL: it cannot be reached, or there is none */
-static bool is_wanted;        /* the program was given them, and not only its neighbour */
-static uint64_t group;        /* whose share of the time it has part in; 0: its own */
+static struct budget own;     /* the account of the program alone */
+static struct budget *shared; /* the account of the group; NULL: none, or not in reach */
+static bool is_wanted;        /* the program was given rules, and not only marked (company.h) */
+static struct board_claim self; /* the claim on each GPU */
 
 void given_forget(void)
 {
@@ -23,16 +24,6 @@ void given_begin(void)
 	memset(&own, 0, sizeof own);
 }
 
-static bool is_same_quota(struct segment_quota a, struct segment_quota b)
-{
-	return a.run_us == b.run_us && a.period_us == b.period_us;
-}
-
-static bool is_same_rank(struct segment_rank a, struct segment_rank b)
-{
-	return segment_rank_priority(a) == segment_rank_priority(b) && segment_rank_weight(a) == segment_rank_weight(b);
-}
-
 /* Never 0. */
 static uint64_t number_of(struct group_identity identity)
 {
@@ -41,18 +32,28 @@ static uint64_t number_of(struct group_identity identity)
 
 void given_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now)
 {
+	uint32_t priority = segment_rank_priority(revision->rank), weight = segment_rank_weight(revision->rank);
 	struct segment_revision of_group;
 	uint64_t number;
 	bool has_group = group_read(&segment->group, &of_group, &number);
 
 	if (has_group && !shared)
 		shared = budget_open(&segment->group, segment_group_descriptor(segment));
-	bool shares_quota = shared && is_same_quota(of_group.quota, revision->quota);
-	bool shares_time = shared && is_same_rank(of_group.rank, revision->rank);
+	has_group = has_group && shared;
+	bool shares_quota = has_group && of_group.quota.run_us == revision->quota.run_us &&
+	                    of_group.quota.period_us == revision->quota.period_us;
+	bool shares_time = has_group && segment_rank_priority(of_group.rank) == priority &&
+	                   segment_rank_weight(of_group.rank) == weight;
 
+	self = (struct board_claim){
+		.priority = priority,
+		.weight = weight,
+		.group = shares_time ? number_of(segment->group.identity) : (uint64_t)getpid(),
+		.segment = (uint64_t)segment->file,
+		.inode = segment->file >= 0 ? segment->inode : 0,
+	};
 	is_wanted = !segment_has_company(segment) || revision->quota.period_us > 0 || segment_shares(revision) ||
-	            company_is_number(segment_rank_priority(revision->rank), segment_rank_weight(revision->rank));
-	group = shares_time ? number_of(segment->group.identity) : 0;
+	            company_is_number(priority, weight);
 	rules_use(&rules, revision, shares_quota ? shared : &own, shares_time ? &shared->served : &own.served, now);
 }
 
@@ -61,14 +62,10 @@ struct rules *given_rules(void)
 	return &rules;
 }
 
-struct peers_self given_self(void)
+struct board_claim given_self(void)
 {
-	return (struct peers_self){
-		.priority = segment_rank_priority(rules.rank),
-		.weight = segment_rank_weight(rules.rank),
-		.group = group,
-		.served_ns = weight_served(&rules.weight),
-	};
+	self.served_ns = weight_served(&rules.weight);
+	return self;
 }
 
 bool given_is_wanted(void)

@@ -1,37 +1,36 @@
 /*
- * What this program was given in time: its rules (rules/rules.h), and on which account they are kept. A quota and a rank that are
- * the group's are drawn from the group's budget and count into the group's share; others are the program's alone.
+ * The rules of the program in time (rules/rules.h), and their accounts. A quota of the group is drawn from the group's
+ * budget, a rank of the group counts into the group's share; any other quota or rank is the program's alone.
  *
- * For our thread, but for the first one.
+ * For our thread, except given_forget.
  */
 #ifndef NVTASKSET_TIME_DEMAND_GIVEN_H
 #define NVTASKSET_TIME_DEMAND_GIVEN_H
 
-#include "peers.h"
+#include "state/board/board.h"
 #include "state/segment/segment.h"
 #include "time/rules/rules.h"
 
 #include <stdint.h>
 
-/* Another segment is this process's: nothing that was shared under the one before is ours. Only while there is no thread of
- * ours. */
+/* The process gets a new segment: closes the old group's account. Only while our thread does not exist. */
 void given_forget(void);
 
-/* A thread has begun: nothing was used. */
+/* Our thread has begun: nothing was used. */
 void given_begin(void);
 
-/* From now on, the rules of this revision of the segment hold. What was used is kept. */
+/* From now on, the rules of the revision of the segment hold. Earlier use is kept. */
 void given_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now);
 
 struct rules *given_rules(void);
 
-/* What this process claims; what it does just now is not known here. */
-struct peers_self given_self(void);
+/* The claim of this process, without the state of the moment. */
+struct board_claim given_self(void);
 
-/* Whether the program was given rules, and warns where the rules are not in force; not for a neighbour's sake (company.h). */
+/* Whether the program itself was given rules (not for a neighbour, company.h), and warns if these are not in force. */
 bool given_is_wanted(void);
 
-/* Writes to the segment what was used. */
+/* Writes the used time to the segment. */
 void given_tell(const struct segment *segment);
 
 #endif

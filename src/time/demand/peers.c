@@ -3,65 +3,28 @@
 #include "base/extremes.h"
 #include "company.h"
 #include "driver/gpus.h"
-#include "state/board/board.h"
-#include "state/kernels/counts_read.h"
+#include "launch/space/partition.h"
 
-#include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* A peer that has work, or that was not among the living, is looked for there this often; others more seldom. */
+/* How often to look whether a peer is alive: with work, or dead at the last look; and otherwise. */
 #define ALIVE_NS (5 * MS)
 #define ALIVE_IDLE_NS SECOND
 
-/* --- finding others --------------------------------------------------------------------------------------------------- */
+/* --- peers ------------------------------------------------------------------------------------------------------- */
 
-/* When to look for other boards, after the first look at peers; the last again and again. Two that came up at once become one
- * soon. */
-static const uint64_t searches[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND};
-
-#define SEARCHES (sizeof searches / sizeof searches[0])
-
-static struct {
-	bool takes_part;
-	bool is_searching;
-	uint64_t since; /* the first look, or the last search; 0: none yet */
-	size_t next;    /* of `searches` */
-} finding;
-
-static void plan_search(uint64_t now)
-{
-	if (finding.since == 0)
-		finding.since = now;
-	finding.is_searching = now - finding.since >= searches[finding.next];
-	if (finding.is_searching && finding.next + 1 < SEARCHES)
-		finding.next++;
-	else if (finding.is_searching)
-		finding.since = now;
-}
-
-/* A part of a search at each look. */
-static void search(uint64_t now)
-{
-	if (!finding.is_searching)
-		plan_search(now);
-	if (finding.is_searching)
-		finding.is_searching = board_look();
-}
-
-/* --- peers ------------------------------------------------------------------------------------------------------------ */
-
-/* By their places on the board, and a list of them. */
+/* By place on the board, and as a list. */
 static struct peer places[BOARD_PLACES];
 static struct peer *peers[BOARD_PLACES];
 static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
 {
-	return a->pid == b->pid && a->start == b->start && pci_address_equal(a->claim.pci, b->claim.pci);
+	return a->pid == b->pid && a->start == b->start && pci_address_equal(a->claim.pci, b->claim.pci) &&
+	       a->claim.segment == b->claim.segment && a->claim.inode == b->claim.inode;
 }
 
 static struct peer *find_peer(const struct board_peer *wanted)
@@ -77,22 +40,20 @@ static struct peer *find_peer(const struct board_peer *wanted)
 	return peer;
 }
 
-/* A segment that cannot be read has no demand. A process that was alive and has launched since need not be asked for. */
+/* An unreadable segment has no demand. A new launch shows that a living peer still lives. */
 static void read_demand(struct peer *peer, uint64_t now)
 {
-	struct counts_of_gpu counts = {.in_flight = 0};
 	uint64_t launched = peer->demand.launched;
 
-	if (peer->view.segment)
-		counts_view_follow(&peer->view);
-	if (peer->view.segment)
-		counts = counts_view_read(&peer->view, peer->is.claim.pci);
+	counts_view_follow(&peer->view);
+	struct counts_of_gpu counts = counts_view_read(&peer->view, peer->is.claim.pci);
+
 	demand_note(&peer->demand, now, &counts);
 	if (peer->is_alive && counts.launched > launched)
 		peer->asked = now;
 }
 
-/* A program that was executed in its place has no part in what it had. */
+/* A program executed in place of the peer has no part in the claim. */
 static void ask_whether_alive(struct peer *peer, uint64_t now)
 {
 	uint64_t pause = peer->demand.wants || !peer->is_alive ? ALIVE_NS : ALIVE_IDLE_NS;
@@ -105,25 +66,13 @@ static void ask_whether_alive(struct peer *peer, uint64_t now)
 	}
 }
 
-/* One that cannot be opened is tried again as often as the peer is looked for: it may be this process that has no descriptor
- * to spare. */
-static void open_segment(struct peer *peer, const struct board_peer *seen, uint64_t now)
-{
-	const struct board_claim *claim = &seen->claim;
-	bool is_moved = peer->is.claim.segment != claim->segment || peer->is.claim.inode != claim->inode;
-	bool is_missed = !peer->view.segment && claim->inode != 0 && now - peer->asked >= ALIVE_NS;
-
-	if (is_moved || is_missed) {
-		counts_view_close(&peer->view);
-		counts_view_open(&peer->view, seen->pid, claim->segment, claim->inode);
-	}
-}
-
+/* Without a segment, tries again as often as the peer is asked for: this process may have had no free descriptor. */
 static void see_peer(const struct board_peer *seen, uint64_t now)
 {
 	struct peer *peer = find_peer(seen);
 
-	open_segment(peer, seen, now);
+	if (!peer->view.segment && seen->claim.inode != 0 && now - peer->asked >= ALIVE_NS)
+		counts_view_open(&peer->view, seen->pid, seen->claim.segment, seen->claim.inode);
 	peer->is = *seen;
 	peer->is_seen = true;
 	read_demand(peer, now);
@@ -139,7 +88,7 @@ static void see_peers_on(struct pci_address pci, uint64_t now)
 		see_peer(&seen[i], now);
 }
 
-/* Of those in the list; between two looks, all. */
+/* Forgets the listed peers that the look did not see; between two looks, all peers. */
 static void forget_others_than_seen(void)
 {
 	for (unsigned int i = peer_count; i > 0; i--) {
@@ -155,105 +104,47 @@ static void forget_others_than_seen(void)
 	}
 }
 
-/* --- what this process claims ----------------------------------------------------------------------------------------- */
-
-static struct own {
-	struct pci_address pci;
-	struct board_claim claim; /* as it was written last */
-} owns[COUNTS_GPUS];
-static unsigned int own_count;
-static bool is_left_out; /* of a board that is full */
+/* --- what this process claims ------------------------------------------------------------------------------------ */
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
 
-static struct segment segment;
-static struct segment_revision partition;
-static bool has_partition;
-
-void peers_have(const struct segment *wanted, const struct segment_revision *revision)
-{
-	segment = *wanted;
-	partition = *revision;
-	has_partition = true;
-}
-
-/* All that there can be, where the GPU is not known, or launches there are not restricted. */
-static struct tpcset tpcs_on(struct pci_address pci)
+/* On an unknown GPU, or without masks, launches are not restricted. */
+struct tpcset peers_own(struct pci_address pci)
 {
 	const struct gpu *gpu = gpus_at(pci);
-	const struct segment_partition *set = has_partition ? segment_find(&partition, pci) : NULL;
-	bool has_masks = gpu && gpu->has_masks;
-	struct tpcset tpcs = has_masks ? topology_all(gpu->topology) : everything;
 
-	return has_masks && set && tpcset_overlap(&set->set, &tpcs) ? tpcset_and(&set->set, &tpcs) : tpcs;
+	return gpu && gpu->has_masks ? partition_on(gpu) : everything;
 }
 
-static struct board_claim claim_on(struct pci_address pci, const struct peers_self *self)
+static void claim(struct pci_address pci, uint64_t now, const struct board_claim *self)
 {
-	bool is_findable = has_partition && segment.memory && segment.file >= 0;
+	struct board_claim claimed = *self;
 
-	return (struct board_claim){
-		.pci = pci,
-		.tpcs = tpcs_on(pci),
-		.priority = self->priority,
-		.weight = self->weight,
-		.is_suspended = self->is_suspended,
-		.is_client = self->is_client,
-		.is_borrower = self->is_borrower,
-		.pauses = self->pauses,
-		.lend_us = self->lend_us,
-		.group = self->group != 0 ? self->group : (uint64_t)getpid(),
-		.served_ns = self->served_ns,
-		.segment = is_findable ? (uint64_t)segment.file : 0,
-		.inode = is_findable ? segment.inode : 0,
-	};
+	claimed.pci = pci;
+	claimed.tpcs = peers_own(pci);
+	claimed.written = now;
+	board_claim(&claimed);
 }
 
-static void claim(struct own *own, uint64_t now, const struct peers_self *self)
+const struct peer *peers_next(struct pci_address pci, unsigned int *at)
 {
-	own->claim = claim_on(own->pci, self);
-	own->claim.written = now;
-	is_left_out |= !board_claim(&own->claim) && board_is_joined();
-}
+	const struct peer *found = NULL;
 
-bool peers_have_room(void)
-{
-	return !is_left_out;
-}
-
-static struct own *own_on(struct pci_address pci)
-{
-	struct own *found = (struct own *)pci_address_find(pci, owns, own_count, sizeof owns[0]);
-
-	if (!found && own_count < COUNTS_GPUS) {
-		found = &owns[own_count++];
-		*found = (struct own){.pci = pci};
+	for (; *at < peer_count && !found; ++*at) {
+		if (peers[*at]->is_alive && pci_address_equal(peers[*at]->is.claim.pci, pci))
+			found = peers[*at];
 	}
 	return found;
 }
 
-static void retract_former(const struct work *work)
-{
-	for (unsigned int i = own_count; i > 0; i--) {
-		if (!pci_address_find(owns[i - 1].pci, work->gpus, work->gpu_count, sizeof work->gpus[0])) {
-			board_retract(owns[i - 1].pci);
-			owns[i - 1] = owns[--own_count];
-		}
-	}
-}
-
-/* --- rivals ----------------------------------------------------------------------------------------------------------- */
-
-static bool runs(const struct peer *peer)
-{
-	return peer->demand.wants && !peer->is.claim.is_suspended;
-}
+/* --- rivals ------------------------------------------------------------------------------------------------------ */
 
 static void add_higher(struct rivals *rivals, const struct peer *peer)
 {
+	bool runs = peer->demand.wants && !peer->is.claim.is_suspended;
+
 	rivals->has_higher = true;
-	rivals->higher_wants = rivals->higher_wants || runs(peer);
-	rivals->higher_wanting += runs(peer);
+	rivals->higher_wanting += runs;
 	if (!peer->is.claim.is_suspended)
 		rivals->higher_idle_ns = min_u64(rivals->higher_idle_ns, demand_idle_ns(&peer->demand));
 }
@@ -272,13 +163,7 @@ static void add_equal(struct rivals *rivals, const struct peer *peer, const stru
 		rivals->least_served_ns = min_u64(rivals->least_served_ns, claim->served_ns);
 }
 
-/* Whether it is on this GPU at this look. */
-static bool is_on(const struct peer *peer, struct pci_address pci)
-{
-	return peer->is_seen && peer->is_alive && pci_address_equal(peer->is.claim.pci, pci);
-}
-
-/* The groups that have been counted on a GPU: each where its number leads, or behind that. */
+/* The groups that have been counted on a GPU: each at its number, or behind. */
 #define GROUPS (2 * BOARD_PLACES)
 
 static uint64_t groups[GROUPS];
@@ -311,32 +196,15 @@ static void add(struct rivals *rivals, const struct peer *peer, const struct boa
 		rivals->lower_wanting += count_group(claim->group);
 }
 
-static struct rivals rivals_on(const struct own *own)
+static struct rivals rivals_on(struct pci_address pci, const struct board_claim *self)
 {
 	struct rivals all = rivals_none;
+	const struct peer *peer;
 
 	memset(groups, 0, sizeof groups);
-	for (unsigned int i = 0; i < peer_count; i++) {
-		if (is_on(peers[i], own->pci))
-			add(&all, peers[i], &own->claim);
-	}
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
+		add(&all, peer, self);
 	return all;
-}
-
-struct tpcset peers_own(struct pci_address pci)
-{
-	return tpcs_on(pci);
-}
-
-const struct peer *peers_next(struct pci_address pci, unsigned int *at)
-{
-	const struct peer *found = NULL;
-
-	for (; *at < peer_count && !found; ++*at) {
-		if (peers[*at]->is_alive && pci_address_equal(peers[*at]->is.claim.pci, pci))
-			found = peers[*at];
-	}
-	return found;
 }
 
 bool peers_have_a_number(void)
@@ -353,8 +221,8 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 {
 	bool is_so = a->any && !b->any;
 
-	if (a->higher_wants != b->higher_wants)
-		is_so = a->higher_wants;
+	if (a->higher_wanting != b->higher_wanting)
+		is_so = a->higher_wanting > b->higher_wanting;
 	else if (a->has_higher != b->has_higher)
 		is_so = a->has_higher;
 	else if (a->higher_idle_ns != b->higher_idle_ns)
@@ -366,80 +234,64 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 	return is_so;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------- */
+/* --- both -------------------------------------------------------------------------------------------------------- */
 
-/* A GPU on which the program has work comes before others. A GPU that is not known is not the same as another process's. */
-static struct rivals look_on_all(uint64_t now, const struct work *work, const struct peers_self *self)
+/* The rivals on the GPU with most rivals. A GPU on which the program has work comes first. */
+static struct rivals most_rivals(const struct work *work, const struct board_claim *self)
 {
 	struct rivals most = rivals_none;
 	bool is_busy = false; /* on the GPU of `most` */
 
-	is_left_out = false;
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
 		const struct work_on_gpu *there = &work->gpus[i];
-		struct own *own = pci_address_is_known(there->pci) ? own_on(there->pci) : NULL;
-		bool is_wanted = there->demand.wants;
+		struct rivals found = rivals_on(there->pci, self);
+		bool wants = there->demand.wants && pci_address_is_known(there->pci);
 
-		if (own) {
-			claim(own, now, self);
-			see_peers_on(own->pci, now);
-			struct rivals found = rivals_on(own);
-
-			if (is_wanted != is_busy ? is_wanted : is_more(&found, &most))
-				most = found;
-			is_busy = is_busy || is_wanted;
-		}
+		if (wants != is_busy ? wants : is_more(&found, &most))
+			most = found;
+		is_busy = is_busy || wants;
 	}
 	return most;
 }
 
-struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self)
+/* Unknown GPUs of two processes are not the same GPU. */
+struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
 {
-	if (!finding.takes_part)
-		return rivals_none;
-	search(now);
-	retract_former(work);
-	struct rivals rivals = look_on_all(now, work, self);
-
+	board_look(now);
+	for (unsigned int i = 0; i < work->gpu_count; i++) {
+		if (pci_address_is_known(work->gpus[i].pci)) {
+			claim(work->gpus[i].pci, now, self);
+			see_peers_on(work->gpus[i].pci, now);
+		}
+	}
+	forget_others_than_seen();
 	if (company_is_number(self->priority, self->weight))
 		company_call(now, work);
-	forget_others_than_seen();
-	return rivals;
+	return most_rivals(work, self);
 }
 
-/* --- its life --------------------------------------------------------------------------------------------------------- */
+/* --- its life ---------------------------------------------------------------------------------------------------- */
 
-static void begin(bool takes_part)
-{
-	finding.takes_part = takes_part;
-	finding.is_searching = false;
-	finding.since = 0;
-	finding.next = 0;
-	own_count = 0;
-	company_forget();
-	is_left_out = false;
-	forget_others_than_seen();
-}
-
-/* Without a board, nobody is there; now and then one is looked for. */
+/* Without a board there are no peers. peers_look looks for a board now and then. */
 void peers_join(void)
 {
-	if (!finding.takes_part) {
-		begin(true);
-		board_join(NULL);
-	}
+	board_join(NULL);
+}
+
+static void forget(void)
+{
+	company_forget();
+	forget_others_than_seen();
 }
 
 void peers_leave(void)
 {
-	begin(false);
-	has_partition = false;
+	forget();
 	board_leave();
 }
 
 void peers_after_fork(void)
 {
-	begin(false);
-	has_partition = false;
+	forget();
 	board_after_fork();
 }

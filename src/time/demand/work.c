@@ -1,12 +1,11 @@
 #include "work.h"
 
 #include "driver/releases.h"
-#include "state/kernels/counts_read.h"
 
-/* With one of these gaps, nobody sees when kernels end. */
+/* Gaps that hide the ends of kernels. */
 #define BLIND (1 << COUNTS_OFF | 1 << COUNTS_NO_MEMORY | 1 << COUNTS_NO_SLOTS | 1 << COUNTS_REFUSED)
 
-/* GPUs only come. */
+/* No GPU is ever removed. */
 static struct work_on_gpu *gpu_at(struct work *work, unsigned int number, struct pci_address pci)
 {
 	if (number >= work->gpu_count) {
@@ -22,10 +21,10 @@ static void add(struct work *work, const struct work_on_gpu *gpu, const struct c
 
 	work->ended += counts->ended;
 	work->is_counted = work->is_counted && !(counts->gaps & BLIND);
-	work->wants = work->wants || may_want;
-	work->gpus_wanting += may_want;
-	work->is_present = work->is_present || may_want || demand_is_present(&gpu->demand);
-	work->pauses = work->pauses && demand_pauses(&gpu->demand);
+	work->view.wants = work->view.wants || may_want;
+	work->view.gpus_wanting += may_want;
+	work->view.is_present = work->view.is_present || may_want || demand_is_present(&gpu->demand);
+	work->view.pauses = work->view.pauses && demand_pauses(&gpu->demand);
 }
 
 void work_look(struct work *work, uint64_t now)
@@ -34,11 +33,8 @@ void work_look(struct work *work, uint64_t now)
 
 	releases_read(&counts);
 	work->ended = 0;
-	work->gpus_wanting = 0;
 	work->is_counted = !(counts.gaps & BLIND);
-	work->wants = counts.gaps != 0;
-	work->is_present = work->wants;
-	work->pauses = true;
+	work->view = (struct rules_view){.wants = counts.gaps != 0, .is_present = counts.gaps != 0, .pauses = true};
 	for (unsigned int i = 0; i < counts.count; i++) {
 		struct work_on_gpu *gpu = gpu_at(work, i, counts.gpus[i].pci);
 		struct counts_of_gpu there = counts.gpus[i];

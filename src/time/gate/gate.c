@@ -57,15 +57,16 @@ static uint64_t number_of(const struct tpcset *tpcs)
 	return number | 1;
 }
 
-/* The place of the graph's nodes for this launch. A graph does not change to more TPCs again and again: meanwhile the graph
- * stays in the own part. */
+/* The place of the graph's nodes for this launch. A graph does not change to more TPCs again and again: meanwhile the
+ * graph stays in the own part. */
 static void settle_graph(const struct arrival *arrival, struct frame *frame)
 {
 	CUgraphExec exec = (CUgraphExec)arrival->work.what;
 	const struct claims *claims = &arrival->gate->claims;
 	uint64_t in_part = claims->is_narrow ? number_of(&claims->part) : 0, now = process_clock_ns();
 	bool may_move = !frame->has_more || !arrival->has_part || now >= atomic_load(&arrival->length->until);
-	enum graph_move move = graph_instances_move(exec, frame->has_more ? number_of(&frame->more) : in_part, may_move);
+	uint64_t place = frame->has_more ? number_of(&frame->more) : in_part;
+	enum graph_move move = graph_instances_move(exec, place, may_move);
 
 	if (move == GRAPH_STAYS) {
 		frame->has_more = false;

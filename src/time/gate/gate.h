@@ -1,11 +1,14 @@
 /*
- * The gate: which TPCs the launches of a client of MPS get now, by the law of rules/lending.h, and when launches go of a program that
- * has none of its own, or a quota. Under MPS, nobody's channels may be touched: so a launch is decided about at the entry of its call
- * (facts.md, "Callbacks"), where few programs' launches also wait (hold.h); and again while it waits in the queue of its stream
- * (window.h). No decision needs a lock that somebody waits for, memory or a system call. Our thread (keeper.h) sees who comes and
- * goes. A graph is one launch, whose nodes are uploaded anew where it changes its TPCs. What is captured never waits, nor what
- * another subscriber launches in a callback; a launch inside of another one's call goes with it. The answer for a call is in its
- * frame (driver/calls.h).
+ * The gate of a client of MPS: which TPCs a launch gets now, by the law of rules/lending.h; and when a launch goes, in
+ * a program without TPCs of its own or with a quota.
+ *
+ * Under MPS, no channel may be touched. So a launch is decided about at the entry of its call (facts.md, "Callbacks"),
+ * where launches of few programs also wait (hold.h), and again in the queue of the stream (window.h). The answer for a
+ * call is in the frame of the call (driver/calls.h). No decision needs memory, a system call, or a lock with waiting
+ * threads. Our thread (keeper.h) sees programs come and go.
+ *
+ * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
+ * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
  */
 #ifndef NVTASKSET_TIME_GATE_GATE_H
 #define NVTASKSET_TIME_GATE_GATE_H
@@ -16,10 +19,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Calls are announced to us: since there was somebody with a higher claim, or a quota; for ever. */
+/* Calls are announced, since the first higher claim or quota; for ever. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
 
-/* Whether such a call is listened to; one begins, which may wait; it has ended. */
+/* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */
 static inline bool gate_wants_call(int id)
 {
 	return atomic_load_explicit(&gate_listens, memory_order_relaxed) &&
@@ -28,10 +31,10 @@ static inline bool gate_wants_call(int id)
 void gate_call_begins(const struct call *call);
 void gate_call_ended(const struct call *call);
 
-/* The launch of this thread's call is in the pushbuffer, and the GPU has not been told of it. Its end; a number of 0: not known. */
+/* The launch of this thread's call is in the pushbuffer, and the GPU has not been told. `end`: of the launch. */
 void gate_submits(struct launch *launch, struct launch_end end);
 
-/* A call that has waited for work on a GPU has ended: what else has ended is seen, and how long it took. */
+/* A call has waited for work on a GPU: the gate sees which launches have ended, and learns their lengths. */
 void gate_synchronized(const struct call *call);
 
 /* A context has been made: before it launches. */

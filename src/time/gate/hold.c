@@ -170,9 +170,10 @@ static bool look(struct arrival *arrival)
 	bool does = !is_open || goes(arrival, in_flight, passed_ns);
 
 	arrival->is_held |= !does;
+	/* Our thread reads `together` first: a launch in there is entering, or counted. */
 	if (does && !arrival->is_captured) {
-		go(arrival, in_flight);
 		atomic_fetch_add(&gate->entering, 1);
+		go(arrival, in_flight);
 	}
 	return does;
 }

@@ -31,7 +31,7 @@ struct in_flight {
 	} list[IN_FLIGHT_MAX];
 };
 
-/* Other ends of a launch, in the place of its number. */
+/* In the place of the number of an end. */
 #define IN_FLIGHT_CALLED UINT64_MAX           /* the call has not ended yet */
 #define IN_FLIGHT_UNTIL_IDLE (UINT64_MAX - 1) /* ends once nothing of the process is in flight */
 

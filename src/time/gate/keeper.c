@@ -47,7 +47,7 @@ static struct {
 	struct segment_borrowed borrowed;
 } keeper;
 
-/* --- gates -------------------------------------------------------------------------------------------------------- */
+/* --- gates ------------------------------------------------------------------------------------------------------- */
 
 /* Of the GPU with this number in keeper.work; NULL if the GPU or the gate is not known. */
 static struct gate *gate_at(unsigned int i)
@@ -70,8 +70,8 @@ static void listen(void)
 	}
 }
 
-/* From here on, waiting launches are noted, and the GPU says when each launch has ended. Or no more: then a launch costs as
- * much as without us. */
+/* From here on, notes waiting launches, and the GPU tells the end of each launch. Or no more: a launch costs as much
+ * as without us. */
 static void note_launches(bool wanted)
 {
 	struct error error;
@@ -104,7 +104,8 @@ static void see_borrowed(struct gate *gate)
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
-		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000), lender = (uint64_t)gate->claims.list[i].pid;
+		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
+		uint64_t lender = (uint64_t)gate->claims.list[i].pid;
 		unsigned int at = 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
@@ -138,7 +139,8 @@ static bool see_gpu(const struct gpu *gpu)
 	if (made.generation != gate->claims.generation) {
 		window_begin_anew(gate);
 		gate->claims = made;
-		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) | (made.has_part ? 0 : GATE_HAS_NO_PART) |
+		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
+		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |
 		                                   (made.is_narrow ? GATE_IS_NARROW : 0));
 	}
 	gate_unlock(gate);
@@ -158,13 +160,15 @@ static uint64_t move_windows(uint64_t now)
 			continue;
 		window_sweep(gate);
 		window_learn(gate);
-		until = min_u64(until, now + (window_move(gate, (struct launch_end){.number = 0}) ? WINDOW_NS : WATCH_NS));
+		bool waits = window_move(gate, (struct launch_end){.number = 0});
+
+		until = min_u64(until, now + (waits ? WINDOW_NS : WATCH_NS));
 		gate_unlock(gate);
 	}
 	return until;
 }
 
-/* --- rules -------------------------------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------------------------- */
 
 /* Before the report that the rules hold. */
 static void open_gates(void)
@@ -212,7 +216,7 @@ void keeper_after_fork(void)
 	memset(&keeper, 0, sizeof keeper);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- looking ----------------------------------------------------------------------------------------------------- */
 
 /* A launch has gone, but the call has not ended: the launch may not be counted yet. Or a waiting launch looks. */
 static bool is_launching(void)
@@ -248,7 +252,7 @@ static void see_work(uint64_t now)
 		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
 	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
-	atomic_store(&gate_state.is_spread, keeper.work.gpus_wanting > 1);
+	atomic_store(&gate_state.is_spread, keeper.work.view.gpus_wanting > 1);
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
 
@@ -300,7 +304,7 @@ static uint64_t see_quota(uint64_t now)
 
 static void see_others(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 	bool are_higher = false;
 
 	self.is_client = true;
@@ -361,7 +365,7 @@ enum segment_time_state keeper_state(void)
 		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
-	else if (!peers_have_room())
+	else if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (!keeper.is_known)
 		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;

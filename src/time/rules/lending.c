@@ -2,13 +2,13 @@
 
 #include "base/extremes.h"
 
-/* From a guess, so much is added. */
 #define GUESS_NUMERATOR 5
 #define GUESS_DENOMINATOR 4
 
 uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wants, uint64_t now, uint64_t long_ns)
 {
-	bool is_new = claim->since == 0 || claim->launches != launches || (claim->since > now && claim->since != LENDING_FOR_LONG);
+	bool is_new = claim->since == 0 || claim->launches != launches ||
+	              (claim->since > now && claim->since != LENDING_FOR_LONG);
 	uint64_t idle_ns = 0;
 
 	if (wants) {

@@ -1,14 +1,13 @@
 /*
- * The law of lending, and of priorities side by side. Pure: what the caller sees, and when, in ns.
+ * The law of lending, and of priorities side by side. Pure: the caller gives the observations, and the time in ns.
  *
- *   claim    A program has a claim on the TPCs of its SET. For a TPC in two SETs the higher priority is the higher claim;
- *            against a borrower the lender's always is. A claim wants from the announcement of a launch to its last end.
- *   wide     While a higher claim is idle, launches of another program may use its TPCs: these launches are wide. A launch
- *            counts as wide from the write of its mask on until it has ended, also after it was made narrow again.
- *   window   All wide launches of a borrower that have not ended last W/n at most: W is half of the time for which the claim
- *            has been idle, and LIMIT at most; n borrowers had work of late. So a claim that comes back waits no longer than
- *            that, and a program that pauses between its steps is hardly disturbed in each pause.
- *   debt     A borrower adds up for how long its wide launches kept claims waiting. Beyond a fiftieth of the time, W is halved
+ *   claim    A program has a claim on the TPCs of its SET. Of two claims to a TPC the one of higher priority is higher;
+ *            a lender's is always higher than a borrower's. A claim wants from the announcement of a launch to the end.
+ *   wide     While a higher claim is idle, launches of a second program may use the TPCs: these launches are wide. A
+ *            launch is wide from the write of the mask to the end of the launch, also after it was made narrow again.
+ *   window   The unended wide launches of a borrower last W/n at most: W is half of the claim's idle time, LIMIT at
+ *            most; n borrowers had work of late. So a returning claim waits no longer, and short pauses lend little.
+ *   debt     A borrower adds up how long wide launches kept claims waiting. Beyond a fiftieth of the time, W is halved
  *            for a while.
  */
 #ifndef NVTASKSET_TIME_RULES_LENDING_H
@@ -19,12 +18,12 @@
 
 /* --- claim ------------------------------------------------------------------------------------------------------- */
 
-#define LENDING_FOR_LONG UINT64_MAX
+#define LENDING_FOR_LONG UINT64_MAX /* so long that the exact time does not matter */
 
-/* A higher claim, as this process has seen it. One thread at a time. All zero: not seen yet. */
+/* A higher claim, as seen by this process. One thread at a time. All zero: not seen yet. */
 struct lending_claim {
-	uint64_t launches; /* a number that changes with each of its launches: when it was idle */
-	uint64_t since;    /* it has been idle, at least; LENDING_FOR_LONG: for so long that it does not matter; 0: it is not */
+	uint64_t launches; /* when the claim was idle: a number that changes with each launch */
+	uint64_t since;    /* idle since then at least; 0: not idle */
 };
 
 /* Whether the claim is idle for long, without a look at the clock. `launches` was read before. */
@@ -33,18 +32,19 @@ static inline bool lending_is_at_rest(const struct lending_claim *claim, uint64_
 	return claim->since == LENDING_FOR_LONG && claim->launches == launches;
 }
 
-/* Otherwise: for how long it has been idle; 0: it wants. `launches` was read before it was seen whether it does. After
- * `long_ns` it is at rest. */
+/* How long the claim has been idle; 0: the claim wants. `launches` was read before `wants`. After `long_ns` the claim
+ * is at rest. */
 uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wants, uint64_t now, uint64_t long_ns);
 
 /* --- window ------------------------------------------------------------------------------------------------------ */
 
-#define LENDING_IDLE_PART 2 /* of the time for which the claim has been idle */
+#define LENDING_IDLE_PART 2 /* of the idle time of the claim */
 
 /* W/n. */
 uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers);
 
-/* A length, where what it was in its own part is known: on so many TPCs, once, to learn what it is there. */
+/* Guesses the length of a launch on `more` TPCs, from the length on `part` TPCs: for one launch, whose length is then
+ * known. */
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more);
 
 /* --- debt -------------------------------------------------------------------------------------------------------- */
@@ -53,11 +53,11 @@ uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more
 #define LENDING_DEBT_PART 50
 
 struct lending_debt {
-	uint64_t began, waited_ns; /* since then */
+	uint64_t began, waited_ns; /* since `began` */
 	uint64_t halved_until;
 };
 
-/* A claim came back, and waits for so long. */
+/* A claim came back, and waits for `ns`. */
 void lending_kept_waiting(struct lending_debt *debt, uint64_t now, uint64_t ns);
 
 static inline bool lending_is_halved(const struct lending_debt *debt, uint64_t now)
@@ -67,8 +67,8 @@ static inline bool lending_is_halved(const struct lending_debt *debt, uint64_t n
 
 /* --- waits of programs without TPCs of their own ----------------------------------------------------------------- */
 
-#define LENDING_ROW_NS UINT64_C(50000) /* launches in a row of a higher priority are no further apart */
-#define LENDING_EPISODE_NS UINT64_C(100000000) /* nobody waits for longer: then all go */
-#define LENDING_FREE_NS UINT64_C(10000000)     /* for so long */
+#define LENDING_ROW_NS UINT64_C(50000) /* launches of a higher priority in a row are no further apart */
+#define LENDING_EPISODE_NS UINT64_C(100000000) /* the longest wait: then all programs go */
+#define LENDING_FREE_NS UINT64_C(10000000)     /* the time for which all programs go */
 
 #endif

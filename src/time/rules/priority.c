@@ -6,13 +6,13 @@ static void look(struct priority *priority, uint64_t now, const struct rivals *r
 {
 	if (now - priority->looked >= PRIORITY_LOOK_NS) {
 		priority->looked = now;
-		priority->working += rivals->higher_wants && priority->working < PRIORITY_LOOKS;
+		priority->working += rivals->higher_wanting > 0 && priority->working < PRIORITY_LOOKS;
 		priority->gaps <<= 1;
 	}
-	if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_PAUSE_NS) {
+	if (rivals->higher_wanting == 0 && rivals->higher_idle_ns >= PRIORITY_PAUSE_NS) {
 		priority->working = 0;
 		priority->gaps = 0;
-	} else if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_GAP_NS) {
+	} else if (rivals->higher_wanting == 0 && rivals->higher_idle_ns >= PRIORITY_GAP_NS) {
 		priority->gaps |= 1;
 	}
 	if (rivals->lower_wanting > 0)
@@ -27,8 +27,9 @@ static uint64_t turn_length(const struct rivals *rivals)
 	return min_u64((higher_us + lower_us) * 1000, PRIORITY_PERIOD_NS / 2);
 }
 
-/* In its turns it has its usual time slice. So has it while it is suspended before, which costs nothing. */
-static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual, const struct rivals *rivals)
+/* The usual slice in a turn. Before a turn as well: the slice of a suspended program costs nothing. */
+static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual,
+                             const struct rivals *rivals)
 {
 	uint64_t slice_us = 0;
 
@@ -39,20 +40,19 @@ static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool
 	return slice_us;
 }
 
-/* A gap is seen by a second look at its end. */
 static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64_t turn, const struct rivals *rivals)
 {
 	uint64_t until = UINT64_MAX, period = now - now % PRIORITY_PERIOD_NS;
 
 	if (is_waiting)
 		until = period + (has_turn ? turn : PRIORITY_PERIOD_NS);
-	if (rivals->has_higher && !rivals->higher_wants && rivals->higher_idle_ns < PRIORITY_GAP_NS)
-		until = min_u64(until, now + PRIORITY_GAP_NS);
+	if (rivals->has_higher && rivals->higher_wanting == 0 && rivals->higher_idle_ns < PRIORITY_GAP_NS)
+		until = min_u64(until, now + PRIORITY_GAP_NS); /* the look that sees the gap */
 	return until;
 }
 
-struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants, const struct suspension *suspension,
-                                     const struct rivals *rivals)
+struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
+                                     const struct suspension *suspension, const struct rivals *rivals)
 {
 	look(priority, now, rivals);
 	uint64_t turn = turn_length(rivals);

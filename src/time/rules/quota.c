@@ -2,12 +2,12 @@
 
 #include "base/extremes.h"
 
-/* How often a program is looked at: this often in a period, but within these bounds. */
+/* The number of looks in a period, and bounds for the time between two looks. */
 #define LOOKS 100
 #define LOOK_MIN_NS 500000
 #define LOOK_MAX_NS 5000000
 
-/* The GPU goes on with a program for so long after it was asked to suspend it (facts.md, "Time slices"). */
+/* How long the GPU still runs a program after the request to suspend (facts.md, "Time slices"). */
 #define LAG_NS 280000
 
 static bool limits(const struct quota *quota)
@@ -15,7 +15,7 @@ static bool limits(const struct quota *quota)
 	return quota->run_ns < quota->period_ns;
 }
 
-/* From the last moment on, `looks` of two saw work in flight. */
+/* From `accounted` to `until`: `looks` of the looks at both ends saw work in flight. */
 static void use(struct quota *quota, uint64_t until, bool is_suspended, unsigned int looks)
 {
 	uint64_t passed = until > quota->accounted ? (until - quota->accounted) * looks / 2 : 0;
@@ -57,7 +57,7 @@ uint64_t quota_soonest(const struct quota *quota, uint64_t now)
 	return limits(quota) ? now + (uint64_t)max_i64(left(quota, now) - LAG_NS, 0) : UINT64_MAX;
 }
 
-/* The last look may have seen the end of what has spent it, and nothing in flight. */
+/* The last look may have seen nothing in flight, after the end of the work that spent the quota. */
 uint64_t quota_spent_at(const struct quota *quota, uint64_t now)
 {
 	uint64_t soonest = quota->is_spent ? now : quota_soonest(quota, now);
@@ -88,7 +88,7 @@ void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct bu
 	quota->accounted = max_u64(now, quota->accounted);
 }
 
-/* The GPU was perhaps faster than the lag: what is left of the period then is not worth two calls. */
+/* The GPU may have been faster than the lag: the rest of the period is not worth two calls. */
 static void decide(struct quota *quota, uint64_t now)
 {
 	int64_t there = left(quota, now);

@@ -1,4 +1,4 @@
-/* What a look sees, as the rules know it: the program, and the others on one GPU that have a claim to its time. */
+/* The result of a look, for the rules: the program, and programs on one GPU with a claim to time. */
 #ifndef NVTASKSET_TIME_RULES_RIVALS_H
 #define NVTASKSET_TIME_RULES_RIVALS_H
 
@@ -6,25 +6,24 @@
 #include <stdint.h>
 
 struct rules_view {
-	bool wants;                /* the program has work in flight, or that is not known */
+	bool wants;                /* work is in flight, or unknown */
 	bool pauses;               /* now and then */
-	bool is_present;           /* it wants, or pauses for a moment only */
-	unsigned int gpus_wanting; /* on so many GPUs */
+	bool is_present;           /* work is in flight, or the pause is short */
+	unsigned int gpus_wanting; /* GPUs with work in flight */
 };
 
 struct rivals {
 	bool any;
 	bool has_lower;               /* a program of a lower priority is there */
-	bool has_higher;              /* a program of a higher priority is there, */
-	bool higher_wants;            /* and has work in flight; */
-	uint64_t higher_idle_ns;      /* otherwise none of them has launched anything for so long, at least */
-	unsigned int higher_wanting;  /* so many have work in flight */
-	unsigned int lower_wanting;   /* programs of no higher priority that have work in flight; members of a group are one */
-	unsigned int equals_present;  /* of the same priority: they run, or pause for a moment only; those that are suspended do not */
-	unsigned int equals_wanting;  /* the same with those that are suspended */
-	bool equals_pause;            /* one of these pauses now and then, as it says itself: all see it alike */
-	bool group_is_present;        /* another member of the program's own group is among those present */
-	uint64_t least_served_ns;     /* of those present that have met others, by weight; UINT64_MAX: there is none but the own group */
+	bool has_higher;              /* a program of a higher priority is there */
+	unsigned int higher_wanting;  /* higher programs with work in flight, not suspended */
+	uint64_t higher_idle_ns;      /* all higher programs have been idle for this time, at least */
+	unsigned int lower_wanting;   /* foreign groups of no higher priority with work in flight */
+	unsigned int equals_present;  /* of the same priority, not suspended: at work, or in a short pause */
+	unsigned int equals_wanting;  /* of the same priority with work, also when suspended */
+	bool equals_pause;            /* a present equal pauses now and then, by its own word: alike for all */
+	bool group_is_present;        /* a member of the same group is present */
+	uint64_t least_served_ns;     /* the least, by weight, of present equals of foreign groups; UINT64_MAX: none */
 };
 
 static const struct rivals rivals_none = {.least_served_ns = UINT64_MAX, .higher_idle_ns = UINT64_MAX};

@@ -9,10 +9,11 @@ bool rules_take_part(const struct rules *rules)
 	return segment_rank_is_given(rules->rank);
 }
 
-void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget, _Atomic uint64_t *served,
-               uint64_t now)
+void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget,
+               _Atomic uint64_t *served, uint64_t now)
 {
-	struct segment_quota quota = segment_quota_limits(revision->quota) ? segment_quota_in_range(revision->quota) : no_limit;
+	struct segment_quota quota = segment_quota_limits(revision->quota) ? segment_quota_in_range(revision->quota)
+	                                                                    : no_limit;
 
 	quota_use(&rules->quota, (int64_t)quota.run_us * 1000, (int64_t)quota.period_us * 1000, budget, now);
 	rules->rank = revision->rank;
@@ -20,8 +21,6 @@ void rules_use(struct rules *rules, const struct segment_revision *revision, str
 	if (!rules_take_part(rules))
 		rules->priority = (struct priority){.working = 0};
 }
-
-/* --- the bound -------------------------------------------------------------------------------------------------------- */
 
 static bool ends_suspension(struct rules *rules, uint64_t now, const struct suspension *suspension, unsigned int gpus)
 {
@@ -44,8 +43,6 @@ static uint64_t bound_time(const struct rules *rules, const struct suspension *s
 	return until;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------ */
-
 static uint64_t next_look(uint64_t now, const struct rules_view *view, const struct suspension *suspension,
                           const struct rivals *rivals)
 {
@@ -58,16 +55,17 @@ static uint64_t next_look(uint64_t now, const struct rules_view *view, const str
 	return until;
 }
 
-/* `verdict` has the quota's. A slice for a lower priority is shorter than one among equals. */
-static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view *view, const struct suspension *suspension,
-                     const struct rivals *rivals, struct rules_verdict *verdict)
+/* `verdict` has the answer of the quota. A slice for a lower priority is shorter than a slice among equals. */
+static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view *view,
+                     const struct suspension *suspension, const struct rivals *rivals, struct rules_verdict *verdict)
 {
 	struct priority_verdict of_priority = priority_ask(&rules->priority, now, view->wants, suspension, rivals);
 	bool is_held = (verdict->suspends || of_priority.suspends) && suspension->is_on;
 	struct weight_verdict of_weight = weight_ask(&rules->weight, now, view, is_held, suspension, rivals);
 
 	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
-	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : max_u64(of_priority.slice_us, of_weight.slice_us);
+	verdict->slice_us = rivals->has_higher ? of_priority.slice_us
+	                                       : max_u64(of_priority.slice_us, of_weight.slice_us);
 	verdict->until = min_u64(verdict->until, min_u64(of_priority.until, next_look(now, view, suspension, rivals)));
 }
 

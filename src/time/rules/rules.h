@@ -1,10 +1,11 @@
 /*
- * Whether this program is to be suspended, and for how long it runs at once: its quota (quota.h), programs of a higher priority
- * (priority.h), those that have been served less (weight.h). It is suspended while any rule says so, but for one bound: while it
- * has work in flight on another GPU as well, it is suspended for RULES_BOUND_NS at most in one go, and runs for RULES_BACK_NS then,
- * since it is suspended on all of its GPUs at once, and others may wait on one of them for its work there.
+ * Whether to suspend the program, and for how long the program runs at once: by a quota (quota.h), by programs of a
+ * higher priority (priority.h), by less served programs (weight.h). Each rule may suspend the program, within one
+ * bound: while work is in flight on several GPUs, the program is suspended for RULES_BOUND_NS at most in one go, and
+ * runs for RULES_BACK_NS then. A suspension stops the work on all GPUs at once, and a peer on one GPU may wait for the
+ * work there.
  *
- * Pure: time is what the caller says, in ns of process_clock_ns. The rules do not know how that is done (turns/).
+ * Pure: the caller gives the time, in ns of process_clock_ns. The rules do not know the means (turns/).
  */
 #ifndef NVTASKSET_TIME_RULES_RULES_H
 #define NVTASKSET_TIME_RULES_RULES_H
@@ -22,35 +23,34 @@
 #define RULES_BOUND_NS UINT64_C(100000000)
 #define RULES_BACK_NS UINT64_C(10000000)
 
-/* How often the others are looked at while the program has work in flight or is suspended; and how often it is looked whether
- * there are others. */
+/* Between two looks while the program has work in flight or is suspended: beside rivals, and without. */
 #define RULES_LOOK_NS UINT64_C(1000000)
 #define RULES_ALONE_NS UINT64_C(10000000)
 
-/* Members of the first part are for others to read. All zero: there is no rule. */
+/* Other files only read the first part. All zero: there is no rule. */
 struct rules {
 	struct segment_rank rank;
-	uint64_t bounded; /* so often the bound ended a suspension */
+	uint64_t bounded; /* suspensions that the bound ended */
 
 	struct quota quota;
 	struct priority priority;
 	struct weight weight;
-	bool is_bounded; /* it is not suspended now, by the bound */
+	bool is_bounded; /* the bound keeps the program running now */
 };
 
 struct rules_verdict {
 	bool suspends;
-	uint64_t slice_us; /* for how long the program is to run at once, while others have work; 0: as by itself */
+	uint64_t slice_us; /* how long to run at once beside peers with work; 0: the program's own slice */
 	uint64_t until;    /* when to ask again at the latest */
-	uint64_t soonest;  /* it will not be suspended before */
+	uint64_t soonest;  /* no suspension before */
 };
 
-/* From now on this revision's rules hold. Its quota is drawn from `budget`, its share of the time is counted in `served`: both are
- * its group's, or its own. What was used is kept. */
-void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget, _Atomic uint64_t *served,
-               uint64_t now);
+/* The rules of the revision hold from now on. The quota is drawn from `budget`, and `served` counts the share of the
+ * time: of the group, or of the program alone. Earlier use is kept. */
+void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget,
+               _Atomic uint64_t *served, uint64_t now);
 
-/* Whether the program takes part in the order of programs on its GPUs. */
+/* Whether the program takes part in the order of programs on the GPUs. */
 bool rules_take_part(const struct rules *rules);
 
 struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct rules_view *view,

@@ -7,7 +7,7 @@
 
 struct suspension {
 	bool is_on;
-	uint64_t since; /* the GPU let go of the program then, or took it up again; ns of process_clock_ns */
+	uint64_t since; /* the GPU let go of the program or took the program up again; ns of process_clock_ns */
 };
 
 #endif

@@ -3,10 +3,9 @@
 #include "base/extremes.h"
 #include "state/revisions.h"
 
-/* A thread that did not run for longer has not seen what happened meanwhile. */
+/* The most that counts at once: a thread that did not run for longer has not seen the changes meanwhile. */
 #define UNSEEN_NS UINT64_C(1000000000)
 
-/* The time of a program of this weight as what it has been served. */
 static uint64_t served_by(const struct weight *weight, uint64_t own_ns)
 {
 	return own_ns * SEGMENT_WEIGHT_USUAL / weight->weight;
@@ -25,9 +24,9 @@ void weight_use(struct weight *weight, uint32_t wanted, _Atomic uint64_t *served
 	weight->served = served;
 }
 
-/* --- keeping account -------------------------------------------------------------------------------------------------- */
+/* --- keeping account --------------------------------------------------------------------------------------------- */
 
-/* The group's other members count as well. */
+/* Members of the group change the number meanwhile. */
 static void keep_within(_Atomic uint64_t *served, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t before = atomic_load(served);
@@ -37,7 +36,7 @@ static void keep_within(_Atomic uint64_t *served, uint64_t least_ns, uint64_t mo
 		;
 }
 
-/* Of the time since the last look, so much the program was not suspended. */
+/* The time since the last look without a suspension. */
 static uint64_t time_present(const struct weight *weight, uint64_t now, const struct suspension *suspension)
 {
 	uint64_t changed = min_u64(max_u64(suspension->since, weight->accounted), now);
@@ -45,22 +44,23 @@ static uint64_t time_present(const struct weight *weight, uint64_t now, const st
 	return suspension->is_on ? changed - weight->accounted : now - changed;
 }
 
-/* Between two looks, the half of the time is as at either of them. */
-static void account(struct weight *weight, uint64_t now, const struct rules_view *view, const struct suspension *suspension,
-                    const struct rivals *rivals)
+/* Each of two looks stands for half of the time between. */
+static void account(struct weight *weight, uint64_t now, const struct rules_view *view,
+                    const struct suspension *suspension, const struct rivals *rivals)
 {
 	uint64_t passed = now > weight->accounted ? min_u64(now - weight->accounted, UNSEEN_NS) : 0;
 	uint64_t present = passed > 0 ? min_u64(time_present(weight, now, suspension), passed) : 0;
 
 	if (view->is_present && weight->was_present)
-		atomic_fetch_add(weight->served, served_by(weight, 2 * present / (2 + weight->others + rivals->equals_present)));
+		atomic_fetch_add(weight->served,
+		                 served_by(weight, 2 * present / (2 + weight->others + rivals->equals_present)));
 	if (weight->is_ahead)
 		weight->waited_ns += passed - present;
 	weight->accounted = max_u64(now, weight->accounted);
 	weight->others = rivals->equals_present;
 }
 
-/* A moment after all others have gone, there is no company to be even with. */
+/* Without present peers there is no number to be even with. */
 static void settle(struct weight *weight, const struct rules_view *view, bool is_held, const struct rivals *rivals)
 {
 	bool comes = view->is_present && !weight->was_present && !rivals->group_is_present;
@@ -74,9 +74,9 @@ static void settle(struct weight *weight, const struct rules_view *view, bool is
 		weight->waited_ns = 0;
 }
 
-/* --- deciding --------------------------------------------------------------------------------------------------------- */
+/* --- deciding ---------------------------------------------------------------------------------------------------- */
 
-/* Without a bound, since one that is there no more cannot be caught up with. */
+/* The wait needs no bound: peers that have gone are not in `least_ns`. */
 static bool is_ahead(const struct weight *weight, uint64_t least_ns)
 {
 	uint64_t lead = weight->is_ahead ? 0 : served_by(weight, WEIGHT_LEAD_NS), served = weight_served(weight);

@@ -7,8 +7,8 @@
 #define WAIT_US 2000000
 #define WAIT_STEP_US 200
 
-/* A thread that writes one of them reads the other afterwards: so either our thread sees the reason, or the thread that found it
- * sees that the program is suspended, and waits. */
+/* A thread writes one variable, then reads the second. Our thread sees the reason, or the thread with the reason sees
+ * the suspension and waits. */
 static _Atomic int reason = SEGMENT_TIME_NONE;
 static atomic_bool is_suspended;
 

@@ -1,5 +1,5 @@
 /*
- * Whether this program may be suspended: the first reason against it that is found stays, in this process. From any thread.
+ * Whether this program may be suspended. The first reason against suspension stays, in this process. From any thread.
  */
 #ifndef NVTASKSET_TIME_TURNS_ELIGIBILITY_H
 #define NVTASKSET_TIME_TURNS_ELIGIBILITY_H
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* SEGMENT_TIME_NONE if it may be suspended; otherwise why not. */
+/* SEGMENT_TIME_NONE if the program may be suspended; otherwise the reason. */
 enum segment_time_state eligibility_reason(void);
 
 static inline bool eligibility_is_there(void)
@@ -19,12 +19,12 @@ static inline bool eligibility_is_there(void)
 /* SEGMENT_TIME_NONE is no reason. */
 void eligibility_lost(enum segment_time_state why);
 
-/* For our thread, around all of the time in which the program is suspended. False if there is a reason not to begin. */
+/* For our thread, around each suspension of the program. False: a reason forbids to begin. */
 bool eligibility_begin_suspension(void);
 void eligibility_end_suspension(void);
 
-/* For other threads, after they found a reason: returns when the program is not suspended, and will not be. At most some 2 s,
- * if our thread does not run. */
+/* For a thread that has found a reason: returns when the program is not suspended, and will not be. Waits some 2 s at
+ * most, if our thread does not run. */
 void eligibility_wait_until_resumed(void);
 
 /* In the child of a fork: there is no reason yet. */

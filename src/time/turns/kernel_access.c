@@ -13,11 +13,10 @@
 static atomic_bool listens;
 static atomic_bool is_of_mps;
 
-/* The program's calls ask so often at most: where that has told nothing, more of it does not either. */
+/* The most provoked requests: after a hundred in vain, more do not help. */
 #define ASKED_MAX 100
 static atomic_uint asked;
 
-/* Calls need not be asked for any more, or have to be. */
 static void listen(bool wanted)
 {
 	if (atomic_exchange(&listens, wanted) == wanted)

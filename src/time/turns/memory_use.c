@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A driver that does not know the question does not do it. */
+/* A driver that does not know the attribute grants no access to pageable memory. */
 static bool uses_any_memory(int number)
 {
 	CUdevice device;
 	int value = 0;
 
 	return driver.device_get_attribute && driver.device_get(&device, number) == CUDA_SUCCESS &&
-	       driver.device_get_attribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) == CUDA_SUCCESS && value;
+	       driver.device_get_attribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) ==
+	               CUDA_SUCCESS && value;
 }
 
 enum segment_time_state memory_use_of_gpus(void)
@@ -51,12 +52,10 @@ enum segment_time_state memory_use_of_module(const void *cubin, size_t size)
 	return cubin_has_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
 }
 
-/* --- a program that was running already ------------------------------------------------------------------------------- */
-
 #define MANAGED_DEVICE "/dev/nvidia-uvm"
 #define IS_MANAGED 8 /* CU_POINTER_ATTRIBUTE_IS_MANAGED */
 
-/* Managed memory is mapped from this device, and so are some buffers of the driver's own. */
+/* The device maps managed memory, and some buffers of the driver. */
 static enum segment_time_state of_mapping(const char *line)
 {
 	enum segment_time_state found = SEGMENT_TIME_NONE;

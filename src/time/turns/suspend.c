@@ -9,39 +9,39 @@
 
 #define MS UINT64_C(1000000)
 
-/* Of the time that the call takes, when the GPU has let go of the program (facts.md, "Time slices"). */
+/* When the GPU lets go of the program, as a part of the time of the call (facts.md, "Time slices"). */
 #define LAG_NUMERATOR 3
 #define LAG_DENOMINATOR 5
 
-/* How long after the call kernels may still be counted that ended before it. */
+/* How long after the call the counts may still grow by kernels that ended before the call. */
 #define SETTLING_NS (2 * MS)
 
-/* A thread that gets no CPU sees nothing: so many looks, a ms or more apart, in so many suspensions. */
+/* The looks, a ms or more apart, and the suspensions for a judgement: a thread without a CPU sees nothing. */
 #define LOOKS_ENOUGH 3
 #define JUDGED_ENOUGH 3
 
-/* Looking for channels disturbs calls of the program's, as when it starts, and takes up to 11 ms
+/* A look for channels disturbs calls of the program, as at the start, and takes up to 11 ms
  * (driver/channels/channels.h). */
 #define PREPARATION_NS (20 * MS)
 
-/* A refusal may be an accident: it is tried again, so many times in a row. */
+/* The attempts in a row: a single refusal may be an accident. */
 #define FAILURES_MAX 3
 
-/* By how much longer it was put off than suspended where that is said; and the most that is counted. */
+/* How much longer put off than suspended counts as put off; and the most that is counted. */
 #define PUT_OFF_NS (1000 * MS)
 #define PUT_OFF_MAX_NS (1500 * MS)
 
 static struct {
 	struct suspension suspension;
-	uint64_t tried; /* it was refused then; 0: it was not */
+	uint64_t tried; /* the last refusal; 0: none */
 	unsigned int failures;
-	uint64_t looked;     /* the last time */
-	bool is_put_off;     /* since then */
-	uint64_t put_off_ns; /* by how much longer than it was suspended, of late */
-	unsigned int judged; /* how often it was seen that this did stop the program, up to JUDGED_ENOUGH */
-	unsigned int looks;  /* at its counts, since it was suspended and these have settled */
+	uint64_t looked;     /* the last suspend_look */
+	bool is_put_off;     /* since `looked` */
+	uint64_t put_off_ns; /* of late, in excess of the time suspended */
+	unsigned int judged; /* suspensions with an effect, up to JUDGED_ENOUGH */
+	unsigned int looks;  /* at the counts, in this suspension, after settling */
 	uint64_t judged_from;
-	uint64_t ended; /* at the first of these looks */
+	uint64_t ended; /* kernels, at the first look */
 } state;
 
 void suspend_begin(void)
@@ -57,7 +57,7 @@ struct suspension suspend_state(void)
 	return state.suspension;
 }
 
-/* --- by effect -------------------------------------------------------------------------------------------------------- */
+/* --- by effect --------------------------------------------------------------------------------------------------- */
 
 static void judge_from(uint64_t time)
 {
@@ -82,7 +82,7 @@ static uint64_t judge(uint64_t now, uint64_t ended)
 	return now + MS;
 }
 
-/* --- suspending and resuming ------------------------------------------------------------------------------------------ */
+/* --- suspending and resuming ------------------------------------------------------------------------------------- */
 
 static void count_failure(uint64_t now, const struct error *error)
 {
@@ -136,9 +136,9 @@ void suspend_resume(void)
 	eligibility_end_suspension();
 }
 
-/* --- putting off ------------------------------------------------------------------------------------------------------ */
+/* --- putting off ------------------------------------------------------------------------------------------------- */
 
-/* A pause of this process is no time in which it escaped. */
+/* A pause of this process does not count as put off. */
 static void weigh(uint64_t now)
 {
 	uint64_t passed = now - state.looked;
@@ -156,9 +156,9 @@ bool suspend_is_put_off(void)
 	return state.put_off_ns > PUT_OFF_NS;
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------------- */
+/* --- looking ----------------------------------------------------------------------------------------------------- */
 
-/* Contexts that came meanwhile run: they are suspended as well, and what they have done is no evidence. */
+/* Suspends new contexts as well. The kernels of the new contexts are no evidence. */
 static uint64_t suspend_new(uint64_t now)
 {
 	uint64_t since = state.suspension.since;
@@ -172,7 +172,7 @@ static uint64_t suspend_new(uint64_t now)
 uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest)
 {
 	uint64_t next = UINT64_MAX;
-	bool needs_channels = work->wants && !channels_are_current();
+	bool needs_channels = work->view.wants && !channels_are_current();
 	struct error error;
 
 	weigh(now);

@@ -5,14 +5,14 @@
 #include "driver/channels/channels.h"
 #include "time/demand/given.h"
 
-/* A refusal may be an accident: it is tried again after this, so many times in a row. */
+/* The time between attempts, and the attempts in a row: a single refusal may be an accident. */
 #define RETRY_NS UINT64_C(10000000)
 #define FAILURES_MAX 3
 
 static struct {
 	uint64_t given_us;
-	uint64_t looks; /* at the channels, when it was given */
-	uint64_t tried; /* it was refused then; 0: it was not */
+	uint64_t looks; /* channels_looks() at the last success */
+	uint64_t tried; /* the last refusal; 0: none */
 	unsigned int failures;
 	bool is_reported;
 	struct error refusal;
@@ -26,11 +26,10 @@ void timeslice_begin(void)
 	state.is_reported = false;
 }
 
-/* A program without work has time to wait until its channels are looked for, which disturbs it while it starts. */
 static bool is_due(uint64_t wanted_us, const struct work *work)
 {
 	bool is_another = wanted_us != state.given_us, are_new = wanted_us > 0 && state.looks != channels_looks();
-	bool may_look = channels_are_current() || work->wants;
+	bool may_look = channels_are_current() || work->view.wants; /* a look disturbs a starting program */
 	bool may_try = state.tried == 0 || process_clock_ns() - state.tried >= RETRY_NS;
 
 	return state.failures < FAILURES_MAX && may_try && may_look &&
@@ -39,7 +38,8 @@ static bool is_due(uint64_t wanted_us, const struct work *work)
 
 void timeslice_obey(uint64_t wanted_us, const struct work *work)
 {
-	enum channels_result result = is_due(wanted_us, work) ? channels_set_slice(wanted_us, &state.refusal) : CHANNELS_NONE;
+	enum channels_result result = is_due(wanted_us, work) ? channels_set_slice(wanted_us, &state.refusal)
+	                                                      : CHANNELS_NONE;
 
 	if (result == CHANNELS_DONE) {
 		state.given_us = wanted_us;

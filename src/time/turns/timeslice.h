@@ -1,10 +1,10 @@
 /*
- * For how long at once this program runs, while others have work as well: the time slices of all of its groups of channels
- * (driver/channels/channels.h), also of contexts that come meanwhile. The rules say for how long (time/rules/rules.h).
+ * The time slices of all groups of channels of the program (driver/channels/channels.h), also of contexts that come
+ * meanwhile: how long the program runs at once beside programs with work. The rules say how long (time/rules/rules.h).
  *
- * Not for clients of MPS, whose channels are the server's. All others may have short ones, also those that may never be suspended
- * (eligibility.h): a program with a short slice goes on by itself. Its page faults, and programs that wait for it, only take
- * longer, as beside any other program.
+ * Not for clients of MPS: their channels are the server's. Even a program that is never suspended may have short
+ * slices (eligibility.h): the program goes on by itself. Page faults and waiting programs take longer, as beside any
+ * neighbour.
  *
  * For our thread alone.
  */
@@ -15,18 +15,18 @@
 
 #include <stdint.h>
 
-/* From here on it has its own ones. */
+/* Begins anew: the program has its own slices. */
 void timeslice_begin(void);
 
-/* Gives it slices of `wanted_us`; 0: its own ones. Asks the kernel driver only if that is another wish, or channels are new. A
- * kernel driver that refuses again and again is asked no more. */
+/* Gives slices of `wanted_us`; 0: the own slices. Asks the kernel driver for new lengths and new channels only, and no
+ * more after repeated refusals. */
 void timeslice_obey(uint64_t wanted_us, const struct work *work);
 
-/* Warns, once, of a kernel driver that is asked no more. Not while the program is suspended: the reader of our warnings may be
+/* Warns, once, of a kernel driver that is asked no more. Not in a suspension: the reader of our warnings may be
  * slow. */
 void timeslice_report_refusal(void);
 
-/* The program has its own ones again. */
+/* The program has its own slices again. */
 void timeslice_end(void);
 
 #endif

@@ -32,10 +32,10 @@ void turns_begin(const struct segment *wanted)
 	timeslice_begin();
 }
 
-/* --- one look --------------------------------------------------------------------------------------------------------- */
+/* --- one look ---------------------------------------------------------------------------------------------------- */
 
-/* Whether the program was suspended or resumed: then it is time to look again. While it is suspended, another time slice disturbs
- * nobody. */
+/* Returns whether the program was suspended or resumed: time to look again. In a suspension, a new slice disturbs no
+ * program. */
 static bool obey(const struct rules_verdict *verdict)
 {
 	bool was_on = suspend_state().is_on;
@@ -50,29 +50,23 @@ static bool obey(const struct rules_verdict *verdict)
 
 static struct rivals look_at_peers(uint64_t now)
 {
-	struct peers_self self = given_self();
+	struct board_claim self = given_self();
 
 	self.is_suspended = suspend_state().is_on;
 	self.is_client = eligibility_reason() == SEGMENT_TIME_MPS_CLIENT;
-	self.pauses = work.pauses;
+	self.pauses = work.view.pauses;
 	return rules_take_part(given_rules()) ? peers_look(now, &work, &self) : rivals_none;
 }
 
 static struct rules_verdict ask(uint64_t now)
 {
-	const struct rules_view view = {
-		.wants = work.wants,
-		.pauses = work.pauses,
-		.is_present = work.is_present,
-		.gpus_wanting = work.gpus_wanting,
-	};
 	struct suspension suspension = suspend_state();
 	struct rivals rivals = look_at_peers(now);
 
-	return rules_ask(given_rules(), now, &view, &suspension, &rivals);
+	return rules_ask(given_rules(), now, &work.view, &suspension, &rivals);
 }
 
-/* It was to be suspended, and is not: that is tried again, since nobody tells when the reason has passed. */
+/* The program should be suspended and is not: tried again, since no event tells the end of the reason. */
 static bool is_due(const struct rules_verdict *verdict)
 {
 	return verdict->suspends && !suspend_state().is_on && eligibility_is_there();
@@ -94,23 +88,23 @@ static uint64_t look(bool can_act, bool *is_idle)
 
 	if (can_act && is_due(&verdict))
 		until = min_u64(until, now + SUSPEND_RETRY_NS);
-	/* Who edits the group by its file alone rings no member. */
+	/* An edit of the group's file alone rings no member. */
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);
 	given_tell(segment);
-	*is_idle = can_act && !work.wants && !verdict.suspends && !suspend_state().is_on;
+	*is_idle = can_act && !work.view.wants && !verdict.suspends && !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
 }
 
-/* --- the way to the kernel driver ------------------------------------------------------------------------------------- */
+/* --- the way to the kernel driver -------------------------------------------------------------------------------- */
 
-/* A client of MPS must not use it; and where the driver library is not as we know it, there is none. */
+/* A client of MPS must not use the way. With an unknown driver library there is no way. */
 static bool may_be_reached(void)
 {
 	return eligibility_reason() != SEGMENT_TIME_MPS_CLIENT && eligibility_reason() != SEGMENT_TIME_UNREACHABLE;
 }
 
-/* The driver is asked before anything is suspended: while something is, a call may wait for it. */
+/* Asks the driver before any suspension: in a suspension, a call may wait. */
 static bool reach(uint64_t number)
 {
 	bool is_done = may_be_reached() && kernel_access_is_done();
@@ -125,19 +119,19 @@ static bool reach(uint64_t number)
 	return is_done;
 }
 
-/* That no other program sees its rank comes before the reason for which it is not suspended. */
+/* A missing place on the board hides the rank from peers: told before the reason against suspension. */
 static enum segment_time_state state_now(void)
 {
 	enum segment_time_state state = eligibility_reason();
 
-	if (!peers_have_room())
+	if (!board_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (state == SEGMENT_TIME_NONE)
 		state = suspend_is_put_off() ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;
 	return state;
 }
 
-/* Whether it holds. The reader of our warnings may be slow: so the program is not suspended meanwhile. */
+/* Whether the rules hold. The reader of our warnings may be slow: no warning in a suspension. */
 static void tell_state(uint64_t number)
 {
 	bool is_put_off = suspend_is_put_off();
@@ -145,12 +139,12 @@ static void tell_state(uint64_t number)
 
 	segment_set_time_state(segment, state_now(), number);
 	if (warns)
-		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_CHANGING));
+		log_warning("quota, priority and weight are not in force: %s",
+		            segment_time_text(SEGMENT_TIME_CHANGING));
 	says_put_off = says_put_off || warns;
 }
 
-/* One that cannot be suspended may still be given way to, and give way by short time slices. A reason that this look finds may leave
- * nothing to be obeyed: then the thread ends at once. */
+/* A program that is never suspended still takes part in the order. Without a rule to obey, the thread ends at once. */
 uint64_t turns_look(uint64_t number, bool *is_idle)
 {
 	bool was_eligible = eligibility_is_there();
@@ -174,7 +168,7 @@ uint64_t turns_look(uint64_t number, bool *is_idle)
 	return until;
 }
 
-/* --- its end ---------------------------------------------------------------------------------------------------------- */
+/* --- its end ----------------------------------------------------------------------------------------------------- */
 
 void turns_make_ready(void)
 {

@@ -193,6 +193,7 @@ typedef struct {
 	  unsigned long long flags)) \
 	X(cuMemAddressFree, 548, (CUdeviceptr address, size_t bytes)) \
 	X(cuMemAllocAsync, 598, (CUdeviceptr *address, size_t bytes, CUstream stream)) \
+	X(cuMemAllocAsync_ptsz, 599, (CUdeviceptr *address, size_t bytes, CUstream stream)) \
 	X(cuMemFreeAsync, 600, (CUdeviceptr address, CUstream stream)) \
 	X(cuMemPoolTrimTo, 602, (void *pool, size_t kept)) \
 	X(cuMemPoolGetAttribute, 604, (void *pool, int attribute, void *value)) \
@@ -200,6 +201,7 @@ typedef struct {
 	X(cuMemPoolDestroy, 608, (void *pool)) \
 	X(cuDeviceGetMemPool, 610, (void **pool, CUdevice device)) \
 	X(cuMemAllocFromPoolAsync, 611, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
+	X(cuMemAllocFromPoolAsync_ptsz, 612, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
 	X(cuGraphAddMemAllocNode, 638, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, \
 	  size_t count, struct graph_allocation *parameters)) \
 	X(cuGraphMemAllocNodeGetParams, 648, (CUgraphNode node, struct graph_allocation *parameters)) \
@@ -272,6 +274,8 @@ typedef struct {
 	X(cuGraphExecDestroy, 516, (CUgraphExec exec))                                                                             \
 	X(cuGraphUpload, 580, (CUgraphExec exec, CUstream stream))                                                                 \
 	X(cuGraphLaunch, 514, (CUgraphExec exec, CUstream stream))                                                                 \
+	X(cuGraphUpload_ptsz, 581, (CUgraphExec exec, CUstream stream)) \
+	X(cuGraphLaunch_ptsz, 515, (CUgraphExec exec, CUstream stream)) \
 	X(cuGraphExecUpdate_v2, 696, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info))                         \
 	X(cuGraphExecKernelNodeSetParams_v2, 692, (CUgraphExec exec, CUgraphNode node,                                             \
 	  const CUDA_KERNEL_NODE_PARAMS *parameters))                                                                              \

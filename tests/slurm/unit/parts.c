@@ -317,14 +317,20 @@ static bool is_there(const char *name)
 
 TEST(notes)
 {
-	static const char *const garbage[] = {"", "x", "7 0 0", "7 0 0 1", "7 0 0 1 1 8\n", "7 0 0 1 \n", "7 0 0 1 1 8 66 7\n", "7 0 0 1 1 8 66x\n",
+	static const char *const garbage[] = {"", "x", "7 0 0", "7 0 0 1", "7 0 0 1 1 8\n", "7 0 0 1 \n", "7 0 0 1 1 8 66 7\n", "7 0 0 1 1 8 66x\n", "7 0 0 1 memory\n", "7 0 0 1 memory 5 6\n",
 	                                      "99999999999999999999999999999999999999999999999999 x"};
-	struct jobs_note note = {.start = 1795375135, .restarts = 2, .user = 1000, .is_claimed = 1, .count = 2, .gpus = {{1, 8, 66}, {3, 0, 66}}}, read;
+	struct jobs_note note = {
+		.start = 1795375135, .restarts = 2, .user = 1000, .is_claimed = 1, .count = 2, .gpus = {{1, 8, 66}, {3, 0, 66}}};
+	struct jobs_note read;
 
 	assert_false(jobs_read_note(&job, &read));
 	jobs_write_note(&job, &note);
 	assert_false(jobs_read_note(&job, &read)); /* its group is missing */
 	put("job-7", "");
+	assert_true(jobs_read_note(&job, &read));
+	assert_memory_equal(&read, &note, sizeof note);
+	note.memory = UINT64_C(1) << 40;
+	jobs_write_note(&job, &note);
 	assert_true(jobs_read_note(&job, &read));
 	assert_memory_equal(&read, &note, sizeof note);
 	assert_int_equal(jobs_of_user(&job, 1000), 1);
@@ -338,7 +344,8 @@ TEST(notes)
 
 TEST(the_longest_note)
 {
-	struct jobs_note note = {.start = INT64_MAX, .restarts = UINT32_MAX, .user = UINT32_MAX, .count = ALLOCATION_GPUS_MAX}, read;
+	struct jobs_note note = {.start = INT64_MAX, .restarts = UINT32_MAX, .user = UINT32_MAX, .count = ALLOCATION_GPUS_MAX,
+	                         .memory = UINT64_MAX}, read;
 
 	for (unsigned int i = 0; i < ALLOCATION_GPUS_MAX; i++)
 		note.gpus[i] = (struct jobs_gpu){UINT16_MAX, NVTASKSET_TPCS_MAX, NVTASKSET_TPCS_MAX};

@@ -105,7 +105,8 @@ void exposition_begin(struct exposition *exposition, enum metrics_format format)
 {
 	*exposition = (struct exposition){.format = format};
 	for (int i = 0; i < METRIC_COUNT; i++)
-		exposition->families[i].file = open_memstream(&exposition->families[i].text, &exposition->families[i].length);
+		exposition->families[i].file =
+		        open_memstream(&exposition->families[i].text, &exposition->families[i].length);
 }
 
 int exposition_end(struct exposition *exposition, FILE *file, struct error *error)

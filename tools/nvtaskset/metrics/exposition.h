@@ -1,8 +1,8 @@
 /*
  * Metrics as text for Prometheus and others: OpenMetrics 1.0, or the classic format, version 0.0.4.
  *
- * The two are not the same: in OpenMetrics a counter is a family without "_total", whose sample has it; there are types
- * and units that the classic format lacks; and the last line says that nothing is missing.
+ * In OpenMetrics, samples of a counter end in "_total", and the name of the family does not. OpenMetrics has types and
+ * units that the classic format lacks, and a last line that says that nothing is missing.
  */
 #ifndef NVTASKSET_EXPOSITION_H
 #define NVTASKSET_EXPOSITION_H
@@ -68,10 +68,11 @@ struct exposition {
 void exposition_begin(struct exposition *exposition, enum metrics_format format);
 
 /* The value of an INFO is 1. */
-void exposition_add(struct exposition *exposition, enum metric metric, const struct metric_labels *labels, double value);
+void exposition_add(struct exposition *exposition, enum metric metric, const struct metric_labels *labels,
+                    double value);
 
-/* Writes all of it, also a family's samples together, and ends it. -1 with the reason if there was no memory. The caller
- * checks the file for write errors. */
+/* Writes the page, with the samples of a family together, and ends the exposition. -1 with the reason if there was no
+ * memory. The caller checks the file for write errors. */
 int exposition_end(struct exposition *exposition, FILE *file, struct error *error);
 
 #endif

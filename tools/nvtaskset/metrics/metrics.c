@@ -25,14 +25,14 @@
 
 #define COMM_MAX 64
 
-/* The texts of labels. They must live as long as the labels that point to them. */
+/* The texts of labels: must live as long as the labels. */
 struct texts {
 	char gpu[12], pci[PCI_ADDRESS_TEXT], uuid[TEXT_ROOM(TOPOLOGY_UUID_MAX)], pid[12];
 };
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-/* A GPU that CUDA does not see here has no number; one whose topology is not known has only its bus id, if that. */
+/* A GPU that CUDA does not see here has no number. A GPU without a known topology has a bus id at most. */
 static void label_gpu(struct metric_labels *labels, struct texts *texts, struct pci_address pci,
                       const struct topology_list *gpus)
 {
@@ -79,7 +79,7 @@ static void add_known(struct exposition *exposition, enum metric metric, const s
 		exposition_add(exposition, metric, labels, reading.value);
 }
 
-/* Of each lender that the borrower tells apart, so that the sum by lender is what was lent, too. Never more than these. */
+/* For each lender that the borrower tells apart: so the sum by lender is the lent time. */
 static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed,
                             const struct metric_labels *common)
 {
@@ -100,7 +100,7 @@ static void expose_borrowed(struct exposition *exposition, const struct segment_
 		exposition_add(exposition, METRIC_BORROWED, common, (double)rest / 1e6);
 }
 
-/* What belongs to the process, not to one of its GPUs. */
+/* Samples of the process, and not of a GPU. */
 static void expose_process(struct exposition *exposition, const struct row *row, const struct metric_labels *common)
 {
 	const struct process *process = row->process;
@@ -109,7 +109,7 @@ static void expose_process(struct exposition *exposition, const struct row *row,
 	bool is_in_force = !process->not_in_force;
 
 	exposition_add(exposition, METRIC_IN_FORCE, &labels, is_in_force);
-	/* What was counted before others took the launches over, or by another library, is not all. */
+	/* Counts before another process took the launches over, or of another library, are not whole. */
 	if (process->identity.pid != 0) {
 		add_known(exposition, METRIC_UPLOADS, &labels, row->numbers[NUMBER_UPLOADS]);
 		add_known(exposition, METRIC_RESTRICTED, &labels, row->numbers[NUMBER_RESTRICTED]);
@@ -129,7 +129,8 @@ static void expose_activity(struct exposition *exposition, const struct row *row
 	const struct reading *numbers = row->numbers;
 
 	if (row->set || row->topology)
-		exposition_add(exposition, METRIC_TPCS, labels, row->set ? tpcset_count(row->set) : row->topology->tpc_count);
+		exposition_add(exposition, METRIC_TPCS, labels,
+		               row->set ? tpcset_count(row->set) : row->topology->tpc_count);
 	add_known(exposition, METRIC_LAUNCHED, labels, numbers[NUMBER_LAUNCHES]);
 	add_known(exposition, METRIC_ENDED, labels, numbers[NUMBER_ENDED]);
 	add_known(exposition, METRIC_IN_FLIGHT, labels, numbers[NUMBER_IN_FLIGHT]);
@@ -141,7 +142,7 @@ static void expose_activity(struct exposition *exposition, const struct row *row
 		add_known(exposition, METRIC_TPC_TIME, labels, numbers[NUMBER_TPC_TIME]);
 }
 
-/* Of a bus id that no GPU of this machine has, nothing is said: a program may name any. */
+/* A program may name any bus id: a bus id of no GPU of this machine is left out. */
 static bool may_be_here(struct pci_address pci, const struct topology_list *gpus)
 {
 	return gpus->count == 0 || !pci_address_is_known(pci) || topology_find(gpus, pci);
@@ -179,7 +180,7 @@ static void programs_expose(struct exposition *exposition, const struct activiti
 	}
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- pages ------------------------------------------------------------------------------------------------------ */
 
 /* While times are measured: between two looks for new programs, and between two looks at known programs. */
 #define FIND_MS 1000

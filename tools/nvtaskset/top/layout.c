@@ -144,7 +144,6 @@ static void draw_kernels(struct sheet *sheet, const struct model *model, const s
 
 #define BAR_MIN 12
 #define BAR_MAX 60
-#define TEXT_OF_BAR 32
 
 /* The programs' parts of the GPU's TPCs and time. Leaves out unknown times, and times of programs that take turns: the
  * times of a program then contain times of its neighbours. */

@@ -1,0 +1,206 @@
+/*
+ * How often our thread looks in a client of MPS (src/time/gate/keeper.h), and for how long the thread believes a look:
+ * on a virtual clock, with work of the process as the test says. MPS is there, and the process is alone.
+ *
+ * link: -Wl,--wrap=process_clock_ns,--wrap=work_look,--wrap=peers_look,--wrap=mps_is_in_reach,--wrap=gpus_at
+ * link: -Wl,--wrap=claims_see,--wrap=window_move,--wrap=queued_want,--wrap=hook_want_more,--wrap=peers_have_room
+ */
+#include "../cases.h"
+
+#include "driver/gpus.h"
+#include "launch/queued.h"
+#include "mps/reach.h"
+#include "launch/space/epoch.h"
+#include "state/segment/owner.h"
+#include "time/demand/given.h"
+#include "time/demand/work.h"
+#include "time/gate/gates.h"
+#include "time/gate/keeper.h"
+#include "time/gate/window.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define SECOND (1000 * MS)
+#define NOW (100 * SECOND)
+
+static struct segment segment;
+static struct topology topology = {.tpc_count = 12};
+static struct gpu gpu = {.topology = &topology};
+static uint64_t now, idle_since;
+static bool wants, launches_wait, has_claim;
+static unsigned int looks_at_mps, looks_at_others;
+
+/* --- what is modelled --------------------------------------------------------------------------------------------- */
+
+WRAP(uint64_t, process_clock_ns, void)
+{
+	return now;
+}
+
+WRAP(void, work_look, struct work *work, uint64_t at)
+{
+	idle_since = wants ? at : idle_since;
+	*work = (struct work){.is_counted = true, .gpu_count = 1, .view.gpus_wanting = wants};
+	work->gpus[0].demand =
+	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since};
+}
+
+WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct board_claim *self)
+{
+	looks_at_others++;
+	return rivals_none;
+}
+
+WRAP(bool, peers_have_room, void)
+{
+	return true;
+}
+
+WRAP(bool, mps_is_in_reach, void)
+{
+	looks_at_mps++;
+	return true;
+}
+
+WRAP(const struct gpu *, gpus_at, struct pci_address pci)
+{
+	return &gpu;
+}
+
+WRAP(void, claims_see, struct claims *made, const struct claims *before, struct pci_address pci,
+     const struct claims_rules *rules)
+{
+	*made = (struct claims){.generation = before->generation + 1, .count = has_claim, .has_part = true};
+	made->list[0] = (struct claim){.is_unknown = true, .limit_ns = MS, .borrowers = 1};
+}
+
+WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
+{
+	return launches_wait;
+}
+
+WRAP(bool, queued_want, bool wanted, struct error *error)
+{
+	return true;
+}
+
+WRAP(void, hook_want_more, void)
+{
+}
+
+FIXTURE(begin_all)
+{
+	static const struct segment_revision nothing;
+	struct error error;
+
+	assert_done(segment_create(&segment, &nothing, NULL, -1, -1, &error));
+	epoch_use(&segment);
+}
+
+static void give(struct segment_revision revision)
+{
+	given_begin();
+	given_follow(&segment, &revision, now);
+	keeper_follow(&segment, &revision);
+}
+
+FIXTURE(begin)
+{
+	now = NOW;
+	idle_since = 0;
+	wants = launches_wait = has_claim = false;
+	keeper_after_fork();
+	atomic_store(&gate_state.began, 0);
+	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET});
+	looks_at_mps = looks_at_others = 0;
+}
+
+/* Returns how long our thread then sleeps at most. */
+static uint64_t look_at(uint64_t at)
+{
+	bool is_idle;
+
+	now = at;
+	uint64_t until = keeper_look(at, &is_idle);
+
+	return is_idle ? UINT64_MAX : until - at;
+}
+
+/* --- cases -------------------------------------------------------------------------------------------------------- */
+
+TEST(looks)
+{
+	wants = true;
+	for (uint64_t at = NOW; at < NOW + SECOND; at += MS)
+		assert_in_range(look_at(at), 1, 5 * MS);
+	assert_each(looks_at_mps, 10, looks_at_others, 200);
+}
+
+TEST(until_it_rests)
+{
+	wants = true;
+	assert_int_equal(look_at(NOW), 5 * MS);
+	wants = false;
+	assert_each(look_at(NOW + 20 * MS - 1), 5 * MS, look_at(NOW + 20 * MS), UINT64_MAX);
+}
+
+/* Launches of the process that wait in queues, and that are in flight. */
+TEST(beside_a_claim)
+{
+	wants = has_claim = launches_wait = true;
+	assert_int_equal(look_at(NOW), 150 * US);
+	launches_wait = false;
+	assert_int_equal(look_at(NOW + MS), 500 * US);
+}
+
+/* --- with a quota ------------------------------------------------------------------------------------------------- */
+
+#define QUOTA {.quota = {.run_us = 9000000, .period_us = 10000000}}
+
+TEST(work_with_a_quota)
+{
+	give((struct segment_revision)QUOTA);
+	look_at(NOW);
+	wants = true;
+	assert_int_equal(look_at(NOW + MS), 100 * US);
+}
+
+/* A launch that went, and is not counted yet. */
+TEST(a_launch_is_counted_soon)
+{
+	give((struct segment_revision)QUOTA);
+	look_at(NOW);
+	atomic_store(&gate_state.began, NOW);
+	atomic_fetch_add(&gates_of(&gpu)->entering, 1);
+	assert_int_equal(look_at(NOW + MS - 1), 100 * US);
+	assert_true(look_at(NOW + MS) > MS);
+	atomic_fetch_sub(&gates_of(&gpu)->entering, 1);
+}
+
+/* The word of a member of the group holds for a moment. */
+TEST(members_that_wait_for_each_other)
+{
+	give((struct segment_revision)QUOTA);
+	atomic_store(&given_rules()->quota.budget->together, NOW);
+	look_at(NOW + 20 * MS - 1);
+	assert_true(atomic_load(&gate_state.group_is_together));
+	look_at(NOW + 20 * MS);
+	assert_false(atomic_load(&gate_state.group_is_together));
+}
+
+/* --- the state ---------------------------------------------------------------------------------------------------- */
+
+TEST(too_long_for_a_quarter_of_a_second)
+{
+	look_at(NOW);
+	atomic_store(&gate_state.is_too_long, true);
+	look_at(NOW + 250 * MS - 1);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	look_at(NOW + 250 * MS);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_TOO_LONG);
+	atomic_store(&gate_state.has_more, true);
+	look_at(NOW + 500 * MS);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+}
+
+RUN_TESTS_IN(begin_all, NULL, begin, NULL)
