@@ -9,7 +9,8 @@
 
 static inline struct board_memory *own_board_map(void)
 {
-	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), number = memfd_next(directory, 0, BOARD_LINK);
+	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int number = memfd_next(directory, 0, BOARD_LINK, NULL);
 	struct board_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
 
 	close(directory);

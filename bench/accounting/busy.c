@@ -94,7 +94,7 @@ static void take_locked(void)
 	struct monitor_times times;
 	struct error error;
 
-	if (monitor_take(look, &times, &error) < 0)
+	if (monitor_take(look, &times, NULL, &error) < 0)
 		bench_fail("%s", error.reason);
 	for (unsigned int i = 0; i < times.gpu_count; i++) {
 		const struct monitor_gpu *on = &times.gpus[i];
@@ -149,7 +149,7 @@ static void begin_to_watch(void)
 	int64_t begin = bench_now();
 	pthread_t watcher;
 
-	look = monitor_begin(getpid(), &error);
+	look = monitor_begin(getpid(), NULL, &error);
 	if (!look || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		bench_fail("nobody can look: %s", error.reason);
 	while (bench_now() - begin < WARM_UP_NS) {

@@ -110,11 +110,11 @@ static int watch(pid_t pid)
 {
 	struct error error;
 	struct monitor_times times;
-	struct monitor *look = monitor_begin(pid, &error);
+	struct monitor *look = monitor_begin(pid, NULL, &error);
 
 	if (!look)
 		bench_fail("%s", error.reason);
-	while (monitor_take(look, &times, &error) == 0)
+	while (monitor_take(look, &times, NULL, &error) == 0)
 		bench_sleep(MONITOR_TAKE_MS * NS_PER_MS);
 	monitor_end(look);
 	return EXIT_SUCCESS;

@@ -39,7 +39,7 @@ static void find_segment(void)
 {
 	struct error error;
 
-	can_change = segment_open(&segment, getpid(), NULL) == SEGMENT_FOUND;
+	can_change = segment_open(&segment, getpid(), NULL, NULL) == SEGMENT_FOUND;
 	if (can_change && topology_load(&machine, &error) < 0)
 		bench_fail("%s", error.reason);
 }

@@ -14,7 +14,7 @@ struct segment *own_segment(void)
 	static bool is_open;
 	struct error error = {.reason = ""};
 
-	if (!is_open && segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+	if (!is_open && segment_open(&segment, getpid(), NULL, &error) != SEGMENT_FOUND)
 		bench_fail("%s", error.reason);
 	is_open = true;
 	return &segment;

@@ -29,7 +29,7 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 	if (!opened)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	opened->topology = topology;
-	if (editor_open(&opened->editor, pid, inside_error(error)) != SEGMENT_FOUND) {
+	if (editor_open(&opened->editor, pid, NULL, inside_error(error)) != SEGMENT_FOUND) {
 		free(opened);
 		return -1;
 	}
@@ -61,7 +61,7 @@ static bool is_same_file(int a, int b)
 static int check_found(const struct editor *editor, struct error *error)
 {
 	struct editor found;
-	enum segment_state state = editor_open(&found, editor->pid, error);
+	enum segment_state state = editor_open(&found, editor->pid, NULL, error);
 	bool is_same = state == SEGMENT_CLOSED;
 
 	if (state == SEGMENT_FOUND) {
@@ -324,7 +324,7 @@ int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64
 static bool has_partition(pid_t pid)
 {
 	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND;
+	bool found = segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND;
 
 	segment_close(&segment);
 	return found;

@@ -41,7 +41,7 @@ int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvta
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	opened->topology = topology;
 	opened->opened_at = process_clock_ns();
-	opened->look = monitor_begin(pid, inside_error(error));
+	opened->look = monitor_begin(pid, NULL, inside_error(error));
 	if (!opened->look) {
 		free(opened);
 		return -1;
@@ -98,13 +98,13 @@ int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milli
 {
 	double until = clock_ms() + milliseconds, left = milliseconds;
 	struct monitor_times times;
-	int result = monitor_take(watcher->look, &times, inside_error(error));
+	int result = monitor_take(watcher->look, &times, NULL, inside_error(error));
 
 	if (result == 0)
 		add_times(watcher, &times);
 	while (result == 0 && left > 0) {
 		clock_pause_us((left < MONITOR_TAKE_MS ? (long)left : MONITOR_TAKE_MS) * 1000);
-		result = monitor_take(watcher->look, &times, inside_error(error));
+		result = monitor_take(watcher->look, &times, NULL, inside_error(error));
 		if (result == 0)
 			add_times(watcher, &times);
 		left = until - clock_ms();

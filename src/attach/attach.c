@@ -45,7 +45,7 @@ struct task {
 static bool has_library(pid_t pid)
 {
 	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND && segment_is_at_work(&segment, pid);
+	bool found = segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND && segment_is_at_work(&segment, pid);
 
 	segment_close(&segment);
 	return found;

@@ -19,7 +19,7 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	struct segment shared;
 	struct segment_revision revision;
 	uint64_t number;
-	bool found = segment_open_inherited(&shared, pid, &gift->inherited, GROUP_TO_OBEY) &&
+	bool found = segment_open_inherited(&shared, pid, &gift->inherited, GROUP_TO_OBEY, NULL) &&
 	             segment_read(&shared, &revision, &number);
 	struct group_identity group = shared.group.identity;
 	int descriptor = found ? segment_group_descriptor(&shared) : -1;

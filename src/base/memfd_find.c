@@ -1,11 +1,12 @@
 #include "memfd_find.h"
 
+#include "pids.h"
+#include "proc.h"
 #include "purse.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,9 +18,10 @@
 
 #define LINK_MAX_LENGTH 64
 
-/* Limits for a process: opened files with the sought name (ours have a few), and looks paid for a file. */
+/* The most opened files of a process (our processes have a few), and looks paid for a file and for a process. */
 #define FILES_OF_ONE 64
 #define LOOKS_OF_FILE 16
+#define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
 
 /* The device of a file, as far as the kernel knows without asking the file system; 0 while unknown. */
 static uint64_t device_of(int file)
@@ -95,8 +97,8 @@ static bool has_link(int directory, const char *name, const char *expected)
 	return length == (ssize_t)strlen(expected) && memcmp(link, expected, (size_t)length) == 0;
 }
 
-/* Looks at `most` descriptors or fewer, and counts down. opendir would take as long as all the rest. */
-static int next_of(int directory, int first, const char *link, unsigned int *most)
+/* opendir would take as long as all the rest. */
+int memfd_next(int directory, int first, const char *link, struct purse *purse)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	int number = -1;
@@ -104,42 +106,71 @@ static int next_of(int directory, int first, const char *link, unsigned int *mos
 
 	/* Positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (the kernel's fs/proc/fd.c). */
 	lseek(directory, first + 2, SEEK_SET);
-	while (number < 0 && *most > 0 && purse_pay(1) &&
-	       (length = getdents64(directory, entries, sizeof entries)) > 0) {
+	while (number < 0 && purse_pay(purse, 1) && (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;
 
-		for (ssize_t at = 0; number < 0 && *most > 0 && at < length; at += entry->d_reclen) {
+		for (ssize_t at = 0; number < 0 && at < length && purse_pay(purse, 1); at += entry->d_reclen) {
 			entry = (const struct dirent64 *)(entries + at);
-			*most = purse_pay(1) ? *most - 1 : 0;
 			number = has_link(directory, entry->d_name, link) ? atoi(entry->d_name) : -1;
 		}
 	}
 	return number;
 }
 
-int memfd_next(int directory, int first, const char *link)
+int memfd_find_in(int directory, int first, const struct memfd_search *search, struct purse *purse)
 {
-	unsigned int most = UINT_MAX;
+	unsigned int most = search->files > 0 ? search->files : FILES_OF_ONE;
+	int file = -1, failure = 0, number = memfd_next(directory, first, search->link, purse);
 
-	return next_of(directory, first, link, &most);
-}
-
-int memfd_find(const struct memfd_search *search)
-{
-	unsigned int all = UINT_MAX, *most = search->most ? search->most : &all;
-	int file = -1, failure = 0, number = next_of(search->directory, search->first, search->link, most);
-
-	for (int opened = 0; number >= 0 && file < 0 && opened < FILES_OF_ONE && purse_pay(LOOKS_OF_FILE); opened++) {
+	for (; number >= 0 && file < 0 && most > 0 && purse_pay(purse, LOOKS_OF_FILE); most--) {
 		errno = 0;
-		file = memfd_open(search->directory, number);
+		file = memfd_open(directory, number);
 		failure = errno != 0 ? errno : failure;
 		if (file >= 0 && !search->is_sought(file, number, search->context)) {
 			close(file);
 			file = -1;
 		}
 		if (file < 0)
-			number = next_of(search->directory, number + 1, search->link, most);
+			number = memfd_next(directory, number + 1, search->link, purse);
 	}
 	errno = failure;
+	return file;
+}
+
+int memfd_find_of(pid_t pid, const struct memfd_search *search, struct purse *purse)
+{
+	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY), file = -1;
+
+	if (directory >= 0) {
+		file = memfd_find_in(directory, search->lowest_of ? search->lowest_of(pid) : 0, search, purse);
+		close(directory);
+	}
+	return file;
+}
+
+int memfd_find_among(const struct pids *pids, const struct memfd_search *search, struct purse *purse)
+{
+	struct purse own = {.wait_ms = 0}, *payer = purse ? purse : &own;
+	int file = -1;
+
+	for (size_t i = 0; i < pids->count && file < 0; i++) {
+		pid_t pid = pids->list[i];
+		bool is_meant = !search->is_meant || search->is_meant(pid);
+
+		if (is_meant && (purse || purse_begin(&own, pid)) && purse_pay(payer, LOOKS_OF_PROCESS))
+			file = memfd_find_of(pid, search, payer);
+	}
+	return file;
+}
+
+int memfd_find_anywhere(const struct memfd_search *search, struct purse *purse)
+{
+	struct pids all;
+	int file = -1;
+
+	if (pids_all(&all, NULL) == 0) {
+		file = memfd_find_among(&all, search, purse);
+		free(all.list);
+	}
 	return file;
 }

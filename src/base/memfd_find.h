@@ -3,22 +3,27 @@
 #define NVTASKSET_MEMFD_FIND_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+struct pids;
+struct purse;
 
 /* The link in /proc/PID/fd to a memfd with the name. */
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"
 
+/* What file is sought. */
 struct memfd_search {
-	int directory;    /* /proc/PID/fd of the process */
-	int first;        /* the lowest descriptor to look at */
-	unsigned int *most; /* looks at no more descriptors, and counts down; NULL: no limit */
-	const char *link; /* MEMFD_LINK */
+	const char *link;               /* MEMFD_LINK */
+	bool (*is_meant)(pid_t process); /* whether to look at the process; NULL: yes */
+	int (*lowest_of)(pid_t process); /* the lowest descriptor to look at; NULL: 0 */
+	unsigned int files;             /* the most opened files of a process; 0: more than our processes have */
 	/* Whether the file is wanted; `number` is the descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
 	void *context;
 };
 
-/* The next descriptor with the link, from `first` on; -1 at the end. */
-int memfd_next(int directory, int first, const char *link);
+/* The next descriptor with the link, from `first` on; -1 at the end. `directory` is /proc/PID/fd. */
+int memfd_next(int directory, int first, const char *link, struct purse *purse);
 
 /* False if the kernel does not tell, as under a filter of system calls without statx(2). */
 bool memfd_are_known(void);
@@ -33,8 +38,13 @@ int descriptor_reopen(int number, bool to_write);
 /* Opens the file of another process's descriptor if the file is a memfd; `directory` is /proc/PID/fd. -1 with errno. */
 int memfd_open(int directory, int number);
 
-/* Opens the first wanted file, for reading and writing, or else only for reading. -1 without a wanted file; errno is
- * then 0, unless a file could not be opened. */
-int memfd_find(const struct memfd_search *search);
+/* Opens the first wanted file: in `directory`, from the descriptor `first` on; of a process; of several processes; of
+ * all processes. For reading and writing, or else only for reading. -1 without a wanted file; the errno of
+ * memfd_find_in is then 0, unless a file could not be opened. `purse` pays for the looks; without a purse, a search of
+ * many processes makes a purse of its own. */
+int memfd_find_in(int directory, int first, const struct memfd_search *search, struct purse *purse);
+int memfd_find_of(pid_t pid, const struct memfd_search *search, struct purse *purse);
+int memfd_find_among(const struct pids *pids, const struct memfd_search *search, struct purse *purse);
+int memfd_find_anywhere(const struct memfd_search *search, struct purse *purse);
 
 #endif

@@ -152,21 +152,20 @@ static void copy_line(char *behind, size_t room, const char *at, size_t length)
 }
 
 /* Closes the file; -1: finds nothing. */
-static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind, size_t room)
+static bool find_in(int file, size_t *most, const char *text, char *behind, size_t room)
 {
 	char part[4096], *found = NULL;
-	size_t length = strlen(text), kept = 0, total = 0;
+	size_t length = strlen(text), kept = 0, all = SIZE_MAX, *left = most ? most : &all;
 	ssize_t came;
 
-	while (file >= 0 && !found && total < most && (came = read(file, part + kept, sizeof part - kept)) > 0 &&
-	       (!pay || pay((size_t)came))) {
+	while (file >= 0 && !found && *left > 0 && (came = read(file, part + kept, sizeof part - kept)) > 0) {
 		size_t here = kept + (size_t)came;
 
 		found = memmem(part, here, text, length);
 		/* The text may lie across two parts, and the rest of the line too. */
 		kept = found ? (size_t)(part + here - found) : here < length ? here : length - 1;
 		memmove(part, part + here - kept, kept);
-		total += (size_t)came;
+		*left -= (size_t)came < *left ? (size_t)came : *left;
 	}
 	if (behind && found && !memchr(part + length, '\n', kept - length) &&
 	     (came = read(file, part + kept, sizeof part - kept)) > 0)
@@ -178,10 +177,9 @@ static bool find_in(int file, size_t most, bool (*pay)(size_t bytes), const char
 	return found != NULL;
 }
 
-bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind,
-               size_t room)
+bool proc_find(pid_t pid, const char *name, size_t *most, const char *text, char *behind, size_t room)
 {
-	return find_in(proc_open(pid, name, O_RDONLY), most, pay, text, behind, room);
+	return find_in(proc_open(pid, name, O_RDONLY), most, text, behind, room);
 }
 
 bool proc_owner(pid_t pid, uid_t *owner)
@@ -206,7 +204,7 @@ static void find_field(pid_t pid, const char *field, char line[LINE_ROOM])
 	char start[64];
 
 	snprintf(start, sizeof start, "\n%s", field);
-	find_in(open_of(pid, "status", O_RDONLY), SIZE_MAX, NULL, start, line, LINE_ROOM);
+	find_in(open_of(pid, "status", O_RDONLY), NULL, start, line, LINE_ROOM);
 }
 
 uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown)

@@ -33,11 +33,10 @@ int proc_open(pid_t pid, const char *name, int flags);
 /* The same as a stream for reading. NULL with errno. */
 FILE *proc_stream(pid_t pid, const char *name);
 
-/* Searches /proc/PID/NAME for a text of less than 512 characters, in the first `most` bytes, and as long as `pay`
- * agrees to read as many more bytes (NULL: always). The rest of the line behind the text goes into `behind` (NULL:
- * nowhere), cut to `room`. False and "" if the text is not found. */
-bool proc_find(pid_t pid, const char *name, size_t most, bool (*pay)(size_t bytes), const char *text, char *behind,
-               size_t room);
+/* Searches /proc/PID/NAME for a text of less than 512 characters, in the first `*most` bytes, and takes the bytes read
+ * off `*most` (NULL: in all bytes). The rest of the line behind the text goes into `behind` (NULL: nowhere), cut to
+ * `room`. False and "" if the text is not found. */
+bool proc_find(pid_t pid, const char *name, size_t *most, const char *text, char *behind, size_t room);
 
 /* The user of a process; root if the process must not be inspected. False and 0 if the process has ended, or is
  * hidden. */

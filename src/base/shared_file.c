@@ -1,7 +1,5 @@
 #include "shared_file.h"
 
-#include "purse.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -50,6 +48,25 @@ int shared_file_make(const char *name, size_t size, struct error *error)
 	return file;
 }
 
+bool shared_file_may_write(int file)
+{
+	return (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+/* The kernel takes another address if there is memory at `hint`. */
+static void *map_at(uint64_t hint, int file, off_t at, size_t size, bool to_write)
+{
+	int protection = PROT_READ | (to_write ? PROT_WRITE : 0);
+	void *memory = mmap((void *)(uintptr_t)hint, size, protection, MAP_SHARED, file, at);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *shared_file_map(int file, off_t at, size_t size, bool to_write)
+{
+	return map_at(0, file, at, size, to_write);
+}
+
 /* Addresses for low memory: low enough for the release slots of every version, and far from loaded programs; then below
  * the memory of sanitizers. */
 #define LOW_ATTEMPTS 64
@@ -60,21 +77,13 @@ static uint64_t low_address(unsigned int attempt)
 	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
 }
 
-/* The kernel takes another address if there is memory at `hint`. */
-static void *map_at(uint64_t hint, int file, size_t size)
-{
-	void *memory = mmap((void *)(uintptr_t)hint, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 void *low_memory_map(int file, size_t size, uint64_t reach)
 {
-	void *memory = map_at(0, file, size);
+	void *memory = map_at(0, file, 0, size, true);
 
 	for (unsigned int i = 0; memory && (uintptr_t)memory + size > reach && i < LOW_ATTEMPTS; i++) {
 		munmap(memory, size);
-		memory = map_at(low_address(i), file, size);
+		memory = map_at(low_address(i), file, 0, size, true);
 	}
 	return memory;
 }
@@ -101,11 +110,11 @@ void lock_give_back(int file)
 	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1});
 }
 
-int lock_take_within(int file, unsigned int patience_ms, struct error *error)
+int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error)
 {
 	int locked = try_lock(file), failure = errno;
 
-	while (locked < 0 && failure == EAGAIN && purse_wait(&patience_ms)) {
+	while (locked < 0 && failure == EAGAIN && purse_wait(purse, &patience_ms)) {
 		locked = try_lock(file);
 		failure = errno;
 	}
@@ -118,7 +127,7 @@ int lock_take_within(int file, unsigned int patience_ms, struct error *error)
 	return 0;
 }
 
-int lock_take(int file, struct error *error)
+int lock_take(int file, struct purse *purse, struct error *error)
 {
-	return lock_take_within(file, LOCK_WAIT_MS, error);
+	return lock_take_within(file, purse, LOCK_WAIT_MS, error);
 }

@@ -3,10 +3,12 @@
 #define NVTASKSET_SHARED_FILE_H
 
 #include "error.h"
+#include "purse.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* How the files are made. MFD_NOEXEC_SEAL is added if the kernel knows the flag (Linux 6.3). Not every C library
  * defines the flag. Other users may only read an inherited file (state/handle.h). */
@@ -23,6 +25,12 @@ bool shared_file_is_sealed(int file);
 /* Makes a file of zeros with the name in memory. -1 with the reason. */
 int shared_file_make(const char *name, size_t size, struct error *error);
 
+/* Whether the file is open for writing. */
+bool shared_file_may_write(int file);
+
+/* Maps a part of a file, for reading or also for writing. NULL with errno. */
+void *shared_file_map(int file, off_t at, size_t size, bool to_write);
+
 /* Maps a file for reading and writing, below `reach` if there is room, otherwise above: for hardware with shorter
  * addresses than the processor's. NULL with errno. */
 void *low_memory_map(int file, size_t size, uint64_t reach);
@@ -31,10 +39,9 @@ void *low_memory_map(int file, size_t size, uint64_t reach);
  * ends. The lock excludes by open file: two threads with the same open file do not exclude each other.
  *
  * Takes the lock of a file open for writing, until lock_give_back or until the file is closed. Waits a bounded time,
- * for the edits of other editors or at most `patience_ms`, paid from the open purse (base/purse.h). -1 with the
- * reason. */
-int lock_take(int file, struct error *error);
-int lock_take_within(int file, unsigned int patience_ms, struct error *error);
+ * for the edits of other editors or at most `patience_ms`, paid from `purse` (base/purse.h). -1 with the reason. */
+int lock_take(int file, struct purse *purse, struct error *error);
+int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
 void lock_give_back(int file);
 
 #endif

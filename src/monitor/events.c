@@ -14,7 +14,7 @@
 /* Without memory, the kernel gets no time. */
 static void keep(struct monitor *monitor, const struct watched_event *found)
 {
-	if (monitor->found_count == MONITOR_EVENTS_MOST || !purse_pay(1)) {
+	if (monitor->found_count == MONITOR_EVENTS_MOST || !purse_pay(monitor->editor.segment.purse, 1)) {
 		found->ring->gpu->taken.lost++;
 		return;
 	}
@@ -56,7 +56,7 @@ static void scan(struct monitor *monitor, struct watched_ring *ring, bool keeps_
 {
 	struct scan how = {monitor, ring, process_clock_ns(), keeps_running};
 
-	if (!purse_pay(LOOKS_OF_SCAN))
+	if (!purse_pay(monitor->editor.segment.purse, LOOKS_OF_SCAN))
 		return;
 	uint64_t lost = timestamps_scan(&ring->reader, running, on_event, &how);
 

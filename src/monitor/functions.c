@@ -71,7 +71,8 @@ void monitor_functions_read(struct monitor *monitor, struct watched_ring *ring)
 	char text[TIMESTAMPS_NAME_MAX + 1];
 	uint64_t function;
 
-	for (; ring->names_read < count && purse_pay_bytes(sizeof text); ring->names_read++) {
+	for (; ring->names_read < count && purse_pay_bytes(monitor->editor.segment.purse, sizeof text);
+	     ring->names_read++) {
 		if (timestamps_read_name(ring->reader.ring, ring->names_read, &function, text) && function != 0)
 			*locate(ring, function) =
 			    (struct watched_name){.function = function, .index = index_of(monitor, text)};

@@ -269,18 +269,20 @@ static int begin(struct monitor *monitor, struct error *error)
 	return renew(monitor, error);
 }
 
-struct monitor *monitor_begin(pid_t pid, struct error *error)
+struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *error)
 {
 	struct monitor *monitor = calloc(1, sizeof *monitor);
 
 	if (!monitor) {
 		error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
-	} else if (editor_open(&monitor->editor, pid, error) != SEGMENT_FOUND) {
+	} else if (editor_open(&monitor->editor, pid, purse, error) != SEGMENT_FOUND) {
 		free(monitor);
 		monitor = NULL;
 	} else if (begin(monitor, error) < 0) {
 		monitor_end(monitor);
 		monitor = NULL;
+	} else {
+		monitor->editor.segment.purse = NULL;
 	}
 	return monitor;
 }
@@ -290,13 +292,18 @@ void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns)
 	monitor->limit_ns = limit_ns;
 }
 
-int monitor_take(struct monitor *monitor, struct monitor_times *times, struct error *error)
+int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error)
 {
 	if (editor_has_ended(&monitor->editor))
 		return error_set_code(error, NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)monitor->editor.pid);
-	if (editor_follow(&monitor->editor, error) < 0 || renew(monitor, error) < 0)
+	monitor->editor.segment.purse = purse;
+	int result = editor_follow(&monitor->editor, error) < 0 || renew(monitor, error) < 0 ? -1 : 0;
+
+	if (result == 0)
+		take(monitor);
+	monitor->editor.segment.purse = NULL;
+	if (result < 0)
 		return -1;
-	take(monitor);
 	*times = (struct monitor_times){
 		.gaps = monitor->gaps,
 		.gpu_count = monitor->gpu_count,

@@ -98,17 +98,17 @@ struct monitor;
 
 /* Begins to look. NULL with the reason: as for editor_open; or the process's segment may not be written. A process
  * without a context yet can be looked at. The first monitor_take says what came since. */
-struct monitor *monitor_begin(pid_t pid, struct error *error);
+struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *error);
 
 /* From the next call of monitor_take on, kernels are told one by one. A kernel with borrowed TPCs may take `limit_ns`
  * there at most. 0: kernels are not told. */
 void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns);
 
-/* The work since the last call; the look goes on. Does not wait for another editor's lock, if a purse without waiting
- * is open (base/purse.h). After a pause of MONITOR_LEASE_MS or more, nothing was measured for a while: the span begins
+/* The work since the last call; the look goes on. `purse` pays for the look, and for the wait for another editor's lock
+ * (base/purse.h). After a pause of MONITOR_LEASE_MS or more, nothing was measured for a while: the span begins
  * anew. Waits for clocks to be compared: a few milliseconds; where clocks are unknown, at most 120, twice a second for
  * all looks of this process. -1 with the reason if the process has ended. */
-int monitor_take(struct monitor *monitor, struct monitor_times *times, struct error *error);
+int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error);
 
 /* Ends the look of this watcher. `monitor` may be NULL. */
 void monitor_end(struct monitor *monitor);

@@ -57,7 +57,7 @@ static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is
 {
 	struct segment segment;
 	struct error error; /* makes segment_open search everywhere */
-	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, inheritance);
+	bool found = read_and_close(&segment, segment_open(&segment, pid, NULL, &error) == SEGMENT_FOUND, inheritance);
 
 	if (!found) {
 		enum segment_state state = segment_read_mapped(pid, &inheritance->revision);

@@ -84,7 +84,7 @@ static int next_by_name(int first, const char *link, bool *is_known)
 
 	*is_known = directory >= 0;
 	if (directory >= 0) {
-		number = memfd_next(directory, first, link);
+		number = memfd_next(directory, first, link, NULL);
 		close(directory);
 	}
 	return number;

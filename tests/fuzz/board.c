@@ -33,7 +33,8 @@ static void set_up(void)
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	must(directory >= 0 && board_join(NULL) == 0);
-	memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, memfd_next(directory, 0, BOARD_LINK), 0);
+	memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED,
+	              memfd_next(directory, 0, BOARD_LINK, NULL), 0);
 	must(memory != MAP_FAILED);
 	close(directory);
 }

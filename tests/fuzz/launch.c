@@ -176,7 +176,7 @@ static void edit(const struct tpcset *set)
 	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpu->pci, .set = *set}}};
 	struct segment editor;
 
-	must(segment_open(&editor, getpid(), NULL) == SEGMENT_FOUND);
+	must(segment_open(&editor, getpid(), NULL, NULL) == SEGMENT_FOUND);
 	must(segment_change(&editor, &revision, NULL, NULL) == 0);
 	segment_close(&editor);
 }

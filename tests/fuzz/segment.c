@@ -196,7 +196,7 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 	/* Without its magic, the owner's own is not found in place of it. */
 	memset(memory, 0, sizeof(uint64_t));
 
-	if (segment_open(&segment, getpid(), &error) == SEGMENT_FOUND) {
+	if (segment_open(&segment, getpid(), NULL, &error) == SEGMENT_FOUND) {
 		must((choices & (good | SEAL_WRITE)) == good);
 		must(!(choices & OTHER_SIZE) || size == segment_size);
 		segment_read_counters(&segment, &counters);

@@ -70,7 +70,7 @@ static void edit(unsigned int number, struct segment_revision wanted)
 	struct segment segment;
 	struct error error;
 
-	assert_int_equal(segment_open(&segment, pair_children[number].pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, pair_children[number].pid, NULL, NULL), SEGMENT_FOUND);
 	if (segment_change(&segment, &wanted, NULL, &error) < 0)
 		fail_msg("%s", error.reason);
 	segment_close(&segment);

@@ -144,7 +144,7 @@ static void edit_parent(void)
 	struct segment segment;
 	struct error error;
 
-	assert_int_equal(segment_open(&segment, getppid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, getppid(), NULL, NULL), SEGMENT_FOUND);
 	*edited_at = process_clock_ns();
 	assert_done(segment_change(&segment, &(struct segment_revision){.quota = wanted}, NULL, &error));
 	segment_close(&segment);

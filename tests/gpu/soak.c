@@ -107,7 +107,7 @@ static uint64_t plan_last(const struct segment *segment)
  * belongs to the same file description, so segment_change does not wait. */
 static int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
-	if (lock_take(segment->file, error) < 0)
+	if (lock_take(segment->file, NULL, error) < 0)
 		return -1;
 	uint64_t next = plan_last(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
@@ -539,7 +539,7 @@ static _Noreturn void edit_until_killed(pid_t pid)
 	struct error error;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (segment_open(&segment, pid, NULL) != SEGMENT_FOUND)
+	if (segment_open(&segment, pid, NULL, NULL) != SEGMENT_FOUND)
 		_exit(1);
 	for (unsigned int i = 0; i < EDITS_MAX; i++) {
 		if (plan_edit(&shared->plan, &segment, &error) < 0)

@@ -103,13 +103,13 @@ static void take(void)
 
 	taken_at = process_clock_ns();
 	seen.was_late = seen.was_late || taken_at - before_that >= LEASE_NS;
-	assert_done(monitor_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, NULL, &error));
 	add(&times);
 }
 
 static void begin(void)
 {
-	look = monitor_begin(getpid(), &error);
+	look = monitor_begin(getpid(), NULL, &error);
 	if (!look)
 		fail_msg("%s", error.reason);
 	gpu_launch_empty(&gpu);
@@ -397,7 +397,7 @@ static void launch_in_the_child(void)
 
 static void fork_while_looked_at(void)
 {
-	look = monitor_begin(getpid(), &error);
+	look = monitor_begin(getpid(), NULL, &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);
 }

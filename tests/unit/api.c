@@ -344,7 +344,7 @@ TEST(tpcs_that_are_not_there)
 
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &gpu, NULL), 0);
 	assert_int_equal(pci_address_parse(&wrong.pci, gpu.bus_id, NULL), 0);
-	assert_int_equal(segment_open(&segment, process.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, process.pid, NULL, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_change(&segment, &(struct segment_revision){.count = 1, .partitions[0] = wrong}, NULL, NULL), 0);
 	segment_close(&segment);
 	assert_partition(partition, 0, "3");

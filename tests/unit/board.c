@@ -107,7 +107,7 @@ static int descriptor_of(pid_t pid)
 	int directory = open(text_of("/proc/%d/fd", (int)pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_true(directory >= 0);
-	int number = memfd_next(directory, 0, BOARD_LINK);
+	int number = memfd_next(directory, 0, BOARD_LINK, NULL);
 
 	close(directory);
 	return number;

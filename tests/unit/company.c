@@ -61,7 +61,7 @@ static struct segment open_segment(void)
 {
 	struct segment segment;
 
-	assert_int_equal(segment_open(&segment, neighbour, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, neighbour, NULL, NULL), SEGMENT_FOUND);
 	return segment;
 }
 

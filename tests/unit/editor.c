@@ -52,7 +52,7 @@ static void start_family(unsigned int gpus_of_second)
 	for (int i = 0; i < COUNT; i++) {
 		gpus_to_have = i == 1 ? gpus_of_second : 1;
 		family.processes[i] = process_start(obey);
-		assert_int_equal(editor_open(&family.editors[i], family.processes[i].pid, NULL), SEGMENT_FOUND);
+		assert_int_equal(editor_open(&family.editors[i], family.processes[i].pid, NULL, NULL), SEGMENT_FOUND);
 	}
 }
 
@@ -98,8 +98,8 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment stopped;
 
-	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(stopped.file, NULL), 0);
+	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL, NULL), SEGMENT_FOUND);
+	assert_int_equal(lock_take(stopped.file, NULL, NULL), 0);
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error),
 	                 "another process keeps the partition locked: try again later; the others have what they had");
 	segment_close(&stopped);
@@ -111,7 +111,7 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	/* Their locks are released. */
 	struct editor other;
 
-	assert_int_equal(editor_open(&other, family.processes[0].pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(editor_open(&other, family.processes[0].pid, NULL, NULL), SEGMENT_FOUND);
 	assert_int_equal(editor_change(&other, 1, &wanted, &error), 0);
 	editor_close(&other);
 }
@@ -120,7 +120,7 @@ static void *lock_when_changed(void *segment)
 {
 	while (segment_revision_number(segment) < 2)
 		sched_yield();
-	assert_int_equal(lock_take(((struct segment *)segment)->file, NULL), 0);
+	assert_int_equal(lock_take(((struct segment *)segment)->file, NULL, NULL), 0);
 	return NULL;
 }
 
@@ -130,9 +130,9 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment first, stopped;
 
-	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(stopped.file, NULL), 0);
+	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL, NULL), SEGMENT_FOUND);
+	assert_int_equal(lock_take(stopped.file, NULL, NULL), 0);
 	pthread_t thread = thread_start(lock_when_changed, &first);
 
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), EDITOR_SOME);
@@ -202,7 +202,7 @@ TEST_WITH(NULL, end, segment_that_is_made_behind_a_look_is_found)
 	struct editor *editor = &family.editors[0];
 
 	beginner = process_start(obey_as_the_command);
-	assert_int_equal(editor_open(editor, beginner.pid, &error), SEGMENT_FOUND);
+	assert_int_equal(editor_open(editor, beginner.pid, NULL, &error), SEGMENT_FOUND);
 	assert_int_equal(beginner.pid, 0);
 	assert_list(editor, "0-7");
 }

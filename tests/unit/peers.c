@@ -344,7 +344,7 @@ static void have(unsigned int from, unsigned int to)
 	struct error error;
 
 	if (segment.memory) {
-		assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+		assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 		assert_done(segment_change(&editor, &revision, NULL, &error));
 		segment_close(&editor);
 	} else {
@@ -785,12 +785,12 @@ TEST(searches)
 		int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		/* The program closes the descriptor: this is found by the next search, which then makes a new one. */
-		close(memfd_next(directory, 0, BOARD_LINK));
+		close(memfd_next(directory, 0, BOARD_LINK, NULL));
 		for (; now < NOW + moments[i]; now += 5 * MS) {
 			look(now);
-			assert_int_equal(memfd_next(directory, 0, BOARD_LINK), -1);
+			assert_int_equal(memfd_next(directory, 0, BOARD_LINK, NULL), -1);
 		}
-		for (; memfd_next(directory, 0, BOARD_LINK) < 0; now += MS / 8) {
+		for (; memfd_next(directory, 0, BOARD_LINK, NULL) < 0; now += MS / 8) {
 			look(now);
 			assert_true(now < NOW + moments[i] + 100 * MS);
 		}

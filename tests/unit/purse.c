@@ -1,40 +1,49 @@
 /* What it may cost to look at other processes (base/purse.h). */
 #include "../cases.h"
 #include "base/memfd_find.h"
+#include "base/pids.h"
 #include "base/purse.h"
 #include "base/shared_file.h"
 #include "state/segment/layout.h"
 
-/* The second one finds nothing left. Others' are not concerned, which another test needs other users for (hostile.bats). */
+/* The second process finds nothing left. Another test has processes of other users (hostile.bats). */
 TEST(one_process_spends_all)
 {
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 
-	assert_true(purses_open(&purses, getpid()));
-	assert_true(purse_pay(PURSE_LOOKS_OF_USER / 2));
-	assert_false(purse_pay(PURSE_LOOKS_OF_USER));
-	assert_false(purse_pay(1));
-	purses_close(&purses, getpid());
-	assert_false(purses.is_short);
-	assert_false(purses_open(&purses, getpid()));
-	assert_true(purses.is_short);
-	/* Nobody's purse is open. */
-	assert_true(purse_pay(PURSE_LOOKS_OF_USER));
+	assert_true(purse_begin(&purse, getpid()));
+	assert_true(purse_pay(&purse, PURSE_LOOKS_OF_USER / 2));
+	assert_false(purse_pay(&purse, PURSE_LOOKS_OF_USER));
+	assert_false(purse_pay(&purse, 1));
+	assert_false(purse.is_short);
+	assert_false(purse_begin(&purse, getpid()));
+	assert_true(purse.is_short);
+	/* Without a purse, nobody pays. */
+	assert_true(purse_pay(NULL, PURSE_LOOKS_OF_USER));
 }
 
-TEST(a_search_inside_a_search_pays_from_the_same_purse)
+TEST(cheap_processes_cost_nothing)
 {
-	struct purses outer = {.wait_ms = 0}, inner = {.wait_ms = 5};
-	unsigned int patience = 5;
+	struct purse purse = {.wait_ms = 0};
 
-	assert_true(purses_open(&outer, getpid()));
-	assert_true(purses_open(&inner, getpid()));
-	assert_false(purse_wait(&patience));
-	purse_pay(PURSE_LOOKS_OF_USER);
-	purses_close(&inner, getpid());
-	assert_false(purses_open(&inner, getpid()));
-	purses_close(&outer, getpid());
-	assert_false(purses_open(&outer, getpid()));
+	for (int i = 0; i < 3; i++) {
+		assert_true(purse_begin(&purse, getpid()));
+		assert_int_equal(purse.left, PURSE_LOOKS_OF_USER);
+		purse_pay(&purse, 10);
+	}
+	purse_pay(&purse, 1000);
+	assert_true(purse_begin(&purse, getpid()));
+	assert_int_equal(purse.left, PURSE_LOOKS_OF_USER - 1010);
+}
+
+TEST(a_long_file_is_read_as_far_as_is_paid_for)
+{
+	struct purse purse = {.left = 3};
+
+	assert_true(purse_find(NULL, getpid(), "maps", 1 << 20, "[stack]"));
+	assert_true(purse_find(&purse, getpid(), "maps", 1 << 20, "-"));
+	assert_int_equal(purse.left, 0);
+	assert_false(purse_find(&purse, getpid(), "maps", 1 << 20, "-"));
 }
 
 static bool count(int file, int number, void *context)
@@ -47,34 +56,44 @@ TEST(few_files_of_one_process_are_opened)
 {
 	int file = shared_file_make("nvtaskset-test", 4096, NULL), opened = 0, first = file;
 	struct memfd_search search = {.link = MEMFD_LINK("nvtaskset-test"), .is_sought = count, .context = &opened};
+	struct pids self = {.count = 0};
+	struct purse purse = {.left = 100};
 
 	for (int i = 0; i < 500; i++)
 		file = dup(first);
-	search.directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(memfd_find(&search), -1);
+	assert_int_equal(memfd_find_of(getpid(), &search, NULL), -1);
 	assert_in_range(opened, 1, 64);
+	search.files = 2;
+	opened = 0;
+	assert_int_equal(memfd_find_of(getpid(), &search, NULL), -1);
+	assert_int_equal(opened, 2);
+	/* A search of many processes pays from the caller's purse. */
+	pids_add(&self, getpid(), NULL);
+	search.files = opened = 0;
+	assert_int_equal(memfd_find_among(&self, &search, &purse), -1);
+	assert_in_range(opened, 1, 6);
+	assert_int_equal(purse.left, 0);
+	free(self.list);
 	close_range((unsigned int)first, (unsigned int)file, 0);
-	close(search.directory);
 }
 
 /* Of as many as there are, all locked: they are waited for once. */
 TEST(locks_are_waited_for_together)
 {
-	struct purses purses = {.wait_ms = 3};
+	struct purse purse = {.wait_ms = 3};
 	int file = shared_file_make("nvtaskset-test", 4096, NULL);
 	int other = open(text_of("/proc/self/fd/%d", file), O_RDWR | O_CLOEXEC);
 
-	assert_int_equal(lock_take(other, NULL), 0);
+	assert_int_equal(lock_take(other, NULL, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		struct error error;
 
-		assert_true(purses_open(&purses, getpid()));
-		assert_error_code(lock_take(file, &error), BUSY);
-		purses_close(&purses, getpid());
-		assert_int_equal(purses.wait_ms, 0);
+		assert_true(purse_begin(&purse, getpid()));
+		assert_error_code(lock_take(file, &purse, &error), BUSY);
+		assert_int_equal(purse.wait_ms, 0);
 	}
 	lock_give_back(other);
-	assert_int_equal(lock_take(file, NULL), 0);
+	assert_int_equal(lock_take(file, NULL, NULL), 0);
 	close(other);
 	close(file);
 }

@@ -21,7 +21,7 @@ static struct segment editor; /* owner, as an editor has it */
 FIXTURE(begin)
 {
 	owner = make_segment();
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 }
 
 FIXTURE(end)
@@ -74,7 +74,7 @@ static void *edit_own_gpu(void *argument)
 	unsigned int own = (unsigned int)(uintptr_t)argument;
 	struct segment other;
 
-	if (segment_open(&other, getpid(), NULL) != SEGMENT_FOUND)
+	if (segment_open(&other, getpid(), NULL, NULL) != SEGMENT_FOUND)
 		return "no segment";
 	for (unsigned int i = 0; i < EDITS; i++) {
 		if (change(&other, (struct pci_address){.domain = own}, 0, i % TPCSET_MAX) < 0)
@@ -99,8 +99,8 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 	uint64_t before = segment_revision_number(&owner);
 	struct segment other;
 
-	assert_int_equal(segment_open(&other, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(other.file, NULL), 0);
+	assert_int_equal(segment_open(&other, getpid(), NULL, NULL), SEGMENT_FOUND);
+	assert_int_equal(lock_take(other.file, NULL, NULL), 0);
 	assert_error_code(segment_raise(&editor, &error), BUSY);
 	assert_each(segment_revision_number(&owner), before, segment_raised(&owner), 0);
 	segment_close(&other);
@@ -117,7 +117,7 @@ static void assert_state(void (*obey)(char order), enum segment_state expected, 
 	struct process child = process_start(obey);
 
 	error.reason[0] = '\0';
-	assert_int_equal(segment_open(&segment, child.pid, &error), expected);
+	assert_int_equal(segment_open(&segment, child.pid, NULL, &error), expected);
 	assert_null(segment.memory);
 	assert_non_null(strstr(error.reason, reason));
 	process_end(&child);
@@ -138,7 +138,7 @@ static void edit_another(char order)
 	struct segment other;
 
 	close_range(HANDLE_MIN, ~0U, 0);
-	must(segment_open(&other, getppid(), NULL) == SEGMENT_FOUND);
+	must(segment_open(&other, getppid(), NULL, NULL) == SEGMENT_FOUND);
 }
 
 TEST(processes_without_a_segment)
@@ -173,7 +173,7 @@ TEST(segment_of_another_user_is_not_its_own)
 		skip_because("needs root");
 	struct process child = process_start(make_two);
 
-	assert_int_equal(segment_open(&segment, child.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, child.pid, NULL, NULL), SEGMENT_FOUND);
 	assert_set(&segment, first, 8, 15);
 	segment_close(&segment);
 	process_end(&child);
@@ -224,7 +224,7 @@ TEST(hostile_files_are_refused)
 	struct process child = process_start(add_file);
 	struct segment found;
 
-	assert_int_equal(segment_open(&found, child.pid, &error), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&found, child.pid, NULL, &error), SEGMENT_FOUND);
 	segment_close(&found);
 	process_end(&child);
 }
@@ -278,7 +278,7 @@ static int make_segment_beside_a_thread(void)
 	pthread_t thread = thread_start(wait_for_end, &pipe[0]);
 	int file = make_segment().file;
 
-	if (segment_open(&editor, getpid(), NULL) != SEGMENT_FOUND)
+	if (segment_open(&editor, getpid(), NULL, NULL) != SEGMENT_FOUND)
 		file = 0;
 	close(pipe[1]);
 	pthread_join(thread, NULL);
@@ -324,7 +324,7 @@ TEST(quick_look)
 	end(NULL);
 	for (int i = 0; i < 8; i++)
 		close(others[i]);
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_NOT_OURS);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_NOT_OURS);
 	/* A process that may not have so many descriptors. */
 	rlim_t before = limit_to(RLIMIT_NOFILE, 100);
 
@@ -333,7 +333,7 @@ TEST(quick_look)
 	segment_close(&editor);
 	/* A search that gives a reason finds it in any case. */
 	limit_to(RLIMIT_NOFILE, before);
-	assert_int_equal(segment_open(&editor, getpid(), &error), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, &error), SEGMENT_FOUND);
 	end(NULL);
 }
 

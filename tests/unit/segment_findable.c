@@ -14,7 +14,7 @@ static void move_to(unsigned int from, unsigned int to)
 {
 	struct segment editor;
 
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 	assert_int_equal(change(&editor, first, from, to), 0);
 	segment_close(&editor);
 }
@@ -30,8 +30,8 @@ TEST(found_again_as_it_was)
 	segment_count_launch(&owner, true);
 	segment_count_reason(&owner, SEGMENT_WIDENED);
 	close(owner.file);
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_NOT_OURS);
-	assert_int_equal(segment_absence(getpid()), SEGMENT_CLOSED);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_NOT_OURS);
+	assert_int_equal(segment_absence(getpid(), NULL), SEGMENT_CLOSED);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_ptr_equal(owner.number, number);
 	assert_int_equal(segment_revision_number(&owner), 2);
@@ -96,7 +96,7 @@ TEST(old_file_reports_the_move)
 	struct segment editor;
 	struct error error;
 
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 	close(owner.file);
 	assert_int_equal(segment_change(&editor, &revision, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
@@ -138,7 +138,7 @@ TEST(no_edit_is_lost_silently)
 	pthread_t editor = thread_start(edit_once_for_each_move, &race);
 
 	for (unsigned int move = 0; move < race.moves; move++) {
-		assert_int_equal(segment_open(&race.editor, getpid(), NULL), SEGMENT_FOUND);
+		assert_int_equal(segment_open(&race.editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 		close(owner.file);
 		pthread_barrier_wait(&race.barrier);
 		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
@@ -186,7 +186,7 @@ TEST_WITH(no_fixture, NULL, process_without_its_first_thread)
 
 	assert_int_not_equal(proc_thread(other.pid), other.pid);
 	assert_int_equal(execution_of(other.pid), execution);
-	assert_int_equal(segment_open(&segment, other.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, other.pid, NULL, NULL), SEGMENT_FOUND);
 	segment_close(&segment);
 	assert_int_equal(count_descriptors(), descriptors);
 	kill(other.pid, SIGKILL);
@@ -204,7 +204,7 @@ TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 	assert_false(segment_find_own(&own));
 	struct process other = process_start(have_segment);
 
-	assert_int_equal(segment_open(&others, other.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&others, other.pid, NULL, NULL), SEGMENT_FOUND);
 	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
 	assert_false(segment_find_own(&own));
 	segment_close(&others);

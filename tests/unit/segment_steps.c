@@ -83,7 +83,7 @@ static pid_t start_child(void (*work)(void))
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (segment_open(&editor, getppid(), NULL) != SEGMENT_FOUND)
+		if (segment_open(&editor, getppid(), NULL, NULL) != SEGMENT_FOUND)
 			_exit(1);
 		steps_begin();
 		work();
@@ -167,7 +167,7 @@ TEST(moving_segment_is_found_whole_or_not_at_all)
 
 	while (steps_take(child, usual_stride)) {
 		struct error error = {.reason = ""};
-		enum segment_state moving = segment_open(&editor, child, &error);
+		enum segment_state moving = segment_open(&editor, child, NULL, &error);
 		struct segment_revision revision;
 		uint64_t number;
 
@@ -194,7 +194,7 @@ FIXTURE(set_up)
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	assert_int_equal(segment_create(&segment, &revision, NULL, -1, -1, NULL), 0);
-	assert_int_equal(segment_open(&own_editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&own_editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -30,7 +30,7 @@ static void give(const struct segment_revision *revision)
 	struct segment editor;
 	struct error error;
 
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 	assert_done(segment_change(&editor, revision, NULL, &error));
 	segment_close(&editor);
 }

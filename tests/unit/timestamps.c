@@ -58,7 +58,7 @@ static struct timestamps *take_ring(unsigned int number)
 FIXTURE(set_up)
 {
 	segment = make_segment();
-	assert_int_equal(segment_open(&watcher, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&watcher, getpid(), NULL, NULL), SEGMENT_FOUND);
 	place = counts_take(&counts_areas, &segment, first, ANYWHERE, false, &error);
 	assert_non_null(place);
 	counts_begin(place);
@@ -179,7 +179,7 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 	int descriptor = dup(group.file);
 
 	assert_int_equal(segment_create(&member, &revision, &group, descriptor, -1, NULL), 0);
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), NULL, NULL), SEGMENT_FOUND);
 	uint64_t before = segment_revision_number(&member);
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
@@ -547,13 +547,13 @@ static struct monitor_times times;
 
 static void begin_look(void)
 {
-	look = monitor_begin(getpid(), &error);
+	look = monitor_begin(getpid(), NULL, &error);
 	assert_non_null(look);
 }
 
 static void take(void)
 {
-	assert_done(monitor_take(look, &times, &error));
+	assert_done(monitor_take(look, &times, NULL, &error));
 }
 
 /* A kernel that ends now, by counts and stamps, on a GPU whose clock is a second ahead. */

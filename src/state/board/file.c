@@ -1,7 +1,7 @@
 /* A board's file: making, checking and finding. */
 #include "layout.h"
 
-#include "base/proc.h"
+#include "base/purse.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 
@@ -42,17 +42,10 @@ ino_t board_file_check(int file)
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
 
-static struct board_memory *map(int file)
-{
-	void *memory = mmap(NULL, sizeof(struct board_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 bool board_file_open(struct board_file *opened, int file)
 {
 	ino_t inode = board_file_check(file);
-	struct board_memory *memory = inode != 0 ? map(file) : NULL;
+	struct board_memory *memory = inode != 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory)
 		*opened = (struct board_file){.memory = memory, .number = handle_move_up(file), .inode = inode};
@@ -64,7 +57,7 @@ bool board_file_open(struct board_file *opened, int file)
 /* The magic comes last: without the magic, the file is no board yet. */
 static bool fill(int file)
 {
-	struct board_memory *memory = map(file);
+	struct board_memory *memory = shared_file_map(file, 0, sizeof *memory, true);
 
 	if (memory) {
 		atomic_store(&memory->version, BOARD_VERSION);
@@ -119,55 +112,21 @@ void board_file_close(struct board_file *board)
  * Through the descriptors of processes. The processes may be hostile: no open file of a process makes the search wait,
  * and each part of the search is short, for any number of descriptors. */
 
-/* Limits of a part of the search: processes, and descriptors. A process with DESCRIPTORS or more before the board is
- * not found. */
+/* Limits of a part of the search: processes, and looks at descriptors. A process with LOOKS descriptors or more before
+ * the board is not found. */
 #define PROCESSES 16
-#define DESCRIPTORS 4096
+#define LOOKS 4224
 
 /* A process has one board, perhaps another inherited from the parent, and two on the way from board to board. */
 #define BOARDS_OF_ONE 4
 
-struct look {
-	ino_t before; /* 0: any */
-	unsigned int boards; /* how many more boards of the process to look at */
-	bool is_found;
-};
-
-/* Also ends the look at a process with too many boards. */
-static bool is_sought(int file, int number, void *context)
+/* Whether the file is a board with an inode number lower than `before`; 0: any board. */
+static bool is_sought(int file, int number, void *before)
 {
-	struct look *look = context;
-	ino_t found = board_file_check(file);
+	ino_t found = board_file_check(file), limit = *(const ino_t *)before;
 
 	(void)number;
-	look->is_found = found != 0 && (look->before == 0 || found < look->before);
-	look->boards--;
-	return look->is_found || look->boards == 0;
-}
-
-/* The kernel permits looks at processes of the same user; for root, at all processes. */
-static int look_at_process(pid_t pid, ino_t before, unsigned int *looked)
-{
-	unsigned int most = DESCRIPTORS;
-	struct look look = {.before = before, .boards = BOARDS_OF_ONE};
-	struct memfd_search memfds = {.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
-	                              .most = &most,
-	                              .link = BOARD_LINK,
-	                              .is_sought = is_sought,
-	                              .context = &look};
-
-	if (memfds.directory < 0)
-		return -1;
-	memfds.first = handle_lowest_of(pid);
-	int file = memfd_find(&memfds);
-
-	close(memfds.directory);
-	if (file >= 0 && !look.is_found) {
-		close(file);
-		file = -1;
-	}
-	*looked += DESCRIPTORS - most;
-	return file;
+	return found != 0 && (limit == 0 || found < limit);
 }
 
 /* The next entries; 0 at the end. */
@@ -190,6 +149,13 @@ int board_search_on(struct board_search *search, ino_t before)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	ssize_t length = list(search, entries, sizeof entries);
+	const struct memfd_search boards = {
+		.link = BOARD_LINK,
+		.lowest_of = handle_lowest_of,
+		.files = BOARDS_OF_ONE,
+		.is_sought = is_sought,
+		.context = &before,
+	};
 	unsigned int processes = 0, looked = 0;
 	const struct dirent64 *entry;
 	ssize_t at = 0;
@@ -197,12 +163,15 @@ int board_search_on(struct board_search *search, ino_t before)
 
 	if (length == 0)
 		search->position = 0;
-	while (at < length && file < 0 && processes < PROCESSES && looked < DESCRIPTORS) {
+	while (at < length && file < 0 && processes < PROCESSES && looked < LOOKS) {
 		entry = (const struct dirent64 *)(entries + at);
 		at += entry->d_reclen;
 		search->position = entry->d_off;
 		if (isdigit((unsigned char)entry->d_name[0])) {
-			file = look_at_process((pid_t)strtol(entry->d_name, NULL, 10), before, &looked);
+			struct purse purse = {.left = LOOKS};
+
+			file = memfd_find_of((pid_t)strtol(entry->d_name, NULL, 10), &boards, &purse);
+			looked += LOOKS - purse.left;
 			processes++;
 		}
 	}

@@ -2,15 +2,10 @@
 
 #include "base/clock.h"
 #include "base/memfd_find.h"
-#include "base/pids.h"
-#include "base/proc.h"
-#include "base/purse.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,17 +24,10 @@ struct apart {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-static struct apart *map(int file)
-{
-	void *memory = mmap(NULL, sizeof(struct apart), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int make(const struct group *group)
 {
 	int file = shared_file_make(NAME, sizeof(struct apart), NULL);
-	struct apart *memory = file >= 0 ? map(file) : NULL;
+	struct apart *memory = file >= 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory) {
 		memory->version = VERSION;
@@ -66,43 +54,16 @@ static bool is_wanted(int file, int number, void *context)
 	       header.magic == MAGIC && header.version == VERSION && group_is_same(header.group, group->identity);
 }
 
-/* --- finding a ledger --------------------------------------------------------------------------------------------- */
-
-#define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
-
-static int look_at_process(const struct group *group, pid_t pid)
+static int find(const struct group *group)
 {
-	struct memfd_search memfds = {
-		.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
-		.first = handle_lowest_of(pid),
+	const struct memfd_search memfds = {
 		.link = MEMFD_LINK(NAME),
+		.lowest_of = handle_lowest_of,
 		.is_sought = is_wanted,
 		.context = (void *)(uintptr_t)group,
 	};
-	int file = -1;
 
-	if (memfds.directory >= 0) {
-		file = memfd_find(&memfds);
-		close(memfds.directory);
-	}
-	return file;
-}
-
-static int find(const struct group *group)
-{
-	struct purses purses = {.wait_ms = 0};
-	struct pids pids;
-	int file = -1;
-
-	if (pids_all(&pids, NULL) < 0)
-		return -1;
-	for (size_t i = 0; i < pids.count && file < 0; i++) {
-		if (purses_open(&purses, pids.list[i]) && purse_pay(LOOKS_OF_PROCESS))
-			file = look_at_process(group, pids.list[i]);
-		purses_close(&purses, pids.list[i]);
-	}
-	free(pids.list);
-	return file;
+	return memfd_find_anywhere(&memfds, NULL);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -132,7 +93,7 @@ int apart_open(const struct group *group, int group_file, struct ledger **ledger
 		file = file >= 0 ? handle_move_up(file) : -1;
 		flock(group_file, LOCK_UN);
 	}
-	struct apart *memory = file >= 0 ? map(file) : NULL;
+	struct apart *memory = file >= 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory) {
 		*ledger = &memory->ledger;

@@ -1,6 +1,7 @@
 #include "budget.h"
 
 #include "base/extremes.h"
+#include "base/shared_file.h"
 #include "find.h"
 
 #include <stddef.h>
@@ -10,22 +11,21 @@
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 #define PAGE 4096
-#define GROUP_HEADER 448
 
 _Static_assert(GROUP_LEDGER_AT % PAGE == 0, "the page before the ledger is mapped");
-_Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
+_Static_assert(GROUP_RING_AT + sizeof(revisions_ring) <= GROUP_LEDGER_AT - sizeof(struct budget),
                "behind the group's own");
 
 struct budget *budget_open(const struct group *of, int descriptor)
 {
 	int file = group_open_to_write(of, descriptor);
-	char *page = MAP_FAILED;
+	char *page = NULL;
 
 	if (file >= 0) {
-		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT - PAGE);
+		page = shared_file_map(file, GROUP_LEDGER_AT - PAGE, PAGE, true);
 		close(file);
 	}
-	return page == MAP_FAILED ? NULL : (struct budget *)(page + PAGE - sizeof(struct budget));
+	return page ? (struct budget *)(page + PAGE - sizeof(struct budget)) : NULL;
 }
 
 void budget_close(struct budget *budget)

@@ -191,7 +191,7 @@ static int lock_file(int directory, const char *path, struct error *error)
 
 	if (file < 0)
 		return error_set_errno(error, "%.200s: its directory, in which TPCs are claimed", path);
-	if (lock_take_within(file, CHOICES_MS, &why) < 0) {
+	if (lock_take_within(file, NULL, CHOICES_MS, &why) < 0) {
 		close(file);
 		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in "
 		                                                   "its directory for too long", path);

@@ -1,9 +1,7 @@
 #include "find.h"
 
 #include "base/memfd_find.h"
-#include "base/pids.h"
 #include "base/proc.h"
-#include "base/purse.h"
 #include "state/handle.h"
 
 #include <fcntl.h>
@@ -32,7 +30,7 @@ static int mount_of(int file)
 	int mount = -1;
 
 	snprintf(name, sizeof name, "fdinfo/%d", file);
-	proc_find(0, name, SIZE_MAX, NULL, "mnt_id:", text, sizeof text);
+	proc_find(0, name, NULL, "mnt_id:", text, sizeof text);
 	sscanf(text, "%d", &mount);
 	return mount;
 }
@@ -114,8 +112,6 @@ bool group_open_of(struct group *group, const struct group_lead *lead, enum grou
 
 /* --- all processes ------------------------------------------------------------------------------------------------ */
 
-#define LOOKS_OF_PROCESS 8 /* the cost of listing the open files */
-
 /* What to look for: a group in memory, by the identity and by the user that names the group; or by name and owner. */
 struct search {
 	struct group_identity identity;
@@ -135,6 +131,7 @@ static bool is_wanted(const struct search *search, const struct group *group)
 	                    : group_is_same(group->identity, search->identity) && may_be_in(search->user, group, false);
 }
 
+/* A group with a certain identity is sought no further. */
 static bool look_at_file(int file, int number, void *context)
 {
 	struct search *search = context;
@@ -152,46 +149,31 @@ static bool look_at_file(int file, int number, void *context)
 	} else {
 		group_close(&group);
 	}
-	return false;
+	return !search->name && search->count > 0;
 }
 
-static void look_at_process(struct search *search, pid_t pid)
+static void look_at_all(struct search *search, struct purse *purse)
 {
-	struct memfd_search memfds = {
-		.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY),
-		.first = handle_lowest_of(pid),
+	const struct memfd_search memfds = {
 		.link = MEMFD_LINK(GROUP_MEMORY_NAME),
+		.lowest_of = handle_lowest_of,
 		.is_sought = look_at_file,
 		.context = search,
 	};
 
-	if (memfds.directory >= 0) {
-		memfd_find(&memfds);
-		close(memfds.directory);
-	}
-}
-
-static void look_at_all(struct search *search)
-{
-	struct purses purses = {.wait_ms = 0};
-	struct pids pids;
-
 	search->found = group_closed;
-	if (pids_all(&pids, NULL) < 0)
-		return;
-	for (size_t i = 0; i < pids.count && (search->name || search->count == 0); i++) {
-		if (purses_open(&purses, pids.list[i]) && purse_pay(LOOKS_OF_PROCESS))
-			look_at_process(search, pids.list[i]);
-		purses_close(&purses, pids.list[i]);
-	}
-	free(pids.list);
+	int file = memfd_find_anywhere(&memfds, purse);
+
+	if (file >= 0)
+		close(file);
 }
 
-bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use)
+bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use,
+                         struct purse *purse)
 {
 	struct search search = {.identity = identity, .user = user};
 
-	look_at_all(&search);
+	look_at_all(&search, purse);
 	*group = search.found;
 	if (use == GROUP_TO_OBEY)
 		group_close_file(group);
@@ -202,7 +184,7 @@ int group_open_named(struct group *group, const char *name, uid_t owner)
 {
 	struct search search = {.name = name, .owner = owner};
 
-	look_at_all(&search);
+	look_at_all(&search, NULL);
 	*group = search.found;
 	return search.count < 2 ? search.count : 2;
 }
@@ -245,15 +227,10 @@ int group_open_to_write(const struct group *of, int descriptor)
 
 bool group_open_inherited(struct group *group)
 {
-	int directory = proc_open(0, "fd", O_RDONLY | O_DIRECTORY), number = -1;
-
-	*group = group_closed;
-	if (directory >= 0) {
-		number = memfd_next(directory, 0, MEMFD_LINK(GROUP_MEMORY_NAME));
-		close(directory);
-	}
+	int number = handle_next(0, MEMFD_LINK(GROUP_MEMORY_NAME), GROUP_FILE_SIZE);
 	const struct group_lead lead = {
 		.pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()};
 
+	*group = group_closed;
 	return number >= 0 && handle_is_passed_on(number) && group_open_of(group, &lead, GROUP_TO_OBEY);
 }

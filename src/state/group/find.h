@@ -5,6 +5,7 @@
 #ifndef NVTASKSET_STATE_GROUP_FIND_H
 #define NVTASKSET_STATE_GROUP_FIND_H
 
+#include "base/purse.h"
 #include "group.h"
 
 /* For reading only, as members do, or for writing where this user may. */
@@ -24,9 +25,10 @@ struct group_lead {
 /* group_open_of opens the group by the descriptor of `lead`. group_open_anywhere finds a group in memory by any
  * descriptor of any process that may be inspected, in milliseconds; a process of `user` names the group. False if the
  * group cannot be reached, or is not believed: a user's processes may be in groups of the user, and in a group of root
- * that the processes have open. */
+ * that the processes have open. `purse` pays for the looks (NULL: a purse of the search's own). */
 bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use);
-bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use);
+bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use,
+                         struct purse *purse);
 
 /* Looks for groups in memory with the name and the owner (-1: any), for changing. 0: no group; 1: a single group; 2:
  * several groups, and the last is open. */

@@ -37,7 +37,7 @@ struct group_memory {
 
 _Static_assert(sizeof(struct group_memory) <= GROUP_FILE_SIZE, "shared layout");
 _Static_assert(offsetof(struct group_memory, number) == 384, "shared layout");
-_Static_assert(offsetof(struct group_memory, ring) == 448, "shared layout");
+_Static_assert(offsetof(struct group_memory, ring) == GROUP_RING_AT, "shared layout");
 
 const struct group group_closed = {.memory = NULL, .file = -1};
 
@@ -97,10 +97,7 @@ bool group_is_trusted(const struct group *group)
 
 static struct group_memory *map(int file)
 {
-	bool may_write = (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
-	void *memory = mmap(NULL, GROUP_FILE_SIZE, PROT_READ | (may_write ? PROT_WRITE : 0), MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
+	return shared_file_map(file, 0, GROUP_FILE_SIZE, shared_file_may_write(file));
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -295,9 +292,7 @@ const struct ledger *group_ledger(const struct group *group)
 
 struct ledger *group_ledger_map(int file)
 {
-	void *memory = mmap(NULL, LEDGER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, GROUP_LEDGER_AT);
-
-	return memory == MAP_FAILED ? NULL : memory;
+	return shared_file_map(file, GROUP_LEDGER_AT, LEDGER_SIZE, true);
 }
 
 void group_ledger_unmap(struct ledger *ledger)
@@ -333,10 +328,10 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 
 static int edit(struct group *group, const struct segment_revision *wanted, bool is_first, struct error *error)
 {
-	if (group->is_copy || group->file < 0 || (fcntl(group->file, F_GETFL) & O_ACCMODE) != O_RDWR)
+	if (group->is_copy || group->file < 0 || !shared_file_may_write(group->file))
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
 		                      "can change it", (unsigned int)group->owner);
-	int result = lock_take(group->file, error);
+	int result = lock_take(group->file, NULL, error);
 
 	if (result == 0) {
 		result = edit_locked(group->memory, wanted, is_first, error);

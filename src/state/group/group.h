@@ -63,6 +63,7 @@
 #define GROUP_LEFT UINT32_MAX
 
 /* Layout: the group with the revisions, the budget at the end (budget.h), then the ledger (state/ledger.h). */
+#define GROUP_RING_AT 448
 #define GROUP_LEDGER_AT 12288
 #define GROUP_FILE_SIZE (GROUP_LEDGER_AT + 36864)
 #define GROUP_FILE_SIZE_UNTIL_5 8192 /* up to version 5 */

@@ -57,8 +57,23 @@ static uint32_t group_seen(const struct segment *segment, const struct segment_r
 	return is_lost ? GROUP_LEFT : in_force->group;
 }
 
-static int edit_locked(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
-                       struct error *error)
+typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
+                            struct segment_revision *before, struct error *error);
+
+static int edit_with_lock(struct segment *segment, edit_of_segment *edit, const struct segment_revision *given,
+                          struct segment_revision *before, struct error *error)
+{
+	int result = lock_take(segment->file, segment->purse, error);
+
+	if (result == 0) {
+		result = edit(segment, given, before, error);
+		lock_give_back(segment->file);
+	}
+	return result;
+}
+
+static int change_locked(struct segment *segment, const struct segment_revision *wanted,
+                         struct segment_revision *before, struct error *error)
 {
 	struct segment_revision revision, own;
 	uint64_t number, unused;
@@ -77,21 +92,17 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = edit_locked(segment, wanted, before, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, change_locked, wanted, before, error);
 }
 
 /* An editor that dies in the middle has made an edit without a change. */
-static int raise_locked(struct segment *segment, struct error *error)
+static int raise_locked(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
+                        struct error *error)
 {
 	struct segment_revision own;
 	uint64_t number;
 
+	(void)given, (void)before;
 	if (!read_own(segment, &own, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
 	int result = publish(segment, number + 1, &own, error);
@@ -103,17 +114,11 @@ static int raise_locked(struct segment *segment, struct error *error)
 
 int segment_raise(struct segment *segment, struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = raise_locked(segment, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, raise_locked, NULL, NULL, error);
 }
 
 static int take_back_locked(struct segment *segment, const struct segment_revision *given,
-                            const struct segment_revision *before, struct error *error)
+                            struct segment_revision *before, struct error *error)
 {
 	struct segment_revision own;
 	uint64_t number;
@@ -126,13 +131,7 @@ static int take_back_locked(struct segment *segment, const struct segment_revisi
 int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
                       struct error *error)
 {
-	int result = lock_take(segment->file, error);
-
-	if (result == 0) {
-		result = take_back_locked(segment, given, before, error);
-		lock_give_back(segment->file);
-	}
-	return result;
+	return edit_with_lock(segment, take_back_locked, given, before, error);
 }
 
 #define COMMAND_NAME "nvtaskset"
@@ -220,7 +219,8 @@ static bool is_absent(enum segment_state state)
 }
 
 /* A process past its beginning has made the segment: so the look comes after the question. */
-static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
+static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct purse *purse,
+                                             struct error *error)
 {
 	unsigned int patience = WAIT_FOR_COMMAND_MS, waited;
 	enum segment_state state;
@@ -229,10 +229,10 @@ static enum segment_state open_with_patience(struct segment *segment, pid_t pid,
 	do {
 		waited = WAIT_FOR_COMMAND_MS - patience;
 		begins = is_beginning(pid, waited);
-		state = segment_open(segment, pid, error);
+		state = segment_open(segment, pid, purse, error);
 		is_worth_waiting_for = (is_absent(state) && begins) ||
 		                       (state == SEGMENT_NOT_READY && waited < WAIT_FOR_MAKER_MS);
-	} while (is_worth_waiting_for && purse_wait(&patience));
+	} while (is_worth_waiting_for && purse_wait(purse, &patience));
 	return state;
 }
 
@@ -273,7 +273,7 @@ static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskse
 static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
 {
 	struct error why = {.reason = ""};
-	enum segment_state state = open_with_patience(segment, editor->pid, &why);
+	enum segment_state state = open_with_patience(segment, editor->pid, editor->segment.purse, &why);
 
 	if (editor_has_ended(editor)) {
 		segment_close(segment);
@@ -299,11 +299,11 @@ static int open_process(struct editor *editor, struct error *error)
 	               : 0;
 }
 
-enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
+enum segment_state editor_open(struct editor *editor, pid_t pid, struct purse *purse, struct error *error)
 {
 	enum segment_state state = SEGMENT_FAILED;
 
-	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1, .purse = purse}};
 	if (open_process(editor, error) == 0)
 		state = find_segment(editor, &editor->segment, error);
 	if (state != SEGMENT_FOUND)
@@ -311,13 +311,13 @@ enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *e
 	return state;
 }
 
-enum segment_state editor_look(struct editor *editor, pid_t pid)
+enum segment_state editor_look(struct editor *editor, pid_t pid, struct purse *purse)
 {
 	enum segment_state state = SEGMENT_FAILED;
 
 	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
 	if (open_process(editor, NULL) == 0)
-		state = segment_open(&editor->segment, pid, NULL);
+		state = segment_open(&editor->segment, pid, purse, NULL);
 	if (editor_has_ended(editor))
 		state = SEGMENT_NO_PROCESS;
 	group_close_file(&editor->segment.group);
@@ -363,9 +363,6 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 }
 
 /* --- changing -------------------------------------------------------------------------------------------- */
-
-typedef int edit_of_segment(struct segment *segment, const struct segment_revision *given,
-                            struct segment_revision *before, struct error *error);
 
 static int edit_wherever(struct editor *editor, edit_of_segment *edit, const struct segment_revision *given,
                          struct segment_revision *before, struct error *error)
@@ -424,15 +421,13 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 static size_t take_back(struct editor *editors, size_t count, const struct segment_revision *given,
                         struct segment_revision *before)
 {
-	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
+	struct purse purse = {.wait_ms = WAIT_FOR_MAKER_MS};
 	size_t failed = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		bool is_paid = purses_open(&purses, editors[i].pid);
-
+		editors[i].segment.purse = purse_begin(&purse, editors[i].pid) ? &purse : NULL;
 		failed += editor_take_back(&editors[i], given, &before[i], NULL) < 0 && !editor_has_ended(&editors[i]);
-		if (is_paid)
-			purses_close(&purses, editors[i].pid);
+		editors[i].segment.purse = NULL;
 	}
 	return failed;
 }
@@ -449,7 +444,7 @@ static int explain_taken_back(size_t changed, size_t left, struct error *error)
 
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
-	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
+	struct purse purse = {.wait_ms = WAIT_FOR_MAKER_MS};
 	struct segment_revision *before = calloc(count, sizeof *before);
 	size_t changed = 0;
 	int result = check_all(editors, count, wanted, error);
@@ -458,11 +453,9 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
 		/* A user who locks all segments makes us wait no longer than for a single segment. */
-		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
-
+		editors[changed].segment.purse = count > 1 && purse_begin(&purse, editors[changed].pid) ? &purse : NULL;
 		result = editor_change_one(&editors[changed], wanted, &before[changed], error);
-		if (is_paid)
-			purses_close(&purses, editors[changed].pid);
+		editors[changed].segment.purse = NULL;
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
 			result = 0;
 	}

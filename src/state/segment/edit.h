@@ -17,12 +17,13 @@ struct editor {
 
 /* SEGMENT_FOUND, and the caller closes the editor; otherwise the state and the reason, like segment_open. Waits for a
  * process that is about to have a segment: until a new process is 200 ms old (3 s before the first exec); for 10 s if
- * the process runs the command nvtaskset; for 2 s if the process is making a segment. */
-enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error);
+ * the process runs the command nvtaskset; for 2 s if the process is making a segment. `purse`: as for segment_open,
+ * in the editor's segment. */
+enum segment_state editor_open(struct editor *editor, pid_t pid, struct purse *purse, struct error *error);
 void editor_close(struct editor *editor);
 
 /* The same without a reason and without waiting, for processes that mostly have no segment (see segment_open). */
-enum segment_state editor_look(struct editor *editor, pid_t pid);
+enum segment_state editor_look(struct editor *editor, pid_t pid, struct purse *purse);
 
 /* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);

@@ -53,7 +53,7 @@ static bool is_passed_on(pid_t pid, int number)
 	unsigned int flags = O_CLOEXEC;
 
 	snprintf(name, sizeof name, "fdinfo/%d", number);
-	proc_find(pid, name, SIZE_MAX, NULL, "flags:", text, sizeof text);
+	proc_find(pid, name, NULL, "flags:", text, sizeof text);
 	sscanf(text, "%o", &flags);
 	return !(flags & O_CLOEXEC);
 }
@@ -83,31 +83,22 @@ static bool is_sought(int file, int number, void *context)
 	return kind == seeker->kind && (kind != KIND_INHERITED || seeker->shares);
 }
 
-static int find_descriptor(int directory, int first, struct seeker *seeker)
+static struct memfd_search search_for(struct seeker *seeker)
 {
-	const struct memfd_search search = {
-		.directory = directory,
-		.first = first,
-		.link = SEGMENT_LINK,
-		.is_sought = is_sought,
-		.context = seeker,
-	};
-
-	return memfd_find(&search);
+	return (struct memfd_search){.link = SEGMENT_LINK, .is_sought = is_sought, .context = seeker};
 }
 
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use, struct purse *purse)
 {
 	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED};
-	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
-	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
+	const struct memfd_search search = search_for(&seeker);
+	int file = memfd_find_of(pid, &search, purse);
 
 	*segment = segment_closed;
 	*number = file >= 0 ? seeker.number : -1;
-	if (directory >= 0)
-		close(directory);
 	if (file < 0 || segment_map_found(segment, file, NULL) != SEGMENT_FOUND)
 		return false;
+	segment->purse = purse;
 	segment_open_group(segment, pid, use);
 	return true;
 }
@@ -169,28 +160,28 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 #define ENVIRONMENT_MOST (6U << 20)
 #define MAPS_MOST (4U << 20)
 
-static bool uses_cuda(pid_t pid)
+static bool uses_cuda(pid_t pid, struct purse *purse)
 {
-	return proc_find(pid, "maps", MAPS_MOST, purse_pay_bytes, "/libcuda.so.", NULL, 0);
+	return purse_find(purse, pid, "maps", MAPS_MOST, "/libcuda.so.");
 }
 
-bool segment_is_expected(pid_t pid)
+bool segment_is_expected(pid_t pid, struct purse *purse)
 {
-	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, SEGMENT_ENVIRONMENT "=", NULL, 0) ||
-	       proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, GROUP_FILE_ENVIRONMENT "=/", NULL, 0);
+	return purse_find(purse, pid, "environ", ENVIRONMENT_MOST, SEGMENT_ENVIRONMENT "=") ||
+	       purse_find(purse, pid, "environ", ENVIRONMENT_MOST, GROUP_FILE_ENVIRONMENT "=/");
 }
 
-enum segment_state segment_absence(pid_t pid)
+enum segment_state segment_absence(pid_t pid, struct purse *purse)
 {
 	enum segment_state state = SEGMENT_NOT_OURS;
 
 	/* A process without CUDA may have mapped the segments of other processes, as an editor: so CUDA is checked
 	 * first. */
-	if (!uses_cuda(pid))
+	if (!uses_cuda(pid, purse))
 		state = SEGMENT_NO_CUDA;
-	else if (proc_find(pid, "maps", MAPS_MOST, purse_pay_bytes, SEGMENT_LINK, NULL, 0))
+	else if (purse_find(purse, pid, "maps", MAPS_MOST, SEGMENT_LINK))
 		state = SEGMENT_CLOSED;
-	else if (segment_is_expected(pid))
+	else if (segment_is_expected(pid, purse))
 		state = SEGMENT_NOT_IN_FORCE;
 	return state;
 }
@@ -226,14 +217,14 @@ const char *segment_obstacle(const struct segment *segment, pid_t pid)
 	if (atomic_load_explicit(&segment->memory->out_of_force, memory_order_relaxed))
 		obstacle = "its partition is not in force until another tool (a profiler or debugger) gives up the "
 		           "driver's callback slot";
-	else if (!segment_is_at_work(segment, pid) && uses_cuda(pid))
+	else if (!segment_is_at_work(segment, pid) && uses_cuda(pid, segment->purse))
 		obstacle = segment_absence_text(SEGMENT_NOT_IN_FORCE);
 	return obstacle;
 }
 
-static enum segment_state explain_absence(pid_t pid, struct error *error)
+static enum segment_state explain_absence(pid_t pid, struct purse *purse, struct error *error)
 {
-	enum segment_state state = segment_absence(pid);
+	enum segment_state state = segment_absence(pid, purse);
 	const char *why = segment_absence_text(state);
 
 	if (state == SEGMENT_CLOSED && !memfd_are_known())
@@ -299,14 +290,17 @@ static enum segment_state explain_shared(const struct seeker *seeker, struct err
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-static enum segment_state open_found(struct segment *segment, pid_t pid, int file, struct error *error)
+static enum segment_state open_found(struct segment *segment, pid_t pid, int file, struct purse *purse,
+                                     struct error *error)
 {
 	enum segment_state state = segment_map_found(segment, file, error);
 
 	if (state != SEGMENT_FOUND && error)
 		error_reword(error, "pid %d: %.200s", (int)pid, error->reason);
-	if (state == SEGMENT_FOUND)
+	if (state == SEGMENT_FOUND) {
+		segment->purse = purse;
 		segment_open_group(segment, pid, GROUP_TO_CHANGE);
+	}
 	return state;
 }
 
@@ -324,39 +318,35 @@ static bool may_be_inspected(pid_t pid)
 	       (errno != EACCES && errno != EPERM);
 }
 
-static enum segment_state explain(const struct seeker *seeker, struct error *error)
-{
-	return seeker->shares ? explain_shared(seeker, error) : explain_absence(seeker->pid, error);
-}
-
-static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
+static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct purse *purse,
+                                  struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN, .explains = error};
 	struct seeker unready = {.pid = pid, .kind = KIND_NOT_READY};
-	int first = error ? 0 : handle_lowest_of(pid);
-	int file = find_descriptor(directory, first, &own);
+	const struct memfd_search for_own = search_for(&own), for_unready = search_for(&unready);
+	int file = memfd_find_in(directory, error ? 0 : handle_lowest_of(pid), &for_own, purse);
 	enum segment_state state = own.is_making ? SEGMENT_NOT_READY : SEGMENT_NOT_OURS;
 
 	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))
 		return explain_closed(pid, error);
 	if (file < 0 && error && own.is_making)
-		file = find_descriptor(directory, 0, &unready);
+		file = memfd_find_in(directory, 0, &for_unready, purse);
 	if (file < 0 && error)
-		state = explain(&own, error);
+		state = own.shares ? explain_shared(&own, error) : explain_absence(pid, purse, error);
 	/* The process may have made a segment during the search for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
-		file = find_descriptor(directory, 0, &own);
-	return file >= 0 ? open_found(segment, pid, file, error) : state;
+		file = memfd_find_in(directory, 0, &for_own, purse);
+	return file >= 0 ? open_found(segment, pid, file, purse, error) : state;
 }
 
-enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)
+enum segment_state segment_open(struct segment *segment, pid_t pid, struct purse *purse, struct error *error)
 {
 	int directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
 
 	*segment = segment_closed;
 	if (directory < 0)
 		return explain_closed(pid, error);
-	enum segment_state state = open_in(segment, pid, directory, error);
+	enum segment_state state = open_in(segment, pid, directory, purse, error);
 
 	close(directory);
 	return state;
@@ -369,8 +359,8 @@ bool segment_open_group_of(pid_t pid, struct group *group)
 	int number;
 
 	*group = group_closed;
-	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND ||
-	     segment_open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
+	if ((segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND ||
+	     segment_open_inherited(&segment, pid, &number, GROUP_TO_CHANGE, NULL)) &&
 	    fstat(segment.file, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == segment.group.owner)) {
 		*group = segment.group;
 		segment.group = group_closed;

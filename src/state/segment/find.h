@@ -9,19 +9,21 @@
  * caller closes the segment; otherwise the state and the reason, the whole text behind "nvtaskset: ". Without `error`,
  * no slow search for the reason: the state of any process without a segment is SEGMENT_NOT_READY or SEGMENT_NOT_OURS.
  * The state is also SEGMENT_NOT_OURS for a process that might open at most HANDLE_USUAL files when making the segment,
- * and may open more now. */
-enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
+ * and may open more now. `purse` pays for the looks (base/purse.h), and as long as the caller leaves the purse in
+ * `segment`, also for later looks. */
+enum segment_state segment_open(struct segment *segment, pid_t pid, struct purse *purse, struct error *error);
 
 /* Opens the segment that a process shares with an ancestor, perhaps ended. `number` gets the process's descriptor.
  * `use`: of the group. */
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use);
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use,
+                            struct purse *purse);
 
 /* Whether nvtaskset started the process, directly or not: the process has a segment as soon as it uses CUDA. */
-bool segment_is_expected(pid_t pid);
+bool segment_is_expected(pid_t pid, struct purse *purse);
 
 /* Why a process that may be inspected has no segment: SEGMENT_NO_CUDA, _NOT_OURS, _NOT_IN_FORCE or _CLOSED; and the
  * text for the state. */
-enum segment_state segment_absence(pid_t pid);
+enum segment_state segment_absence(pid_t pid, struct purse *purse);
 const char *segment_absence_text(enum segment_state state);
 
 /* Reads the revision in force from the memory of a process that has closed the file. SEGMENT_FOUND; _NOT_OURS without a

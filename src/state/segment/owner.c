@@ -244,7 +244,7 @@ static void keep_group_findable(struct segment *segment)
 
 	if (!segment->group.memory || group_is_same(group_identity_of(descriptor), segment->group.identity))
 		return;
-	if (group_open_anywhere(&group, segment->group.identity, geteuid(), GROUP_TO_CHANGE))
+	if (group_open_anywhere(&group, segment->group.identity, geteuid(), GROUP_TO_CHANGE, NULL))
 		descriptor = group_keep(&group, group.identity, -1);
 	if (group.memory && descriptor >= 0)
 		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);

@@ -24,24 +24,18 @@ struct segment segment_in(struct segment_memory *memory)
 	};
 }
 
-static bool may_write(int file)
-{
-	return (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
-}
-
 bool segment_may_write(const struct segment *segment)
 {
-	return may_write(segment->file);
+	return shared_file_may_write(segment->file);
 }
 
 struct segment segment_map(int file)
 {
-	int protection = may_write(file) ? PROT_READ | PROT_WRITE : PROT_READ;
-	struct segment_memory *memory = mmap(NULL, sizeof *memory, protection, MAP_SHARED, file, 0);
+	struct segment_memory *memory = shared_file_map(file, 0, sizeof *memory, shared_file_may_write(file));
 	struct segment segment;
 	struct stat status;
 
-	if (memory == MAP_FAILED || fstat(file, &status) < 0) {
+	if (!memory || fstat(file, &status) < 0) {
 		close(file);
 		return segment_closed;
 	}
@@ -147,7 +141,8 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 	if (lead.identity.inode == 0 || fstat(segment->file, &status) < 0)
 		return;
 	lead.user = status.st_uid;
-	if (group_open_of(&group, &lead, use) || group_open_anywhere(&group, lead.identity, lead.user, use))
+	if (group_open_of(&group, &lead, use) ||
+	    group_open_anywhere(&group, lead.identity, lead.user, use, segment->purse))
 		segment_use_group(segment, &group);
 }
 

@@ -144,6 +144,7 @@ struct segment {
 	const _Atomic uint64_t *group_number;
 	struct counter_slot *slots;
 	struct group group;            /* the group of the process; none if there is none, or out of reach */
+	struct purse *purse;           /* pays for looks at the process, and for waits for its lock; or NULL */
 };
 
 /* The result of looking for the segment of a process. */

@@ -61,7 +61,7 @@ static void mark_neighbour(pid_t pid, const struct work *work)
 {
 	struct segment segment;
 
-	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND && segment_may_write(&segment) &&
+	if (segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND && segment_may_write(&segment) &&
 	    is_without_number(&segment) && is_beside(&segment, pid, work))
 		mark(&segment);
 	segment_close(&segment);

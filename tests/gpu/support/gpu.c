@@ -333,7 +333,7 @@ struct segment gpu_own_segment(void)
 	struct segment segment;
 	struct error error = {.reason = ""};
 
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+	if (segment_open(&segment, getpid(), NULL, &error) != SEGMENT_FOUND)
 		fail_msg("%s", error.reason);
 	return segment;
 }

@@ -105,7 +105,7 @@ struct segment_time pair_time_of(unsigned int number)
 	struct segment segment;
 	struct segment_time time;
 
-	assert_int_equal(segment_open(&segment, pair_children[number].pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, pair_children[number].pid, NULL, NULL), SEGMENT_FOUND);
 	segment_read_time(&segment, &time);
 	segment_close(&segment);
 	return time;

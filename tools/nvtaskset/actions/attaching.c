@@ -31,7 +31,7 @@ static enum need find_need(pid_t pid)
 {
 	struct segment segment;
 	struct error why;
-	enum segment_state state = segment_open(&segment, pid, &why);
+	enum segment_state state = segment_open(&segment, pid, NULL, &why);
 	enum need need = NEED_NOTHING;
 
 	bool is_without = state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) &&
@@ -40,7 +40,7 @@ static enum need find_need(pid_t pid)
 	if (state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE || is_without)
 		need = NEED_LIBRARY;
 	else if (state == SEGMENT_SHARED)
-		need = segment_absence(pid) == SEGMENT_NO_CUDA ? NEED_SEGMENT : NEED_LIBRARY;
+		need = segment_absence(pid, NULL) == SEGMENT_NO_CUDA ? NEED_SEGMENT : NEED_LIBRARY;
 	segment_close(&segment);
 	return need;
 }

@@ -290,13 +290,13 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 }
 
 /* Whether a process with a partition of its own lacks some of `wanted`. */
-static bool stays_behind(pid_t pid, const struct segment_revision *wanted)
+static bool stays_behind(pid_t pid, const struct segment_revision *wanted, struct purse *purse)
 {
 	struct segment_revision has, should_have;
 	struct editor editor;
 	bool stays = false;
 
-	if (editor_look(&editor, pid) == SEGMENT_FOUND) {
+	if (editor_look(&editor, pid, purse) == SEGMENT_FOUND) {
 		stays = editor_read(&editor, &has, NULL) == 0;
 		should_have = has;
 		stays = stays && segment_put_all(&should_have, wanted, NULL) == 0 &&
@@ -324,18 +324,15 @@ static bool may_have_children(pid_t pid)
 /* The process may be a wrapper: a shell, torchrun. -1 with the reason if a descendant does not follow. */
 static int check_descendants(const struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 	struct pids tree = {.count = 0};
 	pid_t pid = subject->pids.list[0];
 	int result = may_have_children(pid) ? targets_find_tree(&tree, pid, error) : 0;
 
 	for (size_t i = 1; result == 0 && i < tree.count; i++) {
-		if (!purses_open(&purses, tree.list[i]))
-			continue;
-		if (stays_behind(tree.list[i], wanted))
+		if (purse_begin(&purse, tree.list[i]) && stays_behind(tree.list[i], wanted, &purse))
 			result = error_set(error, "pid %d: descendants with partitions of their own, such as pid %d, "
 			                          "keep what they have: -a changes all", (int)pid, (int)tree.list[i]);
-		purses_close(&purses, tree.list[i]);
 	}
 	free(tree.list);
 	return result;

@@ -236,7 +236,7 @@ int launcher_open(struct launcher *launcher, const struct topology *gpu, struct 
 	if (!qmd_family_for(gpu->compute_major, gpu->compute_minor))
 		return error_set(error, "compute capability %u.%u: its launch descriptors are not known",
 		                 gpu->compute_major, gpu->compute_minor);
-	if (segment_open(&launcher->segment, getpid(), NULL) != SEGMENT_FOUND ||
+	if (segment_open(&launcher->segment, getpid(), NULL, NULL) != SEGMENT_FOUND ||
 	    !segment_is_at_work(&launcher->segment, getpid()))
 		return error_set(error, "this driver does not let launches be restricted; -v says why");
 	if (find_device(gpu->pci, &device, error) < 0)

@@ -38,13 +38,13 @@ struct claims {
 
 /* Returns a file of /proc/PID as a string that the caller frees, or NULL if the file cannot be read. A single system
  * call reads all: between two calls, an exec of the process could remove the rest. */
-static char *read_at_once(pid_t pid, const char *name, size_t *length)
+static char *read_at_once(pid_t pid, const char *name, struct purse *purse, size_t *length)
 {
 	char *text = NULL;
 	ssize_t got = 0;
 	bool is_whole = false;
 
-	for (size_t room = ROOM; !is_whole && room <= ROOM_MOST && purse_pay_bytes((size_t)got); room *= 2) {
+	for (size_t room = ROOM; !is_whole && room <= ROOM_MOST && purse_pay_bytes(purse, (size_t)got); room *= 2) {
 		free(text);
 		text = malloc(room);
 		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)proc_thread(pid), name) : -1;
@@ -98,10 +98,10 @@ static const char *find_variable(const char *environment, size_t length, const c
 }
 
 /* Whether the environment names a partition. `is_empty`: the environment can be read, and has no variable at all. */
-static bool read_environment(struct claim *claim, bool *is_empty)
+static bool read_environment(struct claim *claim, struct purse *purse, bool *is_empty)
 {
 	size_t length = 0;
-	char *environment = read_at_once(claim->pid, "environ", &length);
+	char *environment = read_at_once(claim->pid, "environ", purse, &length);
 	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
 	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
 	bool found = partition && segment_revision_parse(&claim->revision, partition, NULL) == 0;
@@ -112,28 +112,28 @@ static bool read_environment(struct claim *claim, bool *is_empty)
 	return found;
 }
 
-static bool read_with_patience(struct claim *claim)
+static bool read_with_patience(struct claim *claim, struct purse *purse)
 {
-	bool is_empty, found = read_environment(claim, &is_empty);
+	bool is_empty, found = read_environment(claim, purse, &is_empty);
 	enum emptiness why = is_empty ? why_empty(claim->pid) : HAS_NONE;
 	unsigned int patience = EXEC_WAIT_MS;
 
 	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) ||
-	                                        (why == IN_EXEC && purse_wait(&patience)));
+	                                        (why == IN_EXEC && purse_wait(purse, &patience)));
 	     reads += why == HAS_ONE) {
-		found = read_environment(claim, &is_empty);
+		found = read_environment(claim, purse, &is_empty);
 		why = is_empty ? why_empty(claim->pid) : HAS_NONE;
 	}
 	return found;
 }
 
 /* Reads the segment that the process shares with an ancestor, which may have ended. False without a shared segment. */
-static bool read_shared(struct claim *claim)
+static bool read_shared(struct claim *claim, struct purse *purse)
 {
 	struct segment segment;
 	uint64_t number;
 	int file;
-	bool found = segment_open_inherited(&segment, claim->pid, &file, GROUP_TO_OBEY) &&
+	bool found = segment_open_inherited(&segment, claim->pid, &file, GROUP_TO_OBEY, purse) &&
 	             segment_read(&segment, &claim->revision, &number);
 
 	claim->root = 0;
@@ -158,7 +158,7 @@ static int add_claim(struct claims *claims, const struct claim *claim, struct er
 
 static int collect_claims(struct claims *claims, struct error *error)
 {
-	struct purses purses = {.wait_ms = EXEC_WAIT_MS};
+	struct purse purse = {.wait_ms = EXEC_WAIT_MS};
 	struct pids all;
 	int result = pids_all(&all, error);
 
@@ -167,11 +167,10 @@ static int collect_claims(struct claims *claims, struct error *error)
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
 		struct claim claim = {.pid = all.list[i]};
 
-		if (all.list[i] == getpid() || !purses_open(&purses, all.list[i]))
+		if (all.list[i] == getpid() || !purse_begin(&purse, all.list[i]))
 			continue;
-		if (read_shared(&claim) || read_with_patience(&claim))
+		if (read_shared(&claim, &purse) || read_with_patience(&claim, &purse))
 			result = add_claim(claims, &claim, error);
-		purses_close(&purses, all.list[i]);
 	}
 	free(all.list);
 	return result;

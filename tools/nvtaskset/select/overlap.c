@@ -37,11 +37,9 @@ static bool is_related(const struct newcomer *newcomer, pid_t pid)
 }
 
 /* Without MPS. */
-static bool takes_turns(pid_t pid)
+static bool takes_turns(pid_t pid, struct purse *purse)
 {
-	const char *text = MPS_DIRECTORY_ENVIRONMENT "=/dev/null";
-
-	return proc_find(pid, "environ", ENVIRONMENT_MOST, purse_pay_bytes, text, NULL, 0);
+	return purse_find(purse, pid, "environ", ENVIRONMENT_MOST, MPS_DIRECTORY_ENVIRONMENT "=/dev/null");
 }
 
 /* The TPCs in both partitions; empty if either has the whole GPU. */
@@ -57,12 +55,12 @@ static struct tpcset common(const struct segment_partition *partition, const str
 }
 
 static bool report(const struct newcomer *newcomer, const struct segment_partition *partition,
-                   const struct tpcset *shared, pid_t pid)
+                   const struct tpcset *shared, pid_t pid, struct purse *purse)
 {
 	char tpcs[TPCSET_TEXT], label[PCI_ADDRESS_TEXT], name[32];
 	struct error line;
 
-	if (tpcset_is_empty(shared) || is_related(newcomer, pid) || takes_turns(pid))
+	if (tpcset_is_empty(shared) || is_related(newcomer, pid) || takes_turns(pid, purse))
 		return false;
 	proc_read_text(name, sizeof name, "/proc/%d/comm", (int)pid);
 	name[strcspn(name, "\n")] = '\0';
@@ -72,14 +70,14 @@ static bool report(const struct newcomer *newcomer, const struct segment_partiti
 	return true;
 }
 
-static bool look_at(const struct newcomer *newcomer, pid_t pid)
+static bool look_at(const struct newcomer *newcomer, pid_t pid, struct purse *purse)
 {
 	struct segment segment;
 	struct segment_revision other;
 	uint64_t number;
 	bool is_reported = false;
 
-	if (segment_open(&segment, pid, NULL) != SEGMENT_FOUND)
+	if (segment_open(&segment, pid, purse, NULL) != SEGMENT_FOUND)
 		return false;
 	bool counts = !group_is_same(segment.group.identity, newcomer->group) &&
 	              segment_read(&segment, &other, &number) && !segment_time_limits(&other);
@@ -88,7 +86,7 @@ static bool look_at(const struct newcomer *newcomer, pid_t pid)
 		const struct segment_partition *partition = &newcomer->revision->partitions[i];
 		struct tpcset shared = common(partition, &other, topology_find(newcomer->list, partition->pci));
 
-		is_reported = report(newcomer, partition, &shared, pid);
+		is_reported = report(newcomer, partition, &shared, pid, purse);
 	}
 	segment_close(&segment);
 	return is_reported;
@@ -98,18 +96,15 @@ void overlap_report(const struct segment_revision *revision, const struct pids *
                     const struct topology_list *list)
 {
 	const struct newcomer newcomer = {revision, own, group, list};
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 	struct pids all = {.count = 0};
-	bool is_meant = segment_time_limits(revision) || (own->count > 0 && takes_turns(own->list[0]));
+	bool is_meant = segment_time_limits(revision) || (own->count > 0 && takes_turns(own->list[0], NULL));
 	bool is_reported = is_meant || pids_all(&all, NULL) < 0;
 
 	for (size_t i = 0; i < PROCESSES_MOST && i < all.count && !is_reported; i++) {
 		pid_t pid = all.list[all.count - 1 - i];
 
-		if (!purses_open(&purses, pid))
-			continue;
-		is_reported = look_at(&newcomer, pid);
-		purses_close(&purses, pid);
+		is_reported = purse_begin(&purse, pid) && look_at(&newcomer, pid, &purse);
 	}
 	free(all.list);
 }

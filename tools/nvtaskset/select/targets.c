@@ -130,14 +130,14 @@ static enum segment_state keep(struct targets *targets, const struct editor *ope
 }
 
 /* A process without a partition before is examined in full only while it makes a segment. */
-static enum segment_state add_target(struct targets *targets, pid_t pid, struct error *error)
+static enum segment_state add_target(struct targets *targets, pid_t pid, struct purse *purse, struct error *error)
 {
 	struct editor editor;
 	bool had_none = pids_have(&targets->without, pid);
-	enum segment_state state = had_none ? editor_look(&editor, pid) : SEGMENT_NOT_READY;
+	enum segment_state state = had_none ? editor_look(&editor, pid, purse) : SEGMENT_NOT_READY;
 
 	if (state == SEGMENT_NOT_READY)
-		state = editor_open(&editor, pid, error);
+		state = editor_open(&editor, pid, purse, error);
 	if (state == SEGMENT_FOUND)
 		state = keep(targets, &editor, error);
 	if (state != SEGMENT_FOUND && !had_none)
@@ -147,7 +147,7 @@ static enum segment_state add_target(struct targets *targets, pid_t pid, struct 
 
 int targets_add(struct targets *targets, const struct pids *pids, struct error *error)
 {
-	struct purses purses = {.wait_ms = TREE_WAIT_MS};
+	struct purse purse = {.wait_ms = TREE_WAIT_MS};
 	struct error *left_out = &targets->left_out;
 
 	if (have_room(targets, targets->count + pids->count, error) < 0)
@@ -156,13 +156,14 @@ int targets_add(struct targets *targets, const struct pids *pids, struct error *
 		pid_t pid = pids->list[i];
 		struct error why = {.reason = ""};
 
-		if (has_target(targets, pid) || !purses_open(&purses, pid))
+		if (has_target(targets, pid) || !purse_begin(&purse, pid))
 			continue;
-		if (may_have_partition(add_target(targets, pid, &why)) && left_out->reason[0] == '\0')
+		if (may_have_partition(add_target(targets, pid, &purse, &why)) && left_out->reason[0] == '\0')
 			*left_out = why;
-		purses_close(&purses, pid);
 	}
-	if (purses.is_short && left_out->reason[0] == '\0')
+	for (size_t i = 0; i < targets->count; i++)
+		targets->editors[i].segment.purse = NULL;
+	if (purse.is_short && left_out->reason[0] == '\0')
 		error_set(left_out, "pid %d: some of its descendants are left out: those of a user have more open than "
 		                    "can be looked at", (int)pids->list[0]);
 	return 0;
@@ -172,8 +173,8 @@ int targets_open(struct targets *targets, const struct pids *pids, struct error 
 {
 	*targets = (struct targets){.count = 0};
 	if (pids->count == 1)
-		return have_room(targets, 1, error) == 0 && add_target(targets, pids->list[0], error) == SEGMENT_FOUND
-		               ? 0 : -1;
+		return have_room(targets, 1, error) == 0 &&
+		       add_target(targets, pids->list[0], NULL, error) == SEGMENT_FOUND ? 0 : -1;
 	if (targets_add(targets, pids, error) < 0)
 		return -1;
 	if (targets->count == 0 && targets->left_out.reason[0] != '\0')
@@ -254,7 +255,7 @@ static int open_of_process(struct group *group, const char *text, struct error *
 	if (pid < 1 || pid > INT_MAX)
 		return error_set(error, "--group %.40s: not a process id", text);
 	/* Waits for a process that has just started. */
-	enum segment_state state = editor_open(&editor, (pid_t)pid, error);
+	enum segment_state state = editor_open(&editor, (pid_t)pid, NULL, error);
 
 	if (state == SEGMENT_FOUND)
 		editor_close(&editor);
@@ -275,7 +276,7 @@ static int find_file(struct group *group, const char *name, struct error *error)
 	if (pids_all(&all, error) < 0)
 		return -1;
 	for (size_t i = 0; i < all.count; i++) {
-		bool is_open = segment_open(&segment, all.list[i], NULL) == SEGMENT_FOUND;
+		bool is_open = segment_open(&segment, all.list[i], NULL, NULL) == SEGMENT_FOUND;
 		bool is_new = is_open && segment.group.is_file && strcmp(group_name(&segment.group, text), name) == 0 &&
 		              !group_is_same(segment.group.identity, group->identity);
 
@@ -372,7 +373,7 @@ int targets_open_group(struct targets *targets, const struct group *group, struc
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
-		if (editor_look(&editor, all.list[i]) != SEGMENT_FOUND)
+		if (editor_look(&editor, all.list[i], NULL) != SEGMENT_FOUND)
 			continue;
 		bool is_in = group_place_of(group, editor.pid, editor.segment.group.identity) != GROUP_OUTSIDE;
 

@@ -4,7 +4,6 @@
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "base/purse.h"
 #include "base/shared_file.h"
 #include "state/segment/layout.h"
 
@@ -116,34 +115,28 @@ static bool look_at_ticket(int file, int number, void *context)
 	return false;
 }
 
-static void look_at_process(struct look *look, pid_t pid)
+static bool may_have_ticket(pid_t pid)
 {
-	struct memfd_search search = {.link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
+	uid_t owner;
 
-	search.directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
-	if (search.directory >= 0) {
-		memfd_find(&search);
-		close(search.directory);
-	}
+	return pid != getpid() && proc_owner(pid, &owner) && owner == geteuid();
 }
 
 /* Tickets of other users do not count. */
 static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
 {
-	struct purses purses = {.wait_ms = 0};
+	const struct memfd_search tickets = {
+		.link = MEMFD_LINK(TICKET_NAME),
+		.is_meant = may_have_ticket,
+		.is_sought = look_at_ticket,
+		.context = look,
+	};
 	struct pids pids;
-	uid_t owner;
 
 	*look = (struct look){.own = own, .before = -1};
 	if (pids_all(&pids, error) < 0)
 		return -1;
-	for (size_t i = 0; i < pids.count; i++) {
-		if (pids.list[i] != getpid() && proc_owner(pids.list[i], &owner) && owner == geteuid() &&
-		    purses_open(&purses, pids.list[i])) {
-			look_at_process(look, pids.list[i]);
-			purses_close(&purses, pids.list[i]);
-		}
-	}
+	memfd_find_among(&pids, &tickets, NULL);
 	free(pids.list);
 	return 0;
 }

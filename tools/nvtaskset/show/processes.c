@@ -78,11 +78,11 @@ static void add_all_memory(struct process *process, const struct segment *segmen
 		add_memory(process, segment, process->counts.gpus[i].pci);
 }
 
-static enum segment_state read_segment(struct process *process, pid_t pid)
+static enum segment_state read_segment(struct process *process, pid_t pid, struct purse *purse)
 {
 	struct segment segment;
 	uint64_t number;
-	enum segment_state state = segment_open(&segment, pid, NULL);
+	enum segment_state state = segment_open(&segment, pid, purse, NULL);
 
 	*process = (struct process){.pid = pid};
 	if (state == SEGMENT_FOUND) {
@@ -109,10 +109,10 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 }
 
 /* Whether a process without a readable segment should have one. */
-static bool is_not_in_force(struct process *process, pid_t pid, enum segment_state state)
+static bool is_not_in_force(struct process *process, pid_t pid, struct purse *purse, enum segment_state state)
 {
 	if (state != SEGMENT_OTHER_VERSION)
-		state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
+		state = segment_is_expected(pid, purse) ? segment_absence(pid, purse) : SEGMENT_NO_CUDA;
 	bool not_in_force = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED || state == SEGMENT_OTHER_VERSION;
 
 	process->not_in_force = not_in_force ? segment_absence_text(state) : NULL;
@@ -257,15 +257,17 @@ static void drop_last_if_ended(struct processes *processes)
 	}
 }
 
-static int collect_one(struct processes *processes, pid_t pid, bool not_in_force_too, struct error *error)
+static int collect_one(struct processes *processes, pid_t pid, struct purse *purse, bool not_in_force_too,
+                       struct error *error)
 {
 	struct process process;
-	enum segment_state state = read_segment(&process, pid);
+	enum segment_state state = read_segment(&process, pid, purse);
 	int result = check_limits(state, error);
 
 	if (state == SEGMENT_NOT_PERMITTED && !processes->some_are_hidden)
 		processes->some_are_hidden = is_program(pid);
-	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid, state))) &&
+	if (result == 0 &&
+	    (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid, purse, state))) &&
 	    proc_owner(pid, &process.uid)) {
 		result = add(processes, &process, error);
 		if (result == 0)
@@ -276,7 +278,7 @@ static int collect_one(struct processes *processes, pid_t pid, bool not_in_force
 
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error)
 {
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 	struct pids pids;
 	int result = pids_all(&pids, error);
 
@@ -284,12 +286,10 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < pids.count; i++) {
-		if (purses_open(&purses, pids.list[i])) {
-			result = collect_one(processes, pids.list[i], not_in_force_too, error);
-			purses_close(&purses, pids.list[i]);
-		}
+		if (purse_begin(&purse, pids.list[i]))
+			result = collect_one(processes, pids.list[i], &purse, not_in_force_too, error);
 	}
-	processes->some_are_left_out = purses.is_short;
+	processes->some_are_left_out = purse.is_short;
 	free(pids.list);
 	find_yielding(processes);
 	for (size_t i = 0; i < processes->count; i++)

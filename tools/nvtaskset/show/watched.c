@@ -17,12 +17,12 @@ static void end_one(struct watched *watched)
 	free(watched->launches);
 }
 
-static struct watched begin_one(const struct process *process)
+static struct watched begin_one(const struct process *process, struct purse *purse)
 {
 	struct watched watched = {.pid = process->pid, .started = process->started, .user = process->uid};
 	struct error error = {.reason = ""};
 
-	watched.look = monitor_begin(process->pid, &error);
+	watched.look = monitor_begin(process->pid, purse, &error);
 	snprintf(watched.why, sizeof watched.why, "%s", error.reason);
 	return watched;
 }
@@ -93,14 +93,14 @@ static void add_launches(struct watched *lender, const struct monitor_times *tim
 	}
 }
 
-static void take_one(struct watched *watched, bool has_functions)
+static void take_one(struct watched *watched, bool has_functions, struct purse *purse)
 {
 	struct monitor_times times;
 	struct error error;
 
 	if (!watched->look)
 		return;
-	if (monitor_take(watched->look, &times, &error) < 0) {
+	if (monitor_take(watched->look, &times, purse, &error) < 0) {
 		monitor_end(watched->look);
 		watched->look = NULL;
 		snprintf(watched->why, sizeof watched->why, "%s", error.reason);
@@ -212,14 +212,15 @@ static void drop_unlisted(struct watch_list *watched)
 	watched->count = kept;
 }
 
-static int add_process(struct watch_list *watched, const struct process *process, struct error *error)
+static int add_process(struct watch_list *watched, const struct process *process, struct purse *purse,
+                       struct error *error)
 {
 	struct watched *more = realloc(watched->list, (watched->count + 1) * sizeof *more);
 
 	if (!more)
 		return error_set(error, "no memory");
 	watched->list = more;
-	more[watched->count] = begin_one(process);
+	more[watched->count] = begin_one(process, purse);
 	more[watched->count++].is_listed = true;
 	return 0;
 }
@@ -255,7 +256,7 @@ static bool has_place(const struct watch_list *watched, size_t most, uid_t user)
 
 int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error)
 {
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 	size_t most = find_most();
 	uint64_t limit = least_limit(processes);
 	int result = 0;
@@ -271,10 +272,8 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 		if (known)
 			known->is_listed = is_wanted;
 		else if (is_wanted && (watched->functions_of == 0 || watched->functions_of == process->pid) &&
-		         has_place(watched, most, process->uid) && purses_open(&purses, process->pid)) {
-			result = add_process(watched, process, error);
-			purses_close(&purses, process->pid);
-		}
+		         has_place(watched, most, process->uid) && purse_begin(&purse, process->pid))
+			result = add_process(watched, process, &purse, error);
 		known = (struct watched *)watched_find(watched, process);
 		if (known)
 			follow_lending(known, process, limit);
@@ -290,16 +289,14 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 /* The next round begins with the programs that this round did not reach. */
 void watched_take(struct watch_list *watched)
 {
-	struct purses purses = {.wait_ms = 0};
+	struct purse purse = {.wait_ms = 0};
 	bool goes_on = true;
 
 	for (size_t i = 0; i < watched->count && goes_on; i++) {
 		struct watched *one = &watched->list[watched->next++ % watched->count];
 
-		if (purses_open(&purses, one->pid)) {
-			take_one(one, watched->functions_of == one->pid);
-			purses_close(&purses, one->pid);
-		}
+		if (purse_begin(&purse, one->pid))
+			take_one(one, watched->functions_of == one->pid, &purse);
 		goes_on = !watched->is_wanted || !watched->is_wanted();
 	}
 	for (size_t i = 0; i < watched->count && goes_on; i++)

@@ -113,7 +113,7 @@ static int check_pid(const struct subject *subject, struct error *error)
 
 	if (pid != 0 && !processes_find(&subject->activities.processes, pid)) {
 		result = -1;
-		if (segment_open(&segment, pid, error) == SEGMENT_FOUND) {
+		if (segment_open(&segment, pid, NULL, error) == SEGMENT_FOUND) {
 			bool is_whole = segment_read(&segment, &revision, &number);
 
 			segment_close(&segment);

@@ -79,11 +79,11 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 	double end = (double)process_clock_ns() + max_double(KERNELS_NS, study->window_ns / 4), busy_ns = 0, count = 0,
 	       longest_ns = 0;
 	struct monitor_times times;
-	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL) == 0;
+	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL, NULL) == 0;
 
 	while (is_known && (double)process_clock_ns() < end && !keeper_must_end()) {
 		clock_pause_us(MONITOR_TAKE_MS * 1000);
-		is_known = monitor_take(study->monitor, &times, NULL) == 0;
+		is_known = monitor_take(study->monitor, &times, NULL, NULL) == 0;
 		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus,
 		                                                            times.gpu_count, sizeof *gpu)
 		                                         : NULL;
@@ -190,7 +190,7 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	    room_open(&study->room, &in_force, &ours, error) < 0 ||
 	    sampled_open(program, study->room.gpu->pci, error) < 0)
 		return -1;
-	study->monitor = monitor_begin(study->pid, NULL);
+	study->monitor = monitor_begin(study->pid, NULL, NULL);
 	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor) &&
 	       !keeper_must_end()) {
 		sampler_watch(program, 1, study->window_ns);

@@ -66,7 +66,7 @@ int room_choose(const struct room *room, unsigned int tpcs, struct segment_parti
 static bool give_back(struct kept *kept)
 {
 	struct editor editor;
-	enum segment_state state = editor_open(&editor, kept->pid, NULL);
+	enum segment_state state = editor_open(&editor, kept->pid, NULL, NULL);
 
 	if (state != SEGMENT_FOUND)
 		return state == SEGMENT_NO_PROCESS;
@@ -282,7 +282,7 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 	bool is_open, is_early;
 
 	do {
-		is_open = editor_open(editor, pid, error) == SEGMENT_FOUND;
+		is_open = editor_open(editor, pid, NULL, error) == SEGMENT_FOUND;
 		is_early = is_open && is_new && counts_read(&editor->segment, pid, &counts, NULL) == 0 &&
 		           counts.count == 0;
 		obstacle = is_early ? "it has made no context on a GPU" : is_open ? target_obstacle(editor) : NULL;
