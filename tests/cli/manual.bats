@@ -413,5 +413,5 @@ in_code() { # regular expression
 	in_source "$BUILD/man/nvtaskset.3"
 	grep -oE '^\\fB.*\bnvtaskset_[a-z_]+\(.*;\\fR$' "$BUILD/man/nvtaskset.3" | grep -oE 'nvtaskset_[a-z_]+\(' | tr -d '(' | sort |
 		diff "$WORK/declared" -
-	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/man/nvtaskset.3" | grep -q '^The GPC of the chip that contains a TPC'
+	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/man/nvtaskset.3" | grep -q '^The GPC of the chip with the TPC'
 }
