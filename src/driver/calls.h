@@ -279,12 +279,6 @@ static inline bool calls_are(int id, unsigned int kinds)
 	return (unsigned int)id < CALLS_MAX && calls_kinds[id] & kinds;
 }
 
-/* The most frequent calls: a kernel, without further wishes. */
-static inline bool calls_launch_kernel(int id)
-{
-	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD;
-}
-
 #define CALLS_ARE(name, kinds)           \
 	static inline bool name(int id)  \
 	{                                \

@@ -268,11 +268,16 @@ static bool ask_who_wants(int id)
 	return by != 0;
 }
 
+/* No listener wants a call of another number. */
+#define NUMBER(name, number, kinds) (number),
+static const int known_calls[] = {CALLS(NUMBER)};
+#define KNOWN_CALLS (sizeof known_calls / sizeof known_calls[0])
+
 void hook_want_more(void)
 {
-	for (int id = 0; id < CALLS_MAX; id++) {
-		if (ask_who_wants(id))
-			enable(DOMAIN_CALL, id);
+	for (size_t i = 0; i < KNOWN_CALLS; i++) {
+		if (ask_who_wants(known_calls[i]))
+			enable(DOMAIN_CALL, known_calls[i]);
 	}
 }
 
@@ -299,7 +304,9 @@ bool hook_want_submissions(bool wanted)
 
 void hook_want_less(void)
 {
-	for (int id = 0; id < CALLS_MAX; id++) {
+	for (size_t i = 0; i < KNOWN_CALLS; i++) {
+		int id = known_calls[i];
+
 		if (!ask_who_wants(id) && !slot_is_shared()) {
 			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
 			/* A second thread may want the call by now. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static atomic_bool are_any;      /* the program has set a mask: launches look fo
 static atomic_bool are_in_force; /* every launch does: cached decisions from before the first mask are invalid */
 static atomic_bool hears_calls;
 static pthread_once_t heard = PTHREAD_ONCE_INIT;
-atomic_bool app_masks_want_calls;
+static atomic_bool wants_calls;
 
 /* Held for writing the masks below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -191,7 +192,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 
 static void hear_of_calls(void)
 {
-	atomic_store(&app_masks_want_calls, true);
+	atomic_store(&wants_calls, true);
 	epoch_raise();
 	if (atomic_load(&hears_calls))
 		hook_want_more();
@@ -247,7 +248,7 @@ void app_masks_open(bool hears)
 	if (hears)
 		atomic_store(&hears_calls, true);
 	atomic_store(&is_open, true);
-	if (hears && atomic_load(&app_masks_want_calls))
+	if (hears && atomic_load(&wants_calls))
 		hook_want_more();
 }
 
@@ -260,7 +261,7 @@ void app_masks_after_fork(void)
 
 bool app_masks_want_call(int id)
 {
-	return atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed) &&
+	return atomic_load_explicit(&wants_calls, memory_order_relaxed) &&
 	       (calls_launch(id) || calls_create_stream(id) || calls_destroy_stream(id));
 }
 

@@ -14,7 +14,6 @@
 #include "decision.h"
 #include "driver/hook.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,7 +45,6 @@ void app_masks_decide(const struct launch *launch, struct decision *decision);
 
 /* Whether we must hear of an API call: to create or destroy a stream, or to launch into a stream. */
 bool app_masks_want_call(int id);
-extern atomic_bool app_masks_want_calls __attribute__((visibility("hidden"))); /* some */
 
 void app_masks_call_begins(const struct call *call);
 void app_masks_call_ended(const struct call *call);
