@@ -282,13 +282,21 @@ static enum queue_answer make_two_narrow(void *data, const struct queued *queued
 static atomic_bool is_over;
 static _Atomic uint64_t changes;
 
-static void *change_all_the_time(void *unused)
+static void *change_all_the_time(void *between)
 {
-	struct toss between = {.state = 1, .second = narrow};
-
 	while (!atomic_load(&is_over))
-		changes += queue_walk(true, toss, &between);
+		changes += queue_walk(true, toss, between);
 	return NULL;
+}
+
+/* The masks between which the thread changes are its own: a test prepares them again with each context. */
+static pthread_t start_changes(void)
+{
+	static struct toss between;
+
+	between = (struct toss){.state = 1, .second = narrow};
+	atomic_store(&is_over, false);
+	return thread_start(change_all_the_time, &between);
 }
 
 /* --- the program's end ------------------------------------------------------------------------------------------ */
@@ -305,8 +313,7 @@ TIMED(a_program_ends_in_the_middle)
 	begin();
 	atexit(take_commands_away);
 	open_context();
-	atomic_store(&is_over, false);
-	pthread_detach(thread_start(change_all_the_time, NULL));
+	pthread_detach(start_changes());
 	launch(stream, LONG);
 	launch(stream, SHORT);
 	while (atomic_load(&changes) == 0)
@@ -628,14 +635,14 @@ TIMED(a_destroyed_context_is_not_changed)
 /* Without waiting for the launches. Nothing of a context is written once the memory of its commands is gone. */
 TIMED(contexts_come_and_go_beside_changes)
 {
-	begin();
-	atomic_store(&is_over, false);
-	pthread_t thread = thread_start(change_all_the_time, NULL);
+	open_gpu();
+	pthread_t thread = start_changes();
 
 	for (unsigned int i = 0; i < 10; i++) {
 		uint64_t before = atomic_load(&changes);
 
-		open_context();
+		if (i > 0)
+			open_context();
 		launch(stream, LONG / 100);
 		for (unsigned int j = 0; j < QUEUE; j++)
 			launch(stream, SHORT);
@@ -680,8 +687,7 @@ TIMED(changes_under_load)
 	open_gpu();
 	CUstream streams[] = {stream, gpu_stream_of_case(), gpu_stream_of_case()};
 
-	atomic_store(&is_over, false);
-	thread = thread_start(change_all_the_time, NULL);
+	thread = start_changes();
 	for (end = timed_now_s() + (seconds ? atof(seconds) : 1); timed_now_s() < end; looked_at = launches) {
 		for (unsigned int i = 0; i < 1500; i++)
 			launch(streams[i / 500], i % 500 ? SHORT / 8 : 10 * SHORT);
