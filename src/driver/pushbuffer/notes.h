@@ -47,8 +47,10 @@ struct queue {
 	_Atomic(CUcontext) context; /* of the stream */
 	_Atomic uint64_t begin;     /* turns up to here are of earlier streams */
 	_Atomic uint64_t turns;     /* of launches; rise from stream to stream */
-	struct words present;       /* TPCs of the GPU */
-	uint32_t number;            /* of the place */
+
+	/* A walk of the place's stream before may still look at these. */
+	_Atomic uint64_t present[QMD_MASK_BITS / 64]; /* TPCs of the GPU */
+	_Atomic uint32_t number;                      /* of the place */
 
 	/* Only launching threads look at these. */
 	uint64_t others;            /* interruptions up to the last launch; NEVER before the first */
@@ -104,14 +106,20 @@ static inline bool notes_has_ended(struct launch_end end)
 	return notes_read_end(end) >= end.number;
 }
 
+static inline uint64_t notes_present(const struct queue *queue, unsigned int half)
+{
+	return atomic_load_explicit(&queue->present[half], memory_order_relaxed);
+}
+
 /* `bits` where TPCs are present, elsewhere a tag. No other launch of the process has the same tag, as far as there are
  * bits for a tag. */
 static inline struct words notes_tagged(const struct queue *queue, uint64_t turn, const struct words *bits)
 {
-	uint64_t tag = (turn * STREAMS + queue->number) * UINT64_C(0x9e3779b97f4a7c15);
-	const uint64_t *present = queue->present.half;
+	uint32_t number = atomic_load_explicit(&queue->number, memory_order_relaxed);
+	uint64_t tag = (turn * STREAMS + number) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return (struct words){{tag ^ ((bits->half[0] ^ tag) & present[0]), tag ^ ((bits->half[1] ^ tag) & present[1])}};
+	return (struct words){{tag ^ ((bits->half[0] ^ tag) & notes_present(queue, 0)),
+	                       tag ^ ((bits->half[1] ^ tag) & notes_present(queue, 1))}};
 }
 
 #endif

@@ -5,7 +5,6 @@
 #include "swap.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 _Atomic(struct queue *) notes_queues;
@@ -32,8 +31,9 @@ static void begin_life(struct queue *queue, unsigned int number, const struct la
 {
 	uint64_t turns = atomic_load(&queue->turns);
 
-	memcpy(&queue->present, &launch->gpu->present, sizeof queue->present);
-	queue->number = number;
+	for (unsigned int i = 0; i < QMD_MASK_BITS / 64; i++)
+		atomic_store_explicit(&queue->present[i], launch->gpu->present.words[i], memory_order_relaxed);
+	atomic_store_explicit(&queue->number, number, memory_order_relaxed);
 	atomic_store(&queue->context, launch->context);
 	atomic_store(&queue->begin, turns);
 	queue->others = NEVER;

@@ -125,7 +125,7 @@ static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 static struct qmd_mask mask_of(const struct queue *queue, const struct words *words)
 {
 	return (struct qmd_mask){
-		{words->half[0] & queue->present.half[0], words->half[1] & queue->present.half[1]}};
+		{words->half[0] & notes_present(queue, 0), words->half[1] & notes_present(queue, 1)}};
 }
 
 struct walk {
