@@ -59,8 +59,9 @@ names_nobody() { # COMMAND…
 
 @test "not of the own family and group" {
 	start_as family nvtaskset -t 30-39 bash -c 'where 600 & echo $!; wait'
-	child=$(head -n 1 "$WORK/family")
 	wait_until grep -q 'on TPCs' "$WORK/family"
+	wait_until grep -qxE '[0-9]+' "$WORK/family"
+	child=$(grep -xE '[0-9]+' "$WORK/family")
 	names_nobody nvtaskset -tp 30-35 "$child"
 	names_nobody nvtaskset -atp 32-39 "$family"
 	names_nobody nvtaskset -t 40-45 nvtaskset -t 40-41 true
