@@ -108,15 +108,15 @@ static void follow_rules(const struct segment_revision *revision)
 		keeper_end();
 }
 
-/* Until the way to the kernel driver is known. */
+/* Until the way to the kernel driver is known, or until the gate has looked: launches go before that. */
 static enum segment_time_state state_of(const struct segment_revision *revision)
 {
-	enum segment_time_state state = eligibility_is_there() ? SEGMENT_TIME_PENDING : eligibility_reason();
+	enum segment_time_state state = SEGMENT_TIME_PENDING;
 
 	if (!segment_time_limits(revision))
 		state = SEGMENT_TIME_UNLIMITED;
-	else if (is_for_gate(revision))
-		state = SEGMENT_TIME_HELD;
+	else if (!is_for_gate(revision) && !eligibility_is_there())
+		state = eligibility_reason();
 	return state;
 }
 

@@ -4,6 +4,7 @@
  * Nothing is suspended here.
  *
  * link: -Wl,--wrap=turns_look,--wrap=keeper_end,--wrap=turns_end,--wrap=kernel_access_begin,--wrap=kernel_access_end,--wrap=hook_want_more
+ * link: -Wl,--wrap=keeper_follow,--wrap=keeper_look,--wrap=kernel_access_is_of_mps
  */
 #include "../cases.h"
 #include "driver/streams.h"
@@ -23,6 +24,8 @@ static const struct segment_revision lifted = {.quota = {.run_us = 100000, .peri
 
 static struct segment segment;
 static atomic_uint looks;
+static atomic_bool is_client;
+static atomic_int state_at_look; /* enum segment_time_state */
 static void (*_Atomic at_follow)(void), (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
 
 static void give(const struct segment_revision *revision)
@@ -49,6 +52,27 @@ WRAP(uint64_t, turns_look, uint64_t number, bool *is_idle)
 {
 	*is_idle = false;
 	do_once(&at_look);
+	atomic_fetch_add(&looks, 1);
+	return UINT64_MAX;
+}
+
+WRAP(bool, kernel_access_is_of_mps, void)
+{
+	return atomic_load(&is_client);
+}
+
+WRAP(void, keeper_follow, const struct segment *of, const struct segment_revision *revision)
+{
+}
+
+/* The gate is closed until the first look. */
+WRAP(uint64_t, keeper_look, uint64_t now, bool *is_idle)
+{
+	struct segment_time time;
+
+	segment_read_time(&segment, &time);
+	atomic_store(&state_at_look, time.state);
+	*is_idle = false;
 	atomic_fetch_add(&looks, 1);
 	return UINT64_MAX;
 }
@@ -150,6 +174,21 @@ TEST(given_while_it_ends)
 
 	give(&lifted);
 	wait_for_looks(before + 1);
+}
+
+/* Who reads that a quota is in force may count on it. */
+TEST(in_force_once_the_gate_has_looked)
+{
+	struct segment_time time = {.state = SEGMENT_TIME_NONE};
+
+	atomic_store(&is_client, true);
+	control_look();
+	wait_for_looks(1);
+	assert_int_equal(atomic_load(&state_at_look), SEGMENT_TIME_PENDING);
+	for (int ms = 0; time.state != SEGMENT_TIME_MPS_GONE && ms < PATIENCE_S * 1000; ms++, usleep(1000))
+		segment_read_time(&segment, &time);
+	assert_int_equal(time.state, SEGMENT_TIME_MPS_GONE);
+	atomic_store(&is_client, false);
 }
 
 /* It may come later than all that this process has in flight. */
