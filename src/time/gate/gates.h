@@ -56,14 +56,12 @@ struct gate {
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the claims with TPCs of waiting launches */
-	struct gate_wide {    /* for launches that the claims `open` allow */
-		uint32_t generation, open;
+	struct gate_tpcs {    /* for launches that the claims `open` allow: no claim, and the last other answer */
+		uint32_t generation, open; /* generation: of the claims, plus 1; 0: none */
 		struct tpcset tpcs;
-		unsigned int count;     /* of the TPCs */
+		unsigned int count; /* of the TPCs */
 		struct qmd_mask disable;
-	} wide;
-	struct qmd_mask part;     /* `disable` for the own part */
-	uint32_t part_generation; /* of `part`, plus 1; 0: none */
+	} part, wide;
 	uint64_t lent_ns[CLAIMS_MAX]; /* the time of launches in the TPCs of each claim, since our last look */
 };
 

@@ -90,20 +90,20 @@ uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, 
 	return allowed;
 }
 
-const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open)
+const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 {
-	struct gate_wide *wide = &gate->wide;
+	struct gate_tpcs *answer = open != 0 ? &gate->wide : &gate->part;
 
-	if (wide->open != open || wide->generation != gate->claims.generation) {
+	if (answer->open != open || answer->generation != gate->claims.generation + 1) {
 		struct tpcset all = topology_all(gate->gpu->topology), tpcs = claims_tpcs(&gate->claims, open);
 
-		wide->tpcs = tpcset_and(&tpcs, &all);
-		wide->count = tpcset_count(&wide->tpcs);
-		topology_disable_mask(gate->gpu->topology, &wide->tpcs, wide->disable.words, QMD_MASK_BITS);
-		wide->generation = gate->claims.generation;
-		wide->open = open;
+		answer->tpcs = tpcset_and(&tpcs, &all);
+		answer->count = tpcset_count(&answer->tpcs);
+		topology_disable_mask(gate->gpu->topology, &answer->tpcs, answer->disable.words, QMD_MASK_BITS);
+		answer->generation = gate->claims.generation + 1;
+		answer->open = open;
 	}
-	return wide;
+	return answer;
 }
 
 uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
@@ -111,7 +111,7 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
 	uint64_t ns = lengths_ns(length, LENGTH_MORE), part_ns = lengths_ns(length, LENGTH_PART);
 
 	if (ns == 0 && part_ns != 0)
-		ns = lending_guess_ns(part_ns, tpcset_count(&gate->claims.part), window_tpcs(gate, open)->count);
+		ns = lending_guess_ns(part_ns, window_tpcs(gate, 0)->count, window_tpcs(gate, open)->count);
 	return ns;
 }
 
@@ -186,18 +186,10 @@ static bool can_be_changed(const struct move *move, const struct queued *launch)
 	return launch->ahead >= QUEUE_FETCHED || is_newest;
 }
 
-static const struct qmd_mask *part_of(struct gate *gate)
-{
-	if (gate->part_generation != gate->claims.generation + 1)
-		topology_disable_mask(gate->gpu->topology, &gate->claims.part, gate->part.words, QMD_MASK_BITS);
-	gate->part_generation = gate->claims.generation + 1;
-	return &gate->part;
-}
-
 /* The own part of the TPCs that the launch was noted with. False if the part is empty. */
 static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
 {
-	const struct qmd_mask *part = part_of(gate);
+	const struct qmd_mask *part = &window_tpcs(gate, 0)->disable;
 	bool has_some = false;
 
 	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
@@ -220,7 +212,7 @@ static bool is_wide(struct gate *gate, const struct queued *launch)
 /* The own part of the launch, and the TPCs of the claims `open`. */
 static void widen(struct gate *gate, const struct queued *launch, uint32_t open, struct qmd_mask *disable)
 {
-	const struct gate_wide *wide = window_tpcs(gate, open);
+	const struct gate_tpcs *wide = window_tpcs(gate, open);
 
 	narrow(gate, launch, disable);
 	for (unsigned int i = 0; i < sizeof disable->words / sizeof disable->words[0]; i++)
@@ -335,6 +327,5 @@ void window_begin_anew(struct gate *gate)
 	queue_walk(true, make_narrow, &move);
 	in_flight_spread(&gate->in_flight);
 	samples_drop_more(&gate->samples);
-	memset(gate->lent_ns, 0, sizeof gate->lent_ns);
 	gate->open = 0;
 }

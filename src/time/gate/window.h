@@ -41,7 +41,7 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open);
 bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns);
 
 /* The TPCs of a launch that the claims `open` allow. */
-const struct gate_wide *window_tpcs(struct gate *gate, uint32_t open);
+const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);

@@ -39,7 +39,6 @@ void lending_kept_waiting(struct lending_debt *debt, uint64_t now, uint64_t ns)
 	if (now - debt->began > LENDING_DEBT_NS)
 		*debt = (struct lending_debt){.began = now, .halved_until = debt->halved_until};
 	debt->waited_ns += ns;
-	if (debt->waited_ns > LENDING_DEBT_NS / LENDING_DEBT_PART) {
+	if (debt->waited_ns > LENDING_DEBT_NS / LENDING_DEBT_PART)
 		*debt = (struct lending_debt){.began = now, .halved_until = now + LENDING_DEBT_NS};
-	}
 }
