@@ -24,21 +24,20 @@ static void begin(struct gate *gate, const struct gpu *gpu)
 	gate->claims.own_is_unknown = true;
 }
 
-bool gates_make(const struct gpu *gpu)
+struct gate *gates_make(const struct gpu *gpu)
 {
-	struct gate *gate = gates_of(gpu), *none = NULL;
+	const int private = MAP_PRIVATE | MAP_ANONYMOUS;
+	struct gate *there = gates_of(gpu);
+	void *memory = there ? MAP_FAILED : mmap(NULL, sizeof *there, PROT_READ | PROT_WRITE, private, -1, 0);
 
-	if (!gate) {
-		void *memory = mmap(NULL, sizeof *gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		gate = memory != MAP_FAILED ? memory : NULL;
+	if (memory != MAP_FAILED) {
+		begin(memory, gpu);
+		if (atomic_compare_exchange_strong(&gates[gpu->number], &there, memory))
+			there = memory;
+		else
+			munmap(memory, sizeof *there);
 	}
-	if (gate && !gates_of(gpu)) {
-		begin(gate, gpu);
-		if (!atomic_compare_exchange_strong(&gates[gpu->number], &none, gate))
-			munmap(gate, sizeof *gate);
-	}
-	return gate;
+	return there;
 }
 
 #define LOCK_TRIES 1000
@@ -57,7 +56,7 @@ bool gate_lock_soon(struct gate *gate, long pause_us)
 
 void gates_open(const struct gpu *gpu)
 {
-	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
+	struct gate *gate = gates_make(gpu);
 
 	if (gate && gate_lock(gate)) {
 		claims_see_own(&gate->claims, gpu->pci, true);

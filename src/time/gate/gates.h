@@ -65,11 +65,11 @@ struct gate {
 	uint64_t lent_ns[CLAIMS_MAX]; /* the time of launches in the TPCs of each claim, since our last look */
 };
 
-/* NULL before our thread has made it. */
+/* NULL before the gate is made. */
 struct gate *gates_of(const struct gpu *gpu);
 
-/* Not in the launch path. False if there is no memory. */
-bool gates_make(const struct gpu *gpu);
+/* Makes the gate at the first call. Not in the launch path. NULL if there is no memory. */
+struct gate *gates_make(const struct gpu *gpu);
 
 /* False if another thread has the lock. */
 static inline bool gate_lock(struct gate *gate)

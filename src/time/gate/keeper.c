@@ -124,7 +124,7 @@ static bool see_gpu(const struct gpu *gpu)
 {
 	static struct claims before, made; /* large */
 	const struct tpcset none = {{0}};
-	struct gate *gate = gates_make(gpu) ? gates_of(gpu) : NULL;
+	struct gate *gate = gates_make(gpu);
 
 	if (!gate || !gpu->topology)
 		return false;
