@@ -58,7 +58,7 @@ struct frame {
 	 * its stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
 	struct launch_end end;
 	uint64_t cookie, turn;
-	bool is_noted, is_answered;
+	bool is_noted;
 	struct launch_end front; /* of the launch right in front */
 
 	/* time/gate/gate.c: calls inside of each other. Then where the launch of the outermost call may run, if not in

@@ -148,7 +148,7 @@ static inline void end_note(struct queue *queue, uint64_t turn, struct note *not
 {
 	uint64_t before = turn - 1;
 
-	if (launch->frame.is_answered)
+	if (launch->frame.has_more)
 		atomic_compare_exchange_strong_explicit(&queue->answered, &before, turn, memory_order_relaxed,
 		                                        memory_order_relaxed);
 	note->cookie = launch->frame.cookie;

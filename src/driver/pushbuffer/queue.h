@@ -72,7 +72,7 @@ enum queue_outcome {
  *
  * frame.cookie is the caller's. frame.turn gets the number of the launch in its stream, or 0 without a place. Numbers
  * rise by 1 with each launch, noted or not. frame.front gets the end of the launch ahead, or a number of 0 if nothing
- * is known to run ahead. With frame.is_answered no visitor is asked about the launch. After QUEUE_NOT_FOUND, the
+ * is known to run ahead. With frame.has_more no visitor is asked about the launch. After QUEUE_NOT_FOUND, the
  * commands may come later in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 

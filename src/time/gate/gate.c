@@ -142,7 +142,6 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	        (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
 
 	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
-	frame->is_answered = frame->has_more;
 	frame->open = frame->has_more ? arrival->open : 0;
 	if (window_is_due(arrival->gate, arrival->length, place_of(frame)))
 		frame->launched_ns = process_clock_ns();
@@ -212,12 +211,9 @@ void gate_call_begins(const struct call *call)
 /* --- a launch goes, and ends -------------------------------------------------------------------------------------- */
 
 /* A launch with nothing ahead is followed now and then, from the next call on. */
-static void follow(struct gate *gate, const struct launch *launch, struct launch_end end)
+static void follow(struct gate *gate, const struct frame *frame, struct launch_end ahead, struct launch_end end)
 {
-	const struct frame *frame = &launch->frame;
-
-	window_follow(gate, window_length_of(frame->cookie), place_of(frame), (struct launch_end[]){frame->front, end},
-	              frame->launched_ns);
+	window_follow(gate, window_length_of(frame->cookie), place_of(frame), ahead, end, frame->launched_ns);
 }
 
 void gate_submits(struct launch *launch, struct launch_end end)
@@ -231,14 +227,14 @@ void gate_submits(struct launch *launch, struct launch_end end)
 		in_flight_tell(&gate->in_flight, frame->ticket, end);
 		frame->ticket = 0;
 	}
-	bool waits = frame->is_noted && !frame->is_answered, is_followed = !waits && frame->launched_ns != 0;
+	bool waits = frame->is_noted && !frame->has_more, is_followed = !waits && frame->launched_ns != 0;
 
 	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
 		gate->open |= frame->is_noted ? frame->open : 0;
 		if (waits)
 			window_move(gate, end);
 		else if (is_followed)
-			follow(gate, launch, end);
+			follow(gate, frame, frame->front, end);
 		gate_unlock(gate);
 	}
 }
@@ -255,17 +251,6 @@ static struct launch_end end_of(const struct call *call)
 	return !work.is_graph && end->number != 0 ? *end : until_idle;
 }
 
-static void follow_graph(struct gate *gate, const struct call *call)
-{
-	const struct frame *frame = call->frame;
-	const struct launch_end ends[] = {{.number = 0}, {.number = IN_FLIGHT_UNTIL_IDLE}};
-
-	if (gate_lock(gate)) {
-		window_follow(gate, window_length_of(frame->cookie), place_of(frame), ends, frame->launched_ns);
-		gate_unlock(gate);
-	}
-}
-
 /* A signal's handler may launch from here on. */
 static void end(const struct call *call)
 {
@@ -276,13 +261,16 @@ static void end(const struct call *call)
 		return;
 	if (frame->ticket != 0)
 		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
-	if (calls_run_graph(call->id) && frame->launched_ns != 0)
-		follow_graph(gate, call);
+	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
+		follow(gate, frame, (struct launch_end){.number = 0},
+		       (struct launch_end){.number = IN_FLIGHT_UNTIL_IDLE});
+		gate_unlock(gate);
+	}
 	if (frame->moves_since != 0)
 		graph_has_moved(call);
 	if (frame->is_entering)
 		atomic_fetch_sub(&gate->entering, 1);
-	frame->has_more = frame->is_entering = frame->is_answered = false;
+	frame->has_more = frame->is_entering = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
 	if (frame->is_cancellable)
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);

@@ -37,17 +37,21 @@ void in_flight_tell(struct in_flight *in_flight, uint64_t ticket, struct launch_
 	atomic_store_explicit(&launch->number, end.number, memory_order_release);
 }
 
+bool in_flight_has_ended(struct launch_end end, bool is_idle)
+{
+	bool ended = end.number == 0 || (end.number == IN_FLIGHT_UNTIL_IDLE && is_idle);
+
+	if (end.number != 0 && end.number < IN_FLIGHT_UNTIL_IDLE)
+		ended = __atomic_load_n(end.at, __ATOMIC_ACQUIRE) >= end.number;
+	return ended;
+}
+
 static bool has_ended(struct flying *launch, bool is_idle)
 {
 	uint64_t number = atomic_load_explicit(&launch->number, memory_order_acquire);
-	bool ended = number == 0 || (number == IN_FLIGHT_UNTIL_IDLE && is_idle);
+	uintptr_t at = atomic_load_explicit(&launch->at, memory_order_relaxed);
 
-	if (number != 0 && number < IN_FLIGHT_UNTIL_IDLE) {
-		uintptr_t at = atomic_load_explicit(&launch->at, memory_order_relaxed);
-
-		ended = __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE) >= number;
-	}
-	return ended;
+	return in_flight_has_ended((struct launch_end){(const volatile uint64_t *)at, number}, is_idle);
 }
 
 static void remove_ended(struct in_flight *in_flight, struct flying *launch)

@@ -41,6 +41,9 @@ uint64_t in_flight_add(struct in_flight *in_flight, uint32_t claims, uint64_t ns
 /* The end of a launch that was added as IN_FLIGHT_CALLED; a number of 0: the launch never ran. Once, on any thread. */
 void in_flight_tell(struct in_flight *in_flight, uint64_t ticket, struct launch_end end);
 
+/* Whether a launch with this end has ended. */
+bool in_flight_has_ended(struct launch_end end, bool is_idle);
+
 /* Removes launches that have ended. `is_idle`: nothing of the process was in flight just now. */
 void in_flight_sweep(struct in_flight *in_flight, bool is_idle);
 

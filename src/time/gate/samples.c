@@ -14,11 +14,6 @@ static bool read_time(struct launch_end end, uint64_t *time)
 	return is_there && __atomic_load_n(&end.at[0], __ATOMIC_RELAXED) == end.number;
 }
 
-static bool has_ended(struct launch_end end)
-{
-	return __atomic_load_n(end.at, __ATOMIC_ACQUIRE) >= end.number;
-}
-
 void samples_add(struct samples *samples, const struct sample *sample)
 {
 	struct sample *free = NULL;
@@ -64,17 +59,12 @@ static bool read_begin(const struct samples *samples, const struct sample *sampl
 	return is_known;
 }
 
-static bool ends_when_idle(const struct sample *sample)
-{
-	return sample->end.number == IN_FLIGHT_UNTIL_IDLE;
-}
-
 /* 0 if the length is not known. */
 static uint64_t length_of(struct samples *samples, const struct sample *sample, uint64_t now)
 {
 	uint64_t begin, end, ns = 0;
 
-	if (ends_when_idle(sample)) {
+	if (sample->end.number == IN_FLIGHT_UNTIL_IDLE) {
 		ns = now - sample->launched_ns;
 	} else if (read_time(sample->end, &end)) {
 		set_clock(&samples->clock, end, now);
@@ -90,7 +80,7 @@ uint64_t samples_look(struct samples *samples, bool is_idle, uint64_t now)
 	for (int i = 0; i < SAMPLES_MAX && samples->count > 0; i++) {
 		struct sample *sample = &samples->list[i];
 
-		if (!sample->length || !(ends_when_idle(sample) ? is_idle : has_ended(sample->end)))
+		if (!sample->length || !in_flight_has_ended(sample->end, is_idle))
 			continue;
 		ns = length_of(samples, sample, now);
 		if (ns > 0)

@@ -50,12 +50,12 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 	return lengths_ns(length, place) == 0 || gate->follows++ % DUE_EACH == 0;
 }
 
-void window_follow(struct gate *gate, struct length *length, enum length_place place, const struct launch_end ends[2],
-                   uint64_t launched_ns)
+void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
+                   struct launch_end end, uint64_t launched_ns)
 {
 	uint64_t key = atomic_load_explicit(&length->key, memory_order_relaxed);
 
-	samples_add(&gate->samples, &(struct sample){length, key, place, ends[1], ends[0], launched_ns});
+	samples_add(&gate->samples, &(struct sample){length, key, place, end, ahead, launched_ns});
 }
 
 void window_learn(struct gate *gate)
@@ -224,7 +224,7 @@ static void follow(struct gate *gate, const struct queued *launch, enum length_p
 	struct length *length = window_length_of(launch->cookie);
 
 	if (launch->ahead > 0 && window_is_due(gate, length, place))
-		window_follow(gate, length, place, (struct launch_end[]){launch->front, launch->end}, 0);
+		window_follow(gate, length, place, launch->front, launch->end, 0);
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)

@@ -25,8 +25,8 @@ void window_sweep(struct gate *gate);
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place);
 
 /* Learns the length at the end of a launch (samples.h). */
-void window_follow(struct gate *gate, struct length *length, enum length_place place, const struct launch_end ends[2],
-                   uint64_t launched_ns);
+void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
+                   struct launch_end end, uint64_t launched_ns);
 
 /* Learns the lengths of ended launches. */
 void window_learn(struct gate *gate);
