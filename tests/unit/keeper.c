@@ -67,11 +67,13 @@ WRAP(const struct gpu *, gpus_at, struct pci_address pci)
 	return &gpu;
 }
 
-WRAP(void, claims_see, struct claims *made, const struct claims *before, struct pci_address pci,
-     const struct claims_rules *rules)
+/* A different claim at each look. */
+WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct claims_rules *rules)
 {
-	*made = (struct claims){.generation = before->generation + 1, .count = has_claim, .has_part = true};
-	made->list[0] = (struct claim){.is_unknown = true, .limit_ns = MS, .borrowers = 1};
+	static pid_t pid;
+
+	*made = (struct claims){.count = has_claim, .has_part = true};
+	made->list[0] = (struct claim){.pid = ++pid, .is_unknown = true, .limit_ns = MS, .borrowers = 1};
 }
 
 WRAP(bool, window_move, struct gate *gate, struct launch_end newest)

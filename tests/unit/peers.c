@@ -369,8 +369,9 @@ static struct claims *see(uint64_t now)
 	static struct claims made;
 
 	look(now);
-	claims_see(&made, &claims, gpus[0], &rules);
-	if (made.generation != claims.generation)
+	claims_see(&made, gpus[0], &rules);
+	made.generation = claims.generation + 1;
+	if (!claims_are_equal(&made, &claims))
 		claims = made;
 	return &claims;
 }

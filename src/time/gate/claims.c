@@ -136,8 +136,7 @@ void claims_see_own(struct claims *made, struct pci_address pci, bool is_known)
 		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
 }
 
-void claims_see(struct claims *made, const struct claims *before, struct pci_address pci,
-                const struct claims_rules *rules)
+void claims_see(struct claims *made, struct pci_address pci, const struct claims_rules *rules)
 {
 	struct sets sets = see_sets(pci, rules);
 
@@ -148,8 +147,11 @@ void claims_see(struct claims *made, const struct claims *before, struct pci_add
 	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &sets.own);
 	see_each(made, pci, rules, &sets);
 	claims_see_own(made, pci, rules->is_known);
-	made->generation = before->generation;
-	made->generation += memcmp(made, before, offsetof(struct claims, idle)) != 0;
+}
+
+bool claims_are_equal(const struct claims *one, const struct claims *other)
+{
+	return memcmp(&one->count, &other->count, offsetof(struct claims, idle) - offsetof(struct claims, count)) == 0;
 }
 
 /* --- reading claims ----------------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
 
 struct claims {
-	uint32_t generation; /* changes with the rest, but for `idle` */
+	uint32_t generation; /* a number for the rest, but for `idle`; given by our thread */
 	unsigned int count;
 	struct claim {
 		pid_t pid;
@@ -49,10 +49,11 @@ struct claims_rules {
 	bool is_known; /* the ends of the own kernels on the GPU are known */
 };
 
-/* The claims on the board now, with a new generation if there is a difference. For our thread, after peers_look;
- * without the lock. */
-void claims_see(struct claims *made, const struct claims *before, struct pci_address pci,
-                const struct claims_rules *rules);
+/* The claims on the board now. For our thread, after peers_look; without the lock. */
+void claims_see(struct claims *made, struct pci_address pci, const struct claims_rules *rules);
+
+/* But for `generation` and `idle`. */
+bool claims_are_equal(const struct claims *one, const struct claims *other);
 
 /* Finds the places where this process counts on the GPU; `is_known`: exactly. */
 void claims_see_own(struct claims *made, struct pci_address pci, bool is_known);

@@ -62,39 +62,18 @@ static bool lock(struct gate *gate)
 	return gate_lock_soon(gate, 10);
 }
 
-static void listen(void)
-{
-	if (!atomic_exchange(&gate_listens, true)) {
-		epoch_raise(); /* earlier decisions are for fills as well */
-		hook_want_more();
-	}
-}
-
 /* From here on, notes waiting launches, and the GPU tells the end of each launch. Or no more: a launch costs as much
  * as without us. */
 static void note_launches(bool wanted)
 {
 	struct error error;
 
-	if (wanted)
-		listen();
+	if (wanted && !atomic_exchange(&gate_listens, true)) {
+		epoch_raise(); /* earlier decisions are for fills as well */
+		hook_want_more();
+	}
 	if (wanted != keeper.notes)
 		keeper.notes = queued_want(wanted, &error) && wanted;
-}
-
-static void set_spent_at(uint64_t time)
-{
-	atomic_store(&gate_state.spent_at, time);
-	if (time != UINT64_MAX)
-		note_launches(true);
-}
-
-/* Launches are decided about, once a program has a higher claim. Or no more: then no launch waits. */
-static void set_open(bool is_open)
-{
-	atomic_store(&gate_state.is_open, is_open);
-	if (!is_open)
-		set_spent_at(UINT64_MAX);
 }
 
 /* The time of launches in TPCs of other processes since the last look, and the TPCs in use now. */
@@ -122,22 +101,19 @@ static void see_borrowed(struct gate *gate)
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
-	static struct claims before, made; /* large */
+	static struct claims made; /* large */
 	const struct tpcset none = {{0}};
 	struct gate *gate = gates_make(gpu);
 
 	if (!gate || !gpu->topology)
 		return false;
-	if (!lock(gate))
-		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
-	before = gate->claims;
-	gate_unlock(gate);
-	claims_see(&made, &before, gpu->pci, &keeper.rules);
+	claims_see(&made, gpu->pci, &keeper.rules);
 	if (!lock(gate))
 		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 	see_borrowed(gate);
-	if (made.generation != gate->claims.generation) {
+	if (!claims_are_equal(&made, &gate->claims)) {
 		window_begin_anew(gate);
+		made.generation = gate->claims.generation + 1;
 		gate->claims = made;
 		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
 		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |
@@ -198,12 +174,12 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	keeper.is_weak = false;
 	open_gates();
 	if (!keeper.has_gate)
-		set_open(false);
+		atomic_store(&gate_state.is_open, false);
 }
 
 void keeper_end(void)
 {
-	set_open(false);
+	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
@@ -263,7 +239,7 @@ static void see_server(uint64_t now)
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
-	set_open(keeper.has_server && keeper.has_gate);
+	atomic_store(&gate_state.is_open, keeper.has_server && keeper.has_gate);
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
@@ -296,7 +272,9 @@ static uint64_t see_quota(uint64_t now)
 	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota, keeper.is_weak));
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);
-	set_spent_at(spent_at);
+	atomic_store(&gate_state.spent_at, spent_at);
+	if (spent_at != UINT64_MAX)
+		note_launches(true); /* not after others: the first look at others may take long */
 	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;
