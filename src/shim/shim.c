@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
@@ -29,7 +30,7 @@
 #include "state/kernels/timestamps.h"
 #include "state/segment/owner.h"
 #include "time/control.h"
-#include "time/gate/gate.h"
+#include "time/gate/gates.h"
 #include "time/thread.h"
 
 #include <errno.h>
@@ -134,7 +135,7 @@ static void on_context_created(CUcontext context)
 	events_context_created(context);
 	control_context_created();
 	if (time_thread_exists())
-		gate_context_created(context);
+		gates_open(contexts_gpu(context));
 	errno = saved;
 }
 

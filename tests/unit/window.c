@@ -316,7 +316,6 @@ static void run_program(unsigned int stream)
 /* As in keeper.c. */
 static bool run_keeper(void)
 {
-	window_sweep(&gate);
 	window_learn(&gate);
 	return window_move(&gate, (struct launch_end){.number = 0});
 }

@@ -291,17 +291,9 @@ void gate_synchronized(const struct call *call)
 	struct gate *gate = call->context ? gate_of(call->frame, call->context) : NULL;
 
 	if (gate && atomic_load_explicit(&gate->samples.count, memory_order_relaxed) > 0 && gate_lock(gate)) {
-		window_sweep(gate);
 		window_learn(gate);
 		gate_unlock(gate);
 	}
-}
-
-/* --- contexts ----------------------------------------------------------------------------------------------------- */
-
-void gate_context_created(CUcontext context)
-{
-	gates_open(contexts_gpu(context));
 }
 
 /* --- in the child of a fork --------------------------------------------------------------------------------------- */

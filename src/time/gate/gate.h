@@ -37,9 +37,6 @@ void gate_submits(struct launch *launch, struct launch_end end);
 /* A call has waited for work on a GPU: the gate sees which launches have ended, and learns their lengths. */
 void gate_synchronized(const struct call *call);
 
-/* A context has been made: before it launches. */
-void gate_context_created(CUcontext context);
-
 /* In the child of a fork. */
 void gate_after_fork(void);
 

@@ -86,7 +86,8 @@ static inline void gate_unlock(struct gate *gate)
 	atomic_store_explicit(&gate->is_locked, false, memory_order_release);
 }
 
-/* Likewise, for a GPU with a context of the process: the own work in flight is known from here on. */
+/* A context has been made on the GPU, and has not launched. Makes the gate: the own work in flight is known from here
+ * on. */
 void gates_open(const struct gpu *gpu);
 
 /* In the child of a fork. */

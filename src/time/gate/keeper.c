@@ -134,7 +134,6 @@ static uint64_t move_windows(uint64_t now)
 
 		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
 			continue;
-		window_sweep(gate);
 		window_learn(gate);
 		bool waits = window_move(gate, (struct launch_end){.number = 0});
 

@@ -62,6 +62,7 @@ void window_learn(struct gate *gate)
 {
 	uint64_t limit_ns = longest_limit(gate);
 
+	window_sweep(gate);
 	if (gate->samples.count > 0 &&
 	    samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
 		atomic_fetch_add(&gate_state.overruns, 1);

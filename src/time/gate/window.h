@@ -18,8 +18,9 @@ bool window_is_idle(const struct gate *gate);
 /* Looks for idle claims. When a claim came back, waiting launches leave the TPCs of the claim. */
 void window_look(struct gate *gate, struct claims_idle *idle);
 
-/* Removes ended launches from the window. */
+/* Removes ended launches from the window; and learns their lengths. */
 void window_sweep(struct gate *gate);
+void window_learn(struct gate *gate);
 
 /* Whether to learn the length of a launch: now and then, and always while the length is unknown. */
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place);
@@ -27,9 +28,6 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 /* Learns the length at the end of a launch (samples.h). */
 void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
                    struct launch_end end, uint64_t launched_ns);
-
-/* Learns the lengths of ended launches. */
-void window_learn(struct gate *gate);
 
 /* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);

@@ -19,7 +19,6 @@
 #define NVTASKSET_TIME_RULES_PRIORITY_H
 
 #include "rivals.h"
-#include "suspension.h"
 
 #include <stdbool.h>
 #include <stdint.h>

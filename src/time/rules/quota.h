@@ -9,8 +9,8 @@
 #ifndef NVTASKSET_TIME_RULES_QUOTA_H
 #define NVTASKSET_TIME_RULES_QUOTA_H
 
+#include "rivals.h"
 #include "state/group/budget.h"
-#include "suspension.h"
 
 #include <stdbool.h>
 #include <stdint.h>

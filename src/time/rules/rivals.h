@@ -1,4 +1,5 @@
-/* The result of a look, for the rules: the program, and programs on one GPU with a claim to time. */
+/* The result of a look, for the rules: the program, and programs on one GPU with a claim to time. Times are ns of
+ * process_clock_ns. */
 #ifndef NVTASKSET_TIME_RULES_RIVALS_H
 #define NVTASKSET_TIME_RULES_RIVALS_H
 
@@ -10,6 +11,11 @@ struct rules_view {
 	bool pauses;               /* now and then */
 	bool is_present;           /* work is in flight, or the pause is short */
 	unsigned int gpus_wanting; /* GPUs with work in flight */
+};
+
+struct suspension {
+	bool is_on;
+	uint64_t since; /* the GPU let go of the program or took the program up again */
 };
 
 struct rivals {

@@ -14,7 +14,6 @@
 #include "quota.h"
 #include "rivals.h"
 #include "state/revisions.h"
-#include "suspension.h"
 #include "weight.h"
 
 #include <stdbool.h>

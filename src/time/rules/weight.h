@@ -18,7 +18,6 @@
 #define NVTASKSET_TIME_RULES_WEIGHT_H
 
 #include "rivals.h"
-#include "suspension.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

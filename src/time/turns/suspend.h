@@ -10,7 +10,7 @@
 #define NVTASKSET_TIME_TURNS_SUSPEND_H
 
 #include "time/demand/work.h"
-#include "time/rules/suspension.h"
+#include "time/rules/rivals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
