@@ -41,12 +41,6 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
 }
 
 /* To later deciders, borrowed TPCs are a part of the partition. */
-static void add(const struct launch *launch, struct decision *decision, const struct tpcset *tpcs)
-{
-	decision_restrict(decision, launch->gpu->topology, tpcs);
-	decision->partition = *tpcs;
-}
-
 void yielding_decide(const struct launch *launch, struct decision *decision)
 {
 	if (!launch->gpu->has_masks || decision->state == DECISION_UNRESTRICTED)
@@ -55,10 +49,12 @@ void yielding_decide(const struct launch *launch, struct decision *decision)
 
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
-	if (tpcset_is_subset(&tpcs, &decision->set))
+	if (tpcset_is_subset(&tpcs, &decision->set)) {
 		decision_yield(decision, launch->gpu->topology, &tpcs);
-	else
-		add(launch, decision, &tpcs);
+	} else {
+		decision_restrict(decision, launch->gpu->topology, &tpcs);
+		decision->partition = tpcs;
+	}
 }
 
 void yielding_after_fork(void)
