@@ -22,7 +22,6 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part);
 /* A decider (HACKING.md), after the partition and before masks of the program's own. */
 void yielding_decide(const struct launch *launch, struct decision *decision);
 
-/* In the child of a fork. */
 void yielding_after_fork(void);
 
 #endif

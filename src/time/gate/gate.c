@@ -296,8 +296,6 @@ void gate_synchronized(const struct call *call)
 	}
 }
 
-/* --- in the child of a fork --------------------------------------------------------------------------------------- */
-
 void gate_after_fork(void)
 {
 	gates_after_fork();

@@ -4,8 +4,7 @@
  *
  * Under MPS, no channel may be touched. So a launch is decided about at the entry of its call (facts.md, "Callbacks"),
  * where launches of few programs also wait (hold.h), and again in the queue of the stream (window.h). The answer for a
- * call is in the frame of the call (driver/calls.h). No decision needs memory, a system call, or a lock with waiting
- * threads. Our thread (keeper.h) sees programs come and go.
+ * call is in the frame of the call (driver/calls.h). No decision needs memory or a system call.
  *
  * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
  * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
@@ -37,7 +36,6 @@ void gate_submits(struct launch *launch, struct launch_end end);
 /* A call has waited for work on a GPU: the gate sees which launches have ended, and learns their lengths. */
 void gate_synchronized(const struct call *call);
 
-/* In the child of a fork. */
 void gate_after_fork(void);
 
 #endif

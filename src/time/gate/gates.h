@@ -90,7 +90,6 @@ static inline void gate_unlock(struct gate *gate)
  * on. */
 void gates_open(const struct gpu *gpu);
 
-/* In the child of a fork. */
 void gates_after_fork(void);
 
 #endif

@@ -16,7 +16,6 @@ void keeper_end(void);
 uint64_t keeper_look(uint64_t now, bool *is_idle);
 enum segment_time_state keeper_state(void);
 
-/* In the child of a fork. */
 void keeper_after_fork(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The window of rules/lending.h, on the way over the queues of a process: decides about wide launches. A launch gets
- * TPCs twice. The first time is at the call, as if the launch were the next to start. The second time is in the wait
- * behind launches of the stream: as soon as all launches ahead in the queue have been decided about and the launch
- * fits into the window, or when a claim comes back. Under the lock of the gate.
+ * The window of rules/lending.h, on the way over the queues of a process. A launch gets TPCs twice. The first time is
+ * at the call, as if the launch were the next to start. The second time is in the wait behind launches of the stream:
+ * as soon as all launches ahead in the queue have been decided about and the launch fits into the window, or when a
+ * claim comes back. Under the lock of the gate.
  */
 #ifndef NVTASKSET_TIME_GATE_WINDOW_H
 #define NVTASKSET_TIME_GATE_WINDOW_H
@@ -38,7 +38,6 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open);
 /* Whether a launch with the length `ns` takes longer than any window. */
 bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns);
 
-/* The TPCs of a launch that the claims `open` allow. */
 const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
