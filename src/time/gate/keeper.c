@@ -272,8 +272,6 @@ static uint64_t see_quota(uint64_t now)
 	if (atomic_load(&gate_state.is_open))
 		spent_at = quota_spent_at(quota, now);
 	atomic_store(&gate_state.spent_at, spent_at);
-	if (spent_at != UINT64_MAX)
-		note_launches(true); /* not after others: the first look at others may take long */
 	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
 	return until;
