@@ -239,12 +239,13 @@ void gate_submits(struct launch *launch, struct launch_end end)
 	}
 }
 
+static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+
 /* The end of a launch, where the end was not told. A captured launch becomes a node of a graph. */
 static struct launch_end end_of(const struct call *call)
 {
 	const struct launch_end *end = &call->frame->end;
 	const struct launched_work work = calls_read_work(call);
-	struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 	if (*call->result != CUDA_SUCCESS || (!work.is_graph && driver_captures(work.stream)))
 		return none;
@@ -262,8 +263,7 @@ static void end(const struct call *call)
 	if (frame->ticket != 0)
 		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
 	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
-		follow(gate, frame, (struct launch_end){.number = 0},
-		       (struct launch_end){.number = IN_FLIGHT_UNTIL_IDLE});
+		follow(gate, frame, none, until_idle);
 		gate_unlock(gate);
 	}
 	if (frame->moves_since != 0)
