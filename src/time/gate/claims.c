@@ -175,8 +175,11 @@ static bool wants(const struct claim *it)
 /* A launch is in `launches`, or is seen in flight; or the next look finds a different number. */
 static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_t *now)
 {
-	uint64_t launches = sum(it->places, it->place_count, counts_place_launches);
 	uint64_t long_ns = LENDING_IDLE_PART * it->limit_ns;
+
+	if (it->is_unknown)
+		return it->is_open ? long_ns : 0;
+	uint64_t launches = sum(it->places, it->place_count, counts_place_launches);
 	bool stays = lending_is_at_rest(seen, launches) &&
 	             atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;
 
@@ -194,12 +197,7 @@ void claims_look(struct claims *claims, struct claims_idle *idle)
 	idle->now = 0;
 	idle->open = 0;
 	for (unsigned int i = 0; i < claims->count; i++) {
-		const struct claim *it = &claims->list[i];
-
-		if (it->is_unknown)
-			idle->ns[i] = it->is_open ? LENDING_IDLE_PART * it->limit_ns : 0;
-		else
-			idle->ns[i] = look(it, &claims->idle[i], &idle->now);
+		idle->ns[i] = look(&claims->list[i], &claims->idle[i], &idle->now);
 		idle->open |= (uint32_t)(idle->ns[i] > 0) << i;
 	}
 }

@@ -15,11 +15,9 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 		claim->since = 0;
 	} else if (is_new) {
 		*claim = (struct lending_claim){launches, now};
-	} else if (claim->since != LENDING_FOR_LONG) {
-		idle_ns = now - claim->since;
-		claim->since = idle_ns >= long_ns ? LENDING_FOR_LONG : claim->since;
 	} else {
-		idle_ns = long_ns;
+		idle_ns = claim->since != LENDING_FOR_LONG ? now - claim->since : long_ns;
+		claim->since = idle_ns >= long_ns ? LENDING_FOR_LONG : claim->since;
 	}
 	return idle_ns;
 }
