@@ -1,4 +1,4 @@
-#include "apart.h"
+#include "group.h"
 
 #include "base/clock.h"
 #include "base/memfd_find.h"
