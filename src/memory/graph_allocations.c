@@ -1,4 +1,4 @@
-#include "graph_allocations.h"
+#include "kinds.h"
 
 #include "base/pointer_map.h"
 #include "driver/functions.h"

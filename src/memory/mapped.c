@@ -1,4 +1,4 @@
-#include "mapped.h"
+#include "kinds.h"
 
 #include "base/pointer_map.h"
 

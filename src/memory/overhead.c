@@ -1,4 +1,4 @@
-#include "overhead.h"
+#include "kinds.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
