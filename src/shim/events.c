@@ -1,4 +1,4 @@
-#include "events.h"
+#include "shim.h"
 
 #include "driver/contexts.h"
 #include "driver/functions.h"
