@@ -1,4 +1,4 @@
-#include "demand.h"
+#include "work.h"
 
 #define MOST_LOOKS 5
 
