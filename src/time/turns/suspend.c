@@ -1,11 +1,11 @@
-#include "suspend.h"
+#include "turns.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
 #include "driver/channels/channels.h"
-#include "time/demand/given.h"
 #include "eligibility.h"
+#include "time/demand/given.h"
 
 #define MS UINT64_C(1000000)
 

@@ -6,11 +6,9 @@
 #include "eligibility.h"
 #include "kernel_access.h"
 #include "memory_use.h"
-#include "suspend.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
 #include "time/demand/work.h"
-#include "timeslice.h"
 
 /* How often the way to the kernel driver is looked for. */
 #define ACCESS_NS UINT64_C(10000000)
