@@ -1,8 +1,10 @@
-#include "claim.h"
+#include "plugin.h"
 
 #include "allocation.h"
 #include "base/clock.h"
 #include "common.h"
+#include "config.h"
+#include "jobs.h"
 
 #include <ctype.h>
 #include <stdio.h>
