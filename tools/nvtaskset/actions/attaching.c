@@ -1,4 +1,4 @@
-#include "attaching.h"
+#include "cli/actions.h"
 
 #include "attach/attach.h"
 #include "attach/entry.h"

@@ -1,4 +1,4 @@
-#include "occupied.h"
+#include "set.h"
 
 #include "base/pids.h"
 #include "base/proc.h"
