@@ -42,13 +42,6 @@ static struct instance *find(CUgraphExec exec)
 
 /* --- instances -------------------------------------------------------------------------------------------------- */
 
-static void forget_nodes(struct instance *instance)
-{
-	pointer_map_clear(&instance->nodes);
-	instance->is_uploaded = false;
-	memset(instance->shares, 0, sizeof instance->shares);
-}
-
 /* An old instance with the same handle was destroyed with the context, unannounced. */
 bool graph_counts_add(CUgraphExec exec, bool run_once)
 {
@@ -70,7 +63,9 @@ void graph_counts_remove(CUgraphExec exec)
 	struct instance *instance = find(exec);
 
 	if (instance) {
-		forget_nodes(instance);
+		pointer_map_clear(&instance->nodes);
+		instance->is_uploaded = false;
+		memset(instance->shares, 0, sizeof instance->shares);
 		table_vacate(&instance->entry);
 	}
 }

@@ -81,15 +81,6 @@ static struct stream_mask *find(CUstream stream)
 	return TABLE_CONTENT(table_find(&of_streams, stream), struct stream_mask, entry);
 }
 
-/* The mask is written before the entry becomes vacant, and in add() before the entry can be found: a reader without the
- * lock that finds a stream finds the stream's mask. */
-static void change(struct stream_mask *known, const struct app_mask *mask)
-{
-	write_mask(&known->mask, mask);
-	if (!is_set(mask))
-		table_vacate(&known->entry);
-}
-
 static int add(CUstream stream, const struct app_mask *mask)
 {
 	struct table_entry *vacant = table_find_vacant(&of_streams, stream);
@@ -105,15 +96,19 @@ static int add(CUstream stream, const struct app_mask *mask)
 	return 0;
 }
 
+/* The mask is written before the entry becomes vacant, and in add() before the entry can be found: a reader without the
+ * lock that finds a stream finds the stream's mask. */
 static int set_for_stream(CUstream stream, const struct app_mask *mask)
 {
 	struct stream_mask *known = find(stream);
 	int result = 0;
 
-	if (known)
-		change(known, mask);
-	else if (is_set(mask))
+	if (!known && is_set(mask))
 		result = add(stream, mask);
+	if (known)
+		write_mask(&known->mask, mask);
+	if (known && !is_set(mask))
+		table_vacate(&known->entry);
 	return result;
 }
 
