@@ -153,14 +153,6 @@ static uint64_t look_at_launches(bool *is_idle)
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
-static uint64_t look(void)
-{
-	bool is_idle = false;
-	uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
-
-	return look_next(until, is_idle);
-}
-
 static void stop_work(void)
 {
 	if (!is_gated)
@@ -175,8 +167,12 @@ static void work(void)
 {
 	_Atomic uint32_t *rings = segment_rings(time_news.segment);
 
-	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings))
-		futex_wait_until(rings, heard, look());
+	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings)) {
+		bool is_idle = false;
+		uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
+
+		futex_wait_until(rings, heard, look_next(until, is_idle));
+	}
 	stop_work();
 	if (!is_gated)
 		given_tell(time_news.segment);

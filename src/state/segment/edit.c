@@ -207,12 +207,6 @@ static bool has_just_begun(pid_t pid)
 	return stat[0] != '\0' && age_ms(stat) < limit;
 }
 
-/* The order matters: between the two questions, the process may call exec for the command. */
-static bool is_beginning(pid_t pid, unsigned int waited_ms)
-{
-	return has_just_begun(pid) || (waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
-}
-
 static bool is_absent(enum segment_state state)
 {
 	return state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
@@ -228,7 +222,8 @@ static enum segment_state open_with_patience(struct segment *segment, pid_t pid,
 
 	do {
 		waited = WAIT_FOR_COMMAND_MS - patience;
-		begins = is_beginning(pid, waited);
+		/* The order matters: between the two questions, the process may call exec for the command. */
+		begins = has_just_begun(pid) || (waited < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
 		state = segment_open(segment, pid, purse, error);
 		is_worth_waiting_for = (is_absent(state) && begins) ||
 		                       (state == SEGMENT_NOT_READY && waited < WAIT_FOR_MAKER_MS);
@@ -398,20 +393,17 @@ int editor_take_back(struct editor *editor, const struct segment_revision *given
 	return edit_wherever(editor, segment_take_back, given, before, error);
 }
 
-static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
-{
-	struct segment_revision revision;
-
-	return editor_read(editor, &revision, error) == 0 ? segment_put_all(&revision, wanted, error) : -1;
-}
-
 static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
+	struct segment_revision revision;
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < count; i++) {
-		if (count == 1 || !editor_has_ended(&editors[i]))
-			result = check(&editors[i], wanted, error);
+		if (count > 1 && editor_has_ended(&editors[i]))
+			continue;
+		result = editor_read(&editors[i], &revision, error);
+		if (result == 0)
+			result = segment_put_all(&revision, wanted, error);
 	}
 	return result;
 }
