@@ -114,7 +114,7 @@ const struct tpcset *process_set(const struct process *process, struct pci_addre
 /* Finds the TPCs shared by processes of the list, and adds the TPCs to the list. -1 with the reason, without memory. */
 int shared_find(struct processes *processes, struct error *error);
 
-/* Whether the process shares these TPCs. */
+/* Whether the process shares the TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
 
 #endif
