@@ -45,6 +45,8 @@ struct frame {
 		unsigned int tpcs; /* of the launch; 0: not known */
 		bool has_more;     /* the answer of the gate, below: decided for calls with the same answer */
 		struct tpcset more;
+		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
+		struct tpcset set;
 	} recent;
 
 	/* calls.h: facts about the launches of a call; all 0 if the call says nothing */

@@ -157,7 +157,7 @@ static bool take(const struct launch *launch, struct app_mask *mask)
 	return is_set(mask);
 }
 
-static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct decision *decision)
+static void narrow(const struct app_mask *mask, struct decision *decision)
 {
 	const struct tpcset enabled = {{~mask->words[0], ~mask->words[1]}};
 	struct tpcset both = tpcset_and(&enabled, &decision->set), full = tpcset_and(&enabled, &decision->full);
@@ -167,7 +167,7 @@ static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct de
 	if (!tpcset_is_empty(&full))
 		decision->full = full;
 	if (!tpcset_is_empty(&both) && !tpcset_equal(&both, &decision->set))
-		decision_restrict(decision, gpu->topology, &both);
+		decision_restrict(decision, &both);
 }
 
 void app_masks_decide(const struct launch *launch, struct decision *decision)
@@ -180,7 +180,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 	if (!launch->gpu->has_masks)
 		decision_lacks_masks(decision, launch->gpu);
 	else if (take(launch, &mask))
-		narrow(launch->gpu, &mask, decision);
+		narrow(&mask, decision);
 }
 
 /* --- setting ------------------------------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	if (!tpcset_is_subset(&set, &decision->set))
 		set = occupancy_find_room(&need, &decision->partition, &theirs);
 	note_where(&set, &theirs, decision);
-	decision_restrict(decision, topology, &set);
+	decision_restrict(decision, &set);
 	decision->is_exact = true;
 }
 

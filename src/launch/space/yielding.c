@@ -41,9 +41,9 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
 }
 
 /* To later deciders, borrowed TPCs are a part of the partition. */
-static void add(const struct launch *launch, struct decision *decision, const struct tpcset *tpcs)
+static void add(struct decision *decision, const struct tpcset *tpcs)
 {
-	decision_restrict(decision, launch->gpu->topology, tpcs);
+	decision_restrict(decision, tpcs);
 	decision->partition = *tpcs;
 }
 
@@ -56,9 +56,9 @@ void yielding_decide(const struct launch *launch, struct decision *decision)
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
 	if (tpcset_is_subset(&tpcs, &decision->set))
-		decision_yield(decision, launch->gpu->topology, &tpcs);
+		decision_yield(decision, &tpcs);
 	else
-		add(launch, decision, &tpcs);
+		add(decision, &tpcs);
 }
 
 void yielding_after_fork(void)
