@@ -81,7 +81,7 @@ struct frame {
 	/* launch/graphs/counts.h: written descriptors */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
-	/* launch/graphs/timestamps.c: the begin of the call; 0: nobody looks */
+	/* launch/timestamps/nodes.c: the begin of the call; 0: nobody looks */
 	uint64_t began_ns;
 
 	/* launch/space/residency.h: the driver's configuration in place of the program's, and the program's result */

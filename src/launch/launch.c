@@ -5,9 +5,7 @@
 #include "driver/releases.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
-#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
-#include "launch/graphs/timestamps.h"
 #include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
@@ -15,6 +13,7 @@
 #include "launch/space/partition.h"
 #include "launch/space/residency.h"
 #include "launch/space/yielding.h"
+#include "launch/timestamps/timestamps.h"
 #include "time/control.h"
 
 /* --- deciding ----------------------------------------------------------------------------------------------------- */

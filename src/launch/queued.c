@@ -4,8 +4,8 @@
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
+#include "launch/timestamps/timestamps.h"
 
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
 #include "launch/space/epoch.h"
-#include "timestamps.h"
+#include "launch/timestamps/timestamps.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* for lack of memory */
