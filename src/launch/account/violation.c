@@ -47,19 +47,15 @@ void violation_open(void)
 
 /* Not exit: exit would run the program's handlers on a thread in the middle of a launch. A second thread waits without
  * launching, so that the first has time to print the reason. */
-static _Noreturn void end(const char *reason)
+void violation_refuse(const char *reason)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
 
+	if (!strict)
+		return;
 	if (atomic_flag_test_and_set(&ending))
 		clock_pause_us(PRINTING_US);
 	else
 		log_last_words("%s; --strict lets nothing run unrestricted", reason);
 	_exit(EXIT_FAILURE);
-}
-
-void violation_refuse(const char *reason)
-{
-	if (strict)
-		end(reason);
 }
