@@ -154,13 +154,6 @@ enum {
 	FORKED_BEFORE_EXEC = 0x40 /* a flag: PF_FORKNOEXEC */
 };
 
-static double age_ms(const char *stat)
-{
-	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
-
-	return clock_boot_ms() - start;
-}
-
 static const char *program_of(pid_t pid, char program[4096])
 {
 	proc_read_link(program, 4096, "/proc/%d/exe", (int)proc_thread(pid));
@@ -202,9 +195,11 @@ static bool has_just_begun(pid_t pid)
 	double limit = AGE_AFTER_EXEC_MS;
 
 	proc_stat_read(pid, stat);
+	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+
 	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
 		limit = AGE_BEFORE_EXEC_MS;
-	return stat[0] != '\0' && age_ms(stat) < limit;
+	return stat[0] != '\0' && clock_boot_ms() - start < limit;
 }
 
 static bool is_absent(enum segment_state state)
