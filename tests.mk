@@ -189,6 +189,8 @@ $(BUILD)/tests/hardware/churn/libcuda.so.1: $(BUILD)/tests/hardware/churn.o $(na
 	$(library) $(BUILD)/stub/libnvtaskset-driver.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link_shim) -o $@
+$(BUILD)/tests/hardware/withhold.so: $(BUILD)/tests/hardware/withhold.o
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -ldl -o $@
 $(BUILD)/tests/hardware/injected.so: $(BUILD)/tests/hardware/injected.o $(tool)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(cupti_link) -o $@
 $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support) $(library)

@@ -3,13 +3,12 @@
 #ifdef __x86_64__
 
 #include "attach/borrowed_thread.h"
-#include "attach/give.h"
-#include "attach/load.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "base/clock.h"
 #include "base/proc.h"
 #include "state/segment/find.h"
+#include "tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>

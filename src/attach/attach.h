@@ -8,7 +8,7 @@
  *
  * If we die at any moment, the thread comes back by itself and frees the memory allocated for us. Two things can then
  * differ: an epoll_wait or sigwait of the thread may end early, as under any debugger, and some unused bytes behind a
- * library's code may not be zero (gap.h). The same holds if we get no processor for a second and the thread comes back
+ * library's code may not be zero (gap.c). The same holds if we get no processor for a second and the thread comes back
  * without us.
  *
  * The process sees nothing but the library, one more mapping, and the library's own descriptor. If the process's limits

@@ -1,6 +1,5 @@
 #include "borrowed_thread.h"
 
-#include "attach/gap.h"
 #include "attach/moment.h"
 #include "base/identity.h"
 

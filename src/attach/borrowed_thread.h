@@ -3,7 +3,7 @@
  * happened.
  *
  * Nothing is written to the thread's stack. Before the first step for us, the way back (machine.h) is written into a
- * gap behind a library's code (gap.h). The first step allocates memory for all else: the code for the thread, a stack,
+ * gap behind a library's code (below). The first step allocates memory for all else: the code for the thread, a stack,
  * and the data of calls. If we die, the thread frees the memory and comes back by itself.
  */
 #ifndef NVTASKSET_ATTACH_BORROWED_THREAD_H
@@ -13,6 +13,8 @@
 #include "attach/target.h"
 #include "attach/tracee.h"
 #include "base/error.h"
+#include "machine.h"
+#include "target.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +60,29 @@ int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack
 
 /* Sets the reason for a failed step: the process has ended. Always -1. */
 int borrowed_lost(const struct borrowed_thread *borrowed);
+
+/* --- gap.c -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Places for a thread's way back (machine.h): the gaps behind libraries' code.
+ *
+ * A library's code ends somewhere within a page. The rest of the page is zero, executable and unused: the linker has
+ * put nothing there, and no program refers to the bytes. So the way back is safe there, with any stack of the thread
+ * and any work of other threads; and to restore the gap, we write zeros. Only the process's own copy of the page is
+ * written to.
+ *
+ * If an attacher dies, the way back stays, since the thread may still need the way. A later attacher takes the place
+ * again once the thread does not need the way.
+ */
+
+/* Writes a way back for its owner into a gap. `thread` must be stopped, traced by us, and not in a gap. Returns the
+ * address; 0 with errno, ENOSPC if there is no room. */
+uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way);
+
+/* Notes the thread's memory for us in the way back, which is needed while the memory exists. -1: thread has ended. */
+int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory);
+
+/* Restores the zeros. */
+void gap_clear(pid_t thread, uint64_t way);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gap.h"
+#include "borrowed_thread.h"
 
 #include "attach/threads.h"
 #include "attach/tracee.h"

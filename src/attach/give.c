@@ -1,6 +1,6 @@
-#include "attach/give.h"
 #include "state/segment/find.h"
 #include "state/segment/owner.h"
+#include "tasks.h"
 
 #include "base/shared_file.h"
 #include "state/handle.h"

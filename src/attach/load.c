@@ -1,4 +1,4 @@
-#include "load.h"
+#include "tasks.h"
 
 #include "attach/entry.h"
 #include "base/proc.h"

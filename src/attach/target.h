@@ -21,7 +21,7 @@ struct target {
 	struct range *allocators;
 	size_t allocator_count;
 	struct range loader_data; /* with the dynamic linker's locks */
-	struct range *gaps; /* gap.h */
+	struct range *gaps; /* gap.c */
 	size_t gap_count;
 	uint64_t signal_return; /* where signal handlers return to */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;

@@ -1,7 +1,6 @@
 #include "clock.h"
 
 #include "proc.h"
-#include "vdso.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -6,6 +6,7 @@
 #ifndef NVTASKSET_CLOCK_H
 #define NVTASKSET_CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -25,5 +26,18 @@ void clock_pause_us(long microseconds);
 /* Finds the kernel's function and the process's namespace: when the library is loaded, and in the child of a fork,
  * perhaps in another namespace. */
 void clock_begin(void);
+
+/* --- vdso.c ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Functions that the kernel maps into each process (the vDSO; vdso(7)). Uses no name of the C library, since a program
+ * may replace each name.
+ */
+
+/* The function of a name; NULL if the kernel maps no function of the name. No system call. */
+void *vdso_function(const char *name);
+
+/* The same in an image of at most `size` bytes. Nothing outside is read, also of a broken image. */
+const void *vdso_find(const void *bytes, size_t size, const char *name);
 
 #endif

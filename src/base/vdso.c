@@ -1,4 +1,4 @@
-#include "vdso.h"
+#include "clock.h"
 
 #include <elf.h>
 #include <stdbool.h>

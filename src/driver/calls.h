@@ -45,6 +45,8 @@ struct frame {
 		unsigned int tpcs; /* of the launch; 0: not known */
 		bool has_more;     /* the answer of the gate, below: decided for calls with the same answer */
 		struct tpcset more;
+		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
+		struct tpcset set;
 	} recent;
 
 	/* calls.h: facts about the launches of a call; all 0 if the call says nothing */
@@ -79,7 +81,7 @@ struct frame {
 	/* launch/graphs/counts.h: written descriptors */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
-	/* launch/graphs/timestamps.c: the begin of the call; 0: nobody looks */
+	/* launch/timestamps/nodes.c: the begin of the call; 0: nobody looks */
 	uint64_t began_ns;
 
 	/* launch/space/residency.h: the driver's configuration in place of the program's, and the program's result */

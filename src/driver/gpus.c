@@ -74,18 +74,13 @@ static void find_visible(struct visible *visible)
 
 /* --- their topology ----------------------------------------------------------------------------------------------- */
 
-static bool read_environment(void)
-{
-	const char *text = secure_getenv(TOPOLOGY_ENVIRONMENT);
-
-	return text && topology_environment_read("", text, &topologies) == 0;
-}
-
 /* Uses the command's description of the GPUs, from start or attach. False without one, or if a GPU is missing there. */
 static bool use_description(void)
 {
+	const char *text = secure_getenv(TOPOLOGY_ENVIRONMENT);
 	bool good = shown->gpus.count > 0 && !topology_named_file() &&
-	            (description == DESCRIBED || (description == NOT_DESCRIBED && read_environment()));
+	            (description == DESCRIBED || (description == NOT_DESCRIBED && text &&
+	                                          topology_environment_read("", text, &topologies) == 0));
 
 	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {
 		const struct topology *gpu = topology_find(&topologies, shown->gpus.gpus[i]);

@@ -1,4 +1,4 @@
-#include "graph_nodes.h"
+#include "graph_instances.h"
 
 #include "base/table.h"
 #include "functions.h"

@@ -57,16 +57,6 @@ static bool is_known(int domain, int id)
 	return domain >= 0 && domain < DOMAINS && id >= 0 && id < IDS;
 }
 
-static void want(int domain, int id, bool on)
-{
-	uint64_t bit = UINT64_C(1) << (id % 64);
-
-	if (on)
-		atomic_fetch_or(&other.wanted[domain][id / 64], bit);
-	else
-		atomic_fetch_and(&other.wanted[domain][id / 64], ~bit);
-}
-
 static bool is_wanted(int domain, int id)
 {
 	return is_known(domain, id) &&
@@ -159,14 +149,17 @@ static bool is_others(uint32_t handle)
 
 static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
 {
+	uint64_t bit = UINT64_C(1) << (id % 64);
 	CUresult result = CUDA_SUCCESS;
 
 	if (!is_others(handle) || !is_known(domain, id))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (on || !real.is_ours(domain, id))
 		result = real.enable(on, handle, domain, id);
-	if (result == CUDA_SUCCESS)
-		want(domain, id, on);
+	if (result == CUDA_SUCCESS && on)
+		atomic_fetch_or(&other.wanted[domain][id / 64], bit);
+	else if (result == CUDA_SUCCESS)
+		atomic_fetch_and(&other.wanted[domain][id / 64], ~bit);
 	return result;
 }
 

@@ -5,9 +5,7 @@
 #include "driver/releases.h"
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
-#include "launch/account/timestamps.h"
 #include "launch/graphs/counts.h"
-#include "launch/graphs/timestamps.h"
 #include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
@@ -15,6 +13,7 @@
 #include "launch/space/partition.h"
 #include "launch/space/residency.h"
 #include "launch/space/yielding.h"
+#include "launch/timestamps/timestamps.h"
 #include "time/control.h"
 
 /* --- deciding ----------------------------------------------------------------------------------------------------- */
@@ -24,21 +23,36 @@ static const struct qmd_release *release_of(const struct launch *launch, enum co
 	return launch->releases->are_ready ? &launch->releases->of_kind[kind] : NULL;
 }
 
+/* Only if restricted. Most launches that are decided anew have the set of the thread's last launch, and its mask. */
+static struct qmd_mask mask_of(const struct launch *launch, const struct decision *decision)
+{
+	const struct recent *recent = &launch->frame.recent;
+	bool is_as_before = recent->gpu == launch->gpu && tpcset_equal(&recent->set, &decision->set);
+	struct qmd_mask mask = recent->mask;
+
+	if (decision->state == DECISION_RESTRICTED && !is_as_before)
+		topology_disable_mask(launch->gpu->topology, &decision->set, mask.words, QMD_MASK_BITS);
+	return mask;
+}
+
 /* The next launch on the same context gets the same while nothing has changed. */
 static void remember(struct launch *launch, const struct decision *decision, uint64_t epoch)
 {
 	bool is_of_launch =
 	    decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
+	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
 		.release = release_of(launch, COUNTS_PLAIN),
-		.disable = decision->state == DECISION_RESTRICTED ? launch->gpu->family->disable : NULL,
-		.mask = decision->disable,
+		.disable = is_restricted ? launch->gpu->family->disable : NULL,
+		.mask = mask_of(launch, decision),
 		.is_yielding = decision->is_yielding,
 		.has_more = launch->frame.has_more,
 		.more = launch->frame.more,
+		.gpu = is_restricted ? launch->gpu : NULL,
+		.set = decision->set,
 	};
 }
 
@@ -66,10 +80,11 @@ static unsigned int tpcs_of(const struct launch *launch, const struct decision *
 	return decision->state == DECISION_RESTRICTED ? tpcset_count(&decision->set) : all;
 }
 
-static struct qmd_change change_for(const struct decision *decision, const struct qmd_release *counting)
+static struct qmd_change change_for(const struct decision *decision, const struct qmd_mask *mask,
+                                    const struct qmd_release *counting)
 {
 	return (struct qmd_change){
-		.disable = decision->state == DECISION_RESTRICTED ? &decision->disable : NULL,
+		.disable = decision->state == DECISION_RESTRICTED ? mask : NULL,
 		.is_exact = decision->is_exact,
 		.counting = counting,
 	};
@@ -86,7 +101,8 @@ static void note_overruled(const struct launch *launch, struct decision *decisio
 
 static void carry_out_launch(struct launch *launch, struct decision *decision)
 {
-	struct qmd_change change = change_for(decision, release_of(launch, COUNTS_PLAIN));
+	struct qmd_mask mask = mask_of(launch, decision);
+	struct qmd_change change = change_for(decision, &mask, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
 
 	launch->frame.recent.tpcs = tpcs_of(launch, decision);
@@ -131,7 +147,9 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 	struct graph_descriptor unsaved, *remembered = graph_counts_remember(launch);
 	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved; // cppcheck-suppress uninitvar
 	bool is_own = is_drivers_own(launch);
-	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);
+	struct qmd_mask mask = mask_of(launch, decision);
+	struct qmd_change change =
+	    change_for(decision, &mask, remembered && !is_own ? release_of(launch, kind) : NULL);
 
 	change.fetches_ahead = launch->frame.refreshes && launch->gpu->family;
 	if (remembered)

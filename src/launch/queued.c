@@ -4,8 +4,8 @@
 #include "driver/pushbuffer/queue.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
+#include "launch/timestamps/timestamps.h"
 
 #include <stdatomic.h>
 
@@ -78,19 +78,14 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* An earlier launch had the cell. Until its end, the earlier launch may still overwrite the end of this launch. */
-static bool is_free(const struct launch_end *end)
-{
-	return __atomic_load_n(end->at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS >= end->number;
-}
-
 static struct launch_end end_of(const struct launch *launch, const struct qmd_change *change)
 {
 	const char *cells = timestamps_cells(launch->releases->timestamps);
 	uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
 	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + offset), change->timestamp};
 
-	if (!is_free(&end))
+	/* The earlier launch of the cell has not ended, and may still overwrite the end of the launch. */
+	if (__atomic_load_n(end.at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS < end.number)
 		end.number = 0;
 	return end;
 }

@@ -5,8 +5,8 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
-#include "state/group/apart.h"
 #include "state/group/find.h"
+#include "state/group/group.h"
 #include "state/handle.h"
 #include "state/ledger.h"
 #include "state/revision_text.h"
@@ -35,7 +35,7 @@ static atomic_uint count; /* raised when the account is filled: readers take no 
 static struct {
 	struct ledger *ledger; /* NULL: not opened yet */
 	int slot;
-	bool is_apart;         /* of the user's members of a group (state/group/apart.h) */
+	bool is_apart;         /* of the user's members of a group (state/group/apart.c) */
 	int file;              /* -1: the ledger is not shared */
 	ino_t inode;           /* The program may close the file, and open another at the same number. */
 	size_t size;

@@ -3,7 +3,7 @@
  * there may be more.
  *
  * state/segment/memory.h says how limits are found. A process with no right to write the group's ledger shares one
- * with the user's members of the group (state/group/apart.h). A process that finds no slot obeys the limits alone.
+ * with the user's members of the group (state/group/apart.c). A process that finds no slot obeys the limits alone.
  *
  * Any thread. Only account_of_context and account_of_device call the driver.
  */

@@ -1,4 +1,4 @@
-#include "graph_allocations.h"
+#include "kinds.h"
 
 #include "base/pointer_map.h"
 #include "driver/functions.h"
@@ -66,19 +66,15 @@ static uint64_t bytes_of_graph(CUgraph graph, int depth)
 	return bytes;
 }
 
-static bool can_ask(void)
-{
-	return driver.graph_get_nodes && driver.graph_node_get_type && driver.graph_child &&
-	       driver.graph_allocation_get_parameters;
-}
-
 /* --- instances ---------------------------------------------------------------------------------------------------- */
 
 /* An instance may have the handle of an earlier instance. */
 void graph_allocations_instantiated(const struct call *call)
 {
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
-	uint64_t bytes = can_ask() ? bytes_of_graph(made->graph, DEPTH) : 0;
+	bool can_ask = driver.graph_get_nodes && driver.graph_node_get_type && driver.graph_child &&
+	               driver.graph_allocation_get_parameters;
+	uint64_t bytes = can_ask ? bytes_of_graph(made->graph, DEPTH) : 0;
 
 	pthread_mutex_lock(&lock);
 	struct instance *instance = pointer_map_find(&instances, sizeof *instance, *made->exec);

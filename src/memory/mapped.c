@@ -1,4 +1,4 @@
-#include "mapped.h"
+#include "kinds.h"
 
 #include "base/pointer_map.h"
 
@@ -52,19 +52,16 @@ void mapped_create(const void *handle, struct account *account, uint64_t bytes)
 	}
 }
 
-static bool has(const struct mapping *mapping, const void *address)
-{
-	return mapping->piece && (uintptr_t)address - (uintptr_t)mapping->address < mapping->bytes;
-}
-
 /* The address may lie inside. */
 static struct piece *piece_at(const void *address)
 {
 	const struct mapping *all = mappings.structs, *exact = pointer_map_find(&mappings, sizeof *all, address);
 	struct piece *found = exact ? exact->piece : NULL;
 
-	for (size_t i = 0; i < mappings.room && !found; i++)
-		found = all[i].address && has(&all[i], address) ? all[i].piece : NULL;
+	for (size_t i = 0; i < mappings.room && !found; i++) {
+		if (all[i].address && (uintptr_t)address - (uintptr_t)all[i].address < all[i].bytes)
+			found = all[i].piece;
+	}
 	return found;
 }
 

@@ -6,11 +6,8 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/hook.h"
-#include "graph_allocations.h"
 #include "holdings.h"
-#include "mapped.h"
-#include "overhead.h"
-#include "pools.h"
+#include "kinds.h"
 
 #include <errno.h>
 #include <stdatomic.h>

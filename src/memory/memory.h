@@ -9,11 +9,11 @@
  * launch of a graph with allocations in it allocates.
  *
  * Counted, by file:
- *   holdings.h           by address or handle: cuMemAlloc, pitch, managed memory by its size, arrays and mipmaps
- *   mapped.h             cuMemCreate: until the last handle and the last mapping is gone
- *   pools.h              pools and graphs: all that the driver holds for them
- *   graph_allocations.h  how much a graph's nodes allocate: the launch is refused
- *   overhead.h           the driver's own: contexts, modules, local memory; not while a thread allocates
+ *   holdings.c           by address or handle: cuMemAlloc, pitch, managed memory by its size, arrays and mipmaps
+ *   mapped.c             cuMemCreate: until the last handle and the last mapping is gone
+ *   pools.c              pools and graphs: all that the driver holds for them
+ *   graph_allocations.c  how much a graph's nodes allocate: the launch is refused
+ *   overhead.c           the driver's own: contexts, modules, local memory; not while a thread allocates
  *                        (calls_in_progress.h)
  * Allocations of 2 MiB and more are counted in whole pages of 2 MiB, smaller ones in units of 512 bytes, as by the
  * driver. Imports count for the process that allocated. Before a call is refused, dead members' memory is given back,

@@ -1,4 +1,4 @@
-#include "overhead.h"
+#include "kinds.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
@@ -116,13 +116,6 @@ static uint64_t last_look(struct account *account)
 	return time;
 }
 
-static bool is_due(struct account *account)
-{
-	uint64_t last = last_look(account);
-
-	return last != UINT64_MAX && process_clock_ns() - last >= BETWEEN_LOOKS_NS;
-}
-
 void overhead_context_begins(struct account *account)
 {
 	struct moment moment;
@@ -148,8 +141,9 @@ void overhead_context_made(struct account *account)
 bool overhead_look(struct account *account, bool now)
 {
 	struct moment moment;
-	uint64_t number, then;
-	bool asks = (now || is_due(account)) && memory_is_quiet(&number);
+	uint64_t number, then, last = now ? 0 : last_look(account);
+	bool is_due = now || (last != UINT64_MAX && process_clock_ns() - last >= BETWEEN_LOOKS_NS);
+	bool asks = is_due && memory_is_quiet(&number);
 	bool is_told = asks && ask(account, &moment) && moment.memory.of_process > 0;
 
 	if (is_told && memory_is_quiet(&then) && then == number)

@@ -1,4 +1,4 @@
-#include "pools.h"
+#include "kinds.h"
 
 #include "base/extremes.h"
 #include "base/pointer_map.h"

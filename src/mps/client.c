@@ -24,19 +24,6 @@ static int set_variable(const char *name, const char *value, struct error *error
 	return setenv(name, value, 1) < 0 ? error_set(error, "MPS: no memory") : 0;
 }
 
-/* A program does not use MPS if the directory for the daemon's pipes is no directory (the paper, footnote 20). */
-static int stay_away(struct error *error)
-{
-	return set_variable(MPS_DIRECTORY_ENVIRONMENT, "/dev/null", error);
-}
-
-static int none_runs(const struct mps_status *status, struct error *error)
-{
-	return error_set(error, "MPS: no control daemon runs in %.100s; start it with '" MPS_CONTROL
-	                        " -d', or use --mps auto",
-	                 status->pipe_directory);
-}
-
 /* For a program: names --mps off, which a question about MPS does not offer. */
 static int offer_off(struct error *error)
 {
@@ -58,7 +45,9 @@ static int join_server(const char *control, const struct mps_request *request, s
 	char number[16];
 
 	if (!status->running && request->mode == MPS_ON)
-		return none_runs(status, error);
+		return error_set(error, "MPS: no control daemon runs in %.100s; start it with '" MPS_CONTROL
+		                        " -d', or use --mps auto",
+		                 status->pipe_directory);
 	if (!status->running && mps_start(control, request, status, error) < 0)
 		return offer_off(error);
 	snprintf(number, sizeof number, "%u", status->connections);
@@ -73,7 +62,10 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 
 	if (mps_look(request, status, control, error) < 0)
 		return offer_off(error);
-	return request->mode == MPS_OFF ? stay_away(error) : join_server(control, request, status, error);
+	if (request->mode != MPS_OFF)
+		return join_server(control, request, status, error);
+	/* A program does not use MPS if the directory for pipes is no directory (the paper, footnote 20). */
+	return set_variable(MPS_DIRECTORY_ENVIRONMENT, "/dev/null", error);
 }
 
 /* --- limits of SMs ------------------------------------------------------------------------------------------------ */

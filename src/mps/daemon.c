@@ -103,14 +103,6 @@ static enum mps_starter find_starter(pid_t daemon)
 	return starter;
 }
 
-static void identify(struct mps_status *status)
-{
-	status->daemon = find_daemon(status);
-	status->starter = find_starter(status->daemon);
-	if (status->daemon > 0)
-		proc_owner(status->daemon, &status->owner);
-}
-
 static int find(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
                 struct error *error)
 {
@@ -118,7 +110,10 @@ static int find(const struct mps_request *request, struct mps_status *status, ch
 		return -1;
 	if (!status->running)
 		return error_set(error, "MPS: no control daemon runs in %.100s", status->pipe_directory);
-	identify(status);
+	status->daemon = find_daemon(status);
+	status->starter = find_starter(status->daemon);
+	if (status->daemon > 0)
+		proc_owner(status->daemon, &status->owner);
 	return 0;
 }
 

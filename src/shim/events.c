@@ -1,4 +1,4 @@
-#include "events.h"
+#include "shim.h"
 
 #include "driver/contexts.h"
 #include "driver/functions.h"
@@ -23,11 +23,6 @@
 
 /* A GPU's descriptors do not say that blocks must run at once: only the calls do. */
 static atomic_bool before_hopper;
-
-static bool asks_to_run_at_once(int id)
-{
-	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
-}
 
 enum listener {
 	CONTROL = 1 << 0,
@@ -54,7 +49,8 @@ unsigned int events_want_call(int id)
 	return (control_wants_call(id) ? CONTROL : 0) | (queued_wants_call(id) ? QUEUED : 0) |
 	       (gate_wants_call(id) ? GATE : 0) | (memory_may_want_call(id) ? MEMORY : 0) |
 	       (is_of_graphs ? GRAPHS : 0) | (app_masks_want_call(id) ? MASKS : 0) |
-	       (residency_wants_call(id) ? RESIDENCY : 0) | (asks_to_run_at_once(id) ? AT_ONCE : 0) |
+	       (residency_wants_call(id) ? RESIDENCY : 0) |
+	       (atomic_load(&before_hopper) && calls_may_launch_at_once(id) ? AT_ONCE : 0) |
 	       (streams_made_wants_call(id) ? STREAMS : 0) | (hide_wants_call(id) ? HIDE : 0);
 }
 

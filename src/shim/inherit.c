@@ -1,4 +1,4 @@
-#include "inherit.h"
+#include "shim.h"
 
 #include "base/log.h"
 #include "base/proc.h"

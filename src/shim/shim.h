@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "driver/hook.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 
@@ -15,5 +16,50 @@
  * driver before. `gpus` describes the GPUs (driver/gpus.h), or is NULL. The reason is set unless the result is
  * HOOK_SUBSCRIBED. After HOOK_FAILED nothing has changed. Once in a process. */
 enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *gpus, struct error *error);
+
+/* --- events.c ----------------------------------------------------------------------------------------------------- */
+
+/* Hands each call of the driver's API, and each new or ending context, to the modules, in their order. */
+
+/* API calls (driver/hook.h): the listeners of a call; a wanted call begins, or has ended. */
+unsigned int events_want_call(int id);
+void events_call_begins(const struct call *call);
+void events_call_ended(const struct call *call);
+
+/* Commands of the thread (driver/hook.h). */
+void events_submits(struct launch *last, const struct submission *submission);
+
+/* We are subscribed. `is_late`: there may be unannounced contexts. */
+void events_subscribed(bool is_late);
+
+void events_context_created(CUcontext context);
+void events_context_destroyed(CUcontext context);
+
+/* --- inherit.c ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The partition of a process without a segment of its own yet: the parent's current partition, as with CPU affinity,
+ * and not the partition at the parent's start.
+ *
+ * Read from, in this order:
+ *   1. the segment whose descriptor the process has inherited;
+ *   2. if the descriptor was closed on the way, or the owner has moved to a new segment: the segment of the nearest
+ *      ancestor with a segment. The search ends with the process that got the partition from nvtaskset (NVTASKSET_PID);
+ *   3. the environment.
+ *
+ * The process is then in the group of the segment (state/group/group.h). Without a segment, the group is that of an
+ * inherited descriptor. The file named by the environment (NVTASKSET_GROUP_FILE) comes before both.
+ */
+
+struct inheritance {
+	struct segment_revision revision;
+	struct group group; /* none, or for the caller to close */
+	int descriptor;     /* names the group */
+};
+
+/* Reads the environment: before another thread can change it, and not in a program with more privileges than its user.
+ * If the partition may not be the parent's current partition, a line on standard error says so, or with --strict the
+ * program ends. -1 with the reason if the environment has no valid partition. */
+int inherit_partition(struct inheritance *inheritance, struct error *error);
 
 #endif

@@ -158,16 +158,12 @@ static bool empty_once(struct ledger_gpu *gpu, int slot)
 
 #define ATTEMPTS 1000 /* a hostile member changes the total all the time */
 
-static void empty(struct ledger_gpu *gpu, int slot)
-{
-	for (int i = 0; i < ATTEMPTS && !empty_once(gpu, slot);)
-		i++;
-}
-
 static void empty_all(struct ledger *ledger, int slot)
 {
-	for (int i = 0; i < LEDGER_GPUS; i++)
-		empty(&ledger->gpus[i], slot);
+	for (int i = 0; i < LEDGER_GPUS; i++) {
+		for (int attempt = 0; attempt < ATTEMPTS && !empty_once(&ledger->gpus[i], slot);)
+			attempt++;
+	}
 }
 
 void ledger_reclaim(struct ledger *ledger, int file, int own)

@@ -5,7 +5,7 @@
  *   rules/              pure: whether to suspend the program, for its quota, a higher priority, its weight
  *   turns/              the means without MPS: channels suspended, time slices set
  *   demand/given.h      the rules of the program, and the accounts of the rules
- *   demand/peers.h      the other programs on its GPUs; demand.h: the work of each; work.h: the work of the program
+ *   demand/peers.h      the other programs on its GPUs; demand.c: the work of each; work.h: the work of the program
  *
  * A program that is stopped while suspended (SIGSTOP, a frozen control group, a debugger) stays suspended until the
  * program goes on, since our thread is stopped as well: work in flight waits, and no other program waits for the work.

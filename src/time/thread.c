@@ -43,21 +43,17 @@ static unsigned int idle_looks;
 
 /* --- its sleep --------------------------------------------------------------------------------------------------- */
 
-/* The next launch or call with an announcement rings: all launches are decided anew, and see the question. */
-static void ask_for_launch(void)
-{
-	atomic_store(&time_news.seen, 0);
-	epoch_raise();
-}
-
 /* When to look again, unless rung before. The thread of an idle program sleeps until the next launch. */
 static uint64_t look_next(uint64_t until, bool is_idle)
 {
 	idle_looks = is_idle ? idle_looks + 1 : 0;
-	if (idle_looks == LOOKS_UNTIL_REST)
-		ask_for_launch();
-	else if (idle_looks > LOOKS_UNTIL_REST && atomic_load(&time_news.seen) != 0)
+	if (idle_looks == LOOKS_UNTIL_REST) {
+		/* The next launch or call with an announcement rings: all are decided anew, and see the question. */
+		atomic_store(&time_news.seen, 0);
+		epoch_raise();
+	} else if (idle_looks > LOOKS_UNTIL_REST && atomic_load(&time_news.seen) != 0) {
 		idle_looks = 0;
+	}
 	if (is_idle && idle_looks < 2 * LOOKS_UNTIL_REST)
 		until = min_u64(until, process_clock_ns() + ATTENTION_NS);
 	return idle_looks >= 2 * LOOKS_UNTIL_REST ? UINT64_MAX : until;
@@ -153,14 +149,6 @@ static uint64_t look_at_launches(bool *is_idle)
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
-static uint64_t look(void)
-{
-	bool is_idle = false;
-	uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
-
-	return look_next(until, is_idle);
-}
-
 static void stop_work(void)
 {
 	if (!is_gated)
@@ -175,8 +163,12 @@ static void work(void)
 {
 	_Atomic uint32_t *rings = segment_rings(time_news.segment);
 
-	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings))
-		futex_wait_until(rings, heard, look());
+	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings)) {
+		bool is_idle = false;
+		uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
+
+		futex_wait_until(rings, heard, look_next(until, is_idle));
+	}
 	stop_work();
 	if (!is_gated)
 		given_tell(time_news.segment);

@@ -74,6 +74,11 @@ bits_of() {
 	refuses "GPCs: this GPU's are unknown; name TPCs instead (-t)" nv -g 1 true
 }
 
+@test "with the answer withheld, the result is the same, and launches keep to it" {
+	SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY run -0 "$ROOT/tests/hardware/measure.sh"
+	[ "${lines[-1]}" = 1..8 ]
+}
+
 @test "-G chooses; hidden GPUs are measured by name only" {
 	nobody_tells "$ROOT/share/topologies/h200-x2.txt"
 	run measure -G 1

@@ -13,10 +13,10 @@
 #include "driver/functions.h"
 #include "gpu/topology/topology.h"
 #include "launch/account/account.h"
-#include "launch/account/timestamps.h"
 #include "launch/launch.h"
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
+#include "launch/timestamps/timestamps.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "../cases.h"
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/vdso.h"
 
 #include <dlfcn.h>
 #include <linux/filter.h>

@@ -2,7 +2,7 @@
 #include "../cases.h"
 
 #include "state/kernels/counts_read.h"
-#include "time/demand/demand.h"
+#include "time/demand/work.h"
 
 #define MS UINT64_C(1000000)
 #define NOW (1000 * 1000 * MS)

@@ -14,7 +14,7 @@
 #include "driver/graph_instances.h"
 #include "launch/graphs/graphs.h"
 #include "launch/space/epoch.h"
-#include "shim/events.h"
+#include "shim/shim.h"
 #include "state/segment/owner.h"
 #include "time/demand/wakeup.h"
 #include "time/gate/gate.h"

@@ -5,7 +5,7 @@
  * processes: no
  */
 #include "../cases.h"
-#include "memory/mapped.h"
+#include "memory/kinds.h"
 
 struct account {
 	int64_t bytes;

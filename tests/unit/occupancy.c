@@ -1,7 +1,7 @@
 /* Which TPCs hold a launch whose blocks must run at once, on an H200: GPC 0 has virtual GPC 0 with 4 of its TPCs, the rest are
  * singletons; the others have one virtual GPC each. */
 #include "../cases.h"
-#include "gpu/topology/occupancy.h"
+#include "gpu/topology/topology.h"
 #include "sets.h"
 #include "share.h"
 

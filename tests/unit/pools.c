@@ -6,7 +6,7 @@
  */
 #include "../cases.h"
 #include "driver/functions.h"
-#include "memory/pools.h"
+#include "memory/kinds.h"
 
 #define MIB UINT64_C(1048576)
 #define LIMIT (100 * MIB)

@@ -7,7 +7,7 @@
  */
 #include "../cases.h"
 #include "base/extremes.h"
-#include "time/demand/demand.h"
+#include "time/demand/work.h"
 #include "time/rules/rules.h"
 
 #define US UINT64_C(1000)

@@ -25,7 +25,7 @@ static const struct segment_revision lifted = {.quota = {.run_us = 100000, .peri
 static struct segment segment;
 static atomic_uint looks;
 static atomic_bool is_client;
-static atomic_int state_at_look; /* enum segment_time_state */
+static atomic_int state_at_first_look = SEGMENT_TIME_NONE; /* enum segment_time_state */
 static void (*_Atomic at_follow)(void), (*_Atomic at_look)(void), (*_Atomic at_end)(void); /* once, in our thread */
 
 static void give(const struct segment_revision *revision)
@@ -69,9 +69,10 @@ WRAP(void, keeper_follow, const struct segment *of, const struct segment_revisio
 WRAP(uint64_t, keeper_look, uint64_t now, bool *is_idle)
 {
 	struct segment_time time;
+	int none = SEGMENT_TIME_NONE;
 
 	segment_read_time(&segment, &time);
-	atomic_store(&state_at_look, time.state);
+	atomic_compare_exchange_strong(&state_at_first_look, &none, (int)time.state);
 	*is_idle = false;
 	atomic_fetch_add(&looks, 1);
 	return UINT64_MAX;
@@ -176,7 +177,7 @@ TEST(given_while_it_ends)
 	wait_for_looks(before + 1);
 }
 
-/* Who reads that a quota is in force may count on it. */
+/* Readers of the state count on the quota. */
 TEST(in_force_once_the_gate_has_looked)
 {
 	struct segment_time time = {.state = SEGMENT_TIME_NONE};
@@ -184,7 +185,7 @@ TEST(in_force_once_the_gate_has_looked)
 	atomic_store(&is_client, true);
 	control_look();
 	wait_for_looks(1);
-	assert_int_equal(atomic_load(&state_at_look), SEGMENT_TIME_PENDING);
+	assert_int_equal(atomic_load(&state_at_first_look), SEGMENT_TIME_PENDING);
 	for (int ms = 0; time.state != SEGMENT_TIME_MPS_GONE && ms < PATIENCE_S * 1000; ms++, usleep(1000))
 		segment_read_time(&segment, &time);
 	assert_int_equal(time.state, SEGMENT_TIME_MPS_GONE);

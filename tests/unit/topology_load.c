@@ -3,7 +3,6 @@
 #include "../cases.h"
 #include "gpu/topology/cache.h"
 #include "gpu/topology/load.h"
-#include "gpu/topology/procfs.h"
 #include "root.h"
 #include "share.h"
 

@@ -1,8 +1,10 @@
-#include "claim.h"
+#include "plugin.h"
 
 #include "allocation.h"
 #include "base/clock.h"
 #include "common.h"
+#include "config.h"
+#include "jobs.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -337,14 +339,6 @@ static int change_memory(const struct job *job, const struct options *options, s
 	return result;
 }
 
-static int join(const struct job *job, const struct options *options, struct jobs_note *note,
-                struct nvtaskset_error *error)
-{
-	int result = check_options(options, note, error);
-
-	return result == 0 && note->is_claimed && options->memory > 0 ? change_memory(job, options, note, error) : result;
-}
-
 int claim(const struct job *job, unsigned int user, const struct config *config, const struct options *options,
           struct jobs_note *note, struct nvtaskset_error *error)
 {
@@ -353,7 +347,9 @@ int claim(const struct job *job, unsigned int user, const struct config *config,
 	if (!is_known && jobs_begin(job, user, note, error) < 0)
 		return -1;
 	jobs_hold(job);
-	if (note->count == 0 || note->is_claimed)
-		return join(job, options, note, error);
-	return claim_all(job, config, options, note, error);
+	if (note->count > 0 && !note->is_claimed)
+		return claim_all(job, config, options, note, error);
+	int result = check_options(options, note, error);
+
+	return result == 0 && note->is_claimed && options->memory > 0 ? change_memory(job, options, note, error) : result;
 }

@@ -1,9 +1,11 @@
-#include "mps.h"
+#include "plugin.h"
 
+#include "common.h"
+#include "config.h"
+#include "jobs.h"
 #include "mps/client.h"
 #include "mps/daemon.h"
 #include "mps/look.h"
-#include "common.h"
 
 #include <errno.h>
 #include <fcntl.h>

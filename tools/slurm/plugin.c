@@ -12,10 +12,11 @@
  * A hook never fails if that would drain the node without a word to the user. Prolog and epilog write to Slurm's log. A
  * step keeps its reason, and each of its tasks prints the reason.
  */
-#include "claim.h"
 #include "common.h"
-#include "mps.h"
+#include "config.h"
+#include "jobs.h"
 #include "options.h"
+#include "plugin.h"
 
 #include <slurm/slurm.h>
 #include <slurm/spank.h>

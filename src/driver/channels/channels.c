@@ -434,11 +434,6 @@ static enum channels_result refresh_list(const struct kernel_client *client, str
 	return result;
 }
 
-static bool is_gone(const struct kernel_client *client, const struct channel_group *group)
-{
-	return kernel_client_class_of(client, group->handle) != CLASS_GROUP;
-}
-
 /* A slice of 0 could not be given back. */
 static uint32_t remember(const struct kernel_client *client, struct channel_group *group)
 {
@@ -473,7 +468,9 @@ static enum channels_result set_slices(const struct kernel_client *client, uint6
 		struct channel_group *group = &channels_list.groups[i];
 		uint32_t status = set_slice(client, group, slice_us);
 
-		if (first == STATUS_OK && status != STATUS_OK && !is_gone(client, group))
+		/* A group that is gone refuses, too. */
+		if (first == STATUS_OK && status != STATUS_OK &&
+		    kernel_client_class_of(client, group->handle) == CLASS_GROUP)
 			first = status;
 	}
 	if (first != STATUS_OK)

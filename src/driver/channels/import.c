@@ -1,4 +1,4 @@
-#include "import.h"
+#include "kernel_client.h"
 
 #include "driver/functions.h"
 

@@ -3,7 +3,6 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
-#include "import.h"
 
 #include <errno.h>
 #include <sched.h>

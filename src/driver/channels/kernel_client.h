@@ -1,7 +1,7 @@
 /*
  * The CUDA driver's client of NVIDIA's kernel driver. With the client, and the descriptor of its making, a process
  * reaches its own objects (facts.md, "Time slices"). To learn both, we watch the CUDA driver's calls of the kernel
- * driver (import.h). Nothing is asked about any other client.
+ * driver (import.c). Nothing is asked about any other client.
  *
  * Only for channels.h, in programs that were given something in time.
  */
@@ -54,5 +54,25 @@ uint32_t kernel_client_class_of(const struct kernel_client *client, uint32_t han
 
 /* In the child of a fork: no client is known. */
 void kernel_client_after_fork(void);
+
+/* --- import.c ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * The driver library's import of `ioctl`: a word in the library's table of imports. All calls of the kernel driver go
+ * through the word to the C library's function (facts.md, "Time slices").
+ *
+ * Only kernel_client.c uses the import, in programs that were given something in time (SECURITY.md).
+ */
+
+typedef int import_ioctl(int file, unsigned long request, ...);
+typedef _Atomic(import_ioctl *) import_place;
+
+/* From here on, the driver library calls `ours`, from any thread and at once. `next` gets the former function before
+ * the first call: the C library's, or the program's own instead. -1 with the reason, and no change, if the import is
+ * unknown to us or leads anywhere else. Takes the dynamic linker's lock. */
+int import_replace(import_ioctl *ours, import_place *next, struct error *error);
+
+/* Puts the former function back, unless the import has been replaced again meanwhile. */
+void import_restore(import_ioctl *ours);
 
 #endif

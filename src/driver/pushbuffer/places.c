@@ -83,18 +83,12 @@ void queue_forget_stream(CUstream stream, CUcontext context)
 	}
 }
 
-/* NULL: any context. */
-static bool is_of(const struct queue *queue, CUcontext context)
-{
-	return !context || atomic_load(&queue->context) == context;
-}
-
 static void forget_all_of(struct queue *queues, CUcontext context)
 {
 	uint64_t ended = 0;
 
 	for (unsigned int i = 0; queues && i < STREAMS; i++) {
-		if (is_of(&queues[i], context) && end_life(&queues[i]))
+		if ((!context || atomic_load(&queues[i].context) == context) && end_life(&queues[i]))
 			ended |= UINT64_C(1) << i;
 	}
 	if (ended != 0)

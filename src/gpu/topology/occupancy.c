@@ -1,4 +1,4 @@
-#include "occupancy.h"
+#include "topology.h"
 
 #include "base/extremes.h"
 

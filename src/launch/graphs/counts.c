@@ -42,13 +42,6 @@ static struct instance *find(CUgraphExec exec)
 
 /* --- instances -------------------------------------------------------------------------------------------------- */
 
-static void forget_nodes(struct instance *instance)
-{
-	pointer_map_clear(&instance->nodes);
-	instance->is_uploaded = false;
-	memset(instance->shares, 0, sizeof instance->shares);
-}
-
 /* An old instance with the same handle was destroyed with the context, unannounced. */
 bool graph_counts_add(CUgraphExec exec, bool run_once)
 {
@@ -70,7 +63,9 @@ void graph_counts_remove(CUgraphExec exec)
 	struct instance *instance = find(exec);
 
 	if (instance) {
-		forget_nodes(instance);
+		pointer_map_clear(&instance->nodes);
+		instance->is_uploaded = false;
+		memset(instance->shares, 0, sizeof instance->shares);
 		table_vacate(&instance->entry);
 	}
 }
@@ -178,23 +173,19 @@ void graph_counts_uploaded(CUgraphExec exec, const struct frame *frame)
 	}
 }
 
-static void count(struct share *share)
-{
-	uint64_t uncounted = share->each.uncounted + share->once.uncounted;
-
-	counts_launch_nodes(share->place, share->each.launched + share->once.launched);
-	if (uncounted > 0)
-		counts_note_uncounted(share->place, COUNTS_NODE, uncounted);
-}
-
 bool graph_counts_call_ended(CUgraphExec exec, bool has_run)
 {
 	struct instance *instance = find(exec);
 
 	for (int i = 0; instance && i < CONTEXTS && instance->shares[i].place; i++) {
+		struct share *share = &instance->shares[i];
+		uint64_t uncounted = share->each.uncounted + share->once.uncounted;
+
 		if (has_run)
-			count(&instance->shares[i]);
-		memset(&instance->shares[i].once, 0, sizeof instance->shares[i].once);
+			counts_launch_nodes(share->place, share->each.launched + share->once.launched);
+		if (has_run && uncounted > 0)
+			counts_note_uncounted(share->place, COUNTS_NODE, uncounted);
+		memset(&share->once, 0, sizeof share->once);
 	}
 	if (instance && has_run)
 		instance->is_uploaded = true;

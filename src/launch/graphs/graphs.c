@@ -8,7 +8,7 @@
 #include "launch/account/account.h"
 #include "launch/account/violation.h"
 #include "launch/space/epoch.h"
-#include "timestamps.h"
+#include "launch/timestamps/timestamps.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* for lack of memory */
@@ -142,13 +142,6 @@ static void node_added(const struct call *call)
 		                      parameters->conditional.size);
 }
 
-static void destroy_instance(CUgraphExec exec)
-{
-	graph_instances_remove(exec);
-	graph_counts_remove(exec);
-	graph_timestamps_destroyed(exec);
-}
-
 /* A captured launch becomes a node of another graph. The legacy stream is never captured, and needs no question. */
 static bool has_run(const struct call *call)
 {
@@ -178,26 +171,29 @@ static void count_kernels(const struct call *call, CUgraphExec exec)
 void graphs_call_begins(const struct call *call)
 {
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
+	CUgraphExec exec = ((const struct call_exec *)call->arguments)->exec; /* of calls about an instance */
 	struct counts_place *place = place_of(call);
 
 	/* Readers see that the graph is about to run: the kernels count after the call, and may have run by then. */
 	if (place)
 		counts_graph_begins(place);
 	/* First: may raise the epoch of masks. */
-	if (calls_launch_graph(call->id) &&
-	    graph_timestamps_begins(call, ((const struct call_exec *)call->arguments)->exec))
-		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
+	if (calls_launch_graph(call->id) && graph_timestamps_begins(call, exec))
+		graph_instances_expire(exec);
 	call->frame->masks = epoch_of_masks();
-	if (calls_instantiate_graph(call->id))
+	if (calls_instantiate_graph(call->id)) {
 		instance_begins(call);
-	else if (calls_launch_graph(call->id))
-		launch_begins(((const struct call_exec *)call->arguments)->exec, call->frame);
-	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
-		destroy_instance(((const struct call_exec *)call->arguments)->exec);
-	else if (call->id == CALL_GRAPH_DESTROY)
+	} else if (calls_launch_graph(call->id)) {
+		launch_begins(exec, call->frame);
+	} else if (call->id == CALL_GRAPH_EXEC_DESTROY) {
+		graph_instances_remove(exec);
+		graph_counts_remove(exec);
+		graph_timestamps_destroyed(exec);
+	} else if (call->id == CALL_GRAPH_DESTROY) {
 		destroyed->graph = graph_instances_destroy_graph(destroyed->graph);
-	else if (call->id == CALL_GRAPH_NODE_DESTROY)
+	} else if (call->id == CALL_GRAPH_NODE_DESTROY) {
 		graph_instances_lose_node(((const struct call_destroy_node *)call->arguments)->node);
+	}
 }
 
 void graphs_call_ended(const struct call *call)

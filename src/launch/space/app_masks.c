@@ -81,15 +81,6 @@ static struct stream_mask *find(CUstream stream)
 	return TABLE_CONTENT(table_find(&of_streams, stream), struct stream_mask, entry);
 }
 
-/* The mask is written before the entry becomes vacant, and in add() before the entry can be found: a reader without the
- * lock that finds a stream finds the stream's mask. */
-static void change(struct stream_mask *known, const struct app_mask *mask)
-{
-	write_mask(&known->mask, mask);
-	if (!is_set(mask))
-		table_vacate(&known->entry);
-}
-
 static int add(CUstream stream, const struct app_mask *mask)
 {
 	struct table_entry *vacant = table_find_vacant(&of_streams, stream);
@@ -105,15 +96,19 @@ static int add(CUstream stream, const struct app_mask *mask)
 	return 0;
 }
 
+/* The mask is written before the entry becomes vacant, and in add() before the entry can be found: a reader without the
+ * lock that finds a stream finds the stream's mask. */
 static int set_for_stream(CUstream stream, const struct app_mask *mask)
 {
 	struct stream_mask *known = find(stream);
 	int result = 0;
 
-	if (known)
-		change(known, mask);
-	else if (is_set(mask))
+	if (!known && is_set(mask))
 		result = add(stream, mask);
+	if (known)
+		write_mask(&known->mask, mask);
+	if (known && !is_set(mask))
+		table_vacate(&known->entry);
 	return result;
 }
 
@@ -162,7 +157,7 @@ static bool take(const struct launch *launch, struct app_mask *mask)
 	return is_set(mask);
 }
 
-static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct decision *decision)
+static void narrow(const struct app_mask *mask, struct decision *decision)
 {
 	const struct tpcset enabled = {{~mask->words[0], ~mask->words[1]}};
 	struct tpcset both = tpcset_and(&enabled, &decision->set), full = tpcset_and(&enabled, &decision->full);
@@ -172,7 +167,7 @@ static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct de
 	if (!tpcset_is_empty(&full))
 		decision->full = full;
 	if (!tpcset_is_empty(&both) && !tpcset_equal(&both, &decision->set))
-		decision_restrict(decision, gpu->topology, &both);
+		decision_restrict(decision, &both);
 }
 
 void app_masks_decide(const struct launch *launch, struct decision *decision)
@@ -185,7 +180,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 	if (!launch->gpu->has_masks)
 		decision_lacks_masks(decision, launch->gpu);
 	else if (take(launch, &mask))
-		narrow(launch->gpu, &mask, decision);
+		narrow(&mask, decision);
 }
 
 /* --- setting ------------------------------------------------------------------------------------------------- */

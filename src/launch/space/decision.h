@@ -22,10 +22,9 @@ struct decision {
 	struct tpcset partition; /* the GPU's TPCs in the partition; empty, as `set`, if the GPU is unknown */
 	struct tpcset set;       /* TPCs that the launch may use */
 	struct tpcset full;      /* with is_yielding (yielding.h): `set` without yielding */
-	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
 	bool is_yielding;        /* other programs have a part of the partition for now */
-	bool is_exact;           /* `disable` replaces the driver's own mask in the descriptor */
+	bool is_exact;           /* `set` replaces the driver's own mask in the descriptor */
 	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };
 
@@ -49,19 +48,18 @@ static inline void decision_lacks_masks(struct decision *decision, const struct 
 }
 
 /* The GPU's mask bits must be known (struct gpu). */
-static inline void decision_restrict(struct decision *decision, const struct topology *gpu, const struct tpcset *set)
+static inline void decision_restrict(struct decision *decision, const struct tpcset *set)
 {
 	decision->state = DECISION_RESTRICTED;
 	decision->set = *set;
-	topology_disable_mask(gpu, set, decision->disable.words, QMD_MASK_BITS);
 }
 
 /* Leaves some TPCs to other programs for now, and uses the rest. */
-static inline void decision_yield(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
+static inline void decision_yield(struct decision *decision, const struct tpcset *rest)
 {
 	decision->full = decision->set;
 	decision->is_yielding = true;
-	decision_restrict(decision, gpu, rest);
+	decision_restrict(decision, rest);
 }
 
 /* The launch cannot yield: back to the set without yielding. */
@@ -69,7 +67,7 @@ static inline void decision_stay(struct decision *decision, const struct topolog
 {
 	struct tpcset all = topology_all(gpu);
 
-	decision_restrict(decision, gpu, &decision->full);
+	decision_restrict(decision, &decision->full);
 	if (tpcset_equal(&decision->full, &all))
 		decision->state = DECISION_WHOLE_GPU;
 	decision->is_yielding = false;

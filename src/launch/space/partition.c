@@ -79,7 +79,7 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 	} else if (tpcset_is_empty(&usable)) {
 		decision_leave_unrestricted(&decision, SEGMENT_NO_SUCH_TPC);
 	} else if (!tpcset_equal(&usable, &all)) {
-		decision_restrict(&decision, gpu->topology, &usable);
+		decision_restrict(&decision, &usable);
 	}
 	return decision;
 }

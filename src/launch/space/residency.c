@@ -62,14 +62,6 @@ static void note_where(const struct tpcset *set, const struct tpcset *theirs, st
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* Whether the TPCs left while yielding hold the launch, without overruling a mask. */
-static bool can_yield(const struct occupancy *need, const struct tpcset *theirs, const struct decision *decision)
-{
-	struct tpcset set = tpcset_and(&decision->set, theirs);
-
-	return occupancy_fits(need, &set);
-}
-
 /* A launch that the TPCs left cannot hold does not yield. A launch that the program's own mask cannot hold gets all of
  * the partition. Only then is the partition widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
@@ -78,8 +70,9 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	struct qmd_mask own = qmd_own_mask(launch->gpu->family, launch->qmd);
 	struct tpcset theirs = topology_enabled(topology, own.words);
 	struct occupancy need = occupancy_of(topology, shape, blocks_per_sm(launch->function, shape), &theirs);
+	struct tpcset left = tpcset_and(&decision->set, &theirs);
 
-	if (decision->is_yielding && !can_yield(&need, &theirs, decision))
+	if (decision->is_yielding && !occupancy_fits(&need, &left))
 		decision_stay(decision, topology);
 	if (decision->state == DECISION_WHOLE_GPU)
 		return;
@@ -88,7 +81,7 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	if (!tpcset_is_subset(&set, &decision->set))
 		set = occupancy_find_room(&need, &decision->partition, &theirs);
 	note_where(&set, &theirs, decision);
-	decision_restrict(decision, topology, &set);
+	decision_restrict(decision, &set);
 	decision->is_exact = true;
 }
 
@@ -116,14 +109,6 @@ bool residency_wants_call(int id)
 	return fails && calls_may_launch_at_once(id);
 }
 
-/* The driver itself refuses a launch that the whole GPU cannot hold. */
-static bool is_misfit(const struct topology *topology, const struct launch_request *request, const struct tpcset *set)
-{
-	struct occupancy need = residency_need(topology, request);
-
-	return !occupancy_fits(&need, set) && occupancy_fits(&need, &need.possible);
-}
-
 void residency_call_begins(const struct call *call)
 {
 	struct launch_request request;
@@ -134,8 +119,10 @@ void residency_call_begins(const struct call *call)
 	if (!gpu || !gpu->topology || driver_captures(request.stream))
 		return;
 	struct tpcset set = partition_on(gpu);
+	struct occupancy need = residency_need(gpu->topology, &request);
 
-	if (is_misfit(gpu->topology, &request, &set)) {
+	/* The driver itself refuses a launch that the whole GPU cannot hold. */
+	if (!occupancy_fits(&need, &set) && occupancy_fits(&need, &need.possible)) {
 		calls_refuse(call);
 		call->frame->refusal = request.shape.cooperative > 0 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 		                                                     : CUDA_ERROR_INVALID_CLUSTER_SIZE;

@@ -1,7 +1,7 @@
 /*
  * The last decider: launches with blocks that must run at once, in clusters and cooperative grids. A launch hangs if
  * the partition cannot hold the blocks (facts.md, "Launches that never finish"). So the launch gets a superset of the
- * partition: whole virtual GPCs are added until the blocks fit (gpu/topology/occupancy.h). A launch that fits into the
+ * partition: whole virtual GPCs are added until the blocks fit (gpu/topology/occupancy.c). A launch that fits into the
  * partition, but not into the TPCs left for now, does not yield (yielding.h).
  *
  * The driver's own mask is obeyed if the launch fits into the TPCs that both mask and partition enable. Otherwise the
@@ -18,7 +18,7 @@
 #include "decision.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
-#include "gpu/topology/occupancy.h"
+#include "gpu/topology/topology.h"
 
 #include <stdbool.h>
 

@@ -50,9 +50,9 @@ void yielding_decide(const struct launch *launch, struct decision *decision)
 	if (tpcset_is_empty(&tpcs) || tpcset_equal(&tpcs, &decision->set))
 		return;
 	if (tpcset_is_subset(&tpcs, &decision->set)) {
-		decision_yield(decision, launch->gpu->topology, &tpcs);
+		decision_yield(decision, &tpcs);
 	} else {
-		decision_restrict(decision, launch->gpu->topology, &tpcs);
+		decision_restrict(decision, &tpcs);
 		decision->partition = tpcs;
 	}
 }

@@ -8,24 +8,18 @@
 /* How often to read a place again when the place changes during the read. */
 #define ATTEMPTS 4
 
-static bool copy(const struct board_place *place, uint64_t words[BOARD_WORDS])
+bool board_place_read(const struct board_place *place, struct board_entry *entry)
 {
+	uint64_t who = atomic_load_explicit(&place->who, memory_order_acquire), words[BOARD_WORDS];
 	bool is_whole = false;
 
-	for (int attempt = 0; attempt < ATTEMPTS && !is_whole; attempt++) {
+	for (int attempt = 0; who != 0 && attempt < ATTEMPTS && !is_whole; attempt++) {
 		uint64_t seen = atomic_load_explicit(&place->number, memory_order_acquire);
 
 		ring_copy(words, place->versions[seen % BOARD_VERSIONS], BOARD_WORDS);
 		is_whole = ring_is_whole(&place->number, seen, BOARD_VERSIONS);
 	}
-	return is_whole;
-}
-
-bool board_place_read(const struct board_place *place, struct board_entry *entry)
-{
-	uint64_t who = atomic_load_explicit(&place->who, memory_order_acquire), words[BOARD_WORDS];
-
-	if (who == 0 || !copy(place, words))
+	if (!is_whole)
 		return false;
 	memcpy(entry, words, sizeof *entry);
 	return entry->owner.who == who;

@@ -1,4 +1,4 @@
-#include "apart.h"
+#include "group.h"
 
 #include "base/clock.h"
 #include "base/memfd_find.h"
@@ -54,18 +54,6 @@ static bool is_wanted(int file, int number, void *context)
 	       header.magic == MAGIC && header.version == VERSION && group_is_same(header.group, group->identity);
 }
 
-static int find(const struct group *group)
-{
-	const struct memfd_search memfds = {
-		.link = MEMFD_LINK(NAME),
-		.lowest_of = handle_lowest_of,
-		.is_sought = is_wanted,
-		.context = (void *)(uintptr_t)group,
-	};
-
-	return memfd_find_anywhere(&memfds, NULL);
-}
-
 /* ---------------------------------------------------------------------------------------------------------------- */
 
 static bool lock(int file)
@@ -83,11 +71,17 @@ static bool lock(int file)
 /* A waiter for the lock finds the ledger when the lock is given back. */
 int apart_open(const struct group *group, int group_file, struct ledger **ledger)
 {
+	const struct memfd_search memfds = {
+		.link = MEMFD_LINK(NAME),
+		.lowest_of = handle_lowest_of,
+		.is_sought = is_wanted,
+		.context = (void *)(uintptr_t)group,
+	};
 	int file = -1;
 
 	*ledger = NULL;
 	if (lock(group_file)) {
-		file = find(group);
+		file = memfd_find_anywhere(&memfds, NULL);
 		if (file < 0)
 			file = make(group);
 		file = file >= 0 ? handle_move_up(file) : -1;

@@ -47,6 +47,7 @@
 #define NVTASKSET_STATE_GROUP_GROUP_H
 
 #include "base/error.h"
+#include "state/ledger.h"
 #include "state/revisions.h"
 
 #include <stdbool.h>
@@ -147,5 +148,25 @@ void group_ledger_unmap(struct ledger *ledger);
 /* -1 with the reason if the group fences, and a partition exceeds the group's. */
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,
                        struct error *error);
+
+/* --- apart.c ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A ledger of memory (state/ledger.h) for one user's members of a group without the right to write the group's
+ * file: another user's, as of a job or of a container.
+ *
+ * The ledger lies in a memfd held open by the members, and is gone with the last of them. A member looks for the
+ * ledger through /proc, and makes one if there is none. A lock on the group's file (flock, for which reading is
+ * enough) keeps two members from making two. If the lock is held for longer, each process waits once, for
+ * APART_PATIENCE_MS, and goes without a ledger. Members in two containers, invisible to each other, have a ledger
+ * each.
+ */
+
+#define APART_PATIENCE_MS 200
+
+/* `group_file`: of the group, open for reading. Returns the ledger's file, for the caller to keep open, and the
+ * mapped ledger; -1 without a ledger. Looks at all processes, for milliseconds. */
+int apart_open(const struct group *group, int group_file, struct ledger **ledger);
+void apart_unmap(struct ledger *ledger);
 
 #endif

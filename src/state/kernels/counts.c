@@ -9,16 +9,6 @@ const struct area_kind area_of_counts = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSI
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
-static int publish(const struct segment *segment, const struct area *area, struct error *error)
-{
-	uint64_t place = atomic_fetch_add(&segment->memory->areas_made, 1);
-
-	if (place >= SEGMENT_AREAS)
-		return error_set(error, "no room for more counts");
-	area_name(area, &segment->memory->areas[place]);
-	return 0;
-}
-
 static struct counts_area *make(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
                                 struct error *error)
 {
@@ -30,11 +20,15 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 	}
 	if (area_make(&area, &area_of_counts, reach, error) < 0)
 		return NULL;
-	if (publish(segment, &area, error) < 0) {
+	uint64_t place = atomic_fetch_add(&segment->memory->areas_made, 1);
+
+	if (place >= SEGMENT_AREAS) {
+		error_set(error, "no room for more counts");
 		munmap(area.memory, area_of_counts.size);
 		close(area.file);
 		return NULL;
 	}
+	area_name(&area, &segment->memory->areas[place]);
 	areas->list[areas->count] = (struct counts_area){.area = area};
 	return &areas->list[areas->count++];
 }

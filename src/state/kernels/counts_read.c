@@ -230,17 +230,12 @@ static void map_area(struct counts_view *view, int place, int directory)
 	area->inode = is_limited ? NOT_MAPPED : inode;
 }
 
-static bool is_news(const struct counts_view *view, int place)
-{
-	return view->areas[place].inode != load(&view->segment->areas[place].inode);
-}
-
 void counts_view_follow(struct counts_view *view)
 {
 	int saved = errno, directory = -1;
 
 	for (int i = 0; view->segment && i < SEGMENT_AREAS; i++) {
-		if (is_news(view, i)) {
+		if (view->areas[i].inode != load(&view->segment->areas[i].inode)) {
 			directory = directory < 0 ? proc_open(view->pid, "fd", O_RDONLY | O_DIRECTORY) : directory;
 			map_area(view, i, directory);
 		}

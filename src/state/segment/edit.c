@@ -154,13 +154,6 @@ enum {
 	FORKED_BEFORE_EXEC = 0x40 /* a flag: PF_FORKNOEXEC */
 };
 
-static double age_ms(const char *stat)
-{
-	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
-
-	return clock_boot_ms() - start;
-}
-
 static const char *program_of(pid_t pid, char program[4096])
 {
 	proc_read_link(program, 4096, "/proc/%d/exe", (int)proc_thread(pid));
@@ -202,15 +195,11 @@ static bool has_just_begun(pid_t pid)
 	double limit = AGE_AFTER_EXEC_MS;
 
 	proc_stat_read(pid, stat);
+	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+
 	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
 		limit = AGE_BEFORE_EXEC_MS;
-	return stat[0] != '\0' && age_ms(stat) < limit;
-}
-
-/* The order matters: between the two questions, the process may call exec for the command. */
-static bool is_beginning(pid_t pid, unsigned int waited_ms)
-{
-	return has_just_begun(pid) || (waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
+	return stat[0] != '\0' && clock_boot_ms() - start < limit;
 }
 
 static bool is_absent(enum segment_state state)
@@ -228,7 +217,8 @@ static enum segment_state open_with_patience(struct segment *segment, pid_t pid,
 
 	do {
 		waited = WAIT_FOR_COMMAND_MS - patience;
-		begins = is_beginning(pid, waited);
+		/* The order matters: between the two questions, the process may call exec for the command. */
+		begins = has_just_begun(pid) || (waited < WAIT_FOR_COMMAND_MS && runs_the_command(pid));
 		state = segment_open(segment, pid, purse, error);
 		is_worth_waiting_for = (is_absent(state) && begins) ||
 		                       (state == SEGMENT_NOT_READY && waited < WAIT_FOR_MAKER_MS);
@@ -398,20 +388,17 @@ int editor_take_back(struct editor *editor, const struct segment_revision *given
 	return edit_wherever(editor, segment_take_back, given, before, error);
 }
 
-static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
-{
-	struct segment_revision revision;
-
-	return editor_read(editor, &revision, error) == 0 ? segment_put_all(&revision, wanted, error) : -1;
-}
-
 static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
+	struct segment_revision revision;
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < count; i++) {
-		if (count == 1 || !editor_has_ended(&editors[i]))
-			result = check(&editors[i], wanted, error);
+		if (count > 1 && editor_has_ended(&editors[i]))
+			continue;
+		result = editor_read(&editors[i], &revision, error);
+		if (result == 0)
+			result = segment_put_all(&revision, wanted, error);
 	}
 	return result;
 }

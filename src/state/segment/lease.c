@@ -1,6 +1,7 @@
 #include "lease.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "edit.h"
 #include "layout.h"
 
@@ -19,15 +20,6 @@ bool lease_is_on(const struct segment *segment)
 /* Set once the number has been raised for the lease; otherwise the next watcher raises the number. */
 #define ANNOUNCED UINT64_C(1)
 
-static uint64_t renewed(uint64_t before, uint64_t now)
-{
-	uint64_t wanted = (now + LEASE_NS) & ~ANNOUNCED;
-
-	if (is_on(before, now))
-		wanted = (before > wanted ? before & ~ANNOUNCED : wanted) | (before & ANNOUNCED);
-	return wanted;
-}
-
 /* Writes the time before raising the number: a thread with the new number sees the new time. */
 int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 {
@@ -35,10 +27,12 @@ int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 	uint64_t before = atomic_load_explicit(lease, memory_order_acquire), written;
 	int result = 0;
 
-	do
-		written = renewed(before, now);
-	while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel,
-	                                              memory_order_acquire));
+	do {
+		written = (now + LEASE_NS) & ~ANNOUNCED;
+		if (is_on(before, now))
+			written = max_u64(before & ~ANNOUNCED, written) | (before & ANNOUNCED);
+	} while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel,
+	                                                memory_order_acquire));
 	if (!is_on(before, now) || !(before & ANNOUNCED)) {
 		result = segment_raise(segment, error);
 		if (result == 0) /* unless a second watcher wrote, and announces a new lease */

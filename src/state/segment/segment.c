@@ -90,17 +90,12 @@ enum segment_kind segment_kind_for(const struct segment_header *header, struct i
 	return kind;
 }
 
-static bool is_magic(uint64_t magic)
-{
-	return magic == SEGMENT_MAGIC || magic == SEGMENT_MOVED;
-}
-
 enum segment_state segment_map_found(struct segment *segment, int file, struct error *error)
 {
 	enum segment_state state = SEGMENT_NOT_READY;
 	struct segment_header header = segment_read_header(file);
 
-	if (!is_magic(header.magic)) {
+	if (header.magic != SEGMENT_MAGIC && header.magic != SEGMENT_MOVED) {
 		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "its segment is not one that this version knows");
 		close(file);
 	} else if (header.version != SEGMENT_VERSION || header.size != sizeof *segment->memory) {

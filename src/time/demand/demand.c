@@ -1,14 +1,6 @@
-#include "demand.h"
+#include "work.h"
 
 #define MOST_LOOKS 5
-
-static void record(struct demand *demand, uint64_t now)
-{
-	if (now - demand->recorded >= DEMAND_LOOK_NS) {
-		demand->history = (uint8_t)(demand->history << 1 | demand->wants);
-		demand->recorded = now;
-	}
-}
 
 /* A kernel without an announced launch counts at its end only, and may be in flight at any time. The count of
  * announced kernels in flight is exact without a gap. */
@@ -36,7 +28,10 @@ void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu
 	if (is_first || !demand->wants)
 		demand->paused = now;
 	demand->looked = now;
-	record(demand, now);
+	if (now - demand->recorded >= DEMAND_LOOK_NS) {
+		demand->history = (uint8_t)(demand->history << 1 | demand->wants);
+		demand->recorded = now;
+	}
 }
 
 uint64_t demand_idle_ns(const struct demand *demand)

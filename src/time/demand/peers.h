@@ -1,6 +1,6 @@
 /*
  * Peers: the other programs on the GPUs of this process, with a claim to time or TPCs. The claims are from the board
- * (state/board/board.h), the work in flight from the counts of each peer (demand.h, state/kernels/counts_read.h). For
+ * (state/board/board.h), the work in flight from the counts of each peer (demand.c, state/kernels/counts_read.h). For
  * our thread alone, except peers_after_fork.
  */
 #ifndef NVTASKSET_TIME_DEMAND_PEERS_H

@@ -15,18 +15,6 @@ static struct work_on_gpu *gpu_at(struct work *work, unsigned int number, struct
 	return &work->gpus[number];
 }
 
-static void add(struct work *work, const struct work_on_gpu *gpu, const struct counts_of_gpu *counts)
-{
-	bool may_want = counts->in_flight > 0 || !gpu->demand.is_known;
-
-	work->ended += counts->ended;
-	work->is_counted = work->is_counted && !(counts->gaps & BLIND);
-	work->view.wants = work->view.wants || may_want;
-	work->view.gpus_wanting += may_want;
-	work->view.is_present = work->view.is_present || may_want || demand_is_present(&gpu->demand);
-	work->view.pauses = work->view.pauses && demand_pauses(&gpu->demand);
-}
-
 void work_look(struct work *work, uint64_t now)
 {
 	static struct counts counts; /* large */
@@ -41,6 +29,13 @@ void work_look(struct work *work, uint64_t now)
 
 		there.gaps |= counts.gaps;
 		demand_note(&gpu->demand, now, &there);
-		add(work, gpu, &there);
+		bool may_want = there.in_flight > 0 || !gpu->demand.is_known;
+
+		work->ended += there.ended;
+		work->is_counted = work->is_counted && !(there.gaps & BLIND);
+		work->view.wants = work->view.wants || may_want;
+		work->view.gpus_wanting += may_want;
+		work->view.is_present = work->view.is_present || may_want || demand_is_present(&gpu->demand);
+		work->view.pauses = work->view.pauses && demand_pauses(&gpu->demand);
 	}
 }

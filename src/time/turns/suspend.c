@@ -1,11 +1,11 @@
-#include "suspend.h"
+#include "turns.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/log.h"
 #include "driver/channels/channels.h"
-#include "time/demand/given.h"
 #include "eligibility.h"
+#include "time/demand/given.h"
 
 #define MS UINT64_C(1000000)
 
@@ -59,12 +59,6 @@ struct suspension suspend_state(void)
 
 /* --- by effect --------------------------------------------------------------------------------------------------- */
 
-static void judge_from(uint64_t time)
-{
-	state.judged_from = time;
-	state.looks = 0;
-}
-
 static bool is_judged(void)
 {
 	return state.judged == JUDGED_ENOUGH;
@@ -105,7 +99,8 @@ static void suspend(uint64_t begin)
 		state.suspension = (struct suspension){true, begin + (end - begin) * LAG_NUMERATOR / LAG_DENOMINATOR};
 		state.failures = 0;
 		state.tried = 0;
-		judge_from(end + SETTLING_NS);
+		state.judged_from = end + SETTLING_NS;
+		state.looks = 0;
 	} else {
 		state.suspension = (struct suspension){false, end};
 		eligibility_end_suspension();

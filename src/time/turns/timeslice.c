@@ -1,4 +1,4 @@
-#include "timeslice.h"
+#include "turns.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -6,11 +6,10 @@
 #include "eligibility.h"
 #include "kernel_access.h"
 #include "memory_use.h"
-#include "suspend.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
 #include "time/demand/work.h"
-#include "timeslice.h"
+#include "time/rules/rules.h"
 
 /* How often the way to the kernel driver is looked for. */
 #define ACCESS_NS UINT64_C(10000000)
@@ -58,20 +57,6 @@ static struct rivals look_at_peers(uint64_t now)
 	return rules_take_part(given_rules()) ? peers_look(now, &work, &self) : rivals_none;
 }
 
-static struct rules_verdict ask(uint64_t now)
-{
-	struct suspension suspension = suspend_state();
-	struct rivals rivals = look_at_peers(now);
-
-	return rules_ask(given_rules(), now, &work.view, &suspension, &rivals);
-}
-
-/* The program should be suspended and is not: tried again, since no event tells the end of the reason. */
-static bool is_due(const struct rules_verdict *verdict)
-{
-	return verdict->suspends && !suspend_state().is_on && eligibility_is_there();
-}
-
 /* `can_act`: the way to the kernel driver is known. */
 static uint64_t look(bool can_act, bool *is_idle)
 {
@@ -80,13 +65,16 @@ static uint64_t look(bool can_act, bool *is_idle)
 	work_look(&work, now);
 	if (!work.is_counted)
 		eligibility_lost(SEGMENT_TIME_UNCOUNTED);
-	struct rules_verdict verdict = ask(now);
+	struct suspension suspension = suspend_state();
+	struct rivals rivals = look_at_peers(now);
+	struct rules_verdict verdict = rules_ask(given_rules(), now, &work.view, &suspension, &rivals);
 
 	if (can_act && eligibility_is_there())
 		until = suspend_look(now, &work, verdict.soonest);
 	bool acts = can_act && obey(&verdict);
 
-	if (can_act && is_due(&verdict))
+	/* Tried again, since no event tells the end of the reason. */
+	if (can_act && verdict.suspends && !suspend_state().is_on && eligibility_is_there())
 		until = min_u64(until, now + SUSPEND_RETRY_NS);
 	/* An edit of the group's file alone rings no member. */
 	if (suspend_state().is_on)

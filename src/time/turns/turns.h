@@ -1,6 +1,6 @@
 /*
- * Time without MPS: programs take turns on a GPU. The program is suspended and resumed (suspend.h), and has shorter or
- * longer time slices (timeslice.h), by its rules (time/rules/rules.h). The means are the kernel driver's
+ * Time without MPS: programs take turns on a GPU. The program is suspended and resumed (suspend.c), and has shorter or
+ * longer time slices (timeslice.c), by its rules (time/rules/rules.h). The means are the kernel driver's
  * (kernel_access.h). A program that must never wait is not suspended (eligibility.h).
  *
  * For our thread alone.
@@ -9,6 +9,8 @@
 #define NVTASKSET_TIME_TURNS_TURNS_H
 
 #include "state/segment/segment.h"
+#include "time/demand/work.h"
+#include "time/rules/rivals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +30,67 @@ void turns_end(void);
 
 /* If the rules hold no more: resumes the program, and says once why. */
 void turns_report(uint64_t number);
+
+/* --- suspend.c ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Suspends and resumes all channels of this program (driver/channels/channels.h), also of contexts that come
+ * meanwhile. The effect is judged: the program is ineligible (eligibility.h) if kernels still end in a suspension, or
+ * if the kernel driver refuses again and again. Nothing to suspend is no failure. While contexts come or go,
+ * suspensions are put off. The rules say when to suspend (time/rules/rules.h).
+ *
+ * For our thread alone.
+ */
+
+/* Begins anew: the program is not suspended, and nothing was judged. */
+void suspend_begin(void);
+
+/* Whether the program is suspended. The GPU lets go of a program within the call of the kernel driver, some time after
+ * the request, and takes the program up again by the end of the call. */
+struct suspension suspend_state(void);
+
+/* Suspends the program, whole or not at all. False if nothing has changed. */
+bool suspend_now(void);
+
+/* The time between attempts of a suspension that is put off or refused. */
+#define SUSPEND_RETRY_NS UINT64_C(10000000)
+
+/* Suspensions were put off for a second longer than the program was suspended. Half a second of suspension ends the
+ * state at the latest. */
+bool suspend_is_put_off(void);
+
+/* Resumes the program. After a refusal the program is ineligible, and still suspended. */
+void suspend_resume(void);
+
+/* Before each decision: judges, and looks for new channels shortly before `soonest`, the earliest time of a
+ * suspension. Returns when to look again at the latest; UINT64_MAX: no need to look. */
+uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest);
+
+/* --- timeslice.c -------------------------------------------------------------------------------------------------- */
+
+/*
+ * The time slices of all groups of channels of the program (driver/channels/channels.h), also of contexts that come
+ * meanwhile: how long the program runs at once beside programs with work. The rules say how long (time/rules/rules.h).
+ *
+ * Not for clients of MPS: their channels are the server's. Even a program that is never suspended may have short
+ * slices (eligibility.h): the program goes on by itself. Page faults and waiting programs take longer, as beside any
+ * neighbour.
+ *
+ * For our thread alone.
+ */
+
+/* Begins anew: the program has its own slices. */
+void timeslice_begin(void);
+
+/* Gives slices of `wanted_us`; 0: the own slices. Asks the kernel driver for new lengths and new channels only, and no
+ * more after repeated refusals. */
+void timeslice_obey(uint64_t wanted_us, const struct work *work);
+
+/* Warns, once, of a kernel driver that is asked no more. Not in a suspension: the reader of our warnings may be
+ * slow. */
+void timeslice_report_refusal(void);
+
+/* The program has its own slices again. */
+void timeslice_end(void);
 
 #endif

@@ -1,10 +1,9 @@
 /* The parts of Slurm's plugin that work without Slurm. A controller that knows one job stands in for the real one. */
 #include "../../cases.h"
 #include "allocation.h"
-#include "claim.h"
+#include "plugin.h"
 #include "config.h"
 #include "jobs.h"
-#include "mps.h"
 #include "common.h"
 #include "options.h"
 #include "../../unit/process.h"

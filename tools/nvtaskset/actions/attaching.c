@@ -1,4 +1,4 @@
-#include "attaching.h"
+#include "cli/actions.h"
 
 #include "attach/attach.h"
 #include "attach/entry.h"
@@ -12,13 +12,6 @@
 #include <string.h>
 
 #define LIBRARY "/" ATTACH_LIBRARY
-
-static void print_report(pid_t pid, const struct attach_report *report)
-{
-	if (report->thread)
-		fprintf(stderr, "nvtaskset: pid %d: attached: thread %d stood still for %.1f ms; tries: %u\n", (int)pid,
-		        (int)report->thread, report->seconds * 1e3, report->tries);
-}
 
 /* The lack of a process for a partition of its own that is, or will be, in force. */
 enum need {
@@ -55,8 +48,9 @@ static int attach(pid_t pid, const char *library, const char *gpus, bool verbose
 		result = attach_load(pid, library, gpus, &report, error);
 	else if (need == NEED_SEGMENT)
 		result = attach_give_segment(pid, &report, error);
-	if (result == 0 && verbose)
-		print_report(pid, &report);
+	if (result == 0 && verbose && report.thread)
+		fprintf(stderr, "nvtaskset: pid %d: attached: thread %d stood still for %.1f ms; tries: %u\n", (int)pid,
+		        (int)report.thread, report.seconds * 1e3, report.tries);
 	return result;
 }
 

@@ -1,13 +1,12 @@
 #include "cli/actions.h"
 
 #include "api/time_given.h"
-#include "attaching.h"
 #include "base/error.h"
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
-#include "cli/tables.h"
 #include "cli/gpus.h"
+#include "cli/tables.h"
 #include "cli/time_given.h"
 #include "gpu/topology/topology.h"
 #include "select/overlap.h"
@@ -218,14 +217,6 @@ static int report(const struct subject *subject, const struct gpu_choices *chose
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
-static void wait_for_times(const struct targets *targets)
-{
-	double end = time_wait_end();
-
-	for (size_t i = 0; i < targets->count; i++)
-		time_wait(&targets->editors[i].segment, end);
-}
-
 /* Strays do not follow their group, and are changed one by one. */
 static int change_strays(const struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
@@ -284,8 +275,10 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 
 	if (result == 0 && subject->options->all_tasks)
 		result = change_new_ones(subject, wanted, error);
-	if (result == 0 && segment_time_is_given(wanted))
-		wait_for_times(&subject->targets);
+	double end = time_wait_end();
+
+	for (size_t i = 0; result == 0 && segment_time_is_given(wanted) && i < subject->targets.count; i++)
+		time_wait(&subject->targets.editors[i].segment, end);
 	return result;
 }
 

@@ -6,7 +6,11 @@
 #define NVTASKSET_CLI_ACTIONS_H
 
 #include "base/error.h"
+#include "base/pids.h"
+#include "gpu/topology/topology.h"
 #include "options.h"
+
+#include <stdbool.h>
 
 #define EXIT_CHANGED 3 /* a partition was changed, but is not in force, or the report failed */
 #define EXIT_CANNOT_EXECUTE 126
@@ -27,5 +31,13 @@ int action_complete(int count, char **arguments);
 
 /* Refuses `what`, for the reason `why`, and says where help is. Always -1. */
 int help_refer(const struct options *options, struct error *error, const char *what, const char *why);
+
+/* --- attaching.c -------------------------------------------------------------------------------------------------- */
+
+/* --attach: loads our library into each process that uses CUDA without, and passes on the topologies in `list`. The
+ * process then has a segment, and the whole of each GPU until a change. A process without CUDA that shares its parent's
+ * segment gets a segment of its own. The remaining processes stay as they are. With `verbose`, prints the time of each
+ * on standard error. -1 with the reason. */
+int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error);
 
 #endif

@@ -16,13 +16,6 @@ struct gpcs gpcs_of(const struct topology *gpu, const struct tpcset *set)
 	return gpcs;
 }
 
-static unsigned int end_of_run(const struct tpcset *set, unsigned int from)
-{
-	while (tpcset_has(set, from))
-		from++;
-	return from;
-}
-
 const char *gpcs_format(const struct gpcs *gpcs, char text[TPCSET_TEXT])
 {
 	struct tpcset all = tpcset_or(&gpcs->whole, &gpcs->part);
@@ -32,7 +25,8 @@ const char *gpcs_format(const struct gpcs *gpcs, char text[TPCSET_TEXT])
 	for (unsigned int first = tpcset_next(&all, 0), end; first < TPCSET_MAX; first = tpcset_next(&all, end)) {
 		bool whole = tpcset_has(&gpcs->whole, first);
 
-		end = end_of_run(whole ? &gpcs->whole : &gpcs->part, first);
+		for (end = first; tpcset_has(whole ? &gpcs->whole : &gpcs->part, end);)
+			end++;
 		length += (size_t)snprintf(text + length, TPCSET_TEXT - length, "%s%u", length ? "," : "", first);
 		if (end - first > 1)
 			length += (size_t)snprintf(text + length, TPCSET_TEXT - length, "-%u", end - 1);

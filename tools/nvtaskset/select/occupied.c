@@ -1,4 +1,4 @@
-#include "occupied.h"
+#include "set.h"
 
 #include "base/pids.h"
 #include "base/proc.h"
@@ -222,13 +222,6 @@ static bool counts(const struct claim *claim, const struct processes *processes)
 	return does;
 }
 
-static void make_empty(struct segment_revision *occupied, const struct topology_list *list)
-{
-	*occupied = (struct segment_revision){.count = list->count};
-	for (unsigned int i = 0; i < list->count; i++)
-		occupied->partitions[i].pci = list->gpus[i].pci;
-}
-
 /* Whether a process has exactly its group's partition: then a part may be chosen for a new member. */
 static bool has_all_of_group(const struct set_limits *limits, struct group_identity group,
                              const struct segment_revision *revision)
@@ -261,7 +254,9 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 
 	if (result == 0)
 		result = processes_collect(&processes, false, error);
-	make_empty(occupied, list);
+	*occupied = (struct segment_revision){.count = list->count};
+	for (unsigned int i = 0; i < list->count; i++)
+		occupied->partitions[i].pci = list->gpus[i].pci;
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
 		const struct claim *claim = &claims.list[i];
 

@@ -1,7 +1,6 @@
 #include "set.h"
 
 #include "gpu/topology/topology.h"
-#include "occupied.h"
 #include "state/group/file.h"
 #include "turn.h"
 

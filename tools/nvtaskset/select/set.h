@@ -7,9 +7,19 @@
 #include "cli/gpus.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
-#include "limits.h"
 #include "state/group/group.h"
 #include "state/segment/segment.h"
+
+#include <stdbool.h>
+
+/* The part of a GPU that may be chosen. All 0: everything. */
+struct set_limits {
+	const struct pids *except;             /* processes whose TPCs count as free (-n) */
+	const struct group *group;             /* likewise members with all of the group's partition */
+	const struct segment_revision *taken;  /* TPCs that count as taken, even without a process (-n) */
+	const struct segment_revision *room;   /* the TPCs of the GPUs in `room`; of any other GPU, all */
+	bool is_dry_run;                       /* the choice (-n) is free for the next command, too */
+};
 
 /* Finds the partition of the command line on the chosen GPUs: the SET of each GPU, or the one SET for all. No set is
  * empty. "all" means the whole GPU in every notation. For a number of TPCs, selects free TPCs: from then on, until the
@@ -36,5 +46,19 @@ const char *set_noun(enum notation notation);
 
 /* The set in the user's notation. For GPCs and numbers, a list of TPCs, which is exact. Returns `text`. */
 const char *set_format(const struct tpcset *set, enum notation notation, char text[TPCSET_TEXT]);
+
+/* --- occupied.c --------------------------------------------------------------------------------------------------- */
+
+/*
+ * TPCs in use. Most programs have a segment: nvtaskset makes a segment before the exec, and children share the segment
+ * or have their own. A program that closes all descriptors before its first use of CUDA has no segment. The TPCs that
+ * the program will get are claimed too: the partition of the nearest ancestor with a segment, or of the environment.
+ */
+
+/* Finds the TPCs of all processes that this user may examine, except the processes in `limits`: a set for each GPU of
+ * `list`. A partition of the whole GPU claims nothing. `some_are_hidden`: there are hidden programs. -1 with the
+ * reason. */
+int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
+                  bool *some_are_hidden, struct error *error);
 
 #endif

@@ -116,26 +116,20 @@ bool container_read(struct container *container, const char *directory, const ch
 
 /* --- all notes --------------------------------------------------------------------------------------------------- */
 
-static bool runs(const struct container *container)
-{
-	char stat[PROC_STAT_TEXT];
-
-	proc_stat_read(container->pid, stat);
-	return container->pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container->started;
-}
-
 void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
                      void *context)
 {
 	DIR *notes = opendir(directory);
 	struct container container;
+	char stat[PROC_STAT_TEXT];
 
 	if (!notes)
 		return;
 	for (const struct dirent *entry = readdir(notes); entry; entry = readdir(notes)) {
 		if (!read_note(&container, dirfd(notes), entry->d_name))
 			continue;
-		if (runs(&container))
+		proc_stat_read(container.pid, stat);
+		if (container.pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container.started)
 			see(&container, context);
 		else if (container.proc == own_proc())
 			unlinkat(dirfd(notes), entry->d_name, 0);

@@ -115,18 +115,13 @@ static void print_workload(const struct process *process, FILE *page)
 		fprintf(page, "        in %s\n", text);
 }
 
-static void print_memory(const struct process *process, FILE *page)
-{
-	if (process->memory_count > 0 && process->memory[0].use.has_gap)
-		fprintf(page, "        memory: " SEGMENT_MEMORY_GAP "\n");
-}
-
 static void print_notes(const struct process *process, FILE *page)
 {
 	print_workload(process, page);
 	print_time(process, page);
 	print_lending(process, page);
-	print_memory(process, page);
+	if (process->memory_count > 0 && process->memory[0].use.has_gap)
+		fprintf(page, "        memory: " SEGMENT_MEMORY_GAP "\n");
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);

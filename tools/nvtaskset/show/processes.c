@@ -70,14 +70,6 @@ static void add_memory(struct process *process, const struct segment *segment, s
 			(struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
 }
 
-static void add_all_memory(struct process *process, const struct segment *segment)
-{
-	for (uint32_t i = 0; i < process->revision.count; i++)
-		add_memory(process, segment, process->revision.partitions[i].pci);
-	for (unsigned int i = 0; i < process->counts.count; i++)
-		add_memory(process, segment, process->counts.gpus[i].pci);
-}
-
 static enum segment_state read_segment(struct process *process, pid_t pid, struct purse *purse)
 {
 	struct segment segment;
@@ -102,7 +94,10 @@ static enum segment_state read_segment(struct process *process, pid_t pid, struc
 		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;
-		add_all_memory(process, &segment);
+		for (uint32_t i = 0; i < process->revision.count; i++)
+			add_memory(process, &segment, process->revision.partitions[i].pci);
+		for (unsigned int i = 0; i < process->counts.count; i++)
+			add_memory(process, &segment, process->counts.gpus[i].pci);
 		segment_close(&segment);
 	}
 	return state;

@@ -8,10 +8,41 @@
 #include "state/kernels/counts_read.h"
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
-#include "workload.h"
 
 #include <stdint.h>
 #include <sys/types.h>
+
+/* --- workload.c --------------------------------------------------------------------------------------------------- */
+
+/*
+ * The job or container of a process, from its control group: under Slurm, in Kubernetes, in Docker and more.
+ *
+ * The names are as in dcgm-exporter's labels. A control group has the ids of a pod and of a container. Their names are
+ * known if the container's log has a link in /var/log/containers, as on every node of Kubernetes.
+ */
+
+#define WORKLOAD_NAME 256
+
+/* "" where not known. Names and numbers without characters that move a cursor. */
+struct workload {
+	char hpc_job[WORKLOAD_NAME]; /* the number of the Slurm job */
+	char pod_uid[WORKLOAD_NAME];
+	char pod[WORKLOAD_NAME];
+	char namespace[WORKLOAD_NAME];
+	char container[WORKLOAD_NAME]; /* the name, or the first 12 digits of the id, as in `docker ps` */
+};
+
+void workload_of(struct workload *workload, pid_t pid);
+
+/* "namespace/pod/container", or the container alone; or "job 4711"; or "". Returns `text`. */
+#define WORKLOAD_TEXT (3 * WORKLOAD_NAME + 8)
+const char *workload_format(const struct workload *workload, char text[WORKLOAD_TEXT]);
+
+/* First from the content of /proc/PID/cgroup, then from the names of links in a directory. */
+void workload_read(struct workload *workload, const char *cgroup, char container[WORKLOAD_NAME]);
+void workload_find_names(struct workload *workload, const char *container, const char *directory);
+
+/* --- processes ---------------------------------------------------------------------------------------------------- */
 
 struct process {
 	pid_t pid;
@@ -83,7 +114,7 @@ const struct tpcset *process_set(const struct process *process, struct pci_addre
 /* Finds the TPCs shared by processes of the list, and adds the TPCs to the list. -1 with the reason, without memory. */
 int shared_find(struct processes *processes, struct error *error);
 
-/* Whether the process shares these TPCs. */
+/* Whether the process shares the TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
 
 #endif

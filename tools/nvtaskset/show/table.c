@@ -1,4 +1,4 @@
-#include "table.h"
+#include "cells.h"
 
 #include "terminal/text.h"
 

@@ -1,4 +1,4 @@
-#include "workload.h"
+#include "processes.h"
 
 #include "base/proc.h"
 #include "containers.h"

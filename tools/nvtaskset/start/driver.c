@@ -70,14 +70,9 @@ static const char *const usual_directories[] = {
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* A CUDA toolkit has stub libraries: they have the driver's name, and their functions do nothing. */
-static bool is_stub(const char *path)
-{
-	return strstr(path, "/stubs/") != NULL;
-}
-
 static bool is_driver(const char *path)
 {
-	return elf_file_is_library(path) && !is_stub(path) && !own_library_is(path);
+	return elf_file_is_library(path) && !strstr(path, "/stubs/") && !own_library_is(path);
 }
 
 bool driver_find_in_list(const struct library_path *list, char path[PATH_MAX])

@@ -1,4 +1,4 @@
-#include "handover.h"
+#include "program.h"
 
 #include "configuration.h"
 

@@ -117,12 +117,6 @@ static const char *lib_value(char text[PATH_MAX])
 	return value;
 }
 
-/* With an older glibc, $PLATFORM is "haswell" on some CPUs. */
-static const char *platform_value(unsigned int number)
-{
-	return number == 0 ? (const char *)getauxval(AT_PLATFORM) : "haswell";
-}
-
 #define PLATFORMS 2
 
 static bool put_tokens(char directory[PATH_MAX], const char *origin, unsigned int platform)
@@ -131,7 +125,8 @@ static bool put_tokens(char directory[PATH_MAX], const char *origin, unsigned in
 
 	return !strchr(directory, '$') ||
 	       (put_token(directory, "ORIGIN", origin) && put_token(directory, "LIB", lib_value(lib)) &&
-	        put_token(directory, "PLATFORM", platform_value(platform)));
+	        /* With an older glibc, $PLATFORM is "haswell" on some CPUs. */
+	        put_token(directory, "PLATFORM", platform == 0 ? (const char *)getauxval(AT_PLATFORM) : "haswell"));
 }
 
 /* --- a list --------------------------------------------------------------------------------------- */

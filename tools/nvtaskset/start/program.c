@@ -2,7 +2,6 @@
 
 #include "base/path.h"
 #include "elf_file.h"
-#include "handover.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -33,18 +33,10 @@ static enum terminal_colours colours(bool moves_cursor)
 	return colours;
 }
 
-static void measure(struct terminal *terminal)
-{
-	struct winsize size = {.ws_col = 0};
-
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	terminal->columns = size.ws_col > 0 ? size.ws_col : COLUMNS_DEFAULT;
-	terminal->rows = size.ws_row > 0 ? size.ws_row : ROWS_DEFAULT;
-}
-
 struct terminal terminal_look(void)
 {
 	const char *name = environment("TERM");
+	struct winsize size = {.ws_col = 0};
 
 	setlocale(LC_CTYPE, "");
 	struct terminal terminal = {
@@ -56,8 +48,11 @@ struct terminal terminal_look(void)
 
 	terminal.moves_cursor = terminal.is_terminal && name[0] != '\0' && strcmp(name, "dumb") != 0;
 	terminal.colours = colours(terminal.moves_cursor);
-	if (terminal.is_terminal)
-		measure(&terminal);
+	if (terminal.is_terminal) {
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+		terminal.columns = size.ws_col > 0 ? size.ws_col : COLUMNS_DEFAULT;
+		terminal.rows = size.ws_row > 0 ? size.ws_row : ROWS_DEFAULT;
+	}
 	return terminal;
 }
 

@@ -127,14 +127,6 @@ static void screen_take_signal(struct screen *screen)
 		enter(screen);
 }
 
-/* Once `keys` can be read: the bytes of keys, at least one; 0 if the keyboard is gone. */
-static size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room)
-{
-	ssize_t length = read(screen->keys, bytes, room);
-
-	return length > 0 ? (size_t)length : 0;
-}
-
 /* --- the content of the screen ------------------------------------------------------------------------------------ */
 
 /* Overwrites a row. After a full row, nothing may be erased: terminals would erase the last column. */
@@ -315,13 +307,13 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 static bool take_keys(const struct watch *watch, const struct screen *screen)
 {
 	char bytes[256];
-	size_t length = screen_read_keys(screen, bytes, sizeof bytes);
-	bool goes_on = length > 0;
+	ssize_t length = read(screen->keys, bytes, sizeof bytes);
+	bool goes_on = length > 0; /* else the keyboard is gone */
 
 	if (goes_on && watch->take_keys)
-		goes_on = watch->take_keys(watch->subject, bytes, length);
+		goes_on = watch->take_keys(watch->subject, bytes, (size_t)length);
 	else if (goes_on)
-		goes_on = !memchr(bytes, 'q', length) && !memchr(bytes, 'Q', length);
+		goes_on = !memchr(bytes, 'q', (size_t)length) && !memchr(bytes, 'Q', (size_t)length);
 	return goes_on;
 }
 

@@ -8,7 +8,7 @@
 #include "show/cells.h"
 #include "terminal/text.h"
 
-/* X(cell, heading, whether a number, rank, widest cell, whether the column may be missing; see show/table.h). The first
+/* X(cell, heading, whether a number, rank, widest cell, whether the column may be missing; see show/cells.h). The first
  * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
 #define TOP_COLUMNS(X)                                  \
 	X(PID, "PID", true, 0, 0, false)                \

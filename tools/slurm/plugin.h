@@ -1,4 +1,38 @@
 /*
+ * The parts that make and end the share of a job, for the hooks of plugin.c.
+ */
+#ifndef NVTASKSET_SLURM_PLUGIN_H
+#define NVTASKSET_SLURM_PLUGIN_H
+
+#include "config.h"
+#include "jobs.h"
+#include "nvtaskset.h"
+#include "options.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- claim.c ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A job's TPCs: the job's group gets a TPC for each shard.
+ */
+
+/* Finds the job's allocation and claims the TPCs, once for all steps. A job that is ending, or that the controller has
+ * forgotten, may still have some of the TPCs: waits for them, as long as plugstack.conf says. -1 with the reason;
+ * NO_ROOM if too few TPCs became free. */
+int claim(const struct job *job, unsigned int user, const struct config *config, const struct options *options,
+          struct jobs_note *note, struct nvtaskset_error *error);
+
+/* Pure, for tests: the job's control group, if Slurm has control groups (proctrack/cgroup), from a line of
+ * /proc/PID/cgroup: "0::/system.slice/slurmstepd.scope/job_7/step_0/slurm" or "6:freezer:/slurm/uid_0/job_7". There the
+ * command finds programs without their environment. False if the line has no job. */
+bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX]);
+
+/* --- mps.c -------------------------------------------------------------------------------------------------------- */
+
+/*
  * NVIDIA MPS: a control daemon for each user with jobs with shards on the node. The programs of these jobs run side by
  * side, each within its TPCs. The prolog of the first job starts the daemon. The epilog of the last job ends the
  * daemon, with all programs that still use MPS.
@@ -11,11 +45,6 @@
  *   mps-1000/pipe-log-1000    the log
  *   .mps-1000                 a lock: no daemon is ended while a job begins
  */
-#ifndef NVTASKSET_SLURM_MPS_H
-#define NVTASKSET_SLURM_MPS_H
-
-#include "config.h"
-#include "jobs.h"
 
 bool mps_is_wanted(const struct config *config);
 

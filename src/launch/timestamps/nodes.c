@@ -5,7 +5,6 @@
 #include "base/table.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "launch/account/timestamps.h"
 #include "launch/space/epoch.h"
 
 #include <stdatomic.h>

@@ -1,0 +1,126 @@
+/*
+ * The kinds of memory whose size the calls of the program do not tell (memory.h). Each kind has a file.
+ */
+#ifndef NVTASKSET_MEMORY_KINDS_H
+#define NVTASKSET_MEMORY_KINDS_H
+
+#include "account.h"
+#include "driver/calls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- mapped.c ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Memory made and mapped by the program itself (cuMemCreate, cuMemMap). The memory lives as long as a handle or a
+ * mapping. Imports count for the process that allocated.
+ *
+ * Any thread. Each function is called when the driver's of the same name has succeeded. mapped_release and
+ * mapped_unmap come before the call, since another thread may get the same handle or address at once; they return the
+ * bytes to give back when the call has succeeded.
+ */
+
+/* The bytes are reserved already. */
+void mapped_create(const void *handle, struct account *account, uint64_t bytes);
+void mapped_retain(const void *handle, const void *address);
+void mapped_map(const void *handle, const void *address, size_t bytes);
+
+struct mapped_end {
+	struct account *account; /* NULL: nothing ends */
+	uint64_t bytes;
+};
+struct mapped_end mapped_release(const void *handle);
+struct mapped_end mapped_unmap(const void *address, size_t bytes);
+
+void mapped_after_fork(void);
+
+/* --- pools.c ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Memory kept by the driver for the program: in pools (cuMemAllocAsync), and for the allocations of graphs. Counted
+ * is all that the driver holds, by its own word, used or not. A pool gives memory back when the program synchronises:
+ * the driver is asked again then, and when the number matters.
+ *
+ * Counted beside are allocations in progress, as far as the pool may have to grow for all of them: threads that
+ * allocate at once do not count on the same unused memory. A pool grows by whole pieces, and can exceed the limit by
+ * up to one piece.
+ *
+ * A pool is named by its handle; a GPU's memory for graphs, by the GPU's account. Any thread. All functions but
+ * pools_made and pools_forget call the driver.
+ */
+
+/* The pool of cuMemAllocAsync; NULL if the driver does not tell. */
+void *pools_current(const struct account *account);
+
+/* How much of the bytes allocated by a graph's instance is not in use by an earlier launch of the instance. */
+uint64_t pools_asked_by_graph(const struct account *account, uint64_t bytes, bool was_launched);
+
+/* An allocation of the bytes is about to happen; false, and nothing is counted, if a limit would be exceeded. */
+bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
+
+/* The allocation has happened or has failed; or, of 0 bytes, the pool may have changed. */
+void pools_settle(const void *pool, uint64_t bytes);
+
+/* A pool of a GPU; NULL: its memory is no GPU's, and is not counted. The pool is gone. */
+void pools_made(const void *pool, struct account *account);
+void pools_forget(const void *pool);
+
+/* Whether there is a pool; and the program has synchronised: a pool may have given memory back. */
+bool pools_exist(void);
+void pools_synchronized(void);
+
+/* Counts anew all memory of the GPU's pools and graphs. With `trims`, unused memory is given back before. */
+void pools_settle_all(struct account *account, bool trims);
+
+void pools_after_fork(void);
+
+/* --- graph_allocations.c ------------------------------------------------------------------------------------------ */
+
+/*
+ * How many bytes the nodes of a graph's instance allocate. Graphs are looked at only once the program has made a node
+ * that allocates.
+ *
+ * Any thread.
+ */
+
+/* The program has made a node with an allocation. */
+void graph_allocations_expect(void);
+bool graph_allocations_exist(void);
+
+/* A call that instantiates has succeeded. */
+void graph_allocations_instantiated(const struct call *call);
+
+/* 0: none */
+uint64_t graph_allocations_of(CUgraphExec exec, bool *was_launched);
+
+/* The driver has launched the instance. */
+void graph_allocations_launched(CUgraphExec exec);
+
+void graph_allocations_after_fork(void);
+
+/* --- overhead.c --------------------------------------------------------------------------------------------------- */
+
+/*
+ * The driver's own part of a process's memory on a GPU: contexts, modules, local memory, alignment. By the kernel
+ * driver's count of the process, less all memory counted otherwise. The kernel driver counts managed memory only once
+ * a kernel has touched the memory: while a process has managed memory, the driver's own part changes by as little as
+ * the count allows. Where the kernel driver does not tell, as of clients of MPS: by how much less memory was free after
+ * the process's first context on the GPU than before. An allocation by another process at the same moment is taken for
+ * the context's.
+ *
+ * Any thread.
+ */
+
+/* A call that may make a context on the GPU begins, and has succeeded, on the same thread. */
+void overhead_context_begins(struct account *account);
+void overhead_context_made(struct account *account);
+
+/* Counts anew; asks the kernel driver, at most twice a second, or now. False if the kernel driver was asked and did not
+ * tell. */
+bool overhead_look(struct account *account, bool now);
+
+void overhead_after_fork(void);
+
+#endif
