@@ -325,6 +325,18 @@ in_code() { # regular expression
 	[ "$(MANWIDTH=80 man -l "$ROOT/tools/man/nvtaskset.1" | wc -l)" -le 1000 ]
 }
 
+has_at_most() { # LINES FILE…
+	[ "$(cat "${@:2}" | wc -l)" -le "$1" ]
+}
+
+@test "the pages stay short: nvtaskset(1), README, HACKING, and all of docs" {
+	has_at_most 950 "$ROOT/tools/man/nvtaskset.1"
+	has_at_most 120 "$ROOT/README.md"
+	has_at_most 250 "$ROOT/HACKING.md"
+	find "$ROOT/docs" -name '*.md' -exec cat {} + >"$WORK/docs"
+	has_at_most 4000 "$WORK/docs"
+}
+
 @test "every option has an entry, and every entry is an option" {
 	sed -n '/^const struct option_row /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/tables.c" >"$WORK/table"
 	grep -q 'Words were options once' "$WORK/table"
