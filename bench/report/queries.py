@@ -14,20 +14,21 @@ about those:
     value              the only one there is, a number or a word
     values COLUMN      how many different values a column has
     difference         the median over rounds of the differences between the medians of a round, to the same rows …
-    ratio50, ratio99   a percentile divided by that of the same rows …
+    ratio50            the median divided by that of the same rows …
+    ratio99, pairs50   the median over rounds of a round's own percentile, divided by that of the same round of the same rows …
         to COLUMN=VALUE …   … which have other values in these columns; without it, to the mechanism that this one
                        is compared with (results.py)
     verdict LEAST MOST whether the difference lies within these: met, missed or not shown
     within LEAST MOST  the same of the median
     within99, withinmax  the same of a percentile, by each round's own, and of the slowest sample
-    ratiowithin99      the same of ratio99, by the ratio of each round's own to the other's of all rounds
+    ratiowithin99      the same of ratio99, by each round's own
                        (A goal @TABLE/COLUMN=VALUE is the value that a table has, in the unit of the samples.)
     ABOUT              gpu, driver, date …, as the table's first lines say (only the date's day)
 
 Samples that are n/a, since a tool said nothing, do not count; where all of them are, so is the answer.
 
 `.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval; `.least` and `.most` behind a
-percentile or its ratio for the lowest and the highest round's own, also where a round is too short for an interval. The last
+percentile or its ratio for the lowest and the highest round's own, also where a round is too short for one. The last
 words say how the number is written: a unit (ns, us, ms, s; % for a difference, and for a ratio; +% for what a ratio is above 1),
 and how many digits are behind the point (.0, .1; three digits in all without it).
 """
@@ -123,7 +124,7 @@ class Question:
             return self.difference()
         if self.what.startswith(("within", "ratiowithin")):
             return self.within(measurement)
-        if self.what.startswith("ratio"):
+        if self.what.startswith(("ratio", "pairs")):
             return self.ratio(measurement)
         return self.value(measurement)
 
@@ -207,10 +208,11 @@ class Question:
             return self.verdict(measurement, plain)
         if what == "max":
             return stats.verdict((measurement.ordered[-1],) * 2, *self.goals(plain))
-        ends = measurement.of_rounds(float(what))
         if self.what.startswith("ratio"):
-            other = stats.Measurement(results.rounds(self.others(), self.table.value).values()).percentile(float(what))
-            ends, plain = [end / other for end in ends], True
+            found = self.ratios(float(what))
+            ends, plain = (found.ordered[0], found.ordered[-1]), True
+        else:
+            ends = measurement.of_rounds(float(what))
         return stats.verdict(ends, *self.goals(plain))
 
     def goals(self, plain):
@@ -223,17 +225,33 @@ class Question:
             return stats.Measurement([[row[table.value] for row in table.select(pairs_of(conditions))]]).only()
         return float(word) * (1 if plain else self.unit_factor(self.words[-1]))
 
+    def ratios(self, percent):
+        own, others = self.rows, self.others()
+        found = stats.ratios(results.rounds(own, self.table.value), results.rounds(others, self.table.value), percent)
+        if not found.n:
+            raise Missing("no round has both")
+        return found
+
     def ratio(self, measurement):
-        other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
-        percent = float(self.what[len("ratio") :])
-        value = stats.ratio(measurement, other, percent)
-        if self.end in ("least", "most"):
-            value = measurement.of_rounds(percent)[self.end == "most"] / other.percentile(percent)
-        elif self.end:
-            value = self.interval(lambda: stats.ratio_interval(measurement, other, percent))[self.end == "high"]
+        if self.what == "ratio50":
+            other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
+            value = stats.ratio_of_medians(measurement, other)
+            if self.end in ("least", "most"):
+                value = measurement.of_rounds(50)[self.end == "most"] / other.percentile(50)
+            elif self.end:
+                value = self.interval(lambda: stats.interval_of_medians(measurement, other))[self.end == "high"]
+        else:
+            value = self.ratio_of_rounds(float(re.search(r"[\d.]+$", self.what).group()))
         if "+%" in self.words:
             return signed(self.digits((value - 1) * 100))
         return self.digits(value * 100 if "%" in self.words else value)
+
+    def ratio_of_rounds(self, percent):
+        found = self.ratios(percent)
+        if not self.end:
+            return found.percentile(50)
+        ends = found.interval(50) if percent == 50 and self.end in ("low", "high") else stats.ends_of(found.ordered)
+        return ends[self.end in ("high", "most")]
 
     def unit_factor(self, unit):
         return NANOSECONDS[unit] / self.nanoseconds()

@@ -91,7 +91,7 @@ class Measurement:
     def of_rounds(self, percent):
         """The lowest and the highest round's percentile, also of rounds that are too short for one."""
         self.percentile(percent)  # or too few
-        return ends_of([sorted(samples)[rank(len(samples), percent) - 1] for samples in self.rounds])
+        return ends_of([own_percentile(samples, percent) for samples in self.rounds])
 
     def only(self):
         """The sample, where there is one."""
@@ -115,17 +115,28 @@ def ends_of(values):
     return min(values), max(values)
 
 
-def ratio(one, other, percent):
-    """What a percentile is, divided by that of another measurement."""
-    return one.percentile(percent) / other.percentile(percent)
+def own_percentile(samples, percent):
+    """Of one round, also where it is too short to show one by itself."""
+    return statistics.median(samples) if percent == 50 else sorted(samples)[rank(len(samples), percent) - 1]
 
 
-def ratio_interval(one, other, percent):
-    ratio(one, other, percent)  # or too few
-    if percent == 50 and min(len(one.rounds), len(other.rounds)) >= ROUNDS_ENOUGH:
-        quotients = (above / below for above, below in zip(one.draws(percent), shuffled(other.draws(percent))))
+def ratios(one, other, percent):
+    """From rounds by name, {round: samples}: what a percentile of a round is, divided by that of the same round of the other."""
+    for side in (one, other):
+        Measurement(side.values()).percentile(percent)  # or too few
+    return Measurement([own_percentile(one[name], percent) / own_percentile(other[name], percent)] for name in one if name in other)
+
+
+def ratio_of_medians(one, other):
+    """Of all rounds together."""
+    return one.percentile(50) / other.percentile(50)
+
+
+def interval_of_medians(one, other):
+    if min(len(one.rounds), len(other.rounds)) >= ROUNDS_ENOUGH:
+        quotients = (above / below for above, below in zip(one.draws(50), shuffled(other.draws(50))))
         return middle_of(quotients)
-    values = [[Measurement([samples]).percentile(percent) for samples in side.rounds] for side in (one, other)]
+    values = [[statistics.median(samples) for samples in side.rounds] for side in (one, other)]
     return ends_of([own / its for own, its in zip(*values)])
 
 

@@ -9,7 +9,7 @@ and has a row for each combination of values of these columns, and the answers (
 that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py), and ~~ the lowest and the highest
 round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
 of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
-of dashes is left out.
+of dashes is left out. The last row says where the numbers are from: GPU, version, day, and n where no column has it.
 """
 
 import os
@@ -66,13 +66,45 @@ def table(data, text):
         rows = data.table(machine, name).select(queries.pairs_of(words.get("where", "").split()))
         keys += [key for key in results.groups(rows, *columns) if key not in keys]
     lines = [header, ["---"] * len(header)]
+    has_counts, counts = any(question.split()[0] == "n" for question in questions), []
     for key in sorted(keys, key=lambda key: [results.order(value) for value in key]):
         conditions = " ".join(f"{column}={results.word_of(value)}" for column, value in zip(columns, key))
         own = f"{name} {words.get('where', '')} {conditions}"
         cells = [cell(data, machine, own, conditions, question) for machine in machines for question in questions]
         if set(cells) != {"–"}:
             lines.append([*map(results.name_of, key), *cells])
+            counts += [] if has_counts else [count(data, machine, own, conditions, question) for machine in machines for question in questions]
+    names = list(dict.fromkeys([name, *(other_of(question) for question in questions if other_of(question))]))
+    lines.append([origin(data, machines, names, sorted(filter(None, counts))), *[""] * (len(header) - 1)])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def other_of(question):
+    return question.partition(" as ")[0].partition(" for ")[0].partition(" of ")[2]
+
+
+def count(data, machine, own, conditions, question):
+    """How many samples a cell is from; None where it has none."""
+    other, condition = other_of(question), question.partition(" as ")[0].partition(" for ")[2]
+    try:
+        found = queries.answer(data, f"{machine} {f'{other} {conditions}' if other else own} {condition}: n")
+    except queries.Wrong:  # there is none, or it is a word
+        return None
+    return int(found.replace("\u202f", "")) or None
+
+
+def origin(data, machines, names, counts):
+    """Of each machine, the version of nvtaskset and the day; and of how many samples a cell is, where no column says so."""
+    found = []
+    for machine in machines:
+        abouts = [data.table(machine, name).about for name in names if has(data, machine, name)]
+        versions = [(re.findall(r"\b[0-9a-f]{7,40}\b", about.get("nvtaskset", "")) or [""])[0][:8] for about in abouts]
+        days = [about.get("date", "")[:10] for about in abouts]
+        runs = dict.fromkeys(" ".join(filter(None, run)) for run in zip(versions, days))
+        found.append(f"{machine.upper() if machine != 'simulator' else 'simulated'}: {', '.join(runs)}")
+    if counts:
+        found.append(f"n = {queries.grouped(counts[0])}" + (f" to {queries.grouped(counts[-1])}" if counts[-1] != counts[0] else ""))
+    return f"*{'; '.join(found)}*"
 
 
 def has(data, machine, name):

@@ -77,11 +77,20 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(stats.relative_differences({1: [3], 2: [3]}, {1: [0], 2: [2]}).ordered, [50])
 
     def test_a_ratio_has_the_uncertainty_of_both(self):
-        sides = normal(5, 20, 50, 0, 5), normal(6, 20, 50, 0, 5), 50
-        value, (low, high) = stats.ratio(*sides), stats.ratio_interval(*sides)
+        sides = normal(5, 20, 50, 0, 5), normal(6, 20, 50, 0, 5)
+        value, (low, high) = stats.ratio_of_medians(*sides), stats.interval_of_medians(*sides)
         alone = normal(5, 20, 50, 0, 5).interval(50)
         self.assertTrue(low < value < high)
         self.assertGreater(high - low, 1.15 * (alone[1] - alone[0]) / 100)
+
+    def test_a_percentile_is_divided_by_that_of_the_same_round(self):
+        """Requests at random are the same for all in a round: a bad round is bad for both."""
+        alone = {1: [1.0] * 1000, 2: [10.0] * 1000, 3: [2.0] * 1000}
+        shared = {3: [3.0] * 1000, 2: [11.0] * 1000, 1: [1.2] * 1000, 4: [99.0] * 1000}
+        found = stats.ratios(shared, alone, 99)
+        self.assertEqual(found.ordered, [1.1, 1.2, 1.5])
+        self.assertRaises(TooFew, stats.ratios, {1: [1.0] * 999}, alone, 99)
+        self.assertEqual(stats.ratios({1: [4.0, 2.0]}, {1: [1.5]}, 50).ordered, [2])
 
     def test_verdicts(self):
         self.assertEqual(stats.verdict((-0.4, 0.3), -0.5, 0.5), "met")
@@ -131,6 +140,8 @@ class Texts(unittest.TestCase):
             ("h200 hook mechanism=hook-out: p50.least ns", "3000"),
             ("h200 hook mechanism=hook-out: p50.most ns", "3006"),
             ("h200 hook mechanism=hook-whole: ratio50.most .3 to mechanism=hook-out", "1.011"),
+            ("h200 hook mechanism=hook-whole: pairs50.most .3 to mechanism=hook-out", "1.010"),
+            ("h200 hook mechanism=hook-whole: pairs50 +% .1 to mechanism=hook-out", "+1.0"),
             ("h200 hook: values mechanism", "2"),
             ("h200 hook: date", "2026-11-22"),
             ("h200 hook: driver", "580.1"),
@@ -267,7 +278,8 @@ class Texts(unittest.TestCase):
         self.assertEqual(text, head + "| mechanism | n | median, µs | 99 %, µs | difference, % |\n"
                          "| --- | --- | --- | --- | --- |\n"
                          "| the hook taken out | 20 | 3.00 | – | – |\n"
-                         "| all TPCs in the partition | 20 | 3.03 | – | +1.0 (+1.0 to +1.0) |\n<!--/table-->\n")
+                         "| all TPCs in the partition | 20 | 3.03 | – | +1.0 (+1.0 to +1.0) |\n"
+                         "| *H200: 2026-11-22* |  |  |  |  |\n<!--/table-->\n")
         self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
         named = "p50 us for mechanism=hook-out, p50 us for mechanism=hook-whole as with us"
         text_of_two = self.run_texts(f"<!--table hook by round where round=1 show {named}-->\n<!--/table-->\n")[2]
@@ -277,7 +289,7 @@ class Texts(unittest.TestCase):
         self.assertIn("| mechanism | median, µs | its us, µs |\n", joined)
         self.assertIn("| the hook taken out | 3.00 (3.00 to 3.01) | 8.00 |\n", joined)
         alone = self.run_texts("<!--table hook by mechanism show p50 us of lengths-->\n<!--/table-->\n")[2]
-        self.assertIn("| the hook taken out | 7.00 |\n<!--/table-->", alone)  # and no row of dashes
+        self.assertIn("| the hook taken out | 7.00 |\n| *H200: 2026-11-22; n = 1* |  |\n<!--/table-->", alone)  # and no row of dashes
         self.refuses(text.replace("3.03", "3.02"), "make figures would write: | all TPCs in the partition | 20 | 3.03", "--check")
 
 
