@@ -4,8 +4,11 @@
 Puts the numbers of the texts in from the data of bench/data: each number that has a query behind it (queries.py), and
 each table between <!--table NAME ARGUMENTS--> and <!--/table--> (tables.py). With --check it changes nothing, and names
 each number that is not what the data says, and each quantity of README.md and the pages of docs/ that has no query: a
-quantity that was not measured but chosen has <!--given--> behind it; and each picture that was drawn from other data.
-Status 1 if there is one.
+quantity that has none has a mark behind it; and each picture that was drawn from other data. Status 1 if there is one. The marks:
+
+    <!--given-->      somebody chose the number: a setting, a goal, a bound. It is round; a measured one seldom is.
+    <!--seen-->       it was measured, and the rows were not kept: its section names the day or the version.
+    <!--published-->  others say so: its paragraph names them, by the year of their paper, or as "the paper".
 
 To compute all of them takes half a minute. So where all were put in, `written` beside this file keeps a digest of data, queries, numbers
 and of this program, and --check computes only where that is another one.
@@ -29,7 +32,11 @@ WRITTEN = os.path.join(HERE, "written")
 NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not\s+shown|\d{4}-\d\d-\d\d|[^\s<>|*(]+"
 MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
 TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
-GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--given-->")
+GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--(?:given|seen|published)-->")
+# The number and its mark, as in "12 981 ns<!--seen-->".
+MARK = re.compile(r"(?<![\w.])(\d+(?:[ \u202f]\d{3})*(?:\.\d+)?)([^\d<>\n]{0,12}|\n[^\d<>\n]{1,8})<!--(given|seen|published)-->")
+WHEN = re.compile(r"20\d\d-\d\d-\d\d|\b(?=[0-9a-f]*\d)[0-9a-f]{7,8}\b")
+SOURCE = re.compile(r"\b20\d\d\b|[Pp]aper|XSched")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 PICTURE = re.compile(r"!\[[^\]]*\]\(((?:(?:docs/)?evaluation/)?(h\d+|simulator)/([^/)]+?)(?:-\d+)?\.svg)\)")
 UNIT = (
@@ -45,6 +52,16 @@ FOLLOWING = re.compile(r"\**[\s\u00a0\u202f]*(ns|us|µs|ms|s|%)(?![a-z])")
 def blank(match):
     """As long and with as many lines, so that what is found later has its place."""
     return re.sub(r"[^\n]", " ", match.group())
+
+
+def is_round(number):
+    """At most two digits but for zeros at its ends, or a five behind these, or a power of two: so are settings and goals."""
+    digits = re.sub(r"[ \u202f]", "", number)
+    whole = int(digits) if digits.isdigit() else 0
+    if whole and whole & (whole - 1) == 0:
+        return True
+    digits = digits.replace(".", "").strip("0")
+    return len(digits) <= 2 or (len(digits) == 3 and digits.endswith("5"))
 
 
 def line_of(text, position):
@@ -94,6 +111,27 @@ class Text:
         for position, what in found:
             self.complain(position, f"{what.strip()}: nothing in bench/data says so: put its query behind it")
 
+    def find_wrong_marks(self):
+        """A measured number that says it was chosen; and one that was seen, of which nobody knows when, or said, nobody knows by whom."""
+        head = self.old.partition("\n## ")[0]
+        for match in MARK.finditer(self.old):
+            number, _, mark = match.groups()
+            section, paragraph = self.around(match.start(), "\n## "), self.around(match.start(), "\n\n")
+            if mark == "given" and not is_round(number):
+                self.complain(match.start(), f"{number}: nobody chose this: put its query behind it, or <!--seen-->")
+            if mark == "given" and re.search(r"(?:\bn =|\bp\d+) ?$", self.old[: match.start()]):
+                self.complain(match.start(), f"{number}: this was counted or measured: put its query behind it, or <!--seen-->")
+            if mark == "seen" and not WHEN.search(section + head):
+                self.complain(match.start(), f"{number}: nobody knows when this was seen: its section needs a day or a version")
+            if mark == "published" and not SOURCE.search(paragraph):
+                self.complain(match.start(), f"{number}: nobody knows who published this")
+
+    def around(self, position, end):
+        text = re.sub(r"<!--[^<>]*:[^<>]*-->", blank, self.old)
+        start = text.rfind(end, 0, position)
+        stop = text.find(end, position)
+        return text[max(start, 0) : stop if stop >= 0 else len(text)]
+
     def find_other_units(self):
         """A unit behind the query that is not the query's own."""
         for match in MARKED.finditer(self.old):
@@ -122,6 +160,7 @@ class Text:
         if self.old.count("\n") != new.count("\n"):
             self.faults.append(f"{self.name}: a table has another number of lines")
         self.find_unmarked()
+        self.find_wrong_marks()
         self.find_other_units()
         self.find_old_pictures()
 
