@@ -263,6 +263,21 @@ class Texts(unittest.TestCase):
         text = "For 2.5 s<!--given-->, in 57 %<!--given--> of the `-n 25%` 66 TPCs; section 5, H200.\n```\n7 ms\n```\n"
         self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
 
+    def test_a_measured_number_is_not_given(self):
+        for number in ("12 981 launches", "4.11 ms", "1.28", "258 µs"):
+            with self.subTest(number):
+                self.refuses(f"It took {number}<!--given-->.\n", "nobody chose this", "--check")
+        self.refuses("So it was (n = 40<!--given-->).\n", "this was counted or measured", "--check")
+        text = "The goal is 1.15 times<!--given-->, 410<!--given--> a second, in 0.5 ms<!--given-->, 2048<!--given--> times.\n"
+        self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
+
+    def test_what_was_seen_has_a_day_and_what_was_published_a_source(self):
+        for text, reason in (("## One\n\n2026-11-25\n\n## Two\n\nIt took 4.11 ms<!--seen-->.\n", "text.md:7: 4.11: nobody knows when"),
+                             ("(2025)\n\nIt takes 34 µs<!--published-->.\n", "text.md:3: 34: nobody knows who")):
+            self.refuses(text, reason, "--check")
+        text = "Theirs (OSDI 2025) takes 34 µs<!--published-->.\n\n## On\n\nIt took 4.11 ms<!--seen--> (H100, f5ee00e8).\n"
+        self.assertEqual(self.run_texts(text, "--check"), (0, "", text))
+
     def test_a_table_by_hand_fails(self):
         self.refuses("| what | fast |\n| --- | --- |\n| this | 0.01 |\n", "text.md:3: 0.01: nothing", "--check")
 
