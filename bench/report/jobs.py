@@ -66,17 +66,38 @@ def servers(table, rate_table):
     return found
 
 
+def by_round(rows, value):
+    found = {}
+    for row in rows:
+        found.setdefault(row["round"], []).append(row[value])
+    return found
+
+
+def over(one, other, percent):
+    """A round's own percentile, divided by the other's of the same round: the median, the least and the most."""
+    both = (name for name in one if name in other)
+    own = stats.own_percentile
+    found = sorted(own(one[name], percent) / own(other[name], percent) for name in both)
+    return statistics.median(found), found[0], found[-1]
+
+
 def inference(table, rate_table):
     """At a load of 0.5, by service and from where: the 99th percentile by that alone, and what the training keeps in %."""
     found = []
-    training = by([row for row in rate_table.rows if row["mechanism"] == "alone-rest"], "rate")
     for service, start in dict.fromkeys((row["service"], row["from"]) for row in table.rows):
         where = {"service": service, "load": "0.5"}
         waits = by(table.select({**where, "from": start}), "us", "mechanism")
-        rates = by(rate_table.select(where), "rate", "mechanism")
-        alone = waits.pop(("alone-first",), None)
-        if alone and training:
-            found += points((service, start), waits, rates, 99, (late(alone, 99, 1)[0], done(training[()], 1)[0] / 100))
+        alone = by_round(table.select({**where, "from": start, "mechanism": "alone-first"}), "us")
+        training = by_round(rate_table.select({"service": service, "mechanism": "alone-rest"}), "rate")
+        for (mechanism,), measured in waits.items():
+            own = {**where, "mechanism": mechanism}
+            rates = by_round(rate_table.select(own), "rate")
+            if mechanism != "alone-first" and rates and alone and training:
+                kept = over(rates, training, 50)
+                found.append({"panel": (service, start), "mechanism": mechanism, "n": measured.n,
+                              "is_enough": measured.n >= stats.needed(99),
+                              "x": over(by_round(table.select({**own, "from": start}), "us"), alone, 99),
+                              "y": tuple(100 * end for end in kept)})
     return found
 
 

@@ -121,10 +121,11 @@ def own_percentile(samples, percent):
 
 
 def ratios(one, other, percent):
-    """From rounds by name, {round: samples}: what a percentile of a round is, divided by that of the same round of the other."""
+    """From rounds by name, {round: samples}: a round's own percentile, divided by the other's of the same round."""
     for side in (one, other):
         Measurement(side.values()).percentile(percent)  # or too few
-    return Measurement([own_percentile(one[name], percent) / own_percentile(other[name], percent)] for name in one if name in other)
+    both = (name for name in one if name in other)
+    return Measurement([own_percentile(one[name], percent) / own_percentile(other[name], percent)] for name in both)
 
 
 def ratio_of_medians(one, other):

@@ -73,7 +73,8 @@ def table(data, text):
         cells = [cell(data, machine, own, conditions, question) for machine in machines for question in questions]
         if set(cells) != {"–"}:
             lines.append([*map(results.name_of, key), *cells])
-            counts += [] if has_counts else [count(data, machine, own, conditions, question) for machine in machines for question in questions]
+            cells_of = [] if has_counts else [(machine, question) for machine in machines for question in questions]
+            counts += [count(data, machine, own, conditions, question) for machine, question in cells_of]
     names = list(dict.fromkeys([name, *(other_of(question) for question in questions if other_of(question))]))
     lines.append([origin(data, machines, names, sorted(filter(None, counts))), *[""] * (len(header) - 1)])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -88,13 +89,13 @@ def count(data, machine, own, conditions, question):
     other, condition = other_of(question), question.partition(" as ")[0].partition(" for ")[2]
     try:
         found = queries.answer(data, f"{machine} {f'{other} {conditions}' if other else own} {condition}: n")
-    except queries.Wrong:  # there is none, or it is a word
+    except queries.Wrong:  # no row, or a word
         return None
     return int(found.replace("\u202f", "")) or None
 
 
 def origin(data, machines, names, counts):
-    """Of each machine, the version of nvtaskset and the day; and of how many samples a cell is, where no column says so."""
+    """Of each machine, the version of nvtaskset and the day; and n, where no column has n."""
     found = []
     for machine in machines:
         abouts = [data.table(machine, name).about for name in names if has(data, machine, name)]
@@ -103,7 +104,8 @@ def origin(data, machines, names, counts):
         runs = dict.fromkeys(" ".join(filter(None, run)) for run in zip(versions, days))
         found.append(f"{machine.upper() if machine != 'simulator' else 'simulated'}: {', '.join(runs)}")
     if counts:
-        found.append(f"n = {queries.grouped(counts[0])}" + (f" to {queries.grouped(counts[-1])}" if counts[-1] != counts[0] else ""))
+        ends = dict.fromkeys(map(queries.grouped, (counts[0], counts[-1])))
+        found.append(f"n = {' to '.join(ends)}")
     return f"*{'; '.join(found)}*"
 
 

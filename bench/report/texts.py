@@ -4,7 +4,8 @@
 Puts the numbers of the texts in from the data of bench/data: each number that has a query behind it (queries.py), and
 each table between <!--table NAME ARGUMENTS--> and <!--/table--> (tables.py). With --check it changes nothing, and names
 each number that is not what the data says, and each quantity of README.md and the pages of docs/ that has no query: a
-quantity that has none has a mark behind it; and each picture that was drawn from other data. Status 1 if there is one. The marks:
+quantity that has none has a mark behind it; and each picture that was drawn from other data. Status 1 if there is one.
+The marks:
 
     <!--given-->      somebody chose the number: a setting, a goal, a bound. It is round; a measured one seldom is.
     <!--seen-->       it was measured, and the rows were not kept: its section names the day or the version.
@@ -33,8 +34,9 @@ NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not\s+shown|\d{4}-
 MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
 TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
 GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--(?:given|seen|published)-->")
-# The number and its mark, as in "12 981 ns<!--seen-->".
-MARK = re.compile(r"(?<![\w.])(\d+(?:[ \u202f]\d{3})*(?:\.\d+)?)([^\d<>\n]{0,12}|\n[^\d<>\n]{1,8})<!--(given|seen|published)-->")
+# The number and the mark, as in "12 981 ns<!--seen-->".
+MARK = re.compile(r"(?<![\w.])(\d+(?:[ \u202f]\d{3})*(?:\.\d+)?)"
+                  r"([^\d<>\n]{0,12}|\n[^\d<>\n]{1,8})<!--(given|seen|published)-->")
 WHEN = re.compile(r"20\d\d-\d\d-\d\d|\b(?=[0-9a-f]*\d)[0-9a-f]{7,8}\b")
 SOURCE = re.compile(r"\b20\d\d\b|[Pp]aper|XSched")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -55,7 +57,7 @@ def blank(match):
 
 
 def is_round(number):
-    """At most two digits but for zeros at its ends, or a five behind these, or a power of two: so are settings and goals."""
+    """Two digits but for zeros at the ends, or a five behind both, or a power of two: as settings and goals are."""
     digits = re.sub(r"[ \u202f]", "", number)
     whole = int(digits) if digits.isdigit() else 0
     if whole and whole & (whole - 1) == 0:
@@ -112,17 +114,17 @@ class Text:
             self.complain(position, f"{what.strip()}: nothing in bench/data says so: put its query behind it")
 
     def find_wrong_marks(self):
-        """A measured number that says it was chosen; and one that was seen, of which nobody knows when, or said, nobody knows by whom."""
+        """Measured numbers that are marked as chosen; seen ones without a day; published ones without a source."""
         head = self.old.partition("\n## ")[0]
         for match in MARK.finditer(self.old):
             number, _, mark = match.groups()
             section, paragraph = self.around(match.start(), "\n## "), self.around(match.start(), "\n\n")
             if mark == "given" and not is_round(number):
-                self.complain(match.start(), f"{number}: nobody chose this: put its query behind it, or <!--seen-->")
+                self.complain(match.start(), f"{number}: nobody chose this: put a query behind it, or <!--seen-->")
             if mark == "given" and re.search(r"(?:\bn =|\bp\d+) ?$", self.old[: match.start()]):
-                self.complain(match.start(), f"{number}: this was counted or measured: put its query behind it, or <!--seen-->")
+                self.complain(match.start(), f"{number}: this was counted: put a query behind it, or <!--seen-->")
             if mark == "seen" and not WHEN.search(section + head):
-                self.complain(match.start(), f"{number}: nobody knows when this was seen: its section needs a day or a version")
+                self.complain(match.start(), f"{number}: nobody knows when this was seen: add a day or a version")
             if mark == "published" and not SOURCE.search(paragraph):
                 self.complain(match.start(), f"{number}: nobody knows who published this")
 
