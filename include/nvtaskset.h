@@ -362,11 +362,6 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
                                    struct nvtaskset_error *error);
 
-/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "pe", "ht,pe"; the unnamed stay. Only for clients of
- * MPS with a quota or a priority. */
-int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy,
-                                   struct nvtaskset_error *error);
-
 /* Lets others use the process's TPCs while the process is idle, which may then wait 100 to 1 000 000 microseconds for
  * the TPCs; 0: no more. Lets the process use lent TPCs of `set`; NULL: no more. Only for clients of MPS. */
 int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us,
@@ -374,18 +369,11 @@ int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t
 int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
                                    struct nvtaskset_error *error);
 
-/* Writes the same words to `policy`; "" if never given. */
-#define NVTASKSET_POLICY 8
-int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
-                               struct nvtaskset_error *error);
-
 /* The group's settings of the time. Results are the members': `in_force`, `state` and so on are 0. */
 int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota,
                           struct nvtaskset_error *error);
 int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank,
                          struct nvtaskset_error *error);
-int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY],
-                           struct nvtaskset_error *error);
 
 /* Give the group settings: a quota is for all members together, all else for each member. In ranges as above. Members
  * are not asked: a member that cannot have the settings says so. */
@@ -393,7 +381,6 @@ int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, ui
                               struct nvtaskset_error *error);
 int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error);
 int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error);
-int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error);
 int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending,
                             struct nvtaskset_error *error);
 int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error);

@@ -12,7 +12,6 @@
 #   nvtaskset-priority the same on the whole GPU: a high priority for `first`, a low one for `rest`
 #   nvtaskset-weight   the same; the part is a weight, or 100 for `first` and `rest`
 #   nvtaskset-prt      MPS and priorities on the whole GPU: launches are held back; a high one for `first`, a low one for `rest`
-#   nvtaskset-ht       the same with --policy ht
 #   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
 #   nvtaskset-lend     as nvtaskset, but `first` lends its part while it is idle, and `rest` borrows it
 #   xsched             XSched, with a high priority for `first`, a low one for `rest`; in turns
@@ -169,9 +168,6 @@ under() { # MECHANISM PART COMMAND…
 		;;
 	nvtaskset-prt)
 		set -- nvtaskset --mps on --priority "$(priority_of "$part")" all "$@"
-		;;
-	nvtaskset-ht)
-		set -- nvtaskset --mps on --policy ht --priority "$(priority_of "$part")" all "$@"
 		;;
 	nvtaskset-stepping)
 		value=$(tpcs_of "$part")

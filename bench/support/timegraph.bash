@@ -1,5 +1,5 @@
 # The programs of TimeGraph's experiments (USENIX ATC 2011): all are clients of one MPS server, each once with nvtaskset and once
-# without. A mechanism is mps, or nvtaskset with a policy.
+# without. A mechanism is mps, or nvtaskset with a priority or a quota.
 . "$BENCH_ROOT/bench/support/loops.bash"
 
 [ -n "$(available nvtaskset)" ] || exit "$LEFT_OUT"

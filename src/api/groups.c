@@ -166,14 +166,6 @@ int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_r
 	                                                          : api_fill_rank(rank, &given, inside_error(error));
 }
 
-int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY],
-                           struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(group, &given, inside_error(error)) < 0 ? -1 : api_fill_policy(policy, &given);
-}
-
 int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending,
                             struct nvtaskset_error *error)
 {
@@ -226,13 +218,6 @@ int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weigh
 	struct segment_revision wanted;
 
 	return give_wanted(group, &wanted, api_want_weight(&wanted, weight, inside_error(error)), error);
-}
-
-int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_policy(&wanted, policy, inside_error(error)), error);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */

@@ -219,20 +219,10 @@ int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nv
 	           : api_fill_lending(lending, &given, inside_error(error));
 }
 
-int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
-                               struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(partition, &given, inside_error(error)) < 0 ? -1 : api_fill_policy(policy, &given);
-}
-
 static int change(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_revision has;
-
-	return editor_read(&partition->editor, &has, error) < 0 ||
-	               api_check_time(partition->editor.pid, &has, wanted, error) < 0
+	return editor_follow(&partition->editor, error) < 0 ||
+	               api_check_time(partition->editor.pid, wanted, error) < 0
 	           ? -1
 	           : editor_change(&partition->editor, 1, wanted, error);
 }
@@ -282,16 +272,6 @@ int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsign
 	struct segment_revision wanted;
 
 	return api_want_weight(&wanted, weight, inside_error(error)) < 0
-	           ? -1
-	           : change(partition, &wanted, inside_error(error));
-}
-
-int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy,
-                                   struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_policy(&wanted, policy, inside_error(error)) < 0
 	           ? -1
 	           : change(partition, &wanted, inside_error(error));
 }

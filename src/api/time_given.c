@@ -1,11 +1,8 @@
 #include "api/time_given.h"
 
 #include "mps/reach.h"
-#include "state/revision_text.h"
 
 #include <inttypes.h>
-
-_Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
 {
@@ -35,16 +32,6 @@ int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct
 		                      SEGMENT_WEIGHT_MAX);
 	*wanted = (struct segment_revision){.rank.weight = (uint16_t)weight};
 	return 0;
-}
-
-int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error)
-{
-	*wanted = (struct segment_revision){.count = 0};
-	int result = policy_parse(&wanted->rank, policy, error);
-
-	if (result < 0)
-		error_reword(error, "policy %.40s: %.200s", policy, error->reason);
-	return result;
 }
 
 int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error)
@@ -84,37 +71,15 @@ int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory
 
 /* --- possible settings -------------------------------------------------------------------------------------------- */
 
-#define NOTHING_WAITS "--policy: nothing is held back without a quota or a priority; give one with it"
-
-static bool has_use_of_policy(const struct segment_revision *has, const struct segment_revision *wanted)
+int api_check_time(pid_t pid, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_revision after = {.quota = has->quota, .rank = has->rank, .lending = has->lending};
-
-	segment_put_time(&after, wanted);
-	return !segment_policy_is_given(wanted->rank) || segment_time_holds_back(&after);
-}
-
-int api_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
-{
-	return has_use_of_policy(has, wanted) ? 0 : error_set_code(error, NVTASKSET_ERROR_INVALID, NOTHING_WAITS);
-}
-
-int api_check_time(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted,
-                   struct error *error)
-{
-	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
-	bool wants_lending = segment_shares(wanted),
-	     is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
+	bool wants_weight = wanted->rank.weight > 0, wants_lending = segment_shares(wanted),
+	     is_client = (wants_weight || wants_lending) && mps_reaches(pid);
 	const char *why = NULL;
 
-	if (!has_use_of_policy(has, wanted))
-		why = NOTHING_WAITS;
-	else if (wants_weight && is_client)
+	if (wants_weight && is_client)
 		why = "--weight: clients of MPS take no turns that could be shared; start it with --mps off, or give "
 		      "it a partition's size";
-	else if (wants_policy && !is_client)
-		why = "--policy: launches are held back under MPS only, and this program takes turns; start it with "
-		      "--mps on";
 	else if (wants_lending && !is_client && wanted->lending.borrows > 0)
 		why = "--borrow: TPCs are lent under MPS only, and this program takes turns; start it with --mps on";
 	else if (wants_lending && !is_client)
@@ -179,10 +144,4 @@ int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *g
 	                                   .state = use.state};
 
 	return api_fill(public, &filled, sizeof filled, error);
-}
-
-int api_fill_policy(char policy[NVTASKSET_POLICY], const struct api_given *given)
-{
-	policy_format(given->revision.rank, policy);
-	return 0;
 }

@@ -6,73 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- policies ----------------------------------------------------------------------------------------------------- */
-
-static const struct word {
-	const char *name;
-	struct segment_rank gives;
-} words[] = {
-	{"prt", {.scheduling = SEGMENT_PRT}},
-	{"ht", {.scheduling = SEGMENT_HT}},
-	{"pe", {.reservation = SEGMENT_PE}},
-};
-
-#define WORDS (sizeof words / sizeof words[0])
-
-static const struct word *find_word(const char *text, size_t length)
-{
-	const struct word *found = NULL;
-
-	for (size_t i = 0; i < WORDS && !found; i++) {
-		if (strlen(words[i].name) == length && strncmp(text, words[i].name, length) == 0)
-			found = &words[i];
-	}
-	return found;
-}
-
-static int add_word(struct segment_rank *rank, const struct word *word, struct error *error)
-{
-	int result = 0;
-
-	if (!word)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                        "must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe");
-	else if (rank->scheduling > 0 && word->gives.scheduling > 0)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "prt and ht say who goes first: choose one");
-	else if (rank->reservation > 0 && word->gives.reservation > 0)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pe is there twice");
-	else
-		segment_put_policy(rank, word->gives);
-	return result;
-}
-
-int policy_parse(struct segment_rank *rank, const char *text, struct error *error)
-{
-	struct segment_rank given = {.scheduling = 0};
-	const char *at = text;
-	int result;
-
-	do {
-		size_t length = strcspn(at, ",");
-
-		result = add_word(&given, find_word(at, length), error);
-		at += length;
-	} while (result == 0 && *at++ == ',');
-	if (result == 0)
-		segment_put_policy(rank, given);
-	return result;
-}
-
-const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT])
-{
-	const char *scheduling = rank.scheduling == 0 ? "" : segment_policy_is_ht(rank) ? "ht" : "prt";
-	const char *reservation = rank.reservation == 0 ? "" : "pe";
-	bool has_both = rank.scheduling > 0 && rank.reservation > 0;
-
-	snprintf(text, POLICY_TEXT, "%s%s%s", scheduling, has_both ? "," : "", reservation);
-	return text;
-}
-
 /* --- memory ---------------------------------------------------------------------------------------------------- */
 
 static const char units[] = "KMGT";
@@ -111,7 +44,6 @@ const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT])
 #define QUOTA "quota="
 #define PRIORITY "priority="
 #define WEIGHT "weight="
-#define POLICY "policy="
 #define LEND "lend="     /* in us; 0: off */
 #define BORROW "borrow=" /* nothing: off */
 #define MEMORY "memory=" /* in bytes; 0: off */
@@ -156,15 +88,6 @@ static int parse_weight(struct segment_revision *revision, const char *text, str
 	return result;
 }
 
-static int parse_policy(struct segment_revision *revision, const char *text, struct error *error)
-{
-	int result = policy_parse(&revision->rank, text, error);
-
-	if (result < 0)
-		error_reword(error, "%s: '%.40s' %.200s", SEGMENT_ENVIRONMENT, text, error->reason);
-	return result;
-}
-
 static int parse_lend(struct segment_revision *revision, const char *text, struct error *error)
 {
 	unsigned int us;
@@ -194,11 +117,11 @@ static int parse_memory(struct segment_revision *revision, const char *text, str
 	return 0;
 }
 
-/* The settings besides partitions. */
+/* The settings besides partitions. NULL: of earlier builds, and read over. */
 static const struct {
 	const char *name;
 	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
-} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {POLICY, parse_policy},
+} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {"policy=", NULL},
 	{LEND, parse_lend}, {BORROW, parse_borrow}, {MEMORY, parse_memory}};
 
 #define TIMES (sizeof times / sizeof times[0])
@@ -224,6 +147,8 @@ static int parse_entry(struct segment_revision *revision, const char *text, size
 	copy[length] = '\0';
 	size_t time = find_time(copy);
 
+	if (time < TIMES && !times[time].parse)
+		return 0;
 	if (time < TIMES)
 		return times[time].parse(revision, copy + strlen(times[time].name), error);
 	char *list = strchr(copy, '=');
@@ -271,7 +196,7 @@ static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char 
 const char *segment_revision_format(const struct segment_revision *revision,
                                     char text[SEGMENT_ENVIRONMENT_MAX])
 {
-	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT], policy[POLICY_TEXT];
+	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
 	size_t length = 0;
 
 	text[0] = '\0';
@@ -284,8 +209,6 @@ const char *segment_revision_format(const struct segment_revision *revision,
 		length = add(text, length, PRIORITY "%u", segment_rank_priority(revision->rank));
 	if (revision->rank.weight > 0)
 		length = add(text, length, WEIGHT "%u", segment_rank_weight(revision->rank));
-	if (segment_policy_is_given(revision->rank))
-		length = add(text, length, POLICY "%s", policy_format(revision->rank, policy));
 	if (revision->lending.lend_us > 0)
 		length = add(text, length, LEND "%u", segment_lends_us(&revision->lending));
 	if (revision->lending.borrows > 0)

@@ -1,5 +1,5 @@
 /*
- * A revision as text, carried by the environment from the command to the shim, and the texts of --policy and --memory.
+ * A revision as text, carried by the environment from the command to the shim, and the texts of --memory.
  */
 #ifndef NVTASKSET_REVISION_TEXT_H
 #define NVTASKSET_REVISION_TEXT_H
@@ -11,14 +11,10 @@
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
 #define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 128)
 
-/* "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;policy=ht,pe;memory=2147483648". -1 with the
+/* "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;memory=2147483648". -1 with the
  * reason. */
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
-
-/* A policy, such as "ht,pe": prt or ht, and pe (revisions.h). Puts the settings of the words into the rank; the rest
- * stays. -1 with the reason, which does not name `text`, and nothing has changed. */
-int policy_parse(struct segment_rank *rank, const char *text, struct error *error);
 
 /* A limit of memory, such as "512M" or "2G" (powers of 1024; always with a unit), "max" or "off". -1 with the
  * reason, without `text`. */
@@ -27,9 +23,5 @@ int memory_parse(uint64_t *bytes, const char *text, struct error *error);
 /* An amount in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */
 #define MEMORY_TEXT 16
 const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT]);
-
-/* The words of the given policy, for a rank of any writer; "" without a policy. Returns `text`. */
-#define POLICY_TEXT 8
-const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT]);
 
 #endif

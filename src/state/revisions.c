@@ -69,14 +69,6 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	return 0;
 }
 
-void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted)
-{
-	if (wanted.scheduling > 0)
-		rank->scheduling = wanted.scheduling;
-	if (wanted.reservation > 0)
-		rank->reservation = wanted.reservation;
-}
-
 /* The settings of a revision, part by part; a part of zeros is not given. */
 static const struct part {
 	size_t at, size;
@@ -85,9 +77,7 @@ static const struct part {
 #define PART(member, next) {AT(member), AT(next) - AT(member)}
 	PART(quota, rank),
 	PART(rank.priority, rank.weight),
-	PART(rank.weight, rank.scheduling),
-	PART(rank.scheduling, rank.reservation),
-	PART(rank.reservation, lending),
+	PART(rank.weight, rank.unused),
 	PART(lending.lend_us, lending.borrows),
 	PART(lending.borrows, memory), /* with the TPCs */
 	PART(memory, partitions),

@@ -54,23 +54,11 @@ static inline struct segment_quota segment_quota_in_range(struct segment_quota q
 	return segment_quota_limits(quota) ? kept : quota;
 }
 
-/* The order of processes on a GPU, the shares at the same priority, and the policy of holding launches back. */
+/* The order of processes on a GPU, and the shares at the same priority. */
 struct segment_rank {
-	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: never given */
-	uint16_t weight;      /* 1 … SEGMENT_WEIGHT_MAX; 0: never given */
-	uint16_t scheduling;  /* enum segment_scheduling; 0: never given */
-	uint16_t reservation; /* enum segment_reservation; 0: never given */
-};
-
-/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for held launches: the order of processes (4.1). */
-enum segment_scheduling {
-	SEGMENT_PRT = 1, /* predictable response time: as without a policy */
-	SEGMENT_HT       /* high throughput */
-};
-
-/* Enforcement of a quota (5.1, 5.2). */
-enum segment_reservation {
-	SEGMENT_PE = 1 /* posterior enforcement: as without a policy */
+	uint16_t priority; /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: never given */
+	uint16_t weight;   /* 1 … SEGMENT_WEIGHT_MAX; 0: never given */
+	uint32_t unused;   /* earlier builds write a policy here */
 };
 
 #define SEGMENT_PRIORITY_MAX 99
@@ -98,17 +86,6 @@ static inline uint32_t segment_rank_priority(struct segment_rank rank)
 static inline uint32_t segment_rank_weight(struct segment_rank rank)
 {
 	return segment_within(rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL, 1, SEGMENT_WEIGHT_MAX);
-}
-
-/* Whether a process was given a policy, which alone limits nothing; whether the policy is ht. */
-static inline bool segment_policy_is_given(struct segment_rank rank)
-{
-	return rank.scheduling > 0 || rank.reservation > 0;
-}
-
-static inline bool segment_policy_is_ht(struct segment_rank rank)
-{
-	return rank.scheduling == SEGMENT_HT;
 }
 
 /* Lending under MPS: the process lends idle TPCs, and borrows idle TPCs of other processes (time/rules/lending.h). */
@@ -170,8 +147,7 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {
 	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) ||
-	       segment_policy_is_given(revision->rank) || revision->lending.lend_us > 0 ||
-	       revision->lending.borrows > 0;
+	       revision->lending.lend_us > 0 || revision->lending.borrows > 0;
 }
 
 static inline bool segment_more_is_given(const struct segment_revision *revision) /* besides partitions */
@@ -191,7 +167,7 @@ static inline bool segment_time_limits(const struct segment_revision *revision)
 	       segment_shares(revision);
 }
 
-/* Whether a setting may hold back the launches of a client of MPS: then a policy has an effect. */
+/* Whether a setting may hold back the launches of a client of MPS. */
 static inline bool segment_time_holds_back(const struct segment_revision *revision)
 {
 	return segment_quota_limits(revision->quota) || revision->rank.priority > 0;
@@ -204,9 +180,8 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * the reason if there is no room for a further GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts the given settings of time and memory, or of the policy, of `wanted` into the revision; the rest stays. */
+/* Puts the given settings of time and memory of `wanted` into the revision; the rest stays. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
-void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
 /* Puts all partitions and settings of `other` into the revision that the revision lacks. */
 void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);

@@ -48,7 +48,8 @@ load helpers
 	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
-	refuses "--policy: needs a value; try 'nvtaskset --help'" nvtaskset --policy
+	refuses "--policy: unknown option; try 'nvtaskset --help'" nvtaskset --policy ht --priority 80 -t 0-7 true
+	refuses "--policy=pe: unknown option; try 'nvtaskset --help'" nvtaskset -p --policy=pe $$
 	refuses "--weight: needs a value; try 'nvtaskset --help'" nvtaskset --weight
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
 }
@@ -191,7 +192,7 @@ misses_set() { # WORD WITH_SET ARGUMENT…
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--dry-run: not with -l; only with a COMMAND, -p SET, 'system enable' and 'cdi add'" nvtaskset --dry-run -l
 	refuses "--mps: not with -l; only with a COMMAND, 'cdi add', 'curve' and 'plan'" nvtaskset --mps off -l
-	for option in --quota=30% --priority=80 --weight=80 --policy=ht --lend --borrow; do
+	for option in --quota=30% --priority=80 --weight=80 --lend --borrow; do
 		refuses "${option%=*}: not with -l; only with a COMMAND, -p and 'cdi add'" nvtaskset "$option" -l
 	done
 	refuses "--group: not with -l; only with a COMMAND and -p" nvtaskset --group=g -l

@@ -28,9 +28,9 @@ load experiments
 		resize 1 eager graph1 graph10 graph100 graph1000
 		command 2 change list show true
 		priority 2 alone by-hand mps mps-priority none nvtaskset nvtaskset-priority
-		held_priority 2 alone mps mps-priority nvtaskset nvtaskset-ht nvtaskset-prt nvtaskset-stepping
+		held_priority 2 alone mps mps-priority nvtaskset nvtaskset-prt nvtaskset-stepping
 		held_unreached 2 9900ms/10s unlimited
-		timegraph_response 2 mps nvtaskset-ht nvtaskset-pe nvtaskset-prt
+		timegraph_response 2 mps nvtaskset-pe nvtaskset-prt
 	END
 	in_twenty_tries all_have_samples priority held_priority held_cost timegraph_response
 	cd "$WORK/results"

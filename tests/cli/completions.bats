@@ -77,7 +77,6 @@ offered() { # SHELL LINE
 		nvtaskset --mps |auto off on
 		nvtaskset --strategy |distributed packed
 		nvtaskset --priority 8|80
-		nvtaskset -p --policy h|ht ht,pe
 		nvtaskset -G |0 all
 		nvtaskset -t 6|6 60 61 62 63 64 65
 		nvtaskset -t 0-7,6|6 60 61 62 63 64 65

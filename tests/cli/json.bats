@@ -32,10 +32,10 @@ row_has_all_outside() {
 	begin=$(date +%s)
 	nvtaskset -l --json >"$WORK/json"
 	has_members . "schema time_ms processes overlaps groups"
-	[ "$(ask .schema)" = nvtaskset-list/3 ]
+	[ "$(ask .schema)" = nvtaskset-list/4 ]
 	[ "$(ask ".time_ms / 1000 | floor | . >= $begin and . <= $(date +%s)")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
-	has_members "$mine" "$process_members partitions quota rank policy lend_us borrow memory_limit_bytes"
+	has_members "$mine" "$process_members partitions quota rank lend_us borrow memory_limit_bytes"
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 600" ]
@@ -126,8 +126,8 @@ look_how_busy() {
 	start_program -t 0-7
 	nvtaskset --json -p "$PROGRAM" >"$WORK/json"
 	has_members . "schema time_ms processes"
-	[ "$(ask .schema)" = nvtaskset-partition/1 ]
-	has_members '.processes[0]' "pid partitions quota rank policy lend_us borrow memory_limit_bytes"
+	[ "$(ask .schema)" = nvtaskset-partition/2 ]
+	has_members '.processes[0]' "pid partitions quota rank lend_us borrow memory_limit_bytes"
 	has_members '.processes[0].partitions[0]' "gpu bus_id $set_members before"
 	[ "$(ask -c '.processes[0] | [.pid, .partitions[0].bus_id, .partitions[0].tpc_list, .partitions[0].before]')" = \
 		"[$PROGRAM,\"$GPU\",\"0-7\",null]" ]
@@ -177,7 +177,7 @@ look_how_busy() {
 @test "--watch: a document a line, and no empty lines, on a terminal too" {
 	timeout 60 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
 	[ "$(wc -l <"$WORK/json")" -eq 3 ]
-	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/3" ]
+	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/4" ]
 	[ "$(jq -s '.[0].time_ms < .[1].time_ms and .[1].time_ms < .[2].time_ms' "$WORK/json")" = true ]
 	TERM=xterm "$BATS_TEST_DIRNAME/on_terminal" 20x5 "$WORK/screen" \
 		see schema see schema see schema signal INT -- nvtaskset -T --json --watch=0.1

@@ -67,7 +67,6 @@ SIGHTS=(
 	' -G 0:(0-31) -G 1:32-65' 'runs_on_tpcs 0-31; shows "mask on GPU .*: 3ffffffff00000000$"'
 	'--quota 30% ' 'shows "quota: 30ms/100ms: (present|on the GPUs) for"'
 	' -p .*--quota 50' 'grep -qE "new quota: 50ms/100ms" "$WORK/printed"; shows "quota: 50ms/100ms: (present|on the GPUs) for"'
-	'--policy (pe|ht)' 'shows "policy: ${BASH_REMATCH[1]}$"'
 	'--priority (80|20)' 'shows "priority: ${BASH_REMATCH[1]}(: (present|on the GPUs) for|$)"; shows "(present|on the GPUs) for"'
 	'--lend=4ms' 'shows "lend: 4ms(:|$)"'
 	'--borrow -t 32-65' 'shows "borrow: all(:|$)"'

@@ -92,7 +92,7 @@ ranks() { # [PID]
 	for text in 0 10001 -1 x "" 1e3; do
 		refuses "--weight $text: must be 1-10000" nvtaskset -p --weight "$text" 1
 	done
-	for options in "--mps on" "--mps auto --priority 80" "--mps on --quota 30%" "--policy ht --priority 80" --lend; do
+	for options in "--mps on" "--mps auto --priority 80" "--mps on --quota 30%" "--lend --priority 80" --lend; do
 		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 			nvtaskset $options --weight 200 -t 0-7 true
 	done

@@ -127,10 +127,10 @@ has_rates() {
 	wait_until has_rates
 	[ "$(wc -l <"$WORK/json")" -eq 3 ]
 	[ "$(jq -c 'type == "number" and . >= 0' <<<"$rates" | xargs)" = "true true true" ]
-	[ "$(jq -r .schema "$WORK/json" | sort -u)" = nvtaskset-top/1 ]
+	[ "$(jq -r .schema "$WORK/json" | sort -u)" = nvtaskset-top/2 ]
 	[ "$(jq ".span_seconds > 0.1" "$WORK/json" | sort -u)" = true ]
 	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels" ]
-	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy lend_us borrow memory_limit_bytes gpus" ]
+	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank lend_us borrow memory_limit_bytes gpus" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys | join(\" \")")" = \
 		"bus_id busy busy_error busy_seconds gpu in_flight kernels_per_second memory_bytes memory_limit_bytes presence tpc_list tpc_share waited_seconds why_no_times" ]
 	[ "$(head -n 1 "$WORK/json" | jq -c "$mine | .gpus[0] | [.gpu, .bus_id, .tpc_list, .presence]")" = "[0,\"$GPU\",\"0-7\",false]" ]

@@ -607,17 +607,6 @@ TIMED(at_once)
 	assert_leaves_at_once();
 }
 
-/* Where there is no window, launches go as the ones before without a closer look: they leave as soon. */
-TIMED(at_once_without_a_window)
-{
-	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
-
-	be_borrower();
-	revision.lending.borrow = gpu_all(&gpu);
-	timed_give(&revision);
-	assert_leaves_at_once();
-}
-
 /* The lender's pauses are much shorter than LIMIT. */
 static bool borrows_between_steps(void)
 {

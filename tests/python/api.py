@@ -264,8 +264,6 @@ class Partitions(Case):
         """Whatever an argument is, the failure is an Error."""
         for wrong in (1, "x", (1,), (1, "x"), (float("nan"), 1), (float("inf"), 1), (1e400, 1), [None, None], 1.5, object()):
             self.fails(ErrorCode.INVALID, setattr, self.partition, "quota", wrong)
-        with self.assertRaises(Error):
-            self.partition.policy = "\ud800"
         for wrong in (None, 1, 1.5, [], object(), "/nowhere/\ud800", "/nowhere/a\0b", b"/nowhere/a"):
             for use in (nvtaskset.Group, nvtaskset.Group.make):
                 with self.assertRaises(Error, msg=(use, wrong)):
@@ -286,10 +284,6 @@ class Partitions(Case):
         for attribute, wrong in (("priority", 100), ("priority", None), ("weight", 0)):
             self.fails(ErrorCode.INVALID, setattr, self.partition, attribute, wrong)
         self.assertEqual(self.partition.rank[:2], (0, 10000))
-        for wrong in ("x", None, 1, b"ht", "ht"):
-            error = self.fails(ErrorCode.INVALID, setattr, self.partition, "policy", wrong)
-        self.assertRegex(str(error), "launches are held back under MPS only")
-        self.assertIsNone(self.partition.policy)
         for attribute, wrong in (("lend", "x"), ("lend", 0.00001), ("lend", 2), ("borrow", "x"), ("borrow", ""), ("borrow", "0-3")):
             error = self.fails(ErrorCode.INVALID, setattr, self.partition, attribute, wrong)
         self.assertRegex(str(error), "TPCs are lent under MPS only")
@@ -302,14 +296,9 @@ class Partitions(Case):
             pass
         in_reach = ("env", "CUDA_MPS_PIPE_DIRECTORY=" + directory, "where", "60")
         with program(*in_reach) as process, Partition(process.pid) as partition:
-            with self.assertRaisesRegex(Error, "nothing is held back"):
-                partition.policy = "pe"
             partition.quota = 0.03, 0.1
-            partition.policy = "pe"
-            self.assertEqual((partition.policy, partition.quota[:2]), ("pe", (0.03, 0.1)))
             partition.priority = 20
-            partition.policy = "ht"
-            self.assertEqual((partition.policy, partition.priority, partition.quota.held), ("ht,pe", 20, 0))
+            self.assertEqual((partition.quota[:2], partition.priority, partition.quota.held), ((0.03, 0.1), 20, 0))
             with self.assertRaisesRegex(Error, "clients of MPS take no turns that could be shared"):
                 partition.weight = 200
             self.assertIsNone(partition.weight)
@@ -467,12 +456,9 @@ class Groups(Case):
             group.priority = 80
             group.weight = 200
             group.quota = 0.03, 0.1
-            self.assertIsNone(group.policy)
-            group.policy = "prt,pe"
-            group.policy = "ht"
             group.lend, group.borrow = 0.002, "0-7"
             self.assertEqual((group.lend, group.borrow), (0.002, Set("0-7")))
-            self.assertEqual((group.priority, group.weight, group.policy, group.quota[:2]), (80, 200, "ht,pe", (0.03, 0.1)))
+            self.assertEqual((group.priority, group.weight, group.quota[:2]), (80, 200, (0.03, 0.1)))
             self.assertEqual((group.rank.in_force, group.quota.present), (False, 0))
             group.quota = None
             self.assertEqual(group.quota.run, group.quota.period)

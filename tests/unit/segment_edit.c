@@ -34,11 +34,8 @@ FIXTURE(end)
 /* Whoever has written it, a rank is in its range. */
 TEST(a_hostile_rank)
 {
-	const struct segment_rank rank = {UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX};
-	char text[POLICY_TEXT];
+	const struct segment_rank rank = {UINT16_MAX, UINT16_MAX, UINT32_MAX};
 
-	assert_string_equal(policy_format(rank, text), "prt,pe");
-	assert_false(segment_policy_is_ht(rank));
 	assert_each(segment_rank_priority(rank), SEGMENT_PRIORITY_MAX, segment_rank_weight(rank), SEGMENT_WEIGHT_MAX);
 }
 
@@ -435,15 +432,12 @@ TEST(environment_round_trip)
 		unsigned int count;
 		uint32_t run_us, period_us;
 		unsigned int priority, weight;
-		bool is_ht;
 	} rows[] = {
-		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,pe", 2, 30000, 100000,
-		 80, 200, true},
-		{"priority=0", 0, 0, 0, 0, SEGMENT_WEIGHT_USUAL, false},
-		{"weight=10000", 0, 0, 0, SEGMENT_PRIORITY_USUAL, 10000, false},
-		{"quota=1/2", 0, 1, 2, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL, false},
-		{"policy=pe", 0, 0, 0, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL, false},
-		{"", 0, 0, 0, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL, false},
+		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200", 2, 30000, 100000, 80, 200},
+		{"priority=0", 0, 0, 0, 0, SEGMENT_WEIGHT_USUAL},
+		{"weight=10000", 0, 0, 0, SEGMENT_PRIORITY_USUAL, 10000},
+		{"quota=1/2", 0, 1, 2, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL},
+		{"", 0, 0, 0, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL},
 	};
 	struct segment_revision revision;
 	char again[SEGMENT_ENVIRONMENT_MAX];
@@ -455,11 +449,27 @@ TEST(environment_round_trip)
 
 		assert_each(revision.count, rows[i].count, segment_rank_priority(rank), rows[i].priority);
 		assert_each(revision.quota.run_us, rows[i].run_us, revision.quota.period_us, rows[i].period_us);
-		assert_each(segment_rank_weight(rank), rows[i].weight, segment_policy_is_ht(rank), rows[i].is_ht);
+		assert_int_equal(segment_rank_weight(rank), rows[i].weight);
 		assert_int_equal(segment_rank_is_given(rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
-		assert_int_equal(segment_policy_is_given(rank), strstr(rows[i].text, "policy") != NULL);
 		assert_string_equal(segment_revision_format(&revision, again), rows[i].text);
 	}
+}
+
+/* A policy of an earlier build is read over, and stays. */
+TEST(a_former_policy)
+{
+	const struct segment_revision former = {.rank.unused = 0x10002}, wanted = {.rank.priority = 1 + 80};
+	struct segment_revision revision;
+	char again[SEGMENT_ENVIRONMENT_MAX];
+	const char *const text = "0000:3b:00.0=0-7;priority=80;policy=ht,pe;lend=2000";
+
+	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
+	assert_string_equal(segment_revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
+	assert_false(segment_more_is_given(&former));
+	revision = former;
+	segment_put_time(&revision, &wanted);
+	assert_each(revision.rank.unused, former.rank.unused, revision.rank.priority, wanted.rank.priority);
+	assert_string_equal(segment_revision_format(&revision, again), "priority=80");
 }
 
 TEST(garbage_in_the_environment)
@@ -468,9 +478,7 @@ TEST(garbage_in_the_environment)
 		"x", "=", "0000:3b:00.0", "0000:3b:00.0=", "0000:3b:00.0=3-1", "0000:3b:00.0=256",
 		"0000:3b:00.0=0;;", "zz:3b:00.0=0", "quota=", "quota=1", "quota=1/0", "quota=1/2x",
 		"priority=", "priority=100", "priority=4294967296", "priority=x", "priority=8x", "weight=",
-		"weight=0", "weight=10001", "weight=-1", "policy=", "policy=ht,", "policy=,pe", "policy=HT",
-		"policy=h", "policy=ht pe", "policy=prt,ht", "policy=pe,ht,pe", "policy=ae",
-		"0000:3b:00.0=0\n",
+		"weight=0", "weight=10001", "weight=-1", "0000:3b:00.0=0\n",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(garbage); i++) {

@@ -1,6 +1,5 @@
 /* What was given of the time, as it is shown: values, options, and what became of it. */
 #include "../cases.h"
-#include "api/time_given.h"
 #include "../../tools/nvtaskset/cli/time_given.h"
 
 #define QUOTA {.run_us = 30000, .period_us = 100000}
@@ -11,8 +10,8 @@ static const struct segment_revision quota = {.quota = QUOTA};
 static const struct segment_revision lifted = {.quota = MAX};
 static const struct segment_revision priority = {.rank.priority = 1 + 80};
 static const struct segment_revision weight = {.rank.weight = 200};
-static const struct segment_revision policy = {.rank.scheduling = SEGMENT_HT};
-static const struct segment_revision all = {.quota = QUOTA, .rank = {1, 10000, SEGMENT_PRT, SEGMENT_PE}};
+static const struct segment_revision lends = {.lending.lend_us = 2000};
+static const struct segment_revision all = {.quota = QUOTA, .rank = {1, 10000, 0}};
 
 static void assert_all(const struct segment_revision *revision, const char *values, const char *options)
 {
@@ -30,9 +29,8 @@ TEST(values_and_options)
 	assert_all(&lifted, "quota max", "--quota");
 	assert_all(&priority, "priority 80", "--priority");
 	assert_all(&weight, "weight 200", "--weight");
-	assert_all(&policy, "policy ht", "--policy");
-	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000, policy prt,pe", "--quota, --priority, --weight, --policy");
-	assert_null(time_format(&priority, TIME_POLICY, text));
+	assert_all(&lends, "lend 2ms", "--lend");
+	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000", "--quota, --priority, --weight");
 	assert_null(time_format(&priority, TIME_WEIGHT, text));
 	assert_null(time_format(&weight, TIME_PRIORITY, text));
 	assert_string_equal(time_format(&all, TIME_PRIORITY, text), "0");
@@ -97,7 +95,7 @@ TEST(what_holds)
 	for (enum time_kind kind = 0; kind < TIME_MEMORY; kind++) {
 		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, kind));
 		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, kind));
-		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, kind), kind < TIME_POLICY);
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, kind), kind < TIME_LEND);
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, kind), kind != TIME_WEIGHT);
 	}
 	assert_true(time_holds(&all, SEGMENT_TIME_PENDING, TIME_MEMORY));
@@ -106,32 +104,7 @@ TEST(what_holds)
 	assert_true(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_QUOTA));
 	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_PRIORITY));
 	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_LEND));
-	assert_false(time_holds(&policy, SEGMENT_TIME_UNLIMITED, TIME_POLICY));
-}
-
-static void assert_has_something_to_hold(const struct segment_revision *has, const struct segment_revision *wanted, bool does)
-{
-	struct error error = {.reason = ""};
-
-	assert_int_equal(api_check_policy(has, wanted, &error), does ? 0 : -1);
-	assert_string_equal(error.reason,
-	                    does ? "" : "--policy: nothing is held back without a quota or a priority; give one with it");
-}
-
-TEST(what_a_policy_needs)
-{
-	const struct segment_revision lifts = {.quota = MAX, .rank.scheduling = SEGMENT_HT};
-
-	assert_has_something_to_hold(&nothing, &nothing, true);
-	assert_has_something_to_hold(&nothing, &weight, true);
-	assert_has_something_to_hold(&nothing, &policy, false);
-	assert_has_something_to_hold(&lifted, &policy, false);
-	assert_has_something_to_hold(&weight, &policy, false);
-	assert_has_something_to_hold(&quota, &policy, true);
-	assert_has_something_to_hold(&priority, &policy, true);
-	assert_has_something_to_hold(&nothing, &all, true);
-	assert_has_something_to_hold(&quota, &lifts, false);
-	assert_has_something_to_hold(&priority, &lifts, true);
+	assert_false(time_holds(&lends, SEGMENT_TIME_UNLIMITED, TIME_LEND));
 }
 
 static bool refuses(const struct segment_revision *revision, enum segment_time_state state)

@@ -173,7 +173,7 @@ static struct row some_row(int pid)
 		process->revision.quota = (struct segment_quota){.run_us = some_below(2) ? 30000 : 9999999, .period_us = 10000000};
 	if (some_below(2))
 		process->revision.rank =
-			(struct segment_rank){segment_rank_of_priority(some_below(100)), 1 + some_below(10000), SEGMENT_PRT, SEGMENT_PE};
+			(struct segment_rank){segment_rank_of_priority(some_below(100)), 1 + some_below(10000), some_below(2)};
 	return row;
 }
 
@@ -326,8 +326,7 @@ static struct activities look(void)
 	listed[0].revision.quota = (struct segment_quota){.run_us = 3000, .period_us = 10000};
 	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
 	listed[2].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(0), .weight = 7};
-	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80), .scheduling = SEGMENT_PRT};
-	listed[0].revision.rank = (struct segment_rank){.reservation = SEGMENT_PE};
+	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80)};
 	listed_rows[1].numbers[NUMBER_BUSY] = listed_rows[1].numbers[NUMBER_BUSY_TIME] = unknown;
 	listed_rows[1].why_no_times = "a profiler";
 	return (struct activities){.gpus = &none, .count = 3, .list = listed_rows, .processes = {.count = 3, .list = listed}};
@@ -363,7 +362,6 @@ TEST(sorting_and_users)
 	assert_order(TOP_QUOTA, "", "11 10 12 "); /* who has none comes last */
 	assert_order(TOP_PRIORITY, "", "11 12 10 ");
 	assert_order(TOP_WEIGHT, "", "12 11 10 ");
-	assert_order(TOP_POLICY, "", "10 11 12 ");
 	assert_order(TOP_PID, "bo", "10 12 ");
 	assert_order(TOP_PID, "eve", "");
 }

@@ -707,19 +707,6 @@ TEST(halved_for_a_while)
 	assert_int_equal(window_allows(&gate, &idle, LIMIT), 1);
 }
 
-/* Without a window, a launch of any length is wide while a claim is idle, whatever is in flight. */
-TEST(without_a_window)
-{
-	struct claims_idle idle = {.open = 1, .ns = {1}};
-
-	begin(deep);
-	assert_int_equal(window_allows(&gate, &idle, 1), 0);
-	atomic_store(&gate_state.takes_any, true);
-	assert_each(window_allows(&gate, &idle, 9 * LIMIT), 1, window_allows(&gate, &idle, 0), 0);
-	idle.ns[0] = 0;
-	assert_int_equal(window_allows(&gate, &idle, 1), 0);
-}
-
 /* Of a length beyond each window, the gate doubts a part at each refusal. A launch that took longer than in the own
  * part was disturbed. */
 TEST(doubts)

@@ -42,7 +42,6 @@ __all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernel
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
-_POLICY_MAX = 8
 _STRATEGIES = {"packed": 0, "distributed": 1}
 
 
@@ -183,7 +182,7 @@ for _kind in ("partition_", "group_"):
     for _name, _parameters in {
         "get": (_NUMBER, _TO(_Set)), "set": (_NUMBER, _TO(_Set)), "quota": (_TO(_Quota),), "set_quota": (_U32, _U32),
         "rank": (_TO(_Rank),), "set_priority": (_NUMBER,), "set_weight": (_NUMBER,), "lending": (_TO(_Lending),),
-        "set_lend": (_U32,), "set_borrow": (_TO(_Set),), "policy": (_TEXT,), "set_policy": (_TEXT,),
+        "set_lend": (_U32,), "set_borrow": (_TO(_Set),),
         "memory": (_NUMBER, _TO(_Memory)), "set_memory": (_U64,),
     }.items():
         _FALLIBLE[_kind + _name] = (_HANDLE, *_parameters)
@@ -549,20 +548,6 @@ class _Changeable(_Handle):
     def borrowed(self):
         """The Set of TPCs of others that it uses now."""
         return Set(self._read(_Lending, "lending").borrowed)
-
-    @property
-    def policy(self):
-        """How launches are held back, of clients of MPS: "ht", "pe", "ht,pe", as --policy of nvtaskset(1); None if it was never
-        given. Can be assigned; what is not named stays."""
-        policy = ctypes.create_string_buffer(_POLICY_MAX)
-        self._use(_try, "policy", policy)
-        return policy.value.decode() or None
-
-    @policy.setter
-    def policy(self, wanted):
-        if not isinstance(wanted, str):
-            raise _invalid("policy", wanted, "it is text, such as 'ht,pe'")
-        self._use(_try, "set_policy", _bytes(wanted))
 
     def memory(self, gpu=0):
         """What there is of this GPU, as a Memory."""

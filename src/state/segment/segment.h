@@ -75,7 +75,7 @@ const char *segment_reason_text(enum segment_reason reason);
 /* Whether the launch ran outside the partition, in whole or in part. */
 bool segment_reason_is_outside(enum segment_reason reason);
 
-/* The state of a quota, a priority, a weight and a policy. X(identifier, text for users). */
+/* The state of a quota, a priority, a weight and lending. X(identifier, text for users). */
 #define SEGMENT_TIME_STATES(X)                                                                            \
 	X(NONE, "it was not looked at yet")                                                               \
 	X(UNLIMITED, "there is no limit")                                                                 \

@@ -19,7 +19,6 @@ struct gpu;
 
 struct gate_state {
 	atomic_bool is_open;    /* launches are decided about */
-	atomic_bool takes_any;  /* there is no window */
 	atomic_bool is_spread;  /* our thread saw work of the process on several GPUs */
 	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: no episode */

@@ -85,7 +85,7 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 	claims_look(&gate->claims, &idle);
 	arrival->ns = window_length(gate, arrival->length, idle.open);
 	arrival->open = window_allows(gate, &idle, arrival->ns);
-	if (arrival->open == 0 && (in_flight == 0 || atomic_load(&gate_state.takes_any)))
+	if (arrival->open == 0 && in_flight == 0)
 		arrival->open = at_rest(&gate->claims, &idle);
 	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
 }

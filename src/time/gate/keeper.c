@@ -162,7 +162,6 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 {
 	keeper.segment = segment;
 	keeper.lend_us = segment_lends_us(&revision->lending);
-	atomic_store(&gate_state.takes_any, segment_policy_is_ht(revision->rank));
 	keeper.has_gate = segment_time_holds_back(revision) || segment_borrows(&revision->lending);
 	keeper.rules = (struct claims_rules){
 		.priority = keeper.has_gate ? segment_rank_priority(revision->rank) : SEGMENT_PRIORITY_MAX,

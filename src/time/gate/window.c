@@ -77,14 +77,13 @@ static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
 
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
-	bool is_any = atomic_load_explicit(&gate_state.takes_any, memory_order_relaxed);
 	unsigned int part = is_halved(gate, idle) ? 2 : 1;
 	uint32_t allowed = 0;
 
 	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
 		const struct claim *it = &gate->claims.list[i];
 		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers * part);
-		bool fits = idle->ns[i] > 0 && (is_any || gate->in_flight.sums[i] + ns <= window_ns);
+		bool fits = idle->ns[i] > 0 && gate->in_flight.sums[i] + ns <= window_ns;
 
 		allowed |= (uint32_t)fits << i;
 	}

@@ -110,7 +110,7 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
 	plan->mps.running = false;
-	if (options->mps.mode == MPS_ON || segment_shares(&options->time) || segment_policy_is_given(options->time.rank))
+	if (options->mps.mode == MPS_ON || segment_shares(&options->time))
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;

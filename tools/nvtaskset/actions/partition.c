@@ -413,13 +413,10 @@ static int find_wanted(struct subject *subject, struct segment_revision *wanted,
 static int check_times(const struct subject *subject, struct error *error)
 {
 	const struct targets *targets = &subject->targets;
-	const struct segment_revision *wanted = &subject->options->time;
-	int result = is_group(subject) ? api_check_policy(&subject->before, wanted, error) : 0;
+	int result = 0;
 
-	if (result < 0)
-		error_reword(error, "--group %.60s: %.200s", subject->options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = api_check_time(targets->editors[i].pid, &targets->list[i].before, wanted, error);
+		result = api_check_time(targets->editors[i].pid, &subject->options->time, error);
 	return result;
 }
 

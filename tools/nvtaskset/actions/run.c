@@ -240,8 +240,6 @@ static void print_mps(const struct options *options, const struct mps_status *st
 		        time_options(time, names));
 	else if (segment_shares(time) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(time, names));
-	else if (segment_policy_is_given(time->rank) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->has_namespaces)
 		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its "
 		                "servers and namespaces is in force for COMMAND cannot be seen\n",

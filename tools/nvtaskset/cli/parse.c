@@ -1,7 +1,6 @@
 #include "parse.h"
 
 #include "actions.h"
-#include "api/time_given.h"
 #include "gpu/tpcset.h"
 #include "gpus.h"
 #include "options.h"
@@ -367,27 +366,19 @@ static int check_with_mps(const struct options *options, struct error *error)
 	               : 0;
 }
 
-/* Without --mps, the given time decides. Only clients of MPS can have a policy, lend or borrow; else programs take
- * turns. */
+/* Without --mps, the given time decides. Only clients of MPS lend or borrow; else programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
-	static const struct segment_revision nothing;
-	bool has_policy = segment_policy_is_given(options->time.rank), shares = segment_shares(&options->time);
+	bool shares = segment_shares(&options->time);
+	bool starts = options->action == ACTION_RUN || options->action == ACTION_CDI_ADD;
 	int result = 0;
 
-	bool starts = options->action == ACTION_RUN || options->action == ACTION_CDI_ADD;
-
-	if (!starts || !(segment_time_limits(&options->time) || has_policy))
+	if (!starts || !segment_time_limits(&options->time))
 		result = 0;
-	else if (has_policy && options->mps.mode == MPS_OFF)
-		result = error_set(error,
-		                   "--policy: launches are held back under MPS only; leave it out, or use --mps on");
 	else if (shares && options->mps.mode == MPS_OFF)
 		result = error_set(error, "%s: TPCs are lent under MPS only; leave it out, or use --mps on",
 		                   options->time.lending.borrows > 0 ? "--borrow" : "--lend");
-	else if (has_policy && api_check_policy(&nothing, &options->time, error) < 0)
-		result = -1;
-	else if (has_policy || shares || (options->mps_given && options->mps.mode != MPS_OFF))
+	else if (shares || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
 	else
 		options->mps.mode = MPS_OFF;

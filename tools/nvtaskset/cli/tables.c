@@ -247,15 +247,6 @@ static int take_weight(const struct taking *it)
 	return result;
 }
 
-static int take_policy(const struct taking *it)
-{
-	int result = policy_parse(&it->options->time.rank, it->value, it->error);
-
-	if (result < 0)
-		error_reword(it->error, "--policy %.40s: %.200s", it->value, it->error->reason);
-	return result;
-}
-
 static int take_lend(const struct taking *it)
 {
 	double us = SEGMENT_LEND_USUAL_US;
@@ -345,7 +336,6 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "lend", "[=LIMIT]", RUN | PID | ADD, false, take_lend, 0, "1ms 2ms 5ms off",
 	 "others may use its TPCs while it is idle"},
 	{0, "borrow", "[=TPCS]", RUN | PID | ADD, false, take_borrow, 0, "all off", "it may use what others lend"},
-	{0, "policy", "WORDS", RUN | PID | ADD, false, take_policy, 0, "prt ht pe ht,pe", "how launches are held back"},
 	{0, "on-misfit", "POLICY", RUN | ADD, false, WORD(misfit), "widen fail", "a launch that SET cannot hold"},
 	{0, "hide", NULL, RUN | ADD, false, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
 	{0, "strict", NULL, RUN | ADD, true, FLAG(strict), "start nothing that cannot be kept inside SET"},

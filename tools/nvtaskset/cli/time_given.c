@@ -13,8 +13,7 @@
 
 const char *time_name(enum time_kind kind)
 {
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy",
-	                                              "lend",  "borrow",   "memory"};
+	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "lend", "borrow", "memory"};
 
 	return names[kind];
 }
@@ -75,10 +74,6 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 		is_given = revision->rank.weight > 0;
 		snprintf(text, TIME_TEXT, "%u", segment_rank_weight(revision->rank));
 		break;
-	case TIME_POLICY:
-		is_given = segment_policy_is_given(revision->rank);
-		policy_format(revision->rank, text);
-		break;
 	case TIME_LEND:
 		is_given = revision->lending.lend_us > 0;
 		format_lend(&revision->lending, text);
@@ -114,7 +109,7 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 		holds = state == SEGMENT_TIME_IN_FORCE;
 	else if (kind == TIME_MEMORY)
 		holds = true;
-	else if (kind >= TIME_POLICY)
+	else if (kind >= TIME_LEND)
 		holds = holds_launches(state);
 	return holds;
 }

@@ -1,4 +1,4 @@
-/* The time that a program was given, by --quota, --priority, --weight, --policy, --lend and --borrow, and the memory,
+/* The time that a program was given, by --quota, --priority, --weight, --lend and --borrow, and the memory,
  * by --memory: as text, and whether the program can have them. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
@@ -12,21 +12,20 @@ enum time_kind {
 	TIME_QUOTA,
 	TIME_PRIORITY,
 	TIME_WEIGHT,
-	TIME_POLICY,
 	TIME_LEND,
 	TIME_BORROW,
 	TIME_MEMORY,
 	TIME_KINDS
 };
 
-/* "quota", "priority", "weight", "policy", "lend", "borrow", "memory". */
+/* "quota", "priority", "weight", "lend", "borrow", "memory". */
 const char *time_name(enum time_kind kind);
 
-/* "30ms/100ms", "80", "ht,pe"; NULL: never given. Returns `text`. */
+/* "30ms/100ms", "80"; NULL: never given. Returns `text`. */
 #define TIME_TEXT TPCSET_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
-/* Whether the program obeys: a weight is for programs that take turns, a policy for clients of MPS. */
+/* Whether the program obeys: a weight is for programs that take turns, lending for clients of MPS. */
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
 /* "quota 30ms/100ms, priority 80": all given values. Returns `text`. */

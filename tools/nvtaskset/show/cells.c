@@ -143,7 +143,6 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 	case CELL_QUOTA:
 	case CELL_PRIORITY:
 	case CELL_WEIGHT:
-	case CELL_POLICY:
 		shown = format_given(row->process, (enum time_kind)(cell - CELL_QUOTA + TIME_QUOTA), text);
 		break;
 	case CELL_LENDING:

@@ -60,7 +60,6 @@ enum cell {
 	CELL_QUOTA, /* the given time; "": none; in brackets: not in force */
 	CELL_PRIORITY,
 	CELL_WEIGHT,
-	CELL_POLICY,
 	CELL_LENDING,
 	CELL_BUSY, /* in percent */
 	CELL_TPC,

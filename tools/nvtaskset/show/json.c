@@ -355,11 +355,9 @@ static json_t *borrow_or_null(const struct segment_revision *revision)
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
 	const struct segment_lending *lending = &revision->lending;
-	char policy[POLICY_TEXT];
 
-	policy_format(revision->rank, policy);
-	return json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
-	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL, "lend_us",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
+	                 rank_or_null(revision->rank, time), "lend_us",
 	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow",
 	                 borrow_or_null(revision), "memory_limit_bytes",
 	                 json_reading(reading_if(segment_memory_is_limited(revision), (double)revision->memory), true));
@@ -432,7 +430,7 @@ json_t *json_list(const struct activities *activities, const struct groups *grou
 
 	for (size_t i = 0; i < processes->count; i++)
 		array = json_with(array, list_process(&processes->list[i], activities));
-	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes",
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/4", "time_ms", json_now(), "processes",
 	                 array, "overlaps", overlaps(processes, activities->gpus), "groups",
 	                 group_sums(processes, groups));
 }
@@ -534,7 +532,7 @@ static json_t *set_before(const struct segment_revision *before, const struct to
 
 json_t *json_partitions(void)
 {
-	return json_pack("{s:s, s:I, s:[]}", "schema", "nvtaskset-partition/1", "time_ms", json_now(), "processes");
+	return json_pack("{s:s, s:I, s:[]}", "schema", "nvtaskset-partition/2", "time_ms", json_now(), "processes");
 }
 
 static json_t *sets_on_gpus(const struct gpu_choices *chosen, const struct segment_revision *revision,

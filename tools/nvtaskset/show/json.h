@@ -48,7 +48,7 @@ json_t *json_joined(json_t *object, json_t *more);
 /* The members that name an object's GPU. */
 json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus);
 
-/* The members `quota`, `rank` and `policy`, each null if never given. Without `time`, only the given values. */
+/* The members of the given time and memory, each null if never given. Without `time`, only the given values. */
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time);
 
 /* A number; null if not known. */

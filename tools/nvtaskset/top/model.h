@@ -18,7 +18,6 @@
 	X(QUOTA, "QUOTA", false, 3, 0, true)            \
 	X(PRIORITY, "PRIO", true, 4, 0, true)           \
 	X(WEIGHT, "WEIGHT", true, 5, 0, true)           \
-	X(POLICY, "POLICY", false, 6, 0, true)          \
 	X(LENDING, "LENDING", false, 6, 0, true)        \
 	X(WORKLOAD, "WORKLOAD", false, 7, 32, true)     \
 	X(BUSY, "BUSY%", true, 2, 0, false)             \

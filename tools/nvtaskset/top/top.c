@@ -87,7 +87,7 @@ static json_t *document_of(const struct activities *activities)
 {
 	bool has_kernels = activities->kernels_of != 0 && !activities->why_no_kernels;
 
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(),
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/2", "time_ms", json_now(),
 	                 "span_seconds", json_reading(activities->span, false), "processes", processes(activities),
 	                 "kernels", has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
 	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL);

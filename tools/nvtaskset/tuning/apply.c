@@ -36,7 +36,7 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 static int change(struct editor *editor, const struct task *task, const struct room *room, char *line,
                   struct error *error)
 {
-	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, before, time;
+	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, time;
 	struct counts counts = {.count = 0};
 	char gpu[PCI_ADDRESS_TEXT];
 
@@ -45,8 +45,8 @@ static int change(struct editor *editor, const struct task *task, const struct r
 		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is "
 		                        "for GPU %s (-G)", task->name,
 		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
-	if (parse_line_time(&time, line, error) < 0 || editor_read(editor, &before, error) < 0 ||
-	    api_check_time(task->pid, &before, &time, error) < 0)
+	if (parse_line_time(&time, line, error) < 0 || editor_follow(editor, error) < 0 ||
+	    api_check_time(task->pid, &time, error) < 0)
 		return -1;
 	segment_put_time(&wanted, &time);
 	return keeper_change(editor, &wanted, error);
