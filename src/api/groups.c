@@ -176,49 +176,16 @@ int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskse
 	           : api_fill_lending(lending, &given, inside_error(error));
 }
 
-/* Gives the wanted settings, if in range. */
-static int give_wanted(struct nvtaskset_group *group, const struct segment_revision *wanted, int in_range,
-                       struct nvtaskset_error *error)
-{
-	return in_range == 0 ? group_change(&group->group, wanted, inside_error(error)) : -1;
-}
-
-int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_lend(&wanted, limit_us, inside_error(error)), error);
-}
-
-int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set,
-                               struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_borrow(&wanted, set, inside_error(error)), error);
-}
-
-int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
-                              struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_quota(&wanted, run_us, period_us, inside_error(error)), error);
-}
-
-int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_priority(&wanted, priority, inside_error(error)), error);
-}
-
-int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_weight(&wanted, weight, inside_error(error)), error);
-}
+#define SETTER(name, setting, text, ...)                                                                              \
+	int nvtaskset_group_set_##name(struct nvtaskset_group *group, __VA_ARGS__, struct nvtaskset_error *error)     \
+	{                                                                                                             \
+		struct segment_revision wanted;                                                                       \
+                                                                                                                      \
+		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0                             \
+		               ? -1                                                                                   \
+		               : group_change(&group->group, &wanted, inside_error(error));                           \
+	}
+API_SETTERS(SETTER)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -231,13 +198,6 @@ int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu
 	if (model)
 		use = group_read_memory_use(&group->group, model->pci);
 	return model ? api_fill_memory(memory, &use, inside_error(error)) : -1;
-}
-
-int nvtaskset_group_set_memory(struct nvtaskset_group *group, uint64_t limit, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return give_wanted(group, &wanted, api_want_memory(&wanted, limit, inside_error(error)), error);
 }
 
 /* --- claims ------------------------------------------------------------------------------------------------------- */

@@ -227,54 +227,17 @@ static int change(struct nvtaskset_partition *partition, const struct segment_re
 	           : editor_change(&partition->editor, 1, wanted, error);
 }
 
-int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us,
-                                 struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_lend(&wanted, limit_us, inside_error(error)) < 0
-	           ? -1
-	           : change(partition, &wanted, inside_error(error));
-}
-
-int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
-                                   struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_borrow(&wanted, set, inside_error(error)) < 0 ? -1
-	                                                              : change(partition, &wanted, inside_error(error));
-}
-
-int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
-                                  struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) < 0
-	           ? -1
-	           : change(partition, &wanted, inside_error(error));
-}
-
-int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
-                                     struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_priority(&wanted, priority, inside_error(error)) < 0
-	           ? -1
-	           : change(partition, &wanted, inside_error(error));
-}
-
-int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
-                                   struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	return api_want_weight(&wanted, weight, inside_error(error)) < 0
-	           ? -1
-	           : change(partition, &wanted, inside_error(error));
-}
+#define SETTER(name, setting, text, ...)                                                                     \
+	int nvtaskset_partition_set_##name(struct nvtaskset_partition *partition, __VA_ARGS__,               \
+	                                   struct nvtaskset_error *error)                                    \
+	{                                                                                                    \
+		struct segment_revision wanted;                                                              \
+                                                                                                             \
+		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0                    \
+		               ? -1                                                                          \
+		               : change(partition, &wanted, inside_error(error));                            \
+	}
+API_SETTERS(SETTER)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -288,15 +251,6 @@ int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned i
 	struct segment_memory_use use = segment_read_memory_use(&partition->editor.segment, model->pci);
 
 	return api_fill_memory(memory, &use, inside_error(error));
-}
-
-int nvtaskset_partition_set_memory(struct nvtaskset_partition *partition, uint64_t limit, struct nvtaskset_error *error)
-{
-	struct segment_revision wanted;
-
-	if (api_want_memory(&wanted, limit, inside_error(error)) < 0)
-		return -1;
-	return change(partition, &wanted, inside_error(error));
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */

@@ -2,64 +2,30 @@
 
 #include "mps/reach.h"
 
-#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
-int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
+int api_want(struct segment_revision *wanted, enum setting setting, struct error *error, const char *format, ...)
 {
-	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US ||
-	    run_us < SEGMENT_QUOTA_RUN_MIN_US)
-		return error_set_code(
-		    error, NVTASKSET_ERROR_INVALID,
-		    "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
-		    period_us);
-	*wanted = (struct segment_revision){.quota = {.run_us = run_us, .period_us = period_us}};
-	return 0;
+	char text[SETTING_TEXT];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof text, format, values);
+	va_end(values);
+	*wanted = (struct segment_revision){.count = 0};
+	int result = setting_parse(wanted, setting, text, SETTING_PLAIN, error);
+
+	if (result < 0 && error)
+		error_reword(error, "%s %.40s: %.200s", setting_name(setting), text, error->reason);
+	return result < 0 ? api_failed((struct nvtaskset_error *)error, NVTASKSET_ERROR_INVALID) : 0;
 }
 
-int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error)
+const char *api_borrow(const struct nvtaskset_set *set, char text[SETTING_TEXT])
 {
-	if (priority > SEGMENT_PRIORITY_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "priority %u: must be 0-%d", priority,
-		                      SEGMENT_PRIORITY_MAX);
-	*wanted = (struct segment_revision){.rank.priority = segment_rank_of_priority(priority)};
-	return 0;
-}
+	const struct tpcset inner = set ? inside(set) : (struct tpcset){{0}};
 
-int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error)
-{
-	if (weight < 1 || weight > SEGMENT_WEIGHT_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "weight %u: must be 1-%d", weight,
-		                      SEGMENT_WEIGHT_MAX);
-	*wanted = (struct segment_revision){.rank.weight = (uint16_t)weight};
-	return 0;
-}
-
-int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error)
-{
-	if (limit_us != 0 && (limit_us < SEGMENT_LEND_MIN_US || limit_us > SEGMENT_LEND_MAX_US))
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "a limit of %u us: must be 100-1000000, or 0",
-		                      limit_us);
-	*wanted = (struct segment_revision){.lending.lend_us = limit_us != 0 ? limit_us : SEGMENT_LEND_OFF};
-	return 0;
-}
-
-int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error)
-{
-	*wanted = (struct segment_revision){.lending.borrows = set ? SEGMENT_BORROW_SET : SEGMENT_BORROW_OFF};
-	if (set)
-		wanted->lending.borrow = inside(set);
-	if (set && tpcset_is_empty(&wanted->lending.borrow))
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "nothing can be borrowed of no TPC");
-	return 0;
-}
-
-int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error)
-{
-	if (limit > INT64_MAX)
-		return error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                      "a limit of %" PRIu64 " bytes of memory: no GPU has so many", limit);
-	*wanted = (struct segment_revision){.memory = limit > 0 ? limit : SEGMENT_MEMORY_OFF};
-	return 0;
+	return !set ? "" : tpcset_is_empty(&inner) ? "none" : tpcset_format_list(&inner, text);
 }
 
 int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory_use *use, struct error *error)

@@ -6,14 +6,26 @@
 #include "api/internal.h"
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
+#include "state/settings.h"
 
-/* Make `wanted` a change of one setting, and nothing else. -1 with the reason if out of range. */
-int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error);
-int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error);
-int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error);
-int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error);
-int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error);
-int api_want_memory(struct segment_revision *wanted, uint64_t limit, struct error *error);
+#include <inttypes.h>
+
+/* Makes `wanted` a change of one setting, of plain text. -1 with the reason. */
+int api_want(struct segment_revision *wanted, enum setting setting, struct error *error, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* X(name, setting, its plain text, parameters): the functions that give one setting to a process, or to a group. */
+#define API_SETTERS(X)                                                                                    \
+	X(quota, SETTING_QUOTA, ("%u/%u", run_us, period_us), uint32_t run_us, uint32_t period_us)        \
+	X(priority, SETTING_PRIORITY, ("%u", priority), unsigned int priority)                            \
+	X(weight, SETTING_WEIGHT, ("%u", weight), unsigned int weight)                                    \
+	X(lend, SETTING_LEND, ("%u", limit_us), uint32_t limit_us)                                        \
+	X(borrow, SETTING_BORROW, ("%s", api_borrow(set, (char[SETTING_TEXT]){""})), const struct nvtaskset_set *set) \
+	X(memory, SETTING_MEMORY, ("%" PRIu64, limit), uint64_t limit)
+#define API_TEXT(...) __VA_ARGS__
+
+/* NULL is off, and an empty set no set. Returns `text`. */
+const char *api_borrow(const struct nvtaskset_set *set, char text[SETTING_TEXT]);
 
 /* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of
  * MPS, or perhaps a client; lending or borrowing as any other program. */

@@ -1,5 +1,5 @@
 /*
- * A revision as text, carried by the environment from the command to the shim, and the texts of --memory.
+ * A revision as text, carried by the environment from the command to the shim.
  */
 #ifndef NVTASKSET_REVISION_TEXT_H
 #define NVTASKSET_REVISION_TEXT_H
@@ -11,17 +11,9 @@
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
 #define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 128)
 
-/* "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;memory=2147483648". -1 with the
- * reason. */
+/* "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;memory=2147483648". -1 with the reason.
+ * Settings are plain (settings.h). */
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
-
-/* A limit of memory, such as "512M" or "2G" (powers of 1024; always with a unit), "max" or "off". -1 with the
- * reason, without `text`. */
-int memory_parse(uint64_t *bytes, const char *text, struct error *error);
-
-/* An amount in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */
-#define MEMORY_TEXT 16
-const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
 #include "revisions.h"
 
 #include "base/ring.h"
+#include "settings.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -69,44 +70,11 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	return 0;
 }
 
-/* The settings of a revision, part by part; a part of zeros is not given. */
-static const struct part {
-	size_t at, size;
-} parts_of_time[] = {
-#define AT(member) offsetof(struct segment_revision, member)
-#define PART(member, next) {AT(member), AT(next) - AT(member)}
-	PART(quota, rank),
-	PART(rank.priority, rank.weight),
-	PART(rank.weight, rank.unused),
-	PART(lending.lend_us, lending.borrows),
-	PART(lending.borrows, memory), /* with the TPCs */
-	PART(memory, partitions),
-};
-
-#define PARTS_OF_TIME (sizeof parts_of_time / sizeof parts_of_time[0])
-
-static bool is_given(const struct part *part, const struct segment_revision *revision)
-{
-	static const char zeros[sizeof(struct segment_lending)];
-
-	return memcmp((const char *)revision + part->at, zeros, part->size) != 0;
-}
-
-static bool is_same(const struct part *part, const struct segment_revision *a, const struct segment_revision *b)
-{
-	return memcmp((const char *)a + part->at, (const char *)b + part->at, part->size) == 0;
-}
-
-static void copy(const struct part *part, struct segment_revision *to, const struct segment_revision *from)
-{
-	memcpy((char *)to + part->at, (const char *)from + part->at, part->size);
-}
-
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
 {
-	for (const struct part *part = parts_of_time; part < parts_of_time + PARTS_OF_TIME; part++) {
-		if (is_given(part, wanted))
-			copy(part, revision, wanted);
+	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
+		if (setting_is_given(wanted, setting))
+			setting_copy(revision, wanted, setting);
 	}
 }
 
@@ -132,9 +100,10 @@ bool segment_put_back(struct segment_revision *revision, const struct segment_re
 
 	for (uint32_t i = 0; i < given->count; i++)
 		has_changed = put_back_partition(revision, &given->partitions[i], before) || has_changed;
-	for (const struct part *part = parts_of_time; part < parts_of_time + PARTS_OF_TIME; part++) {
-		if (is_given(part, given) && is_same(part, revision, given) && !is_same(part, revision, before)) {
-			copy(part, revision, before);
+	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
+		if (setting_is_given(given, setting) && setting_is_equal(revision, given, setting) &&
+		    !setting_is_equal(revision, before, setting)) {
+			setting_copy(revision, before, setting);
 			has_changed = true;
 		}
 	}

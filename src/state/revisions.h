@@ -144,17 +144,6 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
 }
 
-static inline bool segment_time_is_given(const struct segment_revision *revision)
-{
-	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) ||
-	       revision->lending.lend_us > 0 || revision->lending.borrows > 0;
-}
-
-static inline bool segment_more_is_given(const struct segment_revision *revision) /* besides partitions */
-{
-	return segment_time_is_given(revision) || revision->memory > 0;
-}
-
 static inline bool segment_shares(const struct segment_revision *revision)
 {
 	return segment_lends_us(&revision->lending) > 0 || segment_borrows(&revision->lending);

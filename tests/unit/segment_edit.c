@@ -6,6 +6,7 @@
 #include "process.h"
 #include "state/handle.h"
 #include "state/revision_text.h"
+#include "state/settings.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/layout.h"
@@ -436,7 +437,7 @@ TEST(environment_round_trip)
 		{"0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200", 2, 30000, 100000, 80, 200},
 		{"priority=0", 0, 0, 0, 0, SEGMENT_WEIGHT_USUAL},
 		{"weight=10000", 0, 0, 0, SEGMENT_PRIORITY_USUAL, 10000},
-		{"quota=1/2", 0, 1, 2, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL},
+		{"quota=1000/2000", 0, 1000, 2000, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL},
 		{"", 0, 0, 0, SEGMENT_PRIORITY_USUAL, SEGMENT_WEIGHT_USUAL},
 	};
 	struct segment_revision revision;
@@ -465,7 +466,7 @@ TEST(a_former_policy)
 
 	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
 	assert_string_equal(segment_revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
-	assert_false(segment_more_is_given(&former));
+	assert_false(setting_any_is_given(&former, SETTING_COUNT));
 	revision = former;
 	segment_put_time(&revision, &wanted);
 	assert_each(revision.rank.unused, former.rank.unused, revision.rank.priority, wanted.rank.priority);

@@ -23,7 +23,7 @@ static void assert_all(const struct segment_revision *revision, const char *valu
 
 TEST(values_and_options)
 {
-	char text[TIME_TEXT];
+	char text[SETTING_TEXT];
 
 	assert_all(&nothing, "", "");
 	assert_all(&lifted, "quota max", "--quota");
@@ -31,9 +31,9 @@ TEST(values_and_options)
 	assert_all(&weight, "weight 200", "--weight");
 	assert_all(&lends, "lend 2ms", "--lend");
 	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000", "--quota, --priority, --weight");
-	assert_null(time_format(&priority, TIME_WEIGHT, text));
-	assert_null(time_format(&weight, TIME_PRIORITY, text));
-	assert_string_equal(time_format(&all, TIME_PRIORITY, text), "0");
+	assert_null(setting_format(&priority, SETTING_WEIGHT, SETTING_FOR_PEOPLE, text));
+	assert_null(setting_format(&weight, SETTING_PRIORITY, SETTING_FOR_PEOPLE, text));
+	assert_string_equal(setting_format(&all, SETTING_PRIORITY, SETTING_FOR_PEOPLE, text), "0");
 }
 
 static void assert_described(const struct segment_revision *revision, struct segment_time time, const char *expected)
@@ -92,19 +92,19 @@ TEST(what_became_of_held_launches)
 /* Each way to have time has what the other one has not. */
 TEST(what_holds)
 {
-	for (enum time_kind kind = 0; kind < TIME_MEMORY; kind++) {
-		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, kind));
-		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, kind));
-		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, kind), kind < TIME_LEND);
-		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, kind), kind != TIME_WEIGHT);
+	for (enum setting setting = 0; setting < SETTING_MEMORY; setting++) {
+		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, setting));
+		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, setting));
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, setting), setting < SETTING_LEND);
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, setting), setting != SETTING_WEIGHT);
 	}
-	assert_true(time_holds(&all, SEGMENT_TIME_PENDING, TIME_MEMORY));
-	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, TIME_QUOTA));
+	assert_true(time_holds(&all, SEGMENT_TIME_PENDING, SETTING_MEMORY));
+	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, SETTING_QUOTA));
 	/* A quota needs nobody else. */
-	assert_true(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_QUOTA));
-	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_PRIORITY));
-	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, TIME_LEND));
-	assert_false(time_holds(&lends, SEGMENT_TIME_UNLIMITED, TIME_LEND));
+	assert_true(time_holds(&all, SEGMENT_TIME_NO_PLACE, SETTING_QUOTA));
+	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, SETTING_PRIORITY));
+	assert_false(time_holds(&all, SEGMENT_TIME_NO_PLACE, SETTING_LEND));
+	assert_false(time_holds(&lends, SEGMENT_TIME_UNLIMITED, SETTING_LEND));
 }
 
 static bool refuses(const struct segment_revision *revision, enum segment_time_state state)

@@ -105,15 +105,15 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 static void show(const char *name, const struct options *options, const struct target *target, const char *use,
                  const char *memory)
 {
-	char text[TIME_TEXT], other[TIME_TEXT];
+	char text[SETTING_TEXT];
 
 	show_sets(name, "current", options->set.notation, &target->chosen, &target->before);
 	if (options->action == ACTION_CHANGE)
 		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
-	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if (time_format(&target->now, kind, text)) {
-			printf("%s's %s %s: %s%s\n", name, time_format(&options->time, kind, other) ? "new" : "current",
-			       time_name(kind), text, kind == TIME_MEMORY ? memory : use);
+	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
+		if (setting_format(&target->now, setting, SETTING_FOR_PEOPLE, text)) {
+			printf("%s's %s %s: %s%s\n", name, setting_is_given(&options->time, setting) ? "new" : "current",
+			       setting_name(setting), text, setting == SETTING_MEMORY ? memory : use);
 			use = "";
 		}
 	}
@@ -277,7 +277,7 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 		result = change_new_ones(subject, wanted, error);
 	double end = time_wait_end();
 
-	for (size_t i = 0; result == 0 && segment_time_is_given(wanted) && i < subject->targets.count; i++)
+	for (size_t i = 0; result == 0 && setting_any_is_given(wanted, SETTING_MEMORY) && i < subject->targets.count; i++)
 		time_wait(&subject->targets.editors[i].segment, end);
 	return result;
 }
@@ -370,7 +370,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
                            const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
-	bool changes = wanted->count > 0 || segment_more_is_given(wanted);
+	bool changes = wanted->count > 0 || setting_any_is_given(wanted, SETTING_COUNT);
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;

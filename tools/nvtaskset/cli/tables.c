@@ -1,7 +1,7 @@
 #include "tables.h"
 
 #include "base/proc.h"
-#include "state/revision_text.h"
+#include "state/settings.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define WATCH_SECONDS 1.0
-#define PERIOD_US 100000 /* of a quota without a period */
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 86400.0
 
@@ -80,70 +79,6 @@ int parse_pid(pid_t *pid, const char *text, struct error *error)
 		return error_set(error, "pid '%.40s': not a process id", text);
 	*pid = (pid_t)proc_status((pid_t)number, "Tgid:", (uint64_t)number);
 	return 0;
-}
-
-/* --- times -------------------------------------------------------------------------------------------------------- */
-
-/* A number of digits, also with a point. Returns the rest of the text, or NULL without a number. */
-static const char *parse_decimal(double *number, const char *text)
-{
-	size_t length = strspn(text, "0123456789.");
-	char *end = NULL;
-
-	*number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
-	return end == text + length ? end : NULL;
-}
-
-/* "30ms", up to the end of the text. */
-static bool parse_time(double *us, const char *text)
-{
-	static const struct {
-		const char *name;
-		double us;
-	} units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
-	double number;
-	const char *rest = parse_decimal(&number, text);
-	bool found = false;
-
-	for (size_t i = 0; i < sizeof units / sizeof units[0] && rest && !found; i++) {
-		found = strcmp(rest, units[i].name) == 0;
-		if (found)
-			*us = number * units[i].us;
-	}
-	return found;
-}
-
-static int set_quota(const struct taking *it, double run_us, double period_us)
-{
-	if (!(period_us >= SEGMENT_QUOTA_PERIOD_MIN_US && period_us <= SEGMENT_QUOTA_PERIOD_MAX_US))
-		return error_set(it->error, "--quota %.40s: the period must be 1ms-10s", it->value);
-	if (!(run_us >= SEGMENT_QUOTA_RUN_MIN_US))
-		return error_set(it->error, "--quota %.40s: less than 1ms of the time in each period; --quota %.20s/1s "
-		                            "has longer periods", it->value, strchr(it->value, '%') ? "1%" : "1ms");
-	if (run_us > period_us)
-		return error_set(it->error, "--quota %.40s: more time than the period has", it->value);
-	it->options->time.quota = (struct segment_quota){.run_us = (uint32_t)(run_us + 0.5),
-	                                                 .period_us = (uint32_t)(period_us + 0.5)};
-	return 0;
-}
-
-/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" or "off" ends the limit. */
-static int take_quota(const struct taking *it)
-{
-	double run_us = 0, period_us = PERIOD_US, percent;
-	const char *slash = strchr(it->value, '/');
-	char run[32];
-
-	if (strcmp(it->value, "max") == 0 || strcmp(it->value, "off") == 0)
-		return set_quota(it, PERIOD_US, PERIOD_US);
-	snprintf(run, sizeof run, "%.*s", (int)(slash ? slash - it->value : 31), it->value);
-	const char *rest = parse_decimal(&percent, run);
-	bool is_share = rest && strcmp(rest, "%") == 0;
-
-	if ((slash && !parse_time(&period_us, slash + 1)) || (!is_share && !parse_time(&run_us, run)))
-		return error_set(it->error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'",
-		                 it->value);
-	return set_quota(it, is_share ? percent / 100 * period_us : run_us, period_us);
 }
 
 /* --- single options ----------------------------------------------------------------------------------------------- */
@@ -218,57 +153,14 @@ static int take_group(const struct taking *it)
 	return take_text(it);
 }
 
-static int take_memory(const struct taking *it)
+static int take_setting(const struct taking *it)
 {
-	int result = memory_parse(&it->options->time.memory, it->value, it->error);
+	int result = setting_parse(&it->options->time, (enum setting)it->row->detail, it->value, SETTING_FOR_PEOPLE,
+	                           it->error);
 
 	if (result < 0)
-		error_reword(it->error, "--memory %.40s: %.200s", it->value, it->error->reason);
-	return result;
-}
-
-static int take_priority(const struct taking *it)
-{
-	unsigned int priority = 0;
-	int result = parse_number(&priority, it, 0, SEGMENT_PRIORITY_MAX);
-
-	if (result == 0)
-		it->options->time.rank.priority = segment_rank_of_priority(priority);
-	return result;
-}
-
-static int take_weight(const struct taking *it)
-{
-	unsigned int weight = 0;
-	int result = parse_number(&weight, it, 1, SEGMENT_WEIGHT_MAX);
-
-	if (result == 0)
-		it->options->time.rank.weight = (uint16_t)weight;
-	return result;
-}
-
-static int take_lend(const struct taking *it)
-{
-	double us = SEGMENT_LEND_USUAL_US;
-	bool is_off = it->value && (strcmp(it->value, "off") == 0 || strcmp(it->value, "0") == 0);
-
-	if (it->value && !is_off &&
-	    (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
-		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
-	it->options->time.lending.lend_us = is_off ? SEGMENT_LEND_OFF : (uint32_t)(us + 0.5);
-	return 0;
-}
-
-static int take_borrow(const struct taking *it)
-{
-	bool is_off = it->value && strcmp(it->value, "off") == 0, is_all = !it->value || strcmp(it->value, "all") == 0;
-	struct tpcset set = segment_borrow_all;
-	int result = is_off || is_all ? 0 : tpcset_parse_list(&set, it->value, TPCSET_MAX, "TPC", it->error);
-
-	it->options->time.lending.borrows = is_off ? SEGMENT_BORROW_OFF : SEGMENT_BORROW_SET;
-	it->options->time.lending.borrow = set;
-	if (result < 0)
-		error_reword(it->error, "--borrow=%.40s: %.200s", it->value, it->error->reason);
+		error_reword(it->error, "--%s%c%.40s: %.200s", it->row->name, it->row->value[0] == '[' ? '=' : ' ',
+		             it->value, it->error->reason);
 	return result;
 }
 
@@ -297,6 +189,8 @@ static int take_borrow(const struct taking *it)
 #define WORD(member) take_word, offsetof(struct options, member)
 #define ACTION(action) take_action, action, NULL
 #define NOTATION(notation) take_notation, notation, NULL
+#define SETTING_ROW(identifier, name, kind, member, behind, least, most, json, value, is_in_help, values, about) \
+	{0, name, value, RUN | PID | ADD, is_in_help, take_setting, SETTING_##identifier, values, about},
 
 const struct option_row option_rows[OPTION_ROWS] = {
 	{'t', "tpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_TPC_LIST),
@@ -321,21 +215,11 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "which GPU: its number, bus id or UUID, or 'all'"},
 	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
 	 "join a group, all in one SET; with -p: change it"},
-	{0, "memory", "SIZE", RUN | PID | ADD, true, take_memory, 0, "1G 2G 4G 8G 16G max",
-	 "at most so much memory of each GPU, such as 2G"},
 	{0, "mps", "MODE", RUN | ADD | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
 	 "auto (default): side by side, by MPS; off: in turns"},
 	{0, "connections", "N", RUN | MPS | ADD, false, take_connections, 0, "1 2 4 8 16 32",
 	 "with N hardware queues for each client, 1-32; default 8"},
-	{0, "quota", "30%", RUN | PID | ADD, true, take_quota, 0, "10% 25% 50% 30ms/100ms max",
-	 "present for 30% of the time; --lend, --borrow idle TPCs"},
-	{0, "priority", "80", RUN | PID | ADD, true, take_priority, 0, "20 50 80",
-	 "go first, of 0-99; --weight 200: twice as much as others"},
-	{0, "weight", "N", RUN | PID | ADD, false, take_weight, 0, "50 100 200",
-	 "its part of the time, 1-10000; default 100"},
-	{0, "lend", "[=LIMIT]", RUN | PID | ADD, false, take_lend, 0, "1ms 2ms 5ms off",
-	 "others may use its TPCs while it is idle"},
-	{0, "borrow", "[=TPCS]", RUN | PID | ADD, false, take_borrow, 0, "all off", "it may use what others lend"},
+	SETTINGS(SETTING_ROW)
 	{0, "on-misfit", "POLICY", RUN | ADD, false, WORD(misfit), "widen fail", "a launch that SET cannot hold"},
 	{0, "hide", NULL, RUN | ADD, false, FLAG(hide), "COMMAND sees a GPU of its partition's size"},
 	{0, "strict", NULL, RUN | ADD, true, FLAG(strict), "start nothing that cannot be kept inside SET"},

@@ -1,7 +1,6 @@
 #include "time_given.h"
 
 #include "base/clock.h"
-#include "state/revision_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,121 +10,37 @@
 
 /* --- as text ------------------------------------------------------------------------------------------------------ */
 
-const char *time_name(enum time_kind kind)
-{
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "lend", "borrow", "memory"};
-
-	return names[kind];
-}
-
-static int format_time(char *text, size_t room, uint32_t us)
-{
-	const char *unit = us % 1000000 == 0 ? "s" : us % 1000 == 0 ? "ms" : "us";
-
-	return snprintf(text, room, "%u%s", us % 1000000 == 0 ? us / 1000000 : us % 1000 == 0 ? us / 1000 : us, unit);
-}
-
-/* "30ms/100ms", "max". */
-static void format_quota(struct segment_quota quota, char text[TIME_TEXT])
-{
-	if (!segment_quota_limits(quota)) {
-		strcpy(text, "max");
-	} else {
-		int length = format_time(text, TIME_TEXT, quota.run_us);
-
-		text[length++] = '/';
-		format_time(text + length, TIME_TEXT - (size_t)length, quota.period_us);
-	}
-}
-
-static void format_lend(const struct segment_lending *lending, char text[TIME_TEXT])
-{
-	if (segment_lends_us(lending) > 0)
-		format_time(text, TIME_TEXT, segment_lends_us(lending));
-	else
-		snprintf(text, TIME_TEXT, "off");
-}
-
-static void format_borrow(const struct segment_lending *lending, char text[TIME_TEXT])
-{
-	if (!segment_borrows(lending))
-		snprintf(text, TIME_TEXT, "off");
-	else if (tpcset_equal(&lending->borrow, &segment_borrow_all))
-		snprintf(text, TIME_TEXT, "all");
-	else
-		tpcset_format_list(&lending->borrow, text);
-}
-
-const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT])
-{
-	char amount[MEMORY_TEXT];
-	bool is_given = false;
-
-	switch (kind) {
-	case TIME_QUOTA:
-		is_given = revision->quota.period_us > 0;
-		format_quota(revision->quota, text);
-		break;
-	case TIME_PRIORITY:
-		is_given = revision->rank.priority > 0;
-		snprintf(text, TIME_TEXT, "%u", segment_rank_priority(revision->rank));
-		break;
-	case TIME_WEIGHT:
-		is_given = revision->rank.weight > 0;
-		snprintf(text, TIME_TEXT, "%u", segment_rank_weight(revision->rank));
-		break;
-	case TIME_LEND:
-		is_given = revision->lending.lend_us > 0;
-		format_lend(&revision->lending, text);
-		break;
-	case TIME_BORROW:
-		is_given = revision->lending.borrows > 0;
-		format_borrow(&revision->lending, text);
-		break;
-	case TIME_MEMORY:
-		is_given = revision->memory > 0;
-		snprintf(text, TIME_TEXT, "%s",
-		         revision->memory == SEGMENT_MEMORY_OFF ? "max" : memory_format(revision->memory, amount));
-		break;
-	case TIME_KINDS:
-		break;
-	}
-	return is_given ? text : NULL;
-}
-
 /* Launches are held back, with or without a remark. */
 static bool holds_launches(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_WEAK;
 }
 
-bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind)
+bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum setting setting)
 {
 	bool holds = segment_time_is_in_force(state);
 
-	if (kind == TIME_QUOTA)
+	if (setting == SETTING_QUOTA)
 		holds = holds || state == SEGMENT_TIME_NO_PLACE || !segment_quota_limits(revision->quota);
-	else if (kind == TIME_WEIGHT)
+	else if (setting == SETTING_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
-	else if (kind == TIME_MEMORY)
-		holds = true;
-	else if (kind >= TIME_LEND)
+	else if (setting == SETTING_LEND || setting == SETTING_BORROW)
 		holds = holds_launches(state);
-	return holds;
+	return holds || setting == SETTING_MEMORY;
 }
 
 /* "quota 30ms/100ms, priority 80", or without values, with `before` in front of each name. */
 static const char *join(const struct segment_revision *revision, const char *before, bool has_values,
                         char text[TIME_LINE])
 {
-	char value[TIME_TEXT];
+	char value[SETTING_TEXT];
 	int length = 0;
 
 	text[0] = '\0';
-	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		if ((kind != TIME_MEMORY || has_values) && time_format(revision, kind, value))
+	for (enum setting setting = 0; setting < (has_values ? SETTING_COUNT : SETTING_MEMORY); setting++) {
+		if (setting_format(revision, setting, SETTING_FOR_PEOPLE, value))
 			length += snprintf(text + length, TIME_LINE - (size_t)length, "%s%s%s%s%s",
-			                   length > 0 ? ", " : "", before, time_name(kind), has_values ? " " : "",
+			                   length > 0 ? ", " : "", before, setting_name(setting), has_values ? " " : "",
 			                   has_values ? value : "");
 	}
 	return text;

@@ -1,35 +1,18 @@
-/* The time that a program was given, by --quota, --priority, --weight, --lend and --borrow, and the memory,
- * by --memory: as text, and whether the program can have them. */
+/* The time that a program was given, and the memory: as text, and whether the program can have them. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
 #include "base/error.h"
 #include "state/segment/segment.h"
+#include "state/settings.h"
 
 #include <sys/types.h>
 
-enum time_kind {
-	TIME_QUOTA,
-	TIME_PRIORITY,
-	TIME_WEIGHT,
-	TIME_LEND,
-	TIME_BORROW,
-	TIME_MEMORY,
-	TIME_KINDS
-};
-
-/* "quota", "priority", "weight", "lend", "borrow", "memory". */
-const char *time_name(enum time_kind kind);
-
-/* "30ms/100ms", "80"; NULL: never given. Returns `text`. */
-#define TIME_TEXT TPCSET_TEXT
-const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
-
 /* Whether the program obeys: a weight is for programs that take turns, lending for clients of MPS. */
-bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
+bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum setting setting);
 
 /* "quota 30ms/100ms, priority 80": all given values. Returns `text`. */
-#define TIME_LINE (TIME_TEXT + 160)
+#define TIME_LINE (SETTING_TEXT + 160)
 const char *time_format_all(const struct segment_revision *revision, char text[TIME_LINE]);
 
 /* "--quota, --priority": the options of the given values. Returns `text`. */

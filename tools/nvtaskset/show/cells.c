@@ -2,7 +2,6 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
-#include "state/revision_text.h"
 
 #include <stdio.h>
 
@@ -88,13 +87,13 @@ static const char *format_gpcs(const struct row *row, char text[CELL_MAX])
 	return gpcs_format(&gpcs, text)[0] != '\0' ? text : "-";
 }
 
-static const char *format_given(const struct process *process, enum time_kind kind, char text[CELL_MAX])
+static const char *format_given(const struct process *process, enum setting setting, char text[CELL_MAX])
 {
-	char value[TIME_TEXT];
+	char value[SETTING_TEXT];
 
-	if (!time_format(&process->revision, kind, value))
+	if (!setting_format(&process->revision, setting, SETTING_FOR_PEOPLE, value))
 		return "";
-	snprintf(text, CELL_MAX, time_holds(&process->revision, process->time.state, kind) ? "%s" : "(%s)", value);
+	snprintf(text, CELL_MAX, time_holds(&process->revision, process->time.state, setting) ? "%s" : "(%s)", value);
 	return text;
 }
 
@@ -143,7 +142,7 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 	case CELL_QUOTA:
 	case CELL_PRIORITY:
 	case CELL_WEIGHT:
-		shown = format_given(row->process, (enum time_kind)(cell - CELL_QUOTA + TIME_QUOTA), text);
+		shown = format_given(row->process, (enum setting)(cell - CELL_QUOTA), text);
 		break;
 	case CELL_LENDING:
 		shown = format_lending(row, text);
@@ -186,16 +185,10 @@ struct reading cell_number(const struct row *row, enum cell cell)
 		[CELL_WAITING] = NUMBER_IN_FLIGHT, [CELL_TIME] = NUMBER_BUSY_TIME,
 		[CELL_MEMORY] = NUMBER_MEMORY,
 	};
-	struct segment_quota quota = row->process->revision.quota;
-	struct segment_rank rank = row->process->revision.rank;
 	struct reading number = {.is_known = false};
 
-	if (cell == CELL_QUOTA && quota.period_us > 0)
-		number = reading_of(segment_quota_limits(quota) ? (double)quota.run_us / quota.period_us : 1);
-	else if (cell == CELL_PRIORITY)
-		number = reading_if(rank.priority > 0, segment_rank_priority(rank));
-	else if (cell == CELL_WEIGHT)
-		number = reading_if(rank.weight > 0, segment_rank_weight(rank));
+	if (cell >= CELL_QUOTA && cell <= CELL_WEIGHT)
+		number = reading_of_setting(&row->process->revision, (enum setting)(cell - CELL_QUOTA));
 	else if (numbers[cell] != 0)
 		number = row->numbers[numbers[cell]];
 	return number;

@@ -2,7 +2,6 @@
 
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
-#include "state/revision_text.h"
 #include "state/segment/segment.h"
 #include "terminal/text.h"
 
@@ -314,6 +313,27 @@ static json_t *process_members(const struct process *process, const struct activ
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
 }
 
+/* The settings from the first to the last, each null if never given, or without a limit of memory. */
+static json_t *json_settings(const struct segment_revision *revision, enum setting first, enum setting last)
+{
+	static const char *const names[] = {
+#define JSON_NAME(identifier, name, kind, member, behind, least, most, json, ...) json,
+		SETTINGS(JSON_NAME)
+	};
+	json_t *object = json_object();
+	char text[SETTING_TEXT];
+
+	for (enum setting setting = first; setting <= last; setting++) {
+		struct reading number = reading_of_setting(revision, setting);
+		bool is_text = !number.is_known && setting != SETTING_MEMORY &&
+		               setting_format(revision, setting, SETTING_FOR_PEOPLE, text);
+
+		object = json_joined(object, json_pack("{s:o}", names[setting],
+		                                       is_text ? json_string(text) : json_reading(number, true)));
+	}
+	return object;
+}
+
 /* Adds the effect of the given time. */
 static json_t *with_use(json_t *object, const struct segment_time *time)
 {
@@ -334,33 +354,19 @@ static json_t *quota_or_null(struct segment_quota quota, const struct segment_ti
 	                          time);
 }
 
-static json_t *rank_or_null(struct segment_rank rank, const struct segment_time *time)
+static json_t *rank_or_null(const struct segment_revision *revision, const struct segment_time *time)
 {
-	return !segment_rank_is_given(rank)
+	return !segment_rank_is_given(revision->rank)
 	               ? json_null()
-	               : with_use(json_pack("{s:o, s:o}", "priority",
-	                                    json_reading(reading_if(rank.priority > 0, segment_rank_priority(rank)),
-	                                                 true), "weight",
-	                                    json_reading(reading_if(rank.weight > 0, segment_rank_weight(rank)), true)),
-	                          time);
-}
-
-static json_t *borrow_or_null(const struct segment_revision *revision)
-{
-	char text[TIME_TEXT];
-
-	return time_format(revision, TIME_BORROW, text) ? json_string(text) : json_null();
+	               : with_use(json_settings(revision, SETTING_PRIORITY, SETTING_WEIGHT), time);
 }
 
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
-	const struct segment_lending *lending = &revision->lending;
+	json_t *object = json_pack("{s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
+	                           rank_or_null(revision, time));
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
-	                 rank_or_null(revision->rank, time), "lend_us",
-	                 json_reading(reading_if(lending->lend_us > 0, segment_lends_us(lending)), true), "borrow",
-	                 borrow_or_null(revision), "memory_limit_bytes",
-	                 json_reading(reading_if(segment_memory_is_limited(revision), (double)revision->memory), true));
+	return json_joined(object, json_settings(revision, SETTING_LEND, SETTING_MEMORY));
 }
 
 static json_t *list_process(const struct process *process, const struct activities *activities)

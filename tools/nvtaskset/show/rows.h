@@ -8,6 +8,7 @@
 
 #include "gpu/topology/topology.h"
 #include "processes.h"
+#include "state/settings.h"
 
 struct reading {
 	bool is_known;
@@ -22,6 +23,14 @@ static inline struct reading reading_of(double value)
 static inline struct reading reading_if(bool is_known, double value)
 {
 	return (struct reading){.is_known = is_known, .value = is_known ? value : 0};
+}
+
+/* setting_number. */
+static inline struct reading reading_of_setting(const struct segment_revision *revision, enum setting setting)
+{
+	double number = setting_number(revision, setting);
+
+	return reading_if(number >= 0, number);
 }
 
 /* For qsort: the largest first, readings that are not known last. */
