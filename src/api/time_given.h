@@ -6,7 +6,7 @@
 #include "api/internal.h"
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
-#include "state/settings.h"
+#include "state/setting_text.h"
 
 #include <inttypes.h>
 

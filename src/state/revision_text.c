@@ -1,6 +1,6 @@
 #include "revision_text.h"
 
-#include "settings.h"
+#include "setting_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "revisions.h"
 
 #include "base/ring.h"
-#include "settings.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -70,11 +69,46 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	return 0;
 }
 
+/* The settings in a revision; zeros are not given. */
+static const struct part {
+	size_t at, size;
+} parts[SETTING_COUNT] = {
+#define AT(member) offsetof(struct segment_revision, member)
+#define PART(identifier, name, kind, member, behind, ...) {AT(member), AT(behind) - AT(member)},
+	SETTINGS(PART)
+};
+
+bool segment_gives(const struct segment_revision *revision, enum setting setting)
+{
+	static const char zeros[sizeof(struct segment_lending)];
+
+	return memcmp((const char *)revision + parts[setting].at, zeros, parts[setting].size) != 0;
+}
+
+bool segment_gives_any(const struct segment_revision *revision, enum setting end)
+{
+	bool gives = false;
+
+	for (enum setting setting = 0; setting < end; setting++)
+		gives = gives || segment_gives(revision, setting);
+	return gives;
+}
+
+static bool is_same(const struct part *part, const struct segment_revision *a, const struct segment_revision *b)
+{
+	return memcmp((const char *)a + part->at, (const char *)b + part->at, part->size) == 0;
+}
+
+static void copy(const struct part *part, struct segment_revision *to, const struct segment_revision *from)
+{
+	memcpy((char *)to + part->at, (const char *)from + part->at, part->size);
+}
+
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
 {
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
-		if (setting_is_given(wanted, setting))
-			setting_copy(revision, wanted, setting);
+		if (segment_gives(wanted, setting))
+			copy(&parts[setting], revision, wanted);
 	}
 }
 
@@ -101,9 +135,11 @@ bool segment_put_back(struct segment_revision *revision, const struct segment_re
 	for (uint32_t i = 0; i < given->count; i++)
 		has_changed = put_back_partition(revision, &given->partitions[i], before) || has_changed;
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
-		if (setting_is_given(given, setting) && setting_is_equal(revision, given, setting) &&
-		    !setting_is_equal(revision, before, setting)) {
-			setting_copy(revision, before, setting);
+		const struct part *part = &parts[setting];
+
+		if (segment_gives(given, setting) && is_same(part, revision, given) &&
+		    !is_same(part, revision, before)) {
+			copy(part, revision, before);
 			has_changed = true;
 		}
 	}

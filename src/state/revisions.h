@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
+#include "settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -144,6 +145,10 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
 }
 
+/* Whether the setting is given; or one before `end`: of time with SETTING_MEMORY, any with SETTING_COUNT. */
+bool segment_gives(const struct segment_revision *revision, enum setting setting);
+bool segment_gives_any(const struct segment_revision *revision, enum setting end);
+
 static inline bool segment_shares(const struct segment_revision *revision)
 {
 	return segment_lends_us(&revision->lending) > 0 || segment_borrows(&revision->lending);
@@ -169,7 +174,7 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * the reason if there is no room for a further GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts the given settings of time and memory of `wanted` into the revision; the rest stays. */
+/* Puts the given settings of `wanted` into the revision; the rest stays. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 
 /* Puts all partitions and settings of `other` into the revision that the revision lacks. */

@@ -1,15 +1,12 @@
 /*
- * What a program is given besides partitions: time, and memory. One table, for text, the options of the command, JSON and
- * the API; Python has the same names (tests/python/api.py).
+ * What a program is given besides partitions: time, and memory. One table, for revisions, text, the options of the
+ * command, JSON and the API; Python has the same names (tests/python/api.py).
  */
 #ifndef NVTASKSET_STATE_SETTINGS_H
 #define NVTASKSET_STATE_SETTINGS_H
 
-#include "base/error.h"
-#include "revisions.h"
-
-/* X(identifier, name, kind of text (settings.c), first member in a revision, member behind, least, most, member in JSON,
- * and for --help and completion: value, whether for newcomers, values to offer, effect). Memory is last. */
+/* X(identifier, name, kind of text (setting_text.c), first member in a revision, member behind, least, most, member in
+ * JSON, and for --help and completion: value, whether for newcomers, values to offer, effect). Memory is last. */
 #define SETTINGS(X)                                                                                                  \
 	X(QUOTA, "quota", quota, quota, rank, 0, 0, "quota", "30%", true, "10% 25% 50% 30ms/100ms max",              \
 	  "present for 30% of the time; --lend, --borrow idle TPCs")                                                 \
@@ -30,38 +27,5 @@ enum setting {
 #undef SETTING_ENUM
 	SETTING_COUNT
 };
-
-const char *setting_name(enum setting setting);
-
-bool setting_is_given(const struct segment_revision *revision, enum setting setting);
-bool setting_is_equal(const struct segment_revision *a, const struct segment_revision *b, enum setting setting);
-void setting_copy(struct segment_revision *to, const struct segment_revision *from, enum setting setting);
-
-/* Whether a setting before `end` is given: of time with SETTING_MEMORY, any with SETTING_COUNT. */
-bool setting_any_is_given(const struct segment_revision *revision, enum setting end);
-
-/* A setting as text for people: "30ms/100ms", "80", "2ms", "all", "2G". Or plain, for programs: "30000/100000", "80",
- * "2000", "0-255", "2147483648", in us and bytes; "0" or "" is off. */
-enum setting_text {
-	SETTING_FOR_PEOPLE,
-	SETTING_PLAIN
-};
-
-/* Gives the revision the setting. `text` is NULL for an option without a value. -1 with the reason, which does not name
- * the text, and nothing has changed. */
-int setting_parse(struct segment_revision *revision, enum setting setting, const char *text, enum setting_text how,
-                  struct error *error);
-
-/* NULL: never given. Returns `text`. A setting of any writer becomes text in range. */
-#define SETTING_TEXT TPCSET_TEXT
-const char *setting_format(const struct segment_revision *revision, enum setting setting, enum setting_text how,
-                           char text[SETTING_TEXT]);
-
-/* A quota as a share of the time; us, bytes. Below 0: never given, no number, or memory without a limit. */
-double setting_number(const struct segment_revision *revision, enum setting setting);
-
-/* An amount of memory in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */
-#define MEMORY_TEXT 16
-const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT]);
 
 #endif

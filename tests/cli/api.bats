@@ -72,7 +72,7 @@ compile() { # OUTPUT SOURCE FLAG...
 	start_program -t 0-7
 	export PYTHONPATH=$WORK/usr/share/nvtaskset/python:$ROOT/tests/python PYTHONDONTWRITEBYTECODE=1 PROGRAM BUILD
 	run -0 python3 -m unittest api
-	[[ "$output" == *"Ran 33 tests"* ]]
+	[[ "$output" == *"Ran 34 tests"* ]]
 	runs_on "$(nvtaskset -tp "$PROGRAM" | sed -n "1s/.*: //p")"
 }
 

@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import pickle
+import re
 import reprlib
 import resource
 import select
@@ -21,6 +22,7 @@ import nvtaskset
 from nvtaskset import Error, ErrorCode, Group, Partition, Set
 
 PID = int(os.environ["PROGRAM"])
+SETTINGS = os.path.join(os.path.dirname(__file__), "../../src/state/settings.h")
 
 @contextlib.contextmanager
 def outside(code, **environment):
@@ -273,6 +275,16 @@ class Partitions(Case):
                 for wrong in (None, 1, "x", [0], [(0, 1)], {0: None}, {None: 1}):
                     with self.assertRaises(Error, msg=wrong):
                         group.claim(wrong)
+
+    def test_same_names(self):
+        """Each setting of the one table can be given to a process and to a group, by its name."""
+        with open(SETTINGS, encoding="utf-8") as table:
+            names = re.findall(r'X\([A-Z_]+, "([a-z_]+)"', table.read())
+        self.assertGreater(len(names), 5)
+        for name in names:
+            for kind in (Partition, nvtaskset.Group):
+                attribute = getattr(kind, {"memory": "memory_limit"}.get(name, name))
+                self.assertTrue(attribute.fset and attribute.__doc__, (kind, name))
 
     def test_rank(self):
         self.assertEqual((self.partition.rank, self.partition.priority, self.partition.weight), (None, None, None))

@@ -6,7 +6,6 @@
 #include "process.h"
 #include "state/handle.h"
 #include "state/revision_text.h"
-#include "state/settings.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 #include "state/segment/layout.h"
@@ -466,7 +465,7 @@ TEST(a_former_policy)
 
 	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
 	assert_string_equal(segment_revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
-	assert_false(setting_any_is_given(&former, SETTING_COUNT));
+	assert_false(segment_gives_any(&former, SETTING_COUNT));
 	revision = former;
 	segment_put_time(&revision, &wanted);
 	assert_each(revision.rank.unused, former.rank.unused, revision.rank.priority, wanted.rank.priority);

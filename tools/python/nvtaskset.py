@@ -180,10 +180,10 @@ _FALLIBLE = {
 }
 for _kind in ("partition_", "group_"):
     for _name, _parameters in {
-        "get": (_NUMBER, _TO(_Set)), "set": (_NUMBER, _TO(_Set)), "quota": (_TO(_Quota),), "set_quota": (_U32, _U32),
-        "rank": (_TO(_Rank),), "set_priority": (_NUMBER,), "set_weight": (_NUMBER,), "lending": (_TO(_Lending),),
-        "set_lend": (_U32,), "set_borrow": (_TO(_Set),),
-        "memory": (_NUMBER, _TO(_Memory)), "set_memory": (_U64,),
+        "get": (_NUMBER, _TO(_Set)), "set": (_NUMBER, _TO(_Set)), "quota": (_TO(_Quota),), "rank": (_TO(_Rank),),
+        "lending": (_TO(_Lending),), "memory": (_NUMBER, _TO(_Memory)),
+        "set_quota": (_U32, _U32), "set_priority": (_NUMBER,), "set_weight": (_NUMBER,),
+        "set_lend": (_U32,), "set_borrow": (_TO(_Set),), "set_memory": (_U64,),
     }.items():
         _FALLIBLE[_kind + _name] = (_HANDLE, *_parameters)
 _FUNCTIONS.update({_name: (ctypes.c_int, *_parameters, _TO(_Error)) for _name, _parameters in _FALLIBLE.items()})
@@ -467,6 +467,13 @@ def _pid(pid):
     return _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
 
 
+def _part_of_rank(name, about):
+    def change(self, wanted):
+        self._use(_try, "set_" + name, _integer(name, wanted, 0, _NUMBER_MAX, "not a " + name))
+
+    return property(lambda self: self.rank and getattr(self.rank, name), change, doc=about)
+
+
 class _Changeable(_Handle):
     """What a process or a group may use, and what it was given of the time. Of a group, only that is known, and not what became of
     it."""
@@ -502,23 +509,8 @@ class _Changeable(_Handle):
             return None
         return Rank(rank.priority if rank.priority >= 0 else None, rank.weight or None, *_use_of(rank))
 
-    @property
-    def priority(self):
-        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; the default is 50."""
-        return self.rank and self.rank.priority
-
-    @priority.setter
-    def priority(self, wanted):
-        self._use(_try, "set_priority", _integer("priority", wanted, 0, _NUMBER_MAX, "not a priority"))
-
-    @property
-    def weight(self):
-        """1 to 10000; None if it was never given one. Can be assigned; the default is 100."""
-        return self.rank and self.rank.weight
-
-    @weight.setter
-    def weight(self, wanted):
-        self._use(_try, "set_weight", _integer("weight", wanted, 0, _NUMBER_MAX, "not a weight"))
+    priority = _part_of_rank("priority", "0 to 99, higher ones go first; None: never given. The default is 50.")
+    weight = _part_of_rank("weight", "1 to 10000; None: never given. The default is 100.")
 
     @property
     def lend(self):

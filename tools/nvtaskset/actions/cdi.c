@@ -302,7 +302,7 @@ static void print_group(const struct specification *specification, const char *n
 	for (uint32_t i = 0; i < revision.count; i++)
 		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&revision.partitions[i].set, list),
 		       gpus_label(revision.partitions[i].pci, gpus, label));
-	if (setting_any_is_given(&revision, SETTING_COUNT))
+	if (segment_gives_any(&revision, SETTING_COUNT))
 		printf("; %s", time_format_all(&revision, given));
 	putchar('\n');
 	group_close(&group);

@@ -112,7 +112,7 @@ static void show(const char *name, const struct options *options, const struct t
 		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		if (setting_format(&target->now, setting, SETTING_FOR_PEOPLE, text)) {
-			printf("%s's %s %s: %s%s\n", name, setting_is_given(&options->time, setting) ? "new" : "current",
+			printf("%s's %s %s: %s%s\n", name, segment_gives(&options->time, setting) ? "new" : "current",
 			       setting_name(setting), text, setting == SETTING_MEMORY ? memory : use);
 			use = "";
 		}
@@ -277,7 +277,7 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 		result = change_new_ones(subject, wanted, error);
 	double end = time_wait_end();
 
-	for (size_t i = 0; result == 0 && setting_any_is_given(wanted, SETTING_MEMORY) && i < subject->targets.count; i++)
+	for (size_t i = 0; result == 0 && segment_gives_any(wanted, SETTING_MEMORY) && i < subject->targets.count; i++)
 		time_wait(&subject->targets.editors[i].segment, end);
 	return result;
 }
@@ -370,7 +370,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
                            const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
-	bool changes = wanted->count > 0 || setting_any_is_given(wanted, SETTING_COUNT);
+	bool changes = wanted->count > 0 || segment_gives_any(wanted, SETTING_COUNT);
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;

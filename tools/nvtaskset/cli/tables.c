@@ -1,7 +1,7 @@
 #include "tables.h"
 
 #include "base/proc.h"
-#include "state/settings.h"
+#include "state/setting_text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "state/segment/segment.h"
-#include "state/settings.h"
+#include "state/setting_text.h"
 
 #include <sys/types.h>
 

@@ -52,7 +52,7 @@ static void print_time(const struct process *process, FILE *page)
 {
 	char given[TIME_LINE], use[TIME_USE];
 
-	if (setting_any_is_given(&process->revision, SETTING_MEMORY))
+	if (segment_gives_any(&process->revision, SETTING_MEMORY))
 		fprintf(page, "        %s%s\n", time_format_all(&process->revision, given),
 		        time_describe(&process->revision, &process->time, use));
 }

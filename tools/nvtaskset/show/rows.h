@@ -8,7 +8,7 @@
 
 #include "gpu/topology/topology.h"
 #include "processes.h"
-#include "state/settings.h"
+#include "state/setting_text.h"
 
 struct reading {
 	bool is_known;

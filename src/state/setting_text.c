@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "setting_text.h"
 
 #include "base/extremes.h"
 
@@ -14,7 +14,7 @@ struct passage;
 
 struct row {
 	const char *name;
-	size_t at, size; /* in a revision; zeros: never given */
+	size_t at; /* in a revision */
 	uint32_t least, most;
 	int (*parse)(const struct passage *it);
 	void (*format)(const struct passage *it, char *text);
@@ -113,8 +113,9 @@ static int parse_quota(const struct passage *it)
 	if (is_share)
 		run_us = percent / 100 * period_us;
 	if (!(run_us >= SEGMENT_QUOTA_RUN_MIN_US))
-		return error_set(it->error, "less than 1ms of the time in each period; --quota %.20s/1s has longer periods",
-		               is_share ? "1%" : "1ms");
+		return error_set(it->error,
+		                 "less than 1ms of the time in each period; --quota %s/1s has longer periods",
+		                 is_share ? "1%" : "1ms");
 	if (run_us > period_us && !it->is_plain)
 		return error_set(it->error, "more time than the period has");
 	it->to->quota = (struct segment_quota){.run_us = (uint32_t)(min_double(run_us, period_us) + 0.5),
@@ -235,8 +236,8 @@ static int parse_bytes(const struct passage *it)
 	bool fits = it->is_plain ? rest[0] == '\0' && number <= INT64_MAX : unit && rest[1] == '\0';
 
 	if (!ends && (number == 0 || !fits))
-		return error_set(it->error, "must be a whole number and M, G or T (powers of 1024), such as 512M or 2G, or "
-		                          "'max'");
+		return error_set(it->error, "must be a whole number and M, G or T (powers of 1024), such as 512M or "
+		                            "2G, or 'max'");
 	it->to->memory = ends ? SEGMENT_MEMORY_OFF : unit ? number << 10 * (unit - units_of_memory + 1) : number;
 	return 0;
 }
@@ -260,9 +261,8 @@ static void format_bytes(const struct passage *it, char *text)
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static const struct row rows[SETTING_COUNT] = {
-#define AT(member) offsetof(struct segment_revision, member)
-#define ROW(identifier, name, kind, member, behind, least, most, ...) \
-	{name, AT(member), AT(behind) - AT(member), least, most, parse_##kind, format_##kind, number_of_##kind},
+#define ROW(identifier, name, kind, member, behind, least, most, ...)                                   \
+	{name, offsetof(struct segment_revision, member), least, most, parse_##kind, format_##kind, number_of_##kind},
 	SETTINGS(ROW)
 };
 
@@ -271,56 +271,28 @@ const char *setting_name(enum setting setting)
 	return rows[setting].name;
 }
 
-bool setting_is_given(const struct segment_revision *revision, enum setting setting)
-{
-	static const char zeros[sizeof(struct segment_lending)];
-
-	return memcmp((const char *)revision + rows[setting].at, zeros, rows[setting].size) != 0;
-}
-
-bool setting_any_is_given(const struct segment_revision *revision, enum setting end)
-{
-	bool any = false;
-
-	for (enum setting setting = 0; setting < end; setting++)
-		any = any || setting_is_given(revision, setting);
-	return any;
-}
-
-bool setting_is_equal(const struct segment_revision *a, const struct segment_revision *b, enum setting setting)
-{
-	return memcmp((const char *)a + rows[setting].at, (const char *)b + rows[setting].at, rows[setting].size) == 0;
-}
-
-void setting_copy(struct segment_revision *to, const struct segment_revision *from, enum setting setting)
-{
-	memcpy((char *)to + rows[setting].at, (const char *)from + rows[setting].at, rows[setting].size);
-}
-
 int setting_parse(struct segment_revision *revision, enum setting setting, const char *text, enum setting_text how,
                   struct error *error)
 {
-	const struct row *row = &rows[setting];
+	const struct passage it = {&rows[setting], how == SETTING_PLAIN, NULL, revision, text, error};
 
-	return row->parse(&(struct passage){row, how == SETTING_PLAIN, NULL, revision, text, error});
+	return it.row->parse(&it);
 }
 
 const char *setting_format(const struct segment_revision *revision, enum setting setting, enum setting_text how,
                            char text[SETTING_TEXT])
 {
-	bool is_given = setting_is_given(revision, setting);
+	const struct passage it = {.row = &rows[setting], .is_plain = how == SETTING_PLAIN, .from = revision};
+	bool is_given = segment_gives(revision, setting);
 
 	if (is_given)
-		rows[setting].format(&(struct passage){&rows[setting], how == SETTING_PLAIN, revision, NULL, NULL, NULL},
-		                     text);
+		it.row->format(&it, text);
 	return is_given ? text : NULL;
 }
 
 double setting_number(const struct segment_revision *revision, enum setting setting)
 {
-	const struct row *row = &rows[setting];
+	const struct passage it = {.row = &rows[setting], .from = revision};
 
-	return setting_is_given(revision, setting) && row->number
-	               ? row->number(&(struct passage){row, false, revision, NULL, NULL, NULL})
-	               : -1;
+	return segment_gives(revision, setting) && it.row->number ? it.row->number(&it) : -1;
 }
