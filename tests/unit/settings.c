@@ -110,6 +110,8 @@ TEST(hostile)
 		struct segment_revision revision, again = {.count = 0};
 
 		memset(&revision, filler, sizeof revision);
+		if (filler % 2)
+			revision.quota.run_us = 1;
 		ROW("%d", filler);
 		for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 			char text[SETTING_TEXT];
