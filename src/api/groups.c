@@ -142,39 +142,17 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
 
 /* --- the time ----------------------------------------------------------------------------------------------------- */
 
-static int read_given(const struct nvtaskset_group *group, struct api_given *given, struct error *error)
-{
-	*given = (struct api_given){.time.number = 0};
-	return read_group(group, &given->revision, error);
-}
-
-int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota,
-                          struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(group, &given, inside_error(error)) < 0 ? -1
-	                                                          : api_fill_quota(quota, &given, inside_error(error));
-}
-
-int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank,
-                         struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(group, &given, inside_error(error)) < 0 ? -1
-	                                                          : api_fill_rank(rank, &given, inside_error(error));
-}
-
-int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending,
-                            struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(group, &given, inside_error(error)) < 0
-	           ? -1
-	           : api_fill_lending(lending, &given, inside_error(error));
-}
+#define READER(name)                                                                                    \
+	int nvtaskset_group_##name(const struct nvtaskset_group *group, struct nvtaskset_##name *name,  \
+	                           struct nvtaskset_error *error)                                       \
+	{                                                                                               \
+		struct api_given given = {.time.number = 0};                                            \
+                                                                                                        \
+		return read_group(group, &given.revision, inside_error(error)) < 0                      \
+		               ? -1                                                                     \
+		               : api_fill_##name(name, &given, inside_error(error));                    \
+	}
+API_READERS(READER)
 
 #define SETTER(name, setting, text, ...)                                                                              \
 	int nvtaskset_group_set_##name(struct nvtaskset_group *group, __VA_ARGS__, struct nvtaskset_error *error)     \

@@ -189,35 +189,17 @@ static int read_given(struct nvtaskset_partition *partition, struct api_given *g
 	return 0;
 }
 
-int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
-                              struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(partition, &given, inside_error(error)) < 0
-	           ? -1
-	           : api_fill_quota(quota, &given, inside_error(error));
-}
-
-int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
-                             struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(partition, &given, inside_error(error)) < 0
-	           ? -1
-	           : api_fill_rank(rank, &given, inside_error(error));
-}
-
-int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
-                                struct nvtaskset_error *error)
-{
-	struct api_given given;
-
-	return read_given(partition, &given, inside_error(error)) < 0
-	           ? -1
-	           : api_fill_lending(lending, &given, inside_error(error));
-}
+#define READER(name)                                                                                            \
+	int nvtaskset_partition_##name(struct nvtaskset_partition *partition, struct nvtaskset_##name *name,    \
+	                               struct nvtaskset_error *error)                                           \
+	{                                                                                                       \
+		struct api_given given;                                                                         \
+                                                                                                                \
+		return read_given(partition, &given, inside_error(error)) < 0                                   \
+		               ? -1                                                                             \
+		               : api_fill_##name(name, &given, inside_error(error));                            \
+	}
+API_READERS(READER)
 
 static int change(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
 {
@@ -227,15 +209,15 @@ static int change(struct nvtaskset_partition *partition, const struct segment_re
 	           : editor_change(&partition->editor, 1, wanted, error);
 }
 
-#define SETTER(name, setting, text, ...)                                                                     \
-	int nvtaskset_partition_set_##name(struct nvtaskset_partition *partition, __VA_ARGS__,               \
-	                                   struct nvtaskset_error *error)                                    \
-	{                                                                                                    \
-		struct segment_revision wanted;                                                              \
-                                                                                                             \
-		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0                    \
-		               ? -1                                                                          \
-		               : change(partition, &wanted, inside_error(error));                            \
+#define SETTER(name, setting, text, ...)                                                        \
+	int nvtaskset_partition_set_##name(struct nvtaskset_partition *partition, __VA_ARGS__,  \
+	                                   struct nvtaskset_error *error)                       \
+	{                                                                                       \
+		struct segment_revision wanted;                                                 \
+                                                                                                \
+		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0       \
+		               ? -1                                                             \
+		               : change(partition, &wanted, inside_error(error));               \
 	}
 API_SETTERS(SETTER)
 

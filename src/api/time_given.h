@@ -1,5 +1,4 @@
-/* Quotas, priorities, weights, lending and limits of memory, for partitions and groups alike: checked and
- * converted, for the command as for programs. */
+/* What is given besides partitions, for processes and groups alike: checked and converted. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
@@ -15,11 +14,11 @@ int api_want(struct segment_revision *wanted, enum setting setting, struct error
 	__attribute__((format(printf, 4, 5)));
 
 /* X(name, setting, its plain text, parameters): the functions that give one setting to a process, or to a group. */
-#define API_SETTERS(X)                                                                                    \
-	X(quota, SETTING_QUOTA, ("%u/%u", run_us, period_us), uint32_t run_us, uint32_t period_us)        \
-	X(priority, SETTING_PRIORITY, ("%u", priority), unsigned int priority)                            \
-	X(weight, SETTING_WEIGHT, ("%u", weight), unsigned int weight)                                    \
-	X(lend, SETTING_LEND, ("%u", limit_us), uint32_t limit_us)                                        \
+#define API_SETTERS(X)                                                                                                \
+	X(quota, SETTING_QUOTA, ("%u/%u", run_us, period_us), uint32_t run_us, uint32_t period_us)                    \
+	X(priority, SETTING_PRIORITY, ("%u", priority), unsigned int priority)                                        \
+	X(weight, SETTING_WEIGHT, ("%u", weight), unsigned int weight)                                                \
+	X(lend, SETTING_LEND, ("%u", limit_us), uint32_t limit_us)                                                    \
 	X(borrow, SETTING_BORROW, ("%s", api_borrow(set, (char[SETTING_TEXT]){""})), const struct nvtaskset_set *set) \
 	X(memory, SETTING_MEMORY, ("%" PRIu64, limit), uint64_t limit)
 #define API_TEXT(...) __VA_ARGS__
@@ -27,8 +26,8 @@ int api_want(struct segment_revision *wanted, enum setting setting, struct error
 /* NULL is off, and an empty set no set. Returns `text`. */
 const char *api_borrow(const struct nvtaskset_set *set, char text[SETTING_TEXT]);
 
-/* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of
- * MPS, or perhaps a client; lending or borrowing as any other program. */
+/* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of MPS, or perhaps a client;
+ * lending or borrowing as any other program. */
 int api_check_time(pid_t pid, const struct segment_revision *wanted, struct error *error);
 
 /* Settings and results. Results of a group are not known: `time` and `borrowed` are all zero. */
@@ -38,7 +37,10 @@ struct api_given {
 	struct segment_borrowed borrowed;
 };
 
-/* Fill public structs and text. -1 with the reason, as api_fill. */
+/* X(name): the functions that read settings and results. */
+#define API_READERS(X) X(quota) X(rank) X(lending)
+
+/* Fill public structs. -1 with the reason, as api_fill. */
 int api_fill_quota(struct nvtaskset_quota *quota, const struct api_given *given, struct error *error);
 int api_fill_rank(struct nvtaskset_rank *public, const struct api_given *given, struct error *error);
 int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *given, struct error *error);

@@ -43,7 +43,8 @@ TEST(both_texts)
 		struct segment_revision revision = {.count = 0}, other = revision;
 
 		ROW("%s %s", setting_name(rows[i].setting), rows[i].people);
-		assert_int_equal(setting_parse(&revision, rows[i].setting, rows[i].people, SETTING_FOR_PEOPLE, &error), 0);
+		assert_int_equal(setting_parse(&revision, rows[i].setting, rows[i].people, SETTING_FOR_PEOPLE, &error),
+		                 0);
 		assert_both(&revision, i);
 		assert_int_equal(setting_parse(&other, rows[i].setting, rows[i].plain, SETTING_PLAIN, &error), 0);
 		assert_both(&other, i);
