@@ -1,4 +1,4 @@
-/* What is given besides partitions, for processes and groups alike: checked and converted. */
+/* The settings of processes and groups: checked, and converted from and to public structs. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
@@ -13,21 +13,21 @@
 int api_want(struct segment_revision *wanted, enum setting setting, struct error *error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* X(name, setting, its plain text, parameters): the functions that give one setting to a process, or to a group. */
+/* X(name, setting, plain text, parameters): functions that give a setting to a process, or to a group. */
 #define API_SETTERS(X)                                                                                                \
 	X(quota, SETTING_QUOTA, ("%u/%u", run_us, period_us), uint32_t run_us, uint32_t period_us)                    \
 	X(priority, SETTING_PRIORITY, ("%u", priority), unsigned int priority)                                        \
 	X(weight, SETTING_WEIGHT, ("%u", weight), unsigned int weight)                                                \
 	X(lend, SETTING_LEND, ("%u", limit_us), uint32_t limit_us)                                                    \
-	X(borrow, SETTING_BORROW, ("%s", api_borrow(set, (char[SETTING_TEXT]){""})), const struct nvtaskset_set *set) \
+	X(borrow, SETTING_BORROW, ("%s", api_borrow(set, (char[SETTING_TEXT]){0})), const struct nvtaskset_set *set) \
 	X(memory, SETTING_MEMORY, ("%" PRIu64, limit), uint64_t limit)
 #define API_TEXT(...) __VA_ARGS__
 
 /* NULL is off, and an empty set no set. Returns `text`. */
 const char *api_borrow(const struct nvtaskset_set *set, char text[SETTING_TEXT]);
 
-/* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of MPS, or perhaps a client;
- * lending or borrowing as any other program. */
+/* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of MPS, or perhaps a
+ * client; lending or borrowing as any other program. */
 int api_check_time(pid_t pid, const struct segment_revision *wanted, struct error *error);
 
 /* Settings and results. Results of a group are not known: `time` and `borrowed` are all zero. */
@@ -37,7 +37,7 @@ struct api_given {
 	struct segment_borrowed borrowed;
 };
 
-/* X(name): the functions that read settings and results. */
+/* X(name): functions that read settings and results. */
 #define API_READERS(X) X(quota) X(rank) X(lending)
 
 /* Fill public structs. -1 with the reason, as api_fill. */

@@ -342,6 +342,7 @@ has_at_most() { # LINES FILE…
 	{
 		sed -nE "s/^\t\{('.'|0), \"([a-z-]+)\", .*/--\2/p" "$WORK/table"
 		sed -nE "s/^\t\{'(.)', .*/-\1/p" "$WORK/table"
+		sed -nE 's/^\tX\([A-Z_]+, "([a-z-]+)", .*/--\1/p' "$ROOT/src/state/settings.h"
 	} | sort -u >"$WORK/options"
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
