@@ -47,7 +47,6 @@ struct watched {
 struct listener {
 	void *context;
 	bool (*wants)(const void *context, const struct process *process); /* whether to watch the process */
-	/* `times` lasts until the next take. */
 	void (*hear)(void *context, const struct watched *watched, const struct monitor_times *times);
 };
 
