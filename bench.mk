@@ -21,9 +21,6 @@ $(BUILD)/bench/%.so: bench/preload/%.c
 	$(Q)mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -ldl -o $@
 
-# As any program with the API.
-$(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
-	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
@@ -35,7 +32,7 @@ figures:
 	$(Q)tools/deps figures
 	$(Q)bench/figures
 
-run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where $(BUILD)/demo/draw
+run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
 .PHONY: bench figures run-demo

@@ -160,7 +160,7 @@ needed_by = $(if $(filter %.bats,$(1)),run-all $(sim) $(BUILD)/demo/where $(test
 	$(if $(findstring /unit/,$(1)),,$(command) $(shim) $(attach) $(sim))) $(call in_build,$(call told,needs,$(1)))
 # All is built where TESTS was not given.
 check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) \
-	$(BUILD)/tests/cdi/inject $(BUILD)/demo/where $(BUILD)/demo/draw
+	$(BUILD)/tests/cdi/inject $(BUILD)/demo/where
 build-check: $(if $(filter file,$(origin TESTS)),run-all $(check_programs),\
 	$(foreach test,$(TESTS),$(call needed_by,$(test))))
 run-check: build-check

@@ -79,7 +79,12 @@ void monitor_functions_read(struct monitor *monitor, struct watched_ring *ring)
 	}
 }
 
+unsigned int monitor_functions_number(struct watched_ring *ring, uint64_t function)
+{
+	return function != 0 ? locate(ring, function)->index : 0;
+}
+
 struct monitor_function *monitor_functions_find(struct monitor *monitor, struct watched_ring *ring, uint64_t function)
 {
-	return &monitor->functions[function != 0 ? locate(ring, function)->index : 0];
+	return &monitor->functions[monitor_functions_number(ring, function)];
 }

@@ -121,6 +121,28 @@ static void take_nodes(struct monitor *monitor, struct watched_ring *ring, struc
 	graph->sampled = nodes->nodes[nodes->count - 1].timestamp_ns;
 }
 
+/* The nodes of the last launch that has ended, as far as their lengths are known. */
+static void tell_nodes(const struct monitor *monitor, struct watched_ring *ring, const struct watched_graph *graph)
+{
+	const struct node_timestamps *nodes = &monitor->nodes;
+	struct times *times = &ring->gpu->times;
+	uint64_t duration, end;
+
+	for (unsigned int i = 0; i < nodes->count; i++) {
+		const struct timestamps_node_event *node = &nodes->nodes[i];
+		bool is_of_last = node->timestamp_ns >= nodes->begin && node->timestamp_ns <= nodes->end;
+
+		if (is_of_last && node_timestamps_duration(nodes, i, &times->calibration, &duration) &&
+		    times_convert(times, node->timestamp_ns, 0, &end)) {
+			end -= times->calibration.graph.release_ns;
+			times_add_interval(times, (struct times_interval){
+				.kind = TIMES_NODE, .begin = end - duration, .end = end, .is_behind = true,
+				.tpcs = node->tpcs, .stream = graph->exec,
+				.function = monitor_functions_number(ring, node->function)});
+		}
+	}
+}
+
 /* A single kernel has nothing in front. */
 static const struct times_ways *ways_of(const struct watched_ring *ring, const struct watched_graph *graph)
 {
@@ -177,10 +199,15 @@ static void take_end(struct monitor *monitor, struct watched_ring *ring, struct 
 	if (times_convert(&gpu->times, monitor->nodes.end, now, &end)) {
 		graph->tpcs = monitor->nodes.tpcs;
 		graph->seen_end = monitor->nodes.end;
+		size_t before = gpu->times.count;
 		uint64_t replays = replays_see_end(&graph->replays, &gpu->times, ways, end - ways->release_ns,
 		                                   node_timestamps_length(&monitor->nodes, &gpu->times.calibration),
 		                                   gpu->in_flight == 0, graph->tpcs);
 
+		for (size_t i = before; i < gpu->times.count; i++)
+			gpu->times.intervals[i].stream = graph->exec;
+		if (monitor->tells)
+			tell_nodes(monitor, ring, graph);
 		take_functions(monitor, ring, graph, replays);
 		take_nodes(monitor, ring, graph);
 	}

@@ -2,11 +2,20 @@
 
 #include "base/extremes.h"
 
+struct loan_launch loans_launch(const struct monitor_gpu *gpu, const struct times_interval *kernel)
+{
+	return (struct loan_launch){gpu->pci, kernel->launched, segment_sum(kernel->end, gpu->error_ns)};
+}
+
 void loans_add(struct loans *loans, const struct monitor_times *times)
 {
-	for (size_t i = 0; i < times->kernel_count; i++) {
-		if (times->kernels[i].is_borrowed)
-			loans->list[loans->count++ % LOANS_MAX] = times->kernels[i];
+	for (unsigned int gpu = 0; gpu < times->gpu_count; gpu++) {
+		for (size_t i = 0; i < times->gpus[gpu].interval_count; i++) {
+			const struct times_interval *interval = &times->gpus[gpu].intervals[i];
+
+			if (interval->is_borrowed)
+				loans->list[loans->count++ % LOANS_MAX] = loans_launch(&times->gpus[gpu], interval);
+		}
 	}
 }
 
@@ -31,12 +40,12 @@ static uint64_t find(const struct loans *loans, uint64_t time)
 	return first;
 }
 
-uint64_t loans_wait(const struct loans *loans, const struct monitor_kernel *lender)
+uint64_t loans_wait(const struct loans *loans, const struct loan_launch *lender)
 {
 	uint64_t number = find(loans, lender->launched_ns), until = lender->launched_ns;
 
 	for (int i = 0; i < LOANS_IN_FLIGHT && number-- > oldest(loans); i++) {
-		const struct monitor_kernel *borrowed = &loans->list[number % LOANS_MAX];
+		const struct loan_launch *borrowed = &loans->list[number % LOANS_MAX];
 
 		if (pci_address_equal(borrowed->pci, lender->pci))
 			until = max_u64(until, borrowed->ended_ns);

@@ -63,25 +63,13 @@ static void take_counts(struct monitor *monitor, bool is_first)
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
-/* The clock's error is added to the end. */
-static void tell_kernel(struct monitor *monitor, const struct watched_event *found, struct monitor_function *function,
-                        uint64_t duration)
+/* Whether a kernel can use more TPCs than the process's own. */
+static bool is_borrowed(const struct monitor *monitor, const struct watched_gpu *gpu, unsigned int tpcs)
 {
-	const struct timestamps_event *event = &found->event;
-	struct times *times = &found->ring->gpu->times;
-	const struct segment_partition *own = segment_find(&monitor->revision, found->ring->gpu->taken.pci);
-	bool is_borrowed = own && event->tpcs > tpcset_count(&own->set);
-	uint64_t end;
+	const struct segment_partition *own =
+	    monitor->has_revision ? segment_find(&monitor->revision, gpu->taken.pci) : NULL;
 
-	if (is_borrowed && times_know_duration(times, duration) && duration > monitor->limit_ns)
-		function->overruns++;
-	if (monitor->kernels && times_convert(times, event->timestamp_ns, event->launched_ns, &end))
-		monitor->kernels[monitor->kernel_count++] = (struct monitor_kernel){
-			.pci = found->ring->gpu->taken.pci,
-			.launched_ns = event->launched_ns,
-			.ended_ns = end + times->offset.error_ns,
-			.is_borrowed = is_borrowed,
-		};
+	return own && tpcs > tpcset_count(&own->set);
 }
 
 static void add_kernel(struct monitor *monitor, const struct watched_event *found, uint64_t now)
@@ -95,6 +83,7 @@ static void add_kernel(struct monitor *monitor, const struct watched_event *foun
 		.tpcs = event->tpcs,
 	};
 	uint64_t duration;
+	bool is_placed;
 
 	if (event->state == TIMESTAMPS_RUNNING) {
 		bool was_launched = event->launched_ns <= monitor->counted_at;
@@ -106,13 +95,18 @@ static void add_kernel(struct monitor *monitor, const struct watched_event *foun
 		struct monitor_function *function = monitor_functions_find(monitor, found->ring, event->function);
 
 		function->instances++;
+		kernel.function = (unsigned int)(function - monitor->functions);
+		kernel.is_borrowed = is_borrowed(monitor, gpu, event->tpcs);
 		monitor_graphs_before(monitor, found, &kernel);
-		if (times_add(&gpu->times, &kernel, &duration)) {
-			if (times_know_duration(&gpu->times, duration))
+		is_placed = times_add(&gpu->times, &kernel, &duration);
+		gpu->taken.unplaced += !is_placed;
+		if (is_placed) {
+			if (times_know_duration(&gpu->times, duration)) {
 				durations_add(&function->durations, duration);
+				function->overruns += kernel.is_borrowed && monitor->limit_ns > 0 &&
+				                      duration > monitor->limit_ns;
+			}
 			gpu->taken.timed++;
-			if (monitor->limit_ns > 0)
-				tell_kernel(monitor, found, function, duration);
 		}
 	}
 }
@@ -146,6 +140,20 @@ static void leave_out_lapse(struct monitor *monitor, struct watched_gpu *gpu)
 	}
 }
 
+/* Without memory, no interval is told. */
+static void tell_intervals(struct watched_gpu *gpu)
+{
+	size_t bytes = gpu->times.count * sizeof *gpu->times.intervals;
+	struct times_interval *copy = bytes > 0 ? malloc(bytes) : NULL;
+
+	gpu->taken.begin_ns = gpu->times.begin;
+	if (copy) {
+		memcpy(copy, gpu->times.intervals, bytes);
+		gpu->taken.intervals = copy;
+		gpu->taken.interval_count = gpu->times.count;
+	}
+}
+
 static void finish(struct monitor *monitor, struct watched_gpu *gpu, uint64_t now)
 {
 	struct times_taken taken;
@@ -153,6 +161,8 @@ static void finish(struct monitor *monitor, struct watched_gpu *gpu, uint64_t no
 	bool has_ended = gpu->taken.kernels > 0 || gpu->taken.timed > 0 || now - gpu->found_at < MONITOR_IDLE_NS;
 
 	leave_out_lapse(monitor, gpu);
+	if (monitor->tells)
+		tell_intervals(gpu);
 	times_take(&gpu->times, now, &taken);
 	find_profiler(gpu);
 	gpu->taken.gaps |=
@@ -173,9 +183,6 @@ static void begin_take(struct monitor *monitor)
 	monitor->gaps = monitor->is_locked ? MONITOR_BIT(MONITOR_LOCKED) : 0;
 	monitor->found_count = 0;
 	monitor->nodes_read = 0;
-	free(monitor->kernels);
-	monitor->kernels = NULL;
-	monitor->kernel_count = 0;
 	for (unsigned int i = 0; i < monitor->gpu_count; i++) {
 		struct watched_gpu *gpu = monitor->gpus[i];
 
@@ -191,15 +198,6 @@ static void begin_take(struct monitor *monitor)
 	}
 }
 
-/* Without memory, no kernel is told. */
-static void begin_telling(struct monitor *monitor)
-{
-	uint64_t number;
-
-	if (monitor->limit_ns > 0 && segment_read(&monitor->editor.segment, &monitor->revision, &number))
-		monitor->kernels = calloc(monitor->found_count + 1, sizeof *monitor->kernels);
-}
-
 /* A launch before the read of the counts, and without a timestamp afterwards, was in flight at the read. */
 static void take(struct monitor *monitor)
 {
@@ -212,6 +210,7 @@ static void take(struct monitor *monitor)
 	take_counts(monitor, false);
 	uint64_t now = process_clock_ns();
 	size_t before = monitor->found_count;
+	uint64_t number;
 
 	monitor_rings_each(monitor, monitor_events_all);
 	monitor_clocks_compare_events(monitor, before);
@@ -220,7 +219,7 @@ static void take(struct monitor *monitor)
 		if (monitor->found[i].event.state == TIMESTAMPS_GRAPH_LAUNCHED)
 			monitor_graphs_launched(monitor, &monitor->found[i]);
 	}
-	begin_telling(monitor);
+	monitor->has_revision = monitor->tells && segment_read(&monitor->editor.segment, &monitor->revision, &number);
 	for (size_t i = 0; i < monitor->found_count; i++) {
 		if (monitor->found[i].event.state != TIMESTAMPS_GRAPH_LAUNCHED)
 			add_kernel(monitor, &monitor->found[i], now);
@@ -287,8 +286,9 @@ struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *erro
 	return monitor;
 }
 
-void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns)
+void monitor_tell(struct monitor *monitor, bool tells, uint64_t limit_ns)
 {
+	monitor->tells = tells;
 	monitor->limit_ns = limit_ns;
 }
 
@@ -309,9 +309,10 @@ int monitor_take(struct monitor *monitor, struct monitor_times *times, struct pu
 		.gpu_count = monitor->gpu_count,
 		.function_count = monitor->function_count,
 		.functions = monitor->functions,
-		.kernel_count = monitor->kernel_count,
-		.kernels = monitor->kernels,
+		.revision = monitor->has_revision ? &monitor->revision : NULL,
 	};
+	if (monitor->tells)
+		times->borrowed = segment_read_borrowed(&monitor->editor.segment);
 	for (unsigned int i = 0; i < monitor->gpu_count; i++)
 		times->gpus[i] = monitor->gpus[i]->taken;
 	return 0;
@@ -331,7 +332,6 @@ void monitor_end(struct monitor *monitor)
 	for (unsigned int i = 0; i < monitor->function_count; i++)
 		free((void *)monitor->functions[i].name);
 	free(monitor->functions);
-	free(monitor->kernels);
 	free(monitor->found);
 	monitor_return_memory(monitor, monitor->taken);
 	editor_close(&monitor->editor);

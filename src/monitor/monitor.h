@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "monitor/estimate/durations.h"
+#include "monitor/estimate/times.h"
 #include "state/kernels/counts_read.h"
 
 #include <stdbool.h>
@@ -64,6 +65,11 @@ struct monitor_gpu {
 	uint64_t tpc_ns;      /* busy_ns times the TPCs of the kernels; the most of overlapping kernels */
 	uint64_t busy_error_ns; /* by how much busy_ns may be wrong, if the clocks are */
 	uint64_t error_ns; /* the error of each change from idle to busy: of a start without a kernel in front */
+	/* With monitor_tell: since `begin_ns` something was busy then. The caller frees the intervals. */
+	uint64_t begin_ns;
+	size_t interval_count;
+	struct times_interval *intervals; /* the functions' numbers are places in the list of functions */
+	uint64_t unplaced; /* kernels that have ended without an interval: the clocks had not been compared */
 };
 
 #define MONITOR_GPUS COUNTS_GPUS
@@ -76,22 +82,15 @@ struct monitor_function {
 	uint64_t overruns; /* instances outside of graphs that took too long in borrowed TPCs */
 };
 
-/* A kernel that has ended, outside of graphs, by process_clock_ns. */
-struct monitor_kernel {
-	struct pci_address pci;
-	uint64_t launched_ns, ended_ns; /* the end at the latest */
-	bool is_borrowed; /* could use more TPCs than the process's own */
-};
-
 struct monitor_times {
 	uint32_t gaps; /* of all GPUs, in the list or not */
 	unsigned int gpu_count;
 	struct monitor_gpu gpus[MONITOR_GPUS]; /* with a context of the process */
 	unsigned int function_count;
 	const struct monitor_function *functions; /* until the next call for this look; by first launch */
-	size_t kernel_count;
-	/* Until the same call. Of each context in the order of launches; see monitor_tell_kernels. */
-	const struct monitor_kernel *kernels;
+	/* With monitor_tell: the partition in force. NULL: editors overtook the read. */
+	const struct segment_revision *revision;
+	struct segment_borrowed borrowed;
 };
 
 struct monitor;
@@ -100,9 +99,9 @@ struct monitor;
  * without a context yet can be looked at. The first monitor_take says what came since. */
 struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *error);
 
-/* From the next call of monitor_take on, kernels are told one by one. A kernel with borrowed TPCs may take `limit_ns`
- * there at most. 0: kernels are not told. */
-void monitor_tell_kernels(struct monitor *monitor, uint64_t limit_ns);
+/* From the next call of monitor_take on, intervals are told, and the partition; or no more. A kernel with borrowed TPCs
+ * may take `limit_ns` there at most; 0: any time. */
+void monitor_tell(struct monitor *monitor, bool tells, uint64_t limit_ns);
 
 /* The work since the last call; the look goes on. `purse` pays for the look, and for the wait for another editor's lock
  * (base/purse.h). After a pause of MONITOR_LEASE_MS or more, nothing was measured for a while: the span begins

@@ -101,10 +101,10 @@ struct monitor {
 	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
-	uint64_t limit_ns;        /* monitor_tell_kernels; 0: kernels are not told */
+	uint64_t limit_ns;        /* as `tells`: monitor_tell */
+	bool tells;
+	bool has_revision;        /* of this take */
 	struct segment_revision revision;
-	struct monitor_kernel *kernels; /* of this take; with room for all events */
-	size_t kernel_count;
 	struct node_timestamps nodes; /* of the graph in question */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */
@@ -145,6 +145,7 @@ bool monitor_functions_add(struct monitor *monitor, const char *name);
 void monitor_functions_read(struct monitor *monitor, struct watched_ring *ring);
 
 /* By the ring's value for a function. */
+unsigned int monitor_functions_number(struct watched_ring *ring, uint64_t function);
 struct monitor_function *monitor_functions_find(struct monitor *monitor, struct watched_ring *ring, uint64_t function);
 
 /* --- events.c ---------------------------------------------------------------------------------------------------- */

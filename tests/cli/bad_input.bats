@@ -80,7 +80,7 @@ load helpers
 }
 
 misses_set() { # WORD WITH_SET ARGUMENT…
-	refuses "'$1': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, system, cdi, measure); a COMMAND needs a SET: 'nvtaskset $2'" \
+	refuses "'$1': neither a mask of TPCs nor a word (top, trace, curve, plan, metrics, mps, system, cdi, measure); a COMMAND needs a SET: 'nvtaskset $2'" \
 		nvtaskset "${@:3}"
 }
 

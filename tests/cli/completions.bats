@@ -25,7 +25,7 @@ documented_options() {
 }
 
 @test "bash: every option" {
-	documented_options | grep -vxE -e '--(force|delay|once|format|output|beside|kernels|svg|apply|check)' >"$WORK/expected"
+	documented_options | grep -vxE -e '--(force|delay|once|format|output|beside|kernels|svg|apply|check|seconds|terminal)' >"$WORK/expected"
 	offers nvtaskset -- | sort -u | diff "$WORK/expected" -
 	run offers nvtaskset --st
 	[ "$output" = "--strategy
@@ -71,6 +71,8 @@ offered() { # SHELL LINE
 	done <<-'END'
 		nvtaskset m|measure metrics mps
 		nvtaskset top --o|--once
+		nvtaskset tr|trace
+		nvtaskset trace --s|--seconds
 		nvtaskset metrics --format |openmetrics prometheus
 		nvtaskset metrics --format p|prometheus
 		nvtaskset --st|--strategy --strict
@@ -149,7 +151,7 @@ offered() { # SHELL LINE
 }
 
 @test "every option is offered, where it makes sense" {
-	for words in "" mps system cdi measure top metrics curve plan; do
+	for words in "" mps system cdi measure top trace metrics curve plan; do
 		nvtaskset --complete $words -- | cut -f 1
 	done | sort -u >"$WORK/offered"
 	documented_options | diff - "$WORK/offered"

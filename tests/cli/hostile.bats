@@ -102,6 +102,8 @@ group_file_of() { # PID
 	play lock 60
 	all_end
 	nvtaskset top --once --delay 0.1 | grep -q "another process keeps its partition locked"
+	NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt nvtaskset trace --seconds 0.2 >"$WORK/trace"
+	jq -e 'any(.name // "" | startswith("another process keeps its partition locked"))' "$WORK/trace"
 	play names
 	all_end
 }
@@ -110,6 +112,7 @@ group_file_of() { # PID
 	play damaged
 	all_end
 	refuses "pid $hostile: its segment is damaged" nvtaskset top --once "$hostile"
+	refuses "pid $hostile: its segment is damaged" nvtaskset trace "$hostile"
 }
 
 @test "a group of another user's makes no name of one's own mean several" {

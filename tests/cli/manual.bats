@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # The man pages, README, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
-# needs: demo/draw
 # processes: no
 # takes: long
 # sanitizers: no
@@ -347,7 +346,7 @@ has_at_most() { # LINES FILE…
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
 	done | grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u | diff "$WORK/options" -
-	for word in "" top curve plan metrics mps system cdi measure; do
+	for word in "" top trace curve plan metrics mps system cdi measure; do
 		nvtaskset $word --help
 	done | grep -oE -- '--[a-z-]+' | sort -u | comm -23 - "$WORK/options" >"$WORK/unknown"
 	diff /dev/null "$WORK/unknown"

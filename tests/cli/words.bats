@@ -5,7 +5,7 @@
 load helpers
 
 @test "the help fits into 40 lines of 80 columns, and so does each word's" {
-	for words in "" top curve plan metrics mps system cdi measure; do
+	for words in "" top trace curve plan metrics mps system cdi measure; do
 		run -0 nvtaskset $words --help
 		[ "$(wc -l <<<"$output")" -le 40 ]
 		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
@@ -15,7 +15,7 @@ load helpers
 
 @test "every word that the help names has a help of its own" {
 	named=$(nvtaskset --help | sed -n '/^Words/,/^$/s/^ \([a-z]*\) .*/\1/p')
-	[ "$named" = "$(printf '%s\n' top curve plan metrics mps system cdi measure)" ]
+	[ "$named" = "$(printf '%s\n' top trace curve plan metrics mps system cdi measure)" ]
 	for word in $named; do
 		[ "$(nvtaskset "$word" -h)" != "$(nvtaskset -h)" ]
 		[ "$(nvtaskset -v "$word" --help)" = "$(nvtaskset "$word" --help)" ]
@@ -54,7 +54,7 @@ load helpers
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
 	refuses "--once: only with 'top'" nvtaskset metrics --once
 	refuses "-d: not with -l; only with 'top'" nvtaskset --delay 2 -l
-	refuses "--output: only with 'metrics', 'cdi', 'cdi add' and 'cdi remove'" nvtaskset top --output file
+	refuses "-o: only with 'trace', 'metrics', 'cdi', 'cdi add' and 'cdi remove'" nvtaskset top --output file
 	refuses "--format: only with 'metrics'" nvtaskset --format prometheus -t 0 true
 }
 

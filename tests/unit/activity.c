@@ -201,18 +201,28 @@ TEST(kernels)
 	end_one(&watched);
 }
 
-static struct monitor_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
+static struct times_interval kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
 {
-	return (struct monitor_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
+	return (struct times_interval){
+		.kind = TIMES_KERNEL, .launched = launched, .end = ended, .is_borrowed = is_borrowed};
+}
+
+static struct pci_address gpu_of_launches;
+
+static struct monitor_gpu launches_of(struct times_interval *kernel)
+{
+	return (struct monitor_gpu){.pci = gpu_of_launches, .interval_count = 1, .intervals = kernel};
 }
 
 /* The longest wait of a lender that launches then. */
-static double wait_of(struct watched *borrower, struct monitor_kernel launch)
+static double wait_of(struct watched *borrower, struct times_interval launch)
 {
 	struct watched both[] = {*borrower, {.pid = 8, .lends = true}};
 	struct watch_list list = {.count = 2, .list = both};
 
-	add_launches(&both[1], &(const struct monitor_times){.kernel_count = 1, .kernels = &launch});
+	const struct monitor_gpu take = launches_of(&launch);
+
+	add_launches(&both[1], &take);
 	settle(&list, &both[1]);
 	/* What borrowers say of it may come later. */
 	assert_each(both[1].launch_count, 1, both[1].due_count, 1, both[1].gpu_count, 0);
@@ -222,9 +232,12 @@ static double wait_of(struct watched *borrower, struct monitor_kernel launch)
 	return both[1].gpus[0].waited_ns;
 }
 
-static void lend(struct loans *loans, struct monitor_kernel kernel)
+static void lend(struct loans *loans, struct times_interval kernel)
 {
-	loans_add(loans, &(const struct monitor_times){.kernel_count = 1, .kernels = &kernel});
+	struct monitor_times times = {.gpu_count = 1};
+
+	times.gpus[0] = launches_of(&kernel);
+	loans_add(loans, &times);
 }
 
 TEST(a_lender_waits_for_launches_that_were_there_before)
@@ -232,16 +245,16 @@ TEST(a_lender_waits_for_launches_that_were_there_before)
 	static struct loans loans;
 	struct watched borrower = {.pid = 7, .borrows = true, .loans = &loans};
 
+	gpu_of_launches = gpu;
 	lend(&loans, kernel_of(100, 500, true));
 	lend(&loans, kernel_of(200, 900, true));
 	lend(&loans, kernel_of(250, 5000, false));
 	assert_true(wait_of(&borrower, kernel_of(50, 60, false)) == 0);
 	assert_true(wait_of(&borrower, kernel_of(300, 1000, false)) == 600);
 	assert_true(wait_of(&borrower, kernel_of(901, 999, false)) == 0);
-	struct monitor_kernel elsewhere = kernel_of(300, 1000, false);
-
-	elsewhere.pci.bus++;
-	assert_true(wait_of(&borrower, elsewhere) == 0);
+	gpu_of_launches.bus++;
+	assert_true(wait_of(&borrower, kernel_of(300, 1000, false)) == 0);
+	gpu_of_launches = gpu;
 	/* Of more than are kept, the last ones count. */
 	for (uint64_t i = 0; i < LOANS_MAX; i++)
 		lend(&loans, kernel_of(10000 + i, 20000 + i, true));

@@ -245,6 +245,17 @@ TEST(a_long_kernel)
 	assert_taken(20 * MS, 10 * MS, 2 * MS, 10 * MS);
 }
 
+/* A kernel without any length is told; and whether the begin is guessed. */
+TEST(every_kernel_is_told)
+{
+	add(1, 102000, 308800, 10);
+	add(1, 103000, 308801, 10);
+	assert_each(times.count, 2, times.intervals[0].is_behind, false, times.intervals[1].is_behind, true);
+	assert_each(times.intervals[1].end - times.intervals[1].begin, 0, times.intervals[1].tpcs, 10);
+	assert_int_equal(times.intervals[1].launched, LATER + 103000);
+	assert_taken(MS, MS, 200000, 2000000);
+}
+
 TEST(what_is_lost_is_left_out)
 {
 	add(1, 7 * MS, 9 * MS, 1);

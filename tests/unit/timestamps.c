@@ -572,7 +572,7 @@ static void run_kernel(uint64_t ns, bool has_stamp)
 TEST(what_is_borrowed_is_told)
 {
 	begin_look();
-	monitor_tell_kernels(look, 100 * MS);
+	monitor_tell(look, true, 100 * MS);
 	run_kernel(0, true);
 	run_kernel(400 * MS, true);
 	tpcs_of_test = 9;
@@ -582,13 +582,17 @@ TEST(what_is_borrowed_is_told)
 	stream_of_test = 0;
 	tpcs_of_test = 7;
 	take();
-	assert_each(times.kernel_count, 4, times.functions[0].overruns, 1);
+	assert_each(times.gpus[0].interval_count, 4, times.functions[0].overruns, 1);
 	for (size_t i = 0; i < 4; i++) {
-		assert_int_equal(times.kernels[i].is_borrowed, i >= 2);
-		assert_true(times.kernels[i].ended_ns > times.kernels[i].launched_ns);
+		const struct times_interval *kernel = &times.gpus[0].intervals[i];
+
+		assert_each(kernel->kind, TIMES_KERNEL, kernel->is_borrowed, i >= 2);
+		assert_true(kernel->end > kernel->launched && kernel->begin <= kernel->end);
 	}
+	assert_int_equal(times.revision->count, 1);
+	free(times.gpus[0].intervals);
 	take();
-	assert_each(times.kernel_count, 0, times.functions[0].overruns, 0);
+	assert_each(times.gpus[0].interval_count, 0, times.functions[0].overruns, 0);
 }
 
 /* Nothing was in flight when the counts were read; a launch of a graph that came since then has not ended with its
@@ -613,6 +617,51 @@ TEST(a_graph_that_has_just_been_launched)
 	pass(200 * MS);
 	take();
 	assert_int_equal(times.functions[0].instances, 2);
+}
+
+static const struct times_interval *told(enum times_kind kind)
+{
+	const struct times_interval *found = NULL;
+
+	for (size_t i = 0; i < times.gpus[0].interval_count && !found; i++)
+		found = times.gpus[0].intervals[i].kind == kind ? &times.gpus[0].intervals[i] : NULL;
+	return found;
+}
+
+/* By an interval, with the nodes of the last launch inside: the nodes do not make the GPU busier. */
+TEST(a_graph_is_told)
+{
+	static char exec, function;
+	begin_look();
+	const struct timestamps_node node = {&exec, &function, 5, 0}, wide = {&exec, &function, 9, 0},
+	                             share = {&exec, &function, 5, 3};
+
+	monitor_tell(look, true, 0);
+	run_kernel(0, true);
+	take();
+	free(times.gpus[0].intervals);
+	struct timestamps_cell one = timestamps_add_node(stamps, &node), middle = timestamps_add_node(stamps, &wide),
+	                       other = timestamps_add_node(stamps, &node);
+	struct timestamps_cell functions = timestamps_add_node(stamps, &share);
+	uint64_t launched = process_clock_ns();
+
+	timestamps_add_graph(stamps, &(const struct timestamps_graph){launched, &exec, 0, one.number, other.number,
+	                                                              functions.number, 3});
+	finish(one, launched + 1000 * MS + 1 * MS);
+	finish(middle, launched + 1000 * MS + 3 * MS);
+	finish(other, launched + 1000 * MS + 4 * MS);
+	pass(10 * MS);
+	take();
+	const struct times_interval *graph = told(TIMES_GRAPH), *inside = told(TIMES_NODE);
+
+	assert_non_null(graph);
+	assert_non_null(inside);
+	assert_each(graph->stream, (uintptr_t)&exec, inside->stream, (uintptr_t)&exec, inside->tpcs, 9);
+	assert_in_range(inside->end - inside->begin, MS, 2 * MS);
+	assert_true(inside->begin >= graph->begin && inside->end <= graph->end);
+	assert_in_range(times.gpus[0].busy_ns, graph->end - graph->begin - MS, graph->end - graph->begin);
+	assert_int_equal(times.gpus[0].tpc_ns, 5 * times.gpus[0].busy_ns);
+	free(times.gpus[0].intervals);
 }
 
 /* Its kernels are lost, and how busy the GPU was is not known: just for this take. */

@@ -215,7 +215,8 @@ static void add_ended(struct replays *replays, struct times *times, const struct
 
 	if (is_last && length < end && (is_measured || begin > end - length))
 		begin = end - length;
-	times_add_interval(times, begin < stop ? begin : stop, stop, tpcs);
+	times_add_interval(times, (struct times_interval){.begin = begin, .end = stop, .tpcs = tpcs,
+	                                                  .kind = TIMES_GRAPH, .is_behind = is_last && is_measured});
 	replays->end = stop;
 	replays->first++;
 }
@@ -240,7 +241,8 @@ void replays_see_running(const struct replays *replays, struct times *times, con
                          uint64_t now, unsigned int tpcs)
 {
 	if (replays->first < replays->next)
-		times_add_interval(times, begin_of(replays, ways, replays->first, replays->end), now, tpcs);
+		times_add_interval(times, (struct times_interval){
+			.begin = begin_of(replays, ways, replays->first, replays->end), .end = now, .tpcs = tpcs});
 }
 
 uint64_t replays_drop(struct replays *replays, uint64_t number)

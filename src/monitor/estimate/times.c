@@ -125,7 +125,7 @@ bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint6
 
 /* --- intervals -------------------------------------------------------------------------------------------------- */
 
-bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsigned int tpcs)
+bool times_add_interval(struct times *times, struct times_interval interval)
 {
 	if (times->count == times->room) {
 		size_t room = times->room ? 2 * times->room : 256;
@@ -136,9 +136,9 @@ bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsig
 		times->intervals = intervals;
 		times->room = room;
 	}
-	if (begin < end)
-		times->intervals[times->count++] =
-		    (struct times_interval){.begin = begin, .end = end, .tpcs = tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
+	interval.tpcs = interval.tpcs < TPCSET_MAX ? interval.tpcs : TPCSET_MAX;
+	if (interval.begin < interval.end || interval.kind == TIMES_KERNEL)
+		times->intervals[times->count++] = interval;
 	return true;
 }
 
@@ -187,12 +187,13 @@ static uint64_t latency_of(const struct times *times, const struct times_kernel 
 
 /* The begin of a kernel whose timestamp, or the present, is `end` on the processor's clock. */
 static uint64_t begin_of(struct times *times, const struct times_stream *stream, const struct times_kernel *kernel,
-                         uint64_t end)
+                         uint64_t end, bool *is_behind)
 {
 	uint64_t begin = sum(kernel->launched_ns, latency_of(times, kernel)), behind;
 
-	if (stream->timestamp != 0 && times_convert(times, stream->timestamp, end, &behind) &&
-	    sum(behind, times->calibration.plain.next_ns) > begin)
+	*is_behind = stream->timestamp != 0 && times_convert(times, stream->timestamp, end, &behind) &&
+	             sum(behind, times->calibration.plain.next_ns) > begin;
+	if (*is_behind)
 		begin = sum(behind, times->calibration.plain.next_ns);
 	return begin < end ? begin : end;
 }
@@ -233,7 +234,10 @@ static bool estimate(struct times *times, const struct times_kernel *kernel, str
 		    (timestamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
 		*interval = (struct times_interval){
-			.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
+			.end = end, .tpcs = kernel->tpcs, .kind = TIMES_KERNEL, .function = kernel->function,
+			.is_borrowed = kernel->is_borrowed,
+			.stream = kernel->stream, .launched = kernel->launched_ns};
+		interval->begin = begin_of(times, stream, kernel, end, &interval->is_behind);
 		wait_for_graphs(times, kernel, interval);
 	}
 	stream->timestamp = kernel->timestamp_ns;
@@ -249,7 +253,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 
 	if (is_known) {
 		*duration_ns = interval.may_be_shorter ? TIMES_UNKNOWN : interval.end - interval.begin;
-		is_known = times_add_interval(times, interval.begin, interval.end, interval.tpcs);
+		is_known = times_add_interval(times, interval);
 	}
 	return is_known;
 }
@@ -265,8 +269,10 @@ bool times_know_duration(const struct times *times, uint64_t duration_ns)
 
 bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now)
 {
-	return times_add_interval(times, begin_of(times, stream_of(times, kernel->stream), kernel, now), now,
-	                          kernel->tpcs);
+	struct times_interval interval = {.end = now, .tpcs = kernel->tpcs};
+
+	interval.begin = begin_of(times, stream_of(times, kernel->stream), kernel, now, &interval.is_behind);
+	return times_add_interval(times, interval);
 }
 
 void times_lose(struct times *times, uint64_t until)
@@ -301,46 +307,64 @@ static unsigned int most_of(const unsigned int *running)
 	return tpcs;
 }
 
-static void sweep(const struct edge *edges, size_t count, uint64_t from, struct times_taken *taken)
+static void sweep(const struct edge *edges, size_t count, times_visitor *visit, void *data)
 {
 	unsigned int running[TPCSET_MAX + 1] = {0}, kernels = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (i > 0 && kernels > 0) {
-			uint64_t length = edges[i].time - edges[i - 1].time;
-
-			taken->busy_ns += length;
-			taken->tpc_ns += length > 0 ? length * most_of(running) : 0;
-		}
-		taken->changes += kernels == 0 && edges[i].time > from && (i == 0 || edges[i].time > edges[i - 1].time);
+		if (kernels > 0 && edges[i].time > edges[i - 1].time)
+			visit(data, edges[i - 1].time, edges[i].time, most_of(running));
 		running[edges[i].tpcs] += (unsigned int)edges[i].by;
 		kernels += (unsigned int)edges[i].by;
 	}
 }
 
+bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
+                 times_visitor *visit, void *data)
+{
+	struct edge *edges = malloc((2 * count + 1) * sizeof *edges);
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && edges; i++) {
+		uint64_t first = between(intervals[i].begin, from, until),
+			 last = between(intervals[i].end, from, until);
+
+		if (first < last && intervals[i].kind != TIMES_NODE) {
+			edges[found++] = (struct edge){first, intervals[i].tpcs, 1};
+			edges[found++] = (struct edge){last, intervals[i].tpcs, -1};
+		}
+	}
+	if (edges) {
+		qsort(edges, found, sizeof *edges, compare_edges);
+		sweep(edges, found, visit, data);
+	}
+	free(edges);
+	return edges != NULL;
+}
+
+struct sums {
+	struct times_taken *taken;
+	uint64_t last; /* the end of the last stretch, or the begin of all */
+};
+
+static void add_stretch(void *data, uint64_t begin, uint64_t end, unsigned int tpcs)
+{
+	struct sums *sums = data;
+
+	sums->taken->busy_ns += end - begin;
+	sums->taken->tpc_ns += (end - begin) * tpcs;
+	sums->taken->changes += begin > sums->last;
+	sums->last = end;
+}
+
 void times_take(struct times *times, uint64_t now, struct times_taken *taken)
 {
 	uint64_t begin = times->begin < now ? times->begin : now;
-	struct edge *edges = malloc((2 * times->count + 1) * sizeof *edges);
-	size_t count = 0;
 	struct clock_offset offset;
 
 	*taken = (struct times_taken){.span_ns = now - begin};
 	taken->error_ns = times_clock(times, now, &offset) ? offset.error_ns : UINT64_MAX;
-	for (size_t i = 0; i < times->count && edges; i++) {
-		const struct times_interval *interval = &times->intervals[i];
-		uint64_t first = between(interval->begin, begin, now), last = between(interval->end, begin, now);
-
-		if (first < last) {
-			edges[count++] = (struct edge){first, interval->tpcs, 1};
-			edges[count++] = (struct edge){last, interval->tpcs, -1};
-		}
-	}
-	if (edges) {
-		qsort(edges, count, sizeof *edges, compare_edges);
-		sweep(edges, count, begin, taken);
-	}
-	free(edges);
+	times_sweep(times->intervals, times->count, begin, now, add_stretch, &(struct sums){taken, begin});
 	double error = (double)taken->error_ns * (double)taken->changes;
 
 	taken->busy_error_ns = error < (double)taken->span_ns ? (uint64_t)error : taken->span_ns;

@@ -45,6 +45,8 @@ struct times_kernel {
 	uint64_t launched_ns; /* the processor's time */
 	uint64_t timestamp_ns;    /* the GPU's; not used for a running kernel */
 	unsigned int tpcs;
+	unsigned int function; /* the caller's number, as is_borrowed for the interval */
+	bool is_borrowed;
 	struct times_graphs {
 		uint64_t launched_ns; /* the last launch */
 		/* The last end, by the GPU's clock, perhaps of that launch; 0: no graphs; TIMES_UNKNOWN. */
@@ -54,10 +56,21 @@ struct times_kernel {
 
 #define TIMES_UNKNOWN UINT64_MAX
 
+enum times_kind {
+	TIMES_UNFINISHED, /* has not ended yet */
+	TIMES_KERNEL,
+	TIMES_GRAPH, /* a launch of a graph */
+	TIMES_NODE /* a part of a launch of a graph, and not busy by itself */
+};
+
 struct times_interval {
 	uint64_t begin, end;
 	bool may_be_shorter; /* waited for a graph until an unknown time */
-	unsigned int tpcs;
+	bool is_behind; /* begins at the end of the kernel before in the stream; else guessed by the launch */
+	bool is_borrowed;
+	enum times_kind kind;
+	unsigned int tpcs, function;
+	uint64_t stream, launched; /* of a graph: the instance; 0 */
 };
 
 struct times {
@@ -108,13 +121,19 @@ bool times_know_duration(const struct times *times, uint64_t duration_ns);
 bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now);
 
 /* Something was busy then, on the processor's clock. */
-bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsigned int tpcs);
+bool times_add_interval(struct times *times, struct times_interval interval);
 
 /* A timestamp on the processor's clock. False if the clocks have not been compared. */
 bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint64_t *time);
 
 /* Leaves out the time before `until`, which is not known. */
 void times_lose(struct times *times, uint64_t until);
+
+/* Visits each stretch between `from` and `until` with something busy: in the order of time, with the most TPCs of
+ * overlapping intervals. False without memory. */
+typedef void times_visitor(void *data, uint64_t begin, uint64_t end, unsigned int tpcs);
+bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
+                 times_visitor *visit, void *data);
 
 /* From the last call, or times_open, to `now`. */
 void times_take(struct times *times, uint64_t now, struct times_taken *taken);

@@ -191,6 +191,8 @@ static void offer_argument(const struct typed *typed, const struct beginning *be
 	if (is_next &&
 	    ((action == ACTION_SHOW && !beginning->options.group) || action == ACTION_TOP || action == ACTION_CURVE))
 		offer_programs(typed, false);
+	if (action == ACTION_TRACE && place >= beginning->next)
+		offer_programs(typed, false);
 	if (is_next && action == ACTION_PLAN)
 		puts(":files");
 }

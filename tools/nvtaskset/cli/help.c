@@ -12,7 +12,7 @@ static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
 	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
 	"       nvtaskset -l | -T                          which program has which TPCs\n"
-	"       nvtaskset top | curve | plan | metrics | mps | system | cdi | measure\n"
+	"       nvtaskset top|trace|curve|plan|metrics|mps|system|cdi|measure\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
 	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options may follow.\n"
@@ -50,6 +50,12 @@ static const struct {
 	 "\n"
 	 "Find sizes of partitions with which the tasks in FILE meet their deadlines, and\n"
 	 "which share one. FILE is JSON; curves come from 'nvtaskset curve --json'.\n"
+	 "\n", ""},
+	{"trace",
+	 "Usage: nvtaskset trace [-o FILE | --terminal] [options] [PID...]\n"
+	 "\n"
+	 "Record one timeline of the programs on the GPUs: kernels, graphs, partitions and\n"
+	 "their changes. ui.perfetto.dev and chrome://tracing open the file.\n"
 	 "\n", ""},
 	{"metrics",
 	 "Usage: nvtaskset metrics [--format FORMAT] [--output FILE]\n"
@@ -110,6 +116,8 @@ static const struct {
 	{"cdi", "dry-run", "print the TPCs of SET, and do nothing"},
 	{"metrics", "output",
 	 "replace FILE as a whole; for node_exporter's textfile collector: FILE.prom, with --format prometheus"},
+	{"trace", "gpu", "only this GPU: its number, bus id or UUID; default: all"},
+	{"trace", "output", "the file to write; default: standard output"},
 	{"cdi", "output", "the specification, FILE.json; default: /run/cdi/nvtaskset.json"},
 	{"cdi", "quota", "present for 30% of the time, or so; max: all of it"},
 	{"cdi", "priority", "go first, of 0-99"},

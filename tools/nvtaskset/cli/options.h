@@ -24,6 +24,7 @@
 	X(SYSTEM_ENABLE, action_system_enable, "'system enable'") /* new programs load our library */ \
 	X(SYSTEM_DISABLE, action_system_disable, "") /* or do not; half done never stays */ \
 	X(TOP, action_top, "'top'") /* top [PID] */ \
+	X(TRACE, action_trace, "'trace'") /* trace [PID…] */ \
 	X(METRICS, action_metrics, "'metrics'") /* to standard output, or to a file, once or again and again */ \
 	X(CDI, action_cdi, "'cdi'") /* the devices of a specification for containers */ \
 	X(CDI_ADD, action_cdi_add, "'cdi add'") /* cdi add SET NAME: makes or changes a device */ \
@@ -73,7 +74,9 @@ struct options {
 	double watch_seconds; /* between two displays; 0: display once */
 	double delay_seconds; /* top: between two looks */
 	enum metrics_format format;
-	const char *output;   /* metrics, cdi: the file, or NULL */
+	const char *output;   /* metrics, cdi, trace: the file, or NULL */
+	double trace_seconds; /* 0: until a signal */
+	bool terminal;        /* trace: draw */
 	const char *beside;   /* curve: the neighbour's work, "memory" or "compute"; NULL: no neighbour */
 	unsigned int kernels; /* of a job; 0: idle times tell */
 	const char *svg;      /* a file for the picture, or NULL */
@@ -83,7 +86,8 @@ struct options {
 	/* --group: the name, or NULL; with -p also a path, or the pid of a member; the device of cdi. */
 	const char *group;
 	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE; perhaps with ACTION_TOP and ACTION_CURVE */
-	char **command;         /* with ACTION_RUN, and ACTION_CURVE without pid; ended by NULL */
+	/* With ACTION_RUN, and ACTION_CURVE without pid; the pids of ACTION_TRACE; ended by NULL. */
+	char **command;
 };
 
 #endif

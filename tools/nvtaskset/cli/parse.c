@@ -92,9 +92,9 @@ static int no_command(const struct set_given *set, const char *with_set, struct 
 {
 	return is_set(set)
 	               ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, curve, plan, metrics, mps, "
-	                                  "system, cdi, measure); a COMMAND needs a SET: 'nvtaskset %s'", set->text,
-	                           with_set);
+	               : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, trace, curve, plan, "
+	                                  "metrics, mps, system, cdi, measure); a COMMAND needs a SET: "
+	                                  "'nvtaskset %s'", set->text, with_set);
 }
 
 static bool has_digit_first(const char *text)
@@ -205,6 +205,8 @@ static int arguments_take(struct options *options, char **arguments, int count, 
 		result = take_device(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_CURVE)
 		result = take_program(options, arguments, count, error);
+	else if (options->action == ACTION_TRACE)
+		options->command = arguments;
 	else if (options->action == ACTION_PLAN)
 		result = count == 0 ? help_refer(options, error, "plan", "no FILE")
 		                    : take_one(options, &options->file, arguments, count, error);
@@ -352,6 +354,8 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 	if (result == 0 && options->group && options->action == ACTION_RUN && !group_name_is_valid(options->group))
 		result = error_set(error, "--group %.40s: a name has letters, digits and ._:@+-, at most %d, and is no "
 		                          "number alone", options->group, GROUP_NAME_MAX - 1);
+	if (result == 0 && options->terminal && options->output)
+		result = error_set(error, "--terminal and -o: one draws, one writes: choose one");
 	if (result == 0 && options->json && options->dry_run)
 		result = error_set(error, "--json and --dry-run, which prints a list that can be pasted: choose one");
 	return result;

@@ -176,6 +176,7 @@ static int take_setting(const struct taking *it)
 #define STOP (1u << ACTION_MPS_STOP)
 #define ENABLE (1u << ACTION_SYSTEM_ENABLE)
 #define TOP (1u << ACTION_TOP)
+#define TRACE (1u << ACTION_TRACE)
 #define METRICS (1u << ACTION_METRICS)
 #define ADD (1u << ACTION_CDI_ADD)
 #define CDI (1u << ACTION_CDI | ADD | 1u << ACTION_CDI_REMOVE)
@@ -209,10 +210,10 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "list programs, their TPCs and how much they launch"},
 	{'T', "topology", NULL, RUN | PICTURE, true, ACTION(ACTION_TOPOLOGY),
 	 "draw each GPU: its GPCs and TPCs, and their programs"},
-	{0, "watch", "[=SECONDS]", LIST | PICTURE | METRICS, true, SECONDS(watch_seconds), NULL,
+	{0, "watch", "[=SECONDS]", LIST | PICTURE | METRICS, false, SECONDS(watch_seconds), NULL,
 	 "again and again, with -l, -T or metrics --output"},
-	{'G', "gpu", "GPU[:SET]", RUN | PID | PICTURE | MEASURE | ADD | CURVE | PLAN, true, take_gpu, 0, VALUES_GPUS,
-	 "which GPU: its number, bus id or UUID, or 'all'"},
+	{'G', "gpu", "GPU[:SET]", RUN | PID | PICTURE | MEASURE | ADD | CURVE | PLAN | TRACE, true, take_gpu, 0,
+	 VALUES_GPUS, "which GPU: its number, bus id or UUID, or 'all'"},
 	{0, "group", "NAME", RUN | PID, true, take_group, offsetof(struct options, group), VALUES_GROUPS,
 	 "join a group, all in one SET; with -p: change it"},
 	{0, "mps", "MODE", RUN | ADD | CURVE | PLAN, true, take_mps, offsetof(struct options, mps.mode), "auto on off",
@@ -234,8 +235,11 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "look for this long, print one page, and end; so it is where the output is no terminal"},
 	{0, "format", "FORMAT", METRICS, false, WORD(format), "openmetrics prometheus",
 	 "openmetrics (default), or prometheus: the classic format"},
-	{0, "output", "FILE", METRICS | CDI, false, TEXT(output), VALUES_FILES,
+	{'o', "output", "FILE", METRICS | CDI | TRACE, false, TEXT(output), VALUES_FILES,
 	 "the file to write"},
+	{0, "seconds", "SECONDS", TRACE, false, SECONDS(trace_seconds), "1 10 60",
+	 "record for so long, 0.1-86400; default: until Ctrl-C"},
+	{0, "terminal", NULL, TRACE, false, FLAG(terminal), "draw instead: a line for each 0.4 s"},
 	{0, "beside", "KIND", CURVE, false, take_beside, 0, "memory compute",
 	 "and once more beside a neighbour that copies, or computes"},
 	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",
@@ -259,6 +263,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 
 const struct word_row word_rows[WORD_ROWS] = {
 	{"top", NULL, ACTION_TOP, " [PID]", "what programs do on the GPUs, live; the kernels of one"},
+	{"trace", NULL, ACTION_TRACE, " [PID...]", "record what ran when, for ui.perfetto.dev"},
 	{"curve", NULL, ACTION_CURVE, " PID|COMMAND", "a program's speed by the number of its TPCs"},
 	{"plan", NULL, ACTION_PLAN, " FILE", "how many TPCs each task with a deadline needs"},
 	{"metrics", NULL, ACTION_METRICS, "", "what 'top' shows, for Prometheus"},

@@ -32,7 +32,7 @@ struct option_row {
 #define VALUES_GROUPS "@groups"
 #define VALUES_FILES "@files"
 
-#define OPTION_ROWS (40 + SETTING_COUNT)
+#define OPTION_ROWS (42 + SETTING_COUNT)
 extern const struct option_row option_rows[OPTION_ROWS];
 
 /* No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
@@ -43,7 +43,7 @@ struct word_row {
 	const char *about;
 };
 
-#define WORD_ROWS 16
+#define WORD_ROWS 17
 extern const struct word_row word_rows[WORD_ROWS];
 
 /* PID. A thread's id stands for its process, as in taskset. -1 with the reason. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "demangle.h"
+#include "state/segment/find.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,23 @@ int activities_look(struct activities *activities, const struct topology_list *g
 		free_look(&now);
 	}
 	return result;
+}
+
+int activities_check(const struct activities *activities, pid_t pid, struct error *error)
+{
+	struct segment segment;
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (pid == 0 || processes_find(&activities->processes, pid))
+		return 0;
+	if (segment_open(&segment, pid, NULL, error) == SEGMENT_FOUND) {
+		bool is_whole = segment_read(&segment, &revision, &number);
+
+		segment_close(&segment);
+		error_set(error, "pid %d: %s", (int)pid, is_whole ? "it has just ended" : "its segment is damaged");
+	}
+	return -1;
 }
 
 void activities_keep_up(void *activities)

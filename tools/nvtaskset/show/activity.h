@@ -55,6 +55,9 @@ struct activities {
 int activities_look(struct activities *activities, const struct topology_list *gpus, struct error *error);
 void activities_free(struct activities *activities);
 
+/* -1 with the reason if the process is not among the programs of the look; 0 for pid 0. */
+int activities_check(const struct activities *activities, pid_t pid, struct error *error);
+
 /* To be called every MONITOR_TAKE_MS between two looks with times: programs remember no more. For struct meanwhile. */
 void activities_keep_up(void *activities);
 

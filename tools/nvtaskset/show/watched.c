@@ -81,19 +81,22 @@ static void add_gpu(struct watched *watched, const struct monitor_gpu *came)
 }
 
 /* Without memory, launches are missing. */
-static void add_launches(struct watched *lender, const struct monitor_times *times)
+static void add_launches(struct watched *lender, const struct monitor_gpu *gpu)
 {
-	size_t count = lender->launch_count + times->kernel_count;
-	struct monitor_kernel *more = times->kernel_count > 0 ? realloc(lender->launches, count * sizeof *more) : NULL;
+	size_t count = lender->launch_count;
+	struct loan_launch *more =
+	    gpu->interval_count > 0 ? realloc(lender->launches, (count + gpu->interval_count) * sizeof *more) : NULL;
 
-	if (more) {
-		memcpy(more + lender->launch_count, times->kernels, times->kernel_count * sizeof *more);
-		lender->launches = more;
-		lender->launch_count = count;
+	for (size_t i = 0; more && i < gpu->interval_count; i++) {
+		if (gpu->intervals[i].kind == TIMES_KERNEL)
+			more[count++] = loans_launch(gpu, &gpu->intervals[i]);
 	}
+	lender->launches = more ? more : lender->launches;
+	lender->launch_count = count;
 }
 
-static void take_one(struct watched *watched, bool has_functions, struct purse *purse)
+static void take_one(struct watched *watched, bool has_functions, const struct listener *listener,
+                     struct purse *purse)
 {
 	struct monitor_times times;
 	struct error error;
@@ -114,13 +117,18 @@ static void take_one(struct watched *watched, bool has_functions, struct purse *
 		function_sums_add(&watched->functions, &times);
 	if (watched->loans)
 		loans_add(watched->loans, &times);
-	if (watched->lends)
-		add_launches(watched, &times);
+	if (listener->hear)
+		listener->hear(listener->context, watched, &times);
+	for (unsigned int i = 0; i < times.gpu_count; i++) {
+		if (watched->lends)
+			add_launches(watched, &times.gpus[i]);
+		free(times.gpus[i].intervals);
+	}
 }
 
 /* --- lending ----------------------------------------------------------------------------------------------------- */
 
-static void settle_one(const struct watch_list *watched, struct watched *lender, const struct monitor_kernel *launch)
+static void settle_one(const struct watch_list *watched, struct watched *lender, const struct loan_launch *launch)
 {
 	struct watched_gpu *gpu = gpu_of(lender, launch->pci);
 
@@ -156,14 +164,14 @@ static uint64_t least_limit(const struct processes *processes)
 	return least;
 }
 
-static void follow_lending(struct watched *watched, const struct process *process, uint64_t limit)
+static void follow_lending(struct watched *watched, const struct process *process, bool tells, uint64_t limit)
 {
 	watched->lends = segment_lends_us(&process->revision.lending) > 0;
 	watched->borrows = segment_borrows(&process->revision.lending);
 	if (watched->borrows && !watched->loans)
 		watched->loans = calloc(1, sizeof *watched->loans);
 	if (watched->look)
-		monitor_tell_kernels(watched->look, watched->lends || watched->borrows ? limit : 0);
+		monitor_tell(watched->look, tells || watched->lends || watched->borrows, limit);
 }
 
 /* --- all programs ------------------------------------------------------------------------------------------------ */
@@ -225,6 +233,14 @@ static int add_process(struct watch_list *watched, const struct process *process
 	return 0;
 }
 
+static bool is_chosen(const struct watch_list *watched, const struct process *process)
+{
+	const struct listener *listener = &watched->listener;
+
+	return (watched->functions_of == 0 || watched->functions_of == process->pid) &&
+	       (!listener->wants || listener->wants(listener->context, process));
+}
+
 /* A watched program has two open files. The rest of the command needs some, for clients of metrics for example. */
 #define FILES_OF_ONE 2
 #define OTHER_FILES 80
@@ -271,12 +287,12 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 
 		if (known)
 			known->is_listed = is_wanted;
-		else if (is_wanted && (watched->functions_of == 0 || watched->functions_of == process->pid) &&
+		else if (is_wanted && is_chosen(watched, process) &&
 		         has_place(watched, most, process->uid) && purse_begin(&purse, process->pid))
 			result = add_process(watched, process, &purse, error);
 		known = (struct watched *)watched_find(watched, process);
 		if (known)
-			follow_lending(known, process, limit);
+			follow_lending(known, process, watched->listener.hear, limit);
 		bool borrows = segment_borrows(&process->revision.lending),
 		     tells = known && known->look && known->loans;
 
@@ -296,7 +312,7 @@ void watched_take(struct watch_list *watched)
 		struct watched *one = &watched->list[watched->next++ % watched->count];
 
 		if (purse_begin(&purse, one->pid))
-			take_one(one, watched->functions_of == one->pid, &purse);
+			take_one(one, watched->functions_of == one->pid, &watched->listener, &purse);
 		goes_on = !watched->is_wanted || !watched->is_wanted();
 	}
 	for (size_t i = 0; i < watched->count && goes_on; i++)

@@ -39,8 +39,15 @@ struct watched {
 	struct loans *loans;            /* of a borrower; NULL: without memory */
 	/* The launches of a lender with unknown waits. The first due_count waits can be known after the borrowers' next
 	 * take. */
-	struct monitor_kernel *launches;
+	struct loan_launch *launches;
 	size_t launch_count, due_count;
+};
+
+/* Learns of each take. All zero: nobody. */
+struct listener {
+	void *context;
+	bool (*wants)(const void *context, const struct process *process); /* whether to watch the process */
+	void (*hear)(void *context, const struct watched *watched, const struct monitor_times *times);
 };
 
 /* All zero before the first use. */
@@ -50,6 +57,7 @@ struct watch_list {
 	pid_t functions_of; /* 0: no program */
 	size_t next;        /* the next program to take */
 	bool misses_borrowers; /* some borrowers are not watched */
+	struct listener listener;
 	bool (*is_wanted)(void); /* whether urgent work interrupts a take; NULL: never */
 };
 

@@ -5,7 +5,6 @@
 #include "layout.h"
 #include "show/activity.h"
 #include "show/json.h"
-#include "state/segment/find.h"
 #include "terminal/watch.h"
 
 #include <jansson.h>
@@ -103,27 +102,6 @@ struct subject {
 	struct view view;
 };
 
-static int check_pid(const struct subject *subject, struct error *error)
-{
-	pid_t pid = subject->activities.kernels_of;
-	struct segment segment;
-	struct segment_revision revision;
-	uint64_t number;
-	int result = 0;
-
-	if (pid != 0 && !processes_find(&subject->activities.processes, pid)) {
-		result = -1;
-		if (segment_open(&segment, pid, NULL, error) == SEGMENT_FOUND) {
-			bool is_whole = segment_read(&segment, &revision, &number);
-
-			segment_close(&segment);
-			error_set(error, "pid %d: %s", (int)pid,
-			          is_whole ? "it has just ended" : "its segment is damaged");
-		}
-	}
-	return result;
-}
-
 /* While paused, programs pay for nothing. */
 static void keep_up(void *context)
 {
@@ -193,7 +171,7 @@ static int show(struct subject *subject, struct error *error)
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
 	if (result == 0)
-		result = check_pid(subject, error);
+		result = activities_check(&subject->activities, subject->activities.kernels_of, error);
 	/* Also in the middle of a look at many programs. */
 	subject->activities.watched.is_wanted = watch_is_wanted;
 	return result == 0 ? watch(&page, subject->delay_seconds, once, error) : -1;

@@ -1,0 +1,205 @@
+#include "cli/actions.h"
+
+#include "bars.h"
+#include "base/clock.h"
+#include "cli/tables.h"
+#include "terminal/progress.h"
+#include "tracks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FIND_MS 1000 /* between two looks for new programs */
+
+struct trace {
+	const struct options *options;
+	const char *name; /* of the recording */
+	struct topology_list gpus;
+	struct activities activities;
+	sigset_t ending;  /* signals */
+	struct tracks tracks;
+	struct bars bars;
+};
+
+static int take_pids(struct tracks *tracks, char *const *arguments, struct error *error)
+{
+	int result = 0;
+
+	while (arguments[tracks->pid_count])
+		tracks->pid_count++;
+	tracks->pids = calloc(tracks->pid_count + 1, sizeof *tracks->pids);
+	for (size_t i = 0; i < tracks->pid_count && tracks->pids && result == 0; i++)
+		result = parse_pid(&tracks->pids[i], arguments[i], error);
+	return tracks->pids ? result : error_set(error, "no memory");
+}
+
+/* Without topologies the bus id names a GPU; lines need the number of TPCs. */
+static int take_gpus(struct trace *trace, struct error *error)
+{
+	const struct gpus_given *given = &trace->options->gpus;
+	struct gpu_choices *chosen = &trace->tracks.chosen;
+	int result = topology_load(&trace->gpus, error);
+
+	if (given->count > 0 || trace->options->terminal) {
+		result = result < 0 ? -1 : gpus_choose(chosen, &trace->gpus, given, error);
+	} else if (result < 0) {
+		trace->gpus.count = 0;
+		fprintf(stderr, "nvtaskset: %s; GPUs are named by their programs only\n", error->reason);
+		result = 0;
+	}
+	return result == 0 && chosen->count > 0 && chosen->choices[0].set
+	               ? error_set(error, "-G %.60s: a GPU without a SET", given->texts[0])
+	               : result;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+static int draw(struct trace *trace, struct error *error)
+{
+	if (activities_look(&trace->activities, &trace->gpus, error) < 0)
+		return -1;
+	bars_draw(&trace->bars, &trace->activities, stdout);
+	return fflush(stdout) == 0 ? 0 : error_set_errno(error, "standard output");
+}
+
+static int record(struct trace *trace, struct error *error)
+{
+	struct tracks *tracks = &trace->tracks;
+	uint64_t begin = process_clock_ns();
+	int result = 0;
+
+	if (clock_ms() - trace->activities.at_ms < FIND_MS) {
+		activities_keep_up(&trace->activities);
+	} else {
+		result = activities_look(&trace->activities, &trace->gpus, error);
+		tracks_follow(tracks, &trace->activities);
+	}
+	tracks_write_loads(tracks, begin);
+	progress_say("trace: %" PRIu64 " events, %" PRIu64 " kernels dropped, %.1f MB", tracks->events,
+	             tracks->dropped, (double)tracks->bytes / 1e6);
+	return result == 0 && fflush(tracks->file) != 0 ? error_set_errno(error, "%.200s", trace->name) : result;
+}
+
+/* Until the time. False if a signal ended the wait. */
+static bool pause_until(const struct trace *trace, double due_ms)
+{
+	double left = due_ms - clock_ms();
+	struct timespec time = {0};
+	int number;
+
+	if (left > 0)
+		time = (struct timespec){.tv_sec = (time_t)(left / 1000), .tv_nsec = (long)(left * 1e6) % 1000000000};
+	do
+		number = sigtimedwait(&trace->ending, NULL, &time);
+	while (number < 0 && errno == EINTR);
+	return number < 0;
+}
+
+static bool is_there(const struct trace *trace)
+{
+	bool is = trace->tracks.pid_count == 0;
+
+	for (size_t i = 0; i < trace->tracks.pid_count && !is; i++)
+		is = processes_find(&trace->activities.processes, trace->tracks.pids[i]) != NULL;
+	return is;
+}
+
+/* Steps are at multiples of `every_ms`: programs with pauses, such as demo/where.c, are drawn evenly. */
+static int repeat(struct trace *trace, int (*step)(struct trace *trace, struct error *error), double every_ms,
+                  struct error *error)
+{
+	double seconds = trace->options->trace_seconds, now = clock_ms();
+	double end = seconds > 0 ? now + seconds * 1e3 : 1e15;
+	int result = 0;
+
+	while (result == 0 && now < end && is_there(trace) && trace->tracks.bytes < TRACKS_BYTES) {
+		double due = (double)((uint64_t)(now / every_ms) + 1) * every_ms;
+
+		if (!pause_until(trace, due < end ? due : end))
+			end = 0;
+		result = step(trace, error);
+		now = clock_ms();
+	}
+	return result;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+/* Named programs must be there. */
+static int begin(struct trace *trace, struct error *error)
+{
+	int result = activities_look(&trace->activities, &trace->gpus, error);
+
+	for (size_t i = 0; i < trace->tracks.pid_count && result == 0; i++)
+		result = activities_check(&trace->activities, trace->tracks.pids[i], error);
+	return result;
+}
+
+static int end_file(struct trace *trace, struct error *error)
+{
+	struct tracks *tracks = &trace->tracks;
+
+	tracks_end(tracks);
+	if (fflush(tracks->file) != 0 || (tracks->file != stdout && fclose(tracks->file) != 0))
+		return error_set_errno(error, "%.200s", trace->name);
+	fprintf(stderr, "nvtaskset: %s: %" PRIu64 " events, %" PRIu64 " kernels dropped, %.1f MB%s\n", trace->name,
+	        tracks->events, tracks->dropped, (double)tracks->bytes / 1e6,
+	        tracks->bytes < TRACKS_BYTES ? "" : "; ended here, since viewers do not open more");
+	return 0;
+}
+
+static int record_all(struct trace *trace, struct error *error)
+{
+	const char *path = trace->options->output;
+	struct tracks *tracks = &trace->tracks;
+
+	trace->name = path ? path : "standard output";
+	if (!path && isatty(STDOUT_FILENO))
+		return error_set(error, "standard output is a terminal: add -o FILE, or --terminal");
+	tracks->begin_ns = process_clock_ns();
+	trace->activities.measures_times = true;
+	trace->activities.watched.listener = (struct listener){tracks, tracks_want, tracks_hear};
+	if (begin(trace, error) < 0)
+		return -1;
+	tracks->file = path ? fopen(path, "we") : stdout;
+	if (!tracks->file)
+		return error_set_errno(error, "%.200s", path);
+	tracks_follow(tracks, &trace->activities);
+	int result = repeat(trace, record, MONITOR_TAKE_MS, error);
+
+	progress_end();
+	return result == 0 ? end_file(trace, error) : -1;
+}
+
+static int draw_all(struct trace *trace, struct error *error)
+{
+	trace->bars.tracks = &trace->tracks;
+	if (begin(trace, error) < 0)
+		return -1;
+	printf("A line is %.1f s: a place for every two TPCs, and kernels a second.\n", BARS_MS / 1e3);
+	return repeat(trace, draw, BARS_MS, error);
+}
+
+int action_trace(const struct options *options, struct error *error)
+{
+	static struct trace trace; /* large */
+
+	trace.options = options;
+	trace.tracks.gpus = &trace.gpus;
+	sigemptyset(&trace.ending);
+	sigaddset(&trace.ending, SIGINT);
+	sigaddset(&trace.ending, SIGTERM);
+	sigaddset(&trace.ending, SIGHUP);
+	sigprocmask(SIG_BLOCK, &trace.ending, NULL);
+	int result = take_pids(&trace.tracks, options->command, error);
+
+	if (result == 0)
+		result = take_gpus(&trace, error);
+	if (result == 0)
+		result = options->terminal ? draw_all(&trace, error) : record_all(&trace, error);
+	activities_free(&trace.activities);
+	free(trace.tracks.pids);
+	return result;
+}
