@@ -162,7 +162,7 @@ API_READERS(READER)
                                                                                                                       \
 		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0                             \
 		               ? -1                                                                                   \
-		               : pool_file_change(&group->group, &wanted, inside_error(error));                           \
+		               : pool_file_change(&group->group, &wanted, inside_error(error));                       \
 	}
 API_SETTERS(SETTER)
 

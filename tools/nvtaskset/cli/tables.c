@@ -236,6 +236,8 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	 "openmetrics (default), or prometheus: the classic format"},
 	{0, "output", "FILE", METRICS | CDI, false, TEXT(output), VALUES_FILES,
 	 "the file to write"},
+	{0, "pool", "NAME", ADD, false, TEXT(pool), NULL,
+	 "lend, borrow and have priorities among the containers of a pool"},
 	{0, "beside", "KIND", CURVE, false, take_beside, 0, "memory compute",
 	 "and once more beside a neighbour that copies, or computes"},
 	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",
