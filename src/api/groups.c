@@ -2,6 +2,7 @@
 
 #include "gpu/topology/select_tpcs.h"
 #include "state/group/file.h"
+#include "state/pool/file.h"
 #include "state/segment/find.h"
 
 #include <stdlib.h>
@@ -137,7 +138,7 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
 
 	return api_want_set(&wanted, group->topology, gpu, set, inside_error(error)) < 0
 	               ? -1
-	               : group_change(&group->group, &wanted, inside_error(error));
+	               : pool_file_change(&group->group, &wanted, inside_error(error));
 }
 
 /* --- the time ----------------------------------------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ API_READERS(READER)
                                                                                                                       \
 		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0                             \
 		               ? -1                                                                                   \
-		               : group_change(&group->group, &wanted, inside_error(error));                           \
+		               : pool_file_change(&group->group, &wanted, inside_error(error));                       \
 	}
 API_SETTERS(SETTER)
 
@@ -223,7 +224,7 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 			result = segment_put(&chosen, &partition, error);
 	}
 	/* A repeated claim changes nothing: members may have been moved inside. */
-	return result == 0 && chosen.count > 0 ? group_change(&group->group, &chosen, error) : result;
+	return result == 0 && chosen.count > 0 ? pool_file_change(&group->group, &chosen, error) : result;
 }
 
 int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,

@@ -95,7 +95,7 @@ static void follow_rules(const struct segment_revision *revision)
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
 	if (meets_others(revision))
-		peers_join();
+		peers_join(&time_news.segment->group);
 	else
 		peers_leave();
 	if (is_for_gate(revision))
@@ -167,6 +167,8 @@ static void work(void)
 		bool is_idle = false;
 		uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
 
+		if (pool_is_there() && !is_idle)
+			until = min_u64(until, process_clock_ns() + (is_gated ? POOL_LOOK_NS : POOL_TURN_NS));
 		futex_wait_until(rings, heard, look_next(until, is_idle));
 	}
 	stop_work();

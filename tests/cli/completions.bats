@@ -25,7 +25,7 @@ documented_options() {
 }
 
 @test "bash: every option" {
-	documented_options | grep -vxE -e '--(force|delay|once|format|output|beside|kernels|svg|apply|check|seconds|terminal)' >"$WORK/expected"
+	documented_options | grep -vxE -e '--(force|delay|once|format|output|beside|kernels|svg|apply|check|seconds|terminal|pool)' >"$WORK/expected"
 	offers nvtaskset -- | sort -u | diff "$WORK/expected" -
 	run offers nvtaskset --st
 	[ "$output" = "--strategy

@@ -71,6 +71,24 @@ start_container() { # ID DEVICES STEP…
 	start_container_with waiting "$1" "$2" "$BUILD/tests/programs/play" "${@:3}"
 }
 
+# From now on, containers have a namespace of users, with COUNT users from the host's user 100000 on.
+# The image has all files for play.
+have_users() { # COUNT
+	local directory linker
+	directory=/lib/$(uname -m)-linux-gnu
+	linker=$(ldd "$BUILD/tests/programs/play" | awk '$1 ~ /ld-linux/ {print $1}')
+	mkdir -p "$WORK/empty" "$WORK/layer$directory" "$WORK/layer${linker%/*}" "$WORK/layer/etc"
+	# shellcheck disable=SC2046 # several words
+	cp -L "$linker" $(ldd "$BUILD/tests/programs/play" | awk '/=>/ {print $3}') "$WORK/layer$directory"
+	[ -e "$WORK/layer$linker" ] || ln -s "$directory/${linker##*/}" "$WORK/layer$linker"
+	chmod 711 "$WORK/bundles"
+	export LAYER=$WORK/layer IMAGE=$WORK/empty OWNER=100000
+	export EDIT=".linux.namespaces += [{type: \"user\"}] |
+		.linux.uidMappings = [{containerID: 0, hostID: 100000, size: $1}] |
+		.linux.gidMappings = .linux.uidMappings |
+		.mounts |= map(.options = [.options[]? | select(. != \"gid=5\")])"
+}
+
 containers_kill() {
 	local id
 	for id in "$WORK"/state/*; do

@@ -186,16 +186,7 @@ make_static() {
 
 # As with podman without root, and pods with hostUsers: false.
 @test "a container with users of its own: its program is inside, an edit reaches it, and -l shows it" {
-	directory=/lib/$(uname -m)-linux-gnu
-	linker=$(ldd "$BUILD/tests/programs/play" | awk '$1 ~ /ld-linux/ {print $1}')
-	mkdir -p "$WORK/empty" "$WORK/layer$directory" "$WORK/layer${linker%/*}" "$WORK/layer/etc"
-	# shellcheck disable=SC2046 # several words
-	cp -L "$linker" $(ldd "$BUILD/tests/programs/play" | awk '/=>/ {print $3}') "$WORK/layer$directory"
-	[ -e "$WORK/layer$linker" ] || ln -s "$directory/${linker##*/}" "$WORK/layer$linker"
-	chmod 711 "$WORK/bundles"
-	export LAYER=$WORK/layer IMAGE=$WORK/empty OWNER=100000
-	export EDIT='.linux.namespaces += [{type: "user"}] | .linux.uidMappings = [{containerID: 0, hostID: 100000, size: 65536}] |
-		.linux.gidMappings = .linux.uidMappings'
+	have_users 65536
 	start_container a "$BOTH" where wait where wait
 	[ "$(head -n 1 "$WORK/a")" = 0-15 ]
 	[ "$(stat -c %u "/proc/$PROGRAM")" = 100000 ]

@@ -248,7 +248,8 @@ become_machine() {
 	echo /mnt/driver >/etc/ld.so.conf.d/driver.conf
 	make -s -C "$ROOT" BUILD="$BUILD" install PREFIX=/mnt/usr
 	/sbin/ldconfig -X
-	PATH=/mnt/usr/bin:$PATH
+	PATH=/mnt/usr/bin:$ROOT/tests/fake-mps:$PATH
+	export CUDA_MPS_PIPE_DIRECTORY=/mnt/mps
 }
 
 @test "every example of root's" {

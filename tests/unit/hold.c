@@ -121,7 +121,7 @@ FIXTURE(begin)
 	memset(&gate, 0, sizeof gate);
 	gate.gpu = &gpu;
 	gate.claims.count = 1;
-	gate.claims.list[0] = (struct claim){.pid = 1, .number = &claims_number, .gives = {{OWN}}, .takes = {{OWN}},
+	gate.claims.list[0] = (struct claim){.lender = 1, .number = &claims_number, .gives = {{OWN}}, .takes = {{OWN}},
 	                                     .limit_ns = LIMIT, .borrowers = 1};
 	gate.claims.all_own = (struct tpcset){{OWN}};
 	atomic_store(&claims_number, 1);

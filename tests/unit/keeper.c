@@ -70,10 +70,10 @@ WRAP(const struct gpu *, gpus_at, struct pci_address pci)
 /* A different claim at each look. */
 WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct claims_rules *rules)
 {
-	static pid_t pid;
+	static uint64_t lender;
 
 	*made = (struct claims){.count = has_claim, .has_part = true};
-	made->list[0] = (struct claim){.pid = ++pid, .is_unknown = true, .limit_ns = MS, .borrowers = 1};
+	made->list[0] = (struct claim){.lender = ++lender, .is_unknown = true, .limit_ns = MS, .borrowers = 1};
 }
 
 WRAP(bool, window_move, struct gate *gate, struct launch_end newest)

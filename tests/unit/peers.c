@@ -134,7 +134,7 @@ FIXTURE(begin)
 {
 	self = usual;
 	gpu_of_next = gpus[0];
-	peers_join();
+	peers_join(&group_closed);
 }
 
 #define OURS "/memfd:nvtaskset"

@@ -415,7 +415,7 @@ static void make_claim(unsigned int i, struct counts_place *place)
 	struct claim *claim = &gate.claims.list[i];
 
 	lenders[i] = (struct lender){.place = place, .since = now, .until = now + 50 * MS};
-	*claim = (struct claim){.pid = 1 + (pid_t)i, .place_count = 1, .places = {place}, .number = &lenders[i].number,
+	*claim = (struct claim){.lender = 1 + i, .place_count = 1, .places = {place}, .number = &lenders[i].number,
 	                        .gives = set_of(scenario.lent[i]), .takes = set_of(scenario.lent[i]), .limit_ns = LIMIT,
 	                        .borrowers = scenario.borrowers};
 }

@@ -233,13 +233,15 @@ void segment_set_time_state(const struct segment *segment, enum segment_time_sta
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 void segment_set_time_held(const struct segment *segment, uint64_t launches);
 
+#define SEGMENT_LENDER_GROUP (UINT64_C(1) << 63)
+
 /* The borrowed TPCs. */
 struct segment_borrowed {
 	struct tpcset tpcs; /* now, of all GPUs */
 	uint64_t tpc_us;    /* the borrowed time in all, times TPCs */
 	uint64_t overruns;  /* launches there longer than permitted */
 	struct segment_loan {
-		uint64_t lender; /* the first of these processes; 0: none */
+		uint64_t lender; /* a process, or SEGMENT_LENDER_GROUP with the inode of a group's file; 0: none */
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };

@@ -16,9 +16,10 @@
 
 /* --- peers ------------------------------------------------------------------------------------------------------- */
 
-/* By place on the board, and as a list. */
+/* By place on the board, or by GPU and group of the pool; and as a list. */
 static struct peer places[BOARD_PLACES];
-static struct peer *peers[BOARD_PLACES];
+static struct peer partners[TOPOLOGY_GPUS_MAX][POOL_GROUPS];
+static struct peer *peers[BOARD_PLACES + TOPOLOGY_GPUS_MAX * POOL_GROUPS];
 static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
@@ -87,6 +88,94 @@ static void see_peers_on(struct pci_address pci, uint64_t now)
 	for (unsigned int i = 0; i < count; i++)
 		see_peer(&seen[i], now);
 }
+
+/* --- the pool ---------------------------------------------------------------------------------------------------- */
+
+static char own_group[GROUP_NAME_MAX]; /* the name; "": no group */
+
+static unsigned int state_of(const struct work_on_gpu *there, const struct board_claim *self)
+{
+	bool was_busy = demand_idle_ns(&there->demand) < POOL_SILENCE_NS;
+	unsigned int state = 0;
+
+	if (there->demand.wants && !self->is_suspended)
+		state |= POOL_WANTS;
+	if (!there->demand.is_known)
+		state |= POOL_UNKNOWN;
+	if (self->is_borrower && was_busy)
+		state |= POOL_BORROWS;
+	return state;
+}
+
+/* The files of the pool may have been out of reach before. */
+void peers_share(uint64_t now, const struct work *work, const struct board_claim *self, bool reads)
+{
+	static uint64_t tried;
+
+	if (!pool_is_there() && now - tried >= SECOND) {
+		pool_enter_mounted(own_group);
+		tried = now;
+	}
+	for (unsigned int i = 0; pool_is_there() && i < work->gpu_count; i++) {
+		const struct work_on_gpu *there = &work->gpus[i];
+		const struct pool_word word = {
+			.work = there->demand.launched + there->demand.ended,
+			.state = state_of(there, self),
+		};
+
+		if (pci_address_is_known(there->pci))
+			pool_tell(there->pci, &word, now);
+	}
+	if (reads)
+		pool_look(now);
+}
+
+/* A view has no number of launches. */
+static void note_demand(struct peer *peer, uint64_t now)
+{
+	uint64_t moves = atomic_load(&peer->pooled->moves);
+	const struct counts_of_gpu counts = {
+		.launched = moves,
+		.ended = moves,
+		.in_flight = atomic_load(&peer->pooled->wants),
+		.gaps = atomic_load(&peer->pooled->is_unknown) ? UINT32_C(1) << COUNTS_CLOSED : 0,
+	};
+
+	demand_note(&peer->demand, now, &counts);
+}
+
+static void see_partner(struct peer *peer, struct pci_address pci, const struct pool_partner *partner, uint64_t now)
+{
+	if (!peer->is_listed)
+		peers[peer_count++] = peer;
+	if (!peer->is_listed || peer->is.claim.group != partner->group)
+		*peer = (struct peer){.is_listed = true};
+	peer->pooled = partner->view;
+	peer->is.claim = (struct board_claim){
+		.pci = pci,
+		.tpcs = partner->tpcs,
+		.priority = partner->priority,
+		.weight = SEGMENT_WEIGHT_USUAL,
+		.lend_us = partner->lend_us,
+		.is_client = partner->is_client,
+		.is_borrower = partner->is_borrower,
+		.group = partner->group,
+	};
+	peer->is_seen = peer->is_alive = true;
+	note_demand(peer, now);
+}
+
+static void see_partners_on(const struct work *work, unsigned int gpu, uint64_t now)
+{
+	struct pool_partner partner;
+
+	for (unsigned int i = 0; pool_is_there() && gpu < TOPOLOGY_GPUS_MAX && i < POOL_GROUPS; i++) {
+		if (pool_partner(i, work->gpus[gpu].pci, &partner))
+			see_partner(&partners[gpu][i], work->gpus[gpu].pci, &partner, now);
+	}
+}
+
+/* --- forgetting -------------------------------------------------------------------------------------------------- */
 
 /* Forgets the listed peers that the look did not see; between two looks, all peers. */
 static void forget_others_than_seen(void)
@@ -181,10 +270,13 @@ static bool count_group(uint64_t group)
 	return is_new;
 }
 
+/* A pool has no weights. */
 static void add(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
 {
 	const struct board_claim *claim = &peer->is.claim;
 
+	if (peer->pooled && claim->priority == self->priority)
+		return;
 	rivals->any = true;
 	if (claim->priority > self->priority)
 		add_higher(rivals, peer);
@@ -258,10 +350,12 @@ static struct rivals most_rivals(const struct work *work, const struct board_cla
 struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
 {
 	board_look(now);
+	peers_share(now, work, self, true);
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
 		if (pci_address_is_known(work->gpus[i].pci)) {
 			claim(work->gpus[i].pci, now, self);
 			see_peers_on(work->gpus[i].pci, now);
+			see_partners_on(work, i, now);
 		}
 	}
 	forget_others_than_seen();
@@ -273,9 +367,13 @@ struct rivals peers_look(uint64_t now, const struct work *work, const struct boa
 /* --- its life ---------------------------------------------------------------------------------------------------- */
 
 /* Without a board there are no peers. peers_look looks for a board now and then. */
-void peers_join(void)
+void peers_join(const struct group *group)
 {
+	char name[GROUP_NAME_MAX];
+
+	strcpy(own_group, group_name(group, name));
 	board_join(NULL);
+	pool_enter_mounted(own_group);
 }
 
 static void forget(void)
@@ -287,11 +385,13 @@ static void forget(void)
 void peers_leave(void)
 {
 	forget();
+	pool_leave();
 	board_leave();
 }
 
 void peers_after_fork(void)
 {
 	forget();
+	pool_after_fork();
 	board_after_fork();
 }

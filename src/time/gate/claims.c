@@ -28,7 +28,8 @@ static bool is_higher(const struct sets *sets, const struct peer *peer, const st
 /* A program at rest has no part in LIMIT. The next look of each borrower sees when the program launches again. */
 static bool may_borrow(const struct peer *peer)
 {
-	bool rests = peer->view.segment && peer->demand.is_known && demand_idle_ns(&peer->demand) >= RESTS_NS;
+	bool is_seen = peer->view.segment || peer->pooled;
+	bool rests = is_seen && peer->demand.is_known && demand_idle_ns(&peer->demand) >= RESTS_NS;
 
 	return peer->is.claim.is_client && peer->is.claim.is_borrower && !rests;
 }
@@ -63,10 +64,19 @@ static struct tpcset what_it_gives(const struct sets *sets, const struct peer *p
 	return gives;
 }
 
+/* News from the pool are late: by a quarter of LIMIT when a program writes, and by a quarter when this process reads.
+ * Half of LIMIT is left for lending. */
+#define POOL_LATE_PART 4
+
 /* The number is read first, and is a different number once there are more places. */
 static void find_places(struct claim *it, const struct peer *peer)
 {
-	it->is_unknown = !peer->view.segment;
+	it->pooled = peer->pooled;
+	it->is_unknown = peer->pooled ? atomic_load(&peer->pooled->is_unknown) : !peer->view.segment;
+	if (it->pooled)
+		it->limit_ns -= 2 * (it->limit_ns / POOL_LATE_PART);
+	if (it->pooled)
+		return;
 	if (it->is_unknown)
 		return;
 	it->number = counts_view_number(&peer->view);
@@ -78,15 +88,20 @@ static void find_places(struct claim *it, const struct peer *peer)
 		it->is_unknown |= !counts_place_is_exact(it->places[i]);
 }
 
-/* With this process. No program borrows TPCs of its own. */
+/* With this process. No program borrows TPCs of its own. The pool shows all programs of the own group, and the board
+ * shows some of the same programs. */
 static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
 {
-	uint64_t count = 1;
+	uint64_t count = 1, near = 0;
 	const struct peer *peer;
 
-	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
-		count += may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
-	return count;
+	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
+		bool counts = may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
+
+		near += counts && !peer->pooled;
+		count += counts && peer->pooled ? peer->pooled->borrowers : 0;
+	}
+	return count + max_u64(near, pool_own_borrowers(pci));
 }
 
 /* Where nobody knows when a program is idle: a lender never is, and a program of a higher priority is where nothing has
@@ -96,7 +111,7 @@ static void add(struct claims *made, const struct peer *peer, const struct tpcse
 	struct claim *it = &made->list[made->count++];
 	const struct board_claim *said = &peer->is.claim;
 
-	it->pid = peer->is.pid;
+	it->lender = peer->pooled ? SEGMENT_LENDER_GROUP | said->group : (uint64_t)peer->is.pid;
 	it->gives = *gives;
 	it->takes = said->tpcs;
 	it->limit_ns = (said->lend_us > 0 ? said->lend_us : SEGMENT_LEND_USUAL_US) * UINT64_C(1000);
@@ -166,6 +181,18 @@ static uint64_t sum(const struct counts_place *const places[], unsigned int coun
 	return all;
 }
 
+/* Late news are no news: then the claim wants. */
+static uint64_t look_at_pool(const struct claim *it, struct lending_claim *seen, uint64_t *now)
+{
+	uint64_t moves = atomic_load(&it->pooled->moves), late_ns = 2 * it->limit_ns / POOL_LATE_PART;
+
+	*now = *now != 0 ? *now : process_clock_ns();
+	bool is_busy = atomic_load(&it->pooled->wants) || atomic_load(&it->pooled->is_unknown) ||
+	               !pool_is_fresh(*now, late_ns);
+
+	return lending_idle_ns(seen, moves, is_busy, *now, LENDING_IDLE_PART * it->limit_ns);
+}
+
 static bool wants(const struct claim *it)
 {
 	return sum(it->places, it->place_count, counts_place_in_flight) > 0 ||
@@ -179,6 +206,8 @@ static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_
 
 	if (it->is_unknown)
 		return it->is_open ? long_ns : 0;
+	if (it->pooled)
+		return look_at_pool(it, seen, now);
 	uint64_t launches = sum(it->places, it->place_count, counts_place_launches);
 	bool stays = lending_is_at_rest(seen, launches) &&
 	             atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;

@@ -20,11 +20,12 @@ struct claims {
 	uint32_t generation; /* a number for the rest, but for `idle`; given by our thread */
 	unsigned int count;
 	struct claim {
-		pid_t pid;
+		uint64_t lender; /* as in struct segment_loan */
 		unsigned int place_count;
 		const struct counts_place *places[CLAIMS_PLACES];
 		const _Atomic uint64_t *number; /* counts_view_number */
 		uint64_t number_then;           /* with a new number the program may have more places */
+		const struct pool_view *pooled; /* of a group in the pool, instead of places; NULL: a program */
 		struct tpcset gives; /* TPCs for this process while the claim is idle */
 		struct tpcset takes; /* no TPCs for this process while the claim wants */
 		uint64_t limit_ns;   /* LIMIT, for all borrowers together */

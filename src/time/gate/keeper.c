@@ -38,7 +38,7 @@ static struct {
 	const struct segment *segment;
 	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, is_too_long, is_weak, notes;
+	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
 	struct work work;
 	bool wants, is_active, is_known; /* work is in flight; or was of late; this is exact */
 	uint64_t told; /* when the group was told of a launch in flight that may wait for further launches */
@@ -84,7 +84,7 @@ static void see_borrowed(struct gate *gate)
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
 		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
-		uint64_t lender = (uint64_t)gate->claims.list[i].pid;
+		uint64_t lender = gate->claims.list[i].lender;
 		unsigned int at = 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
@@ -276,14 +276,21 @@ static uint64_t see_quota(uint64_t now)
 	return until;
 }
 
-static void see_others(uint64_t now)
+static struct board_claim own_claim(void)
 {
 	struct board_claim self = given_self();
-	bool are_higher = false;
 
 	self.is_client = true;
 	self.is_borrower = keeper.rules.borrows;
 	self.lend_us = keeper.lend_us;
+	return self;
+}
+
+static void see_others(uint64_t now)
+{
+	struct board_claim self = own_claim();
+	bool are_higher = false;
+
 	peers_look(now, &keeper.work, &self);
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
@@ -296,9 +303,17 @@ static void see_others(uint64_t now)
 	}
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
+	keeper.has_claims = are_higher;
 	note_launches(are_higher || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
+}
+
+static void share(uint64_t now)
+{
+	struct board_claim self = own_claim();
+
+	peers_share(now, &keeper.work, &self, keeper.has_claims);
 }
 
 /* Each turn sees whether every possible loan was for too short a time. */
@@ -321,6 +336,8 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);
+	else if (pool_is_there())
+		share(now);
 	turn(now);
 	if (keeper.is_active)
 		until = min_u64(until, move_windows(now));
@@ -339,7 +356,7 @@ enum segment_time_state keeper_state(void)
 		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)
 		state = SEGMENT_TIME_MPS_GONE;
-	else if (!board_has_room())
+	else if (!board_has_room() || !pool_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (!keeper.is_known)
 		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;

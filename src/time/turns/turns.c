@@ -112,7 +112,7 @@ static enum segment_time_state state_now(void)
 {
 	enum segment_time_state state = eligibility_reason();
 
-	if (!board_has_room())
+	if (!board_has_room() || !pool_has_room())
 		state = SEGMENT_TIME_NO_PLACE;
 	else if (state == SEGMENT_TIME_NONE)
 		state = suspend_is_put_off() ? SEGMENT_TIME_CHANGING : SEGMENT_TIME_IN_FORCE;

@@ -21,6 +21,7 @@
 #include "start/driver.h"
 #include "start/strict.h"
 #include "state/group/file.h"
+#include "state/pool/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,6 +68,7 @@ struct plan {
 	struct segment_revision revision;
 	struct mps_status mps;
 	struct group group;
+	struct pool_place pool; /* with --pool */
 	int lock;
 	bool is_new; /* whether the group is new */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
@@ -116,12 +118,20 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	return 0;
 }
 
+static int pool_name_check(const char *name, struct error *error)
+{
+	return group_name_is_valid(name)
+	               ? 0
+	               : error_set(error, "--pool %.80s: letters, digits and ._:@+-, at most %d, and no number alone",
+	                           name, GROUP_NAME_MAX - 1);
+}
+
 static int find(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
 	const char *const name = options->group;
 
-	if (device_name_check(name, error) < 0 ||
+	if (device_name_check(name, error) < 0 || (options->pool && pool_name_check(options->pool, error) < 0) ||
 	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
 	    topology_load(&plan->list, error) < 0 ||
 	    gpus_choose(&plan->chosen, &plan->list, &options->gpus, error) < 0 ||
@@ -129,6 +139,16 @@ static int find(struct plan *plan, struct error *error)
 		return -1;
 	return path_join(plan->path, plan->specification.directory, name)
 	               ? 0 : error_set(error, "%.200s: the path is too long", name);
+}
+
+/* Programs in a pool have a priority: only programs with a setting of time tell others of their work. */
+static bool has_rank(const struct plan *plan)
+{
+	struct segment_revision before = {.count = 0};
+	uint64_t number;
+
+	return segment_rank_is_given(plan->options->time.rank) ||
+	       (group_read(&plan->group, &before, &number) && segment_rank_is_given(before.rank));
 }
 
 /* Chooses TPCs; for -n, with the lock against a second choice. */
@@ -141,6 +161,8 @@ static int choose(struct plan *plan, struct error *error)
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
 	segment_put_time(&plan->revision, &options->time);
+	if (options->pool && !has_rank(plan))
+		plan->revision.rank.priority = segment_rank_of_priority(SEGMENT_PRIORITY_USUAL);
 	return result;
 }
 
@@ -174,12 +196,26 @@ static int read_locked(struct plan *plan, struct error *error)
 	return plan->lock < 0 ? -1 : specification_open(&plan->specification, plan->options->output, error);
 }
 
+/* Under the lock. The group's page is there before a container needs the page. */
+static int write_pool(struct plan *plan, struct error *error)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (!plan->options->pool)
+		return pool_file_remove(plan->path, error);
+	if (!group_read(&plan->group, &revision, &number))
+		return error_set(error, "%.200s: the group is damaged", plan->path);
+	return pool_file_put(plan->path, plan->options->pool, &revision, plan->mps.running, &plan->pool, error);
+}
+
 static int write_device(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
 	const struct device device = {
 		.name = options->group,
 		.group = plan->path,
+		.pool = options->pool ? &plan->pool : NULL,
 		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
 		.connections = plan->mps.connections,
 		.priority = options->time.rank.priority == 0
@@ -191,7 +227,8 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return read_locked(plan, error) < 0 || specification_put(&plan->specification, &device, plan->hook,
+	return read_locked(plan, error) < 0 || write_pool(plan, error) < 0 ||
+	                       specification_put(&plan->specification, &device, plan->hook,
 	                                                         plan->library, plan->front, error) < 0
 	               ? -1
 	               : specification_write(&plan->specification, error);
@@ -205,6 +242,8 @@ static int add(struct plan *plan, struct error *error)
 	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
 	                     ? -1 : write_device(plan, error);
 
+	if (result < 0 && plan->is_new)
+		pool_file_remove(plan->path, NULL);
 	unlock(plan);
 	if (result < 0 && plan->is_new)
 		group_file_remove(plan->path, NULL);
@@ -266,6 +305,8 @@ int action_cdi_remove(const struct options *options, struct error *error)
 		specification_remove(&plan.specification, options->group);
 		result = specification_write(&plan.specification, error);
 	}
+	if (result == 0)
+		result = pool_file_remove(plan.path, error);
 	unlock(&plan);
 	if (result == 0)
 		result = group_file_remove(plan.path, error);
@@ -292,6 +333,7 @@ static void print_group(const struct specification *specification, const char *n
 	char path[PATH_MAX], list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT], given[TIME_LINE];
 	struct segment_revision revision = {.count = 0};
 	struct error why = {.reason = ""};
+	struct pool_place pool;
 	struct group group;
 	uint64_t number;
 
@@ -304,6 +346,8 @@ static void print_group(const struct specification *specification, const char *n
 		       gpus_label(revision.partitions[i].pci, gpus, label));
 	if (segment_gives_any(&revision, SETTING_COUNT))
 		printf("; %s", time_format_all(&revision, given));
+	if (pool_file_find(path, &pool))
+		printf("; pool %s", pool.name);
 	putchar('\n');
 	group_close(&group);
 }

@@ -14,6 +14,7 @@
 #include "select/targets.h"
 #include "show/json.h"
 #include "state/revision_text.h"
+#include "state/pool/file.h"
 #include "state/segment/edit.h"
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
@@ -236,7 +237,7 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 /* Members follow at once, also idle ones. */
 static int change_group(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
-	int result = group_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
+	int result = pool_file_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
 
 	for (size_t i = 0; result == 0 && i < subject->targets.count; i++)
 		editor_ring(&subject->targets.editors[i]);

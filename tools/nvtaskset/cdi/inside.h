@@ -3,10 +3,13 @@
 #define NVTASKSET_CDI_INSIDE_H
 
 #include "state/group/group.h"
+#include "state/pool/pool.h"
 
 #define INSIDE_LIBRARY "/opt/nvtaskset/lib"   /* the host's installation of nvtaskset */
 #define INSIDE_FRONT "/opt/nvtaskset/front"   /* only the names that the dynamic linker must find */
 #define INSIDE_GROUPS GROUP_MOUNTS            /* with the group of the device */
+#define INSIDE_POOLS POOL_MOUNTS           /* with the pool of the group */
+#define INSIDE_PAGES POOL_PAGES            /* with the page of the group in the pool */
 #define INSIDE_MPS "/opt/nvtaskset/mps"       /* the pipes of the control daemon of the device */
 #define INSIDE_DRIVER "/etc/ld.so.conf.d/00-000-nvtaskset.driver" /* a link to the driver, made by the hook */
 

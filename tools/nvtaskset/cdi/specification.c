@@ -151,13 +151,19 @@ static json_t *hook_of(const struct device *device, const char *hook)
 /* All edits are the device's: a runtime refuses a device without edits. */
 static json_t *edits_of(const struct device *device, const char *hook, const char *library, const char *front)
 {
-	char group[PATH_MAX];
+	char group[PATH_MAX], pool[PATH_MAX], page[PATH_MAX];
 	json_t *mounts = json_array();
 
 	path_join(group, INSIDE_GROUPS, device->name);
 	json_array_append_new(mounts, mount(library, INSIDE_LIBRARY, false));
 	json_array_append_new(mounts, mount(front, INSIDE_FRONT, false));
 	json_array_append_new(mounts, mount(device->group, group, false));
+	path_join(pool, INSIDE_POOLS, device->name);
+	path_join(page, INSIDE_PAGES, device->name);
+	if (device->pool) {
+		json_array_append_new(mounts, mount(device->pool->directory, pool, false));
+		json_array_append_new(mounts, mount(device->pool->page, page, true));
+	}
 	if (device->pipes)
 		json_array_append_new(mounts, mount(device->pipes, INSIDE_MPS, true));
 	return json_pack("{s:o, s:o, s:[o]}", "env", environment_of(device), "mounts", mounts, "hooks",

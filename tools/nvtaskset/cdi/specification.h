@@ -10,6 +10,7 @@
 #define NVTASKSET_CDI_SPECIFICATION_H
 
 #include "base/error.h"
+#include "state/pool/file.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -21,6 +22,7 @@
 struct device {
 	const char *name;
 	const char *group; /* the path of the group's file */
+	const struct pool_place *pool; /* NULL: in no pool */
 	const char *pipes; /* of MPS's control daemon; NULL: without MPS */
 	unsigned int connections;
 	int priority;         /* MPS's own; -1: unchanged */

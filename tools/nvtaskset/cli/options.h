@@ -80,6 +80,7 @@ struct options {
 	const char *beside;   /* curve: the neighbour's work, "memory" or "compute"; NULL: no neighbour */
 	unsigned int kernels; /* of a job; 0: idle times tell */
 	const char *svg;      /* a file for the picture, or NULL */
+	const char *pool;     /* cdi add: the pool of the device, or NULL */
 	bool apply;           /* plan: start and change programs */
 	double check_seconds; /* 0: no check */
 	const char *file;     /* with ACTION_PLAN */

@@ -240,6 +240,8 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "seconds", "SECONDS", TRACE, false, SECONDS(trace_seconds), "1 10 60",
 	 "record for so long, 0.1-86400; default: until Ctrl-C"},
 	{0, "terminal", NULL, TRACE, false, FLAG(terminal), "draw instead: a line for each 0.4 s"},
+	{0, "pool", "NAME", ADD, false, TEXT(pool), NULL,
+	 "lend, borrow and have priorities among the containers of a pool"},
 	{0, "beside", "KIND", CURVE, false, take_beside, 0, "memory compute",
 	 "and once more beside a neighbour that copies, or computes"},
 	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",

@@ -32,7 +32,7 @@ struct option_row {
 #define VALUES_GROUPS "@groups"
 #define VALUES_FILES "@files"
 
-#define OPTION_ROWS (42 + SETTING_COUNT)
+#define OPTION_ROWS (43 + SETTING_COUNT)
 extern const struct option_row option_rows[OPTION_ROWS];
 
 /* No first word can be read as a mask: each has a letter that is no hexadecimal digit. */

@@ -215,6 +215,35 @@ static void find_lent(struct process *lender, const struct processes *processes)
 	}
 }
 
+/* A lender in a further container is a group: here the group's first process stands for all. 0 without a process. */
+static uint64_t find_lender(uint64_t lender, const struct processes *processes)
+{
+	uint64_t group = lender & ~SEGMENT_LENDER_GROUP, found = 0;
+
+	for (size_t i = 0; i < processes->count && found == 0; i++) {
+		if (group != 0 && processes->list[i].group.identity.inode == group)
+			found = (uint64_t)processes->list[i].pid;
+	}
+	return lender & SEGMENT_LENDER_GROUP ? found : lender;
+}
+
+/* Each lender once. */
+static void name_lenders(struct segment_borrowed *borrowed, const struct processes *processes)
+{
+	const struct segment_borrowed told = *borrowed;
+
+	memset(borrowed->loans, 0, sizeof borrowed->loans);
+	for (unsigned int i = 0; i < SEGMENT_LOANS; i++) {
+		uint64_t lender = find_lender(told.loans[i].lender, processes);
+		struct segment_loan *loan = borrowed->loans;
+
+		while (loan->lender != 0 && loan->lender != lender)
+			loan++;
+		if (lender != 0)
+			*loan = (struct segment_loan){lender, segment_sum(loan->tpc_us, told.loans[i].tpc_us)};
+	}
+}
+
 /* With too few open files or too little memory, the list would lack processes: an error. */
 static int check_limits(enum segment_state state, struct error *error)
 {
@@ -287,8 +316,10 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	processes->some_are_left_out = purse.is_short;
 	free(pids.list);
 	find_yielding(processes);
-	for (size_t i = 0; i < processes->count; i++)
+	for (size_t i = 0; i < processes->count; i++) {
+		name_lenders(&processes->list[i].borrowed, processes);
 		find_lent(&processes->list[i], processes);
+	}
 	if (result < 0)
 		processes_free(processes);
 	return result;
