@@ -151,6 +151,17 @@ is_aside() {
 	[ "$output" = $'0 1 list\nsafe' ]
 }
 
+# Its group's programs may be hostile as well.
+@test "a page that is gone keeps a program out, which says so, and comes in later" {
+	start_mps
+	cdi add -t 0-7 --borrow --pool main train
+	: >"$WORK/cdi/nvtaskset/.pools/main/0"
+	start_container borrower nvidia.com/gpu=0,nvtaskset/group=train context busy wait
+	wait_until says 'others do not see its priority'
+	truncate -s 4096 "$WORK/cdi/nvtaskset/.pools/main/0"
+	wait_until not says 'others do not see its priority'
+}
+
 @test "cdi add --pool: listed, in the specification, changed, refused and removed" {
 	needs_containers
 	nvidia_specification

@@ -10,6 +10,7 @@
 #include "sets.h"
 
 #include "base/clock.h"
+#include "base/shared_file.h"
 #include "driver/gpus.h"
 #include "gpu/topology/topology.h"
 #include "launch/space/partition.h"
@@ -376,6 +377,48 @@ TEST_BY(in_pool, a_full_page)
 	pool_tell(gpu, &idle, NOW + POOL_LAPSE_NS);
 	assert_true(pool_has_room() && mine->slots[20].owner != 0);
 	munmap(mine, POOL_PAGE);
+}
+
+/* A slot that nobody has written as a program does is free. */
+TEST_BY(in_pool, a_page_of_noise)
+{
+	struct pool_page *mine = map_page(own.page);
+
+	memset(mine, 0x5a, sizeof *mine);
+	enter();
+	assert_true(pool_has_room());
+	munmap(mine, POOL_PAGE);
+}
+
+/* Root in a container may be the host's root. No owner, no lease. */
+TEST_BY(in_pool, nobody_owns_the_files)
+{
+	const char *const paths[] = {text_of("%s/" POOL_LIST, own.directory), own.page, partner.page};
+	struct stat status;
+
+	for (unsigned int i = 0; i < COUNT_OF(paths); i++) {
+		assert_int_equal(stat(paths[i], &status), 0);
+		assert_int_equal(status.st_uid, (uid_t)-2);
+	}
+	assert_int_equal(stat(text_of("%s/" POOLS, work), &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+/* Of two edits at once, the list gets the later one: the group is read under the list's lock. */
+TEST_BY(in_pool, an_edit_waits_for_the_list)
+{
+	struct segment_revision revision = revision_of(range(4, 5));
+	struct group group;
+	int list = open(text_of("%s/" POOL_LIST, own.directory), O_RDWR | O_CLOEXEC);
+
+	assert_done(lock_take(list, NULL, &error));
+	assert_done(group_file_open(&group, group_path("partner"), &error));
+	assert_int_equal(pool_file_change(&group, &revision, &error), -1);
+	assert_non_null(strstr(error.reason, "the group has changed, and its pool has not"));
+	lock_give_back(list);
+	assert_done(pool_file_change(&group, &revision, &error));
+	group_close(&group);
+	close(list);
 }
 
 /* Of a hostile partner, on each page: no open waits. */

@@ -22,31 +22,51 @@
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
-/* Waits for a lease of a hostile program: at most 45 s, the kernel's lease-break-time. NULL with errno. */
-static struct pool_memory *open_list(const char *directory, bool to_write)
+struct list {
+	int file; /* open as long as the list is locked */
+	struct pool_memory *memory;
+};
+
+static void close_list(struct list *list)
+{
+	int saved = errno;
+
+	if (list->memory)
+		munmap(list->memory, sizeof *list->memory);
+	if (list->file >= 0)
+		close(list->file);
+	*list = (struct list){.file = -1};
+	errno = saved;
+}
+
+/* Waits for a lease: at most 45 s, the kernel's lease-break-time. False with errno. */
+static bool open_list(struct list *list, const char *directory, bool to_write)
 {
 	char path[PATH_MAX];
 	struct stat status;
-	struct pool_memory *memory = NULL;
 
 	path_join(path, directory, POOL_LIST);
-	int file = open(path, (to_write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
-
-	if (file >= 0 && fstat(file, &status) == 0 && status.st_size == (off_t)sizeof *memory)
-		memory = shared_file_map(file, 0, sizeof *memory, to_write);
-	if (file >= 0)
-		close(file);
-	if (memory && (memory->magic != POOL_MAGIC || memory->version != POOL_VERSION)) {
-		munmap(memory, sizeof *memory);
-		memory = NULL;
+	*list = (struct list){.file = open(path, (to_write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC)};
+	if (list->file >= 0 && fstat(list->file, &status) == 0 && status.st_size == (off_t)sizeof *list->memory)
+		list->memory = shared_file_map(list->file, 0, sizeof *list->memory, to_write);
+	if (list->memory && (list->memory->magic != POOL_MAGIC || list->memory->version != POOL_VERSION)) {
 		errno = EINVAL;
+		close_list(list);
 	}
-	return memory;
+	if (!list->memory)
+		close_list(list);
+	return list->memory != NULL;
 }
 
-static void close_list(struct pool_memory *memory)
+/* For a change: no second command changes the list meanwhile. -1 with the reason. */
+static int open_to_change(struct list *list, const char *directory, struct error *error)
 {
-	munmap(memory, sizeof *memory);
+	int result = open_list(list, directory, true) ? lock_take(list->file, NULL, error)
+	                                              : error_set_errno(error, "pool %.200s", directory);
+
+	if (result < 0)
+		close_list(list);
+	return result;
 }
 
 /* All groups of the pool may read the claim, and no further setting of the group. */
@@ -106,12 +126,21 @@ static int mount_there(const char *directory, struct error *error)
 	               ? 0 : error_set_errno(error, "--pool: a file system cannot be mounted at %.200s", directory);
 }
 
+/* No process has this user. The owner of a file may take leases, and root in a container may be the host's root. */
+#define NOBODYS ((uid_t)-2)
+
+/* A user namespace may lack the user. */
+static int give_away(int file)
+{
+	return fchown(file, NOBODYS, (gid_t)-1) == 0 || errno == EINVAL ? 0 : -1;
+}
+
 static int make_file(const char *path, size_t size, mode_t mode, struct error *error)
 {
 	int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int failure = file < 0 ? errno : posix_fallocate(file, 0, (off_t)size);
 
-	if (failure == 0 && fchmod(file, mode) < 0)
+	if (failure == 0 && (fchmod(file, mode) < 0 || give_away(file) < 0))
 		failure = errno;
 	if (file >= 0)
 		close(file);
@@ -139,7 +168,7 @@ static int make_list(const char *directory, struct error *error)
 	return result;
 }
 
-/* Completes a pool of a killed command. */
+/* Completes a pool of a killed command. Only root reaches the pages: runtimes mount a page for the page's group. */
 static int make_pool(const char *group_path, const char *pool, struct pool_place *place, struct error *error)
 {
 	char pools[PATH_MAX], list[PATH_MAX];
@@ -147,7 +176,7 @@ static int make_pool(const char *group_path, const char *pool, struct pool_place
 	find_pools(group_path, pools);
 	path_join(place->directory, pools, pool);
 	snprintf(place->name, sizeof place->name, "%s", pool);
-	if ((mkdir(pools, 0755) < 0 && errno != EEXIST) || (mkdir(place->directory, 0755) < 0 && errno != EEXIST))
+	if ((mkdir(pools, 0700) < 0 && errno != EEXIST) || (mkdir(place->directory, 0755) < 0 && errno != EEXIST))
 		return error_set_errno(error, "%.200s", place->directory);
 	if (!is_mounted(pools, place->directory) && mount_there(place->directory, error) < 0) {
 		rmdir(place->directory);
@@ -192,15 +221,16 @@ bool pool_file_find(const char *group_path, struct pool_place *place)
 	while (directory && !is_found && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof place->name)
 			continue;
-		snprintf(place->name, sizeof place->name, "%s", entry->d_name);
+		snprintf(place->name, sizeof place->name, "%.*s", POOL_NAME_MAX - 1, entry->d_name);
 		path_join(place->directory, pools, entry->d_name);
-		struct pool_memory *memory = open_list(place->directory, false);
-		unsigned int at = memory ? find_record(memory, group) : POOL_GROUPS;
+		struct list list;
+		unsigned int at = POOL_GROUPS;
 
+		if (open_list(&list, place->directory, false))
+			at = find_record(list.memory, group);
 		is_found = at < POOL_GROUPS;
 		name_page(place, at);
-		if (memory)
-			close_list(memory);
+		close_list(&list);
 	}
 	if (directory)
 		closedir(directory);
@@ -251,71 +281,71 @@ int pool_file_put(const char *group_path, const char *pool, const struct segment
 		return -1;
 	if (make_pool(group_path, pool, place, error) < 0)
 		return -1;
-	struct pool_memory *memory = open_list(place->directory, true);
-	int result = memory ? put(memory, group_path, revision, is_client, place, error)
-	                    : error_set_errno(error, "pool %.200s", place->directory);
+	struct list list;
 
-	if (memory) {
-		remove_if_empty(place, memory);
-		close_list(memory);
-	}
+	if (open_to_change(&list, place->directory, error) < 0)
+		return -1;
+	int result = put(list.memory, group_path, revision, is_client, place, error);
+
+	remove_if_empty(place, list.memory);
+	close_list(&list);
 	return result;
 }
 
 int pool_file_remove(const char *group_path, struct error *error)
 {
 	struct pool_place place;
+	struct list list;
 
 	if (!pool_file_find(group_path, &place))
 		return 0;
-	struct pool_memory *memory = open_list(place.directory, true);
-
-	if (!memory)
-		return error_set_errno(error, "pool %.200s", place.directory);
-	unsigned int at = find_record(memory, inode_of(group_path));
+	if (open_to_change(&list, place.directory, error) < 0)
+		return -1;
+	unsigned int at = find_record(list.memory, inode_of(group_path));
 
 	if (at < POOL_GROUPS) {
-		atomic_store(&memory->groups[at].page, 0);
+		atomic_store(&list.memory->groups[at].page, 0);
 		unlink(place.page);
-		remove_if_empty(&place, memory);
+		remove_if_empty(&place, list.memory);
 	}
-	close_list(memory);
+	close_list(&list);
 	return 0;
 }
 
-static int follow(const char *group_path, const struct segment_revision *revision, struct error *error)
+/* The group is read under the lock: of two changes at once, the list gets the later one. */
+static int follow(const char *group_path, const struct group *group, struct error *error)
 {
+	struct segment_revision revision;
 	struct pool_place place;
+	struct error why = {.reason = ""};
+	uint64_t number;
+	struct list list;
 
 	if (!pool_file_find(group_path, &place))
 		return 0;
-	struct pool_memory *memory = open_list(place.directory, true);
+	if (open_to_change(&list, place.directory, &why) < 0)
+		return error_set(error, "the group has changed, and its pool has not: %.200s", why.reason);
+	unsigned int at = find_record(list.memory, inode_of(group_path));
 
-	if (!memory)
-		return error_set_errno(error, "the group has changed, and its pool has not: %.200s", place.directory);
-	unsigned int at = find_record(memory, inode_of(group_path));
-
-	if (at < POOL_GROUPS)
-		put_revision(&memory->groups[at], revision);
-	close_list(memory);
+	if (at < POOL_GROUPS && group_read(group, &revision, &number))
+		put_revision(&list.memory->groups[at], &revision);
+	close_list(&list);
 	return 0;
 }
 
 /* Beside a file of a further user, no file is believed. */
 int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_revision revision;
 	char link[64], path[PATH_MAX];
-	uint64_t number;
 	int result = group_change(group, wanted, error);
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", group->file);
 	bool may_be = result == 0 && group->is_file && group->owner == geteuid();
 	ssize_t length = may_be ? readlink(link, path, sizeof path - 1) : -1;
 
-	if (length > 0 && path[0] == '/' && group_read(group, &revision, &number)) {
+	if (length > 0 && path[0] == '/') {
 		path[length] = '\0';
-		result = follow(path, &revision, error);
+		result = follow(path, group, error);
 	}
 	return result;
 }

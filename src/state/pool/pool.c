@@ -28,6 +28,7 @@
 static struct {
 	char directory[PATH_MAX];
 	const struct pool_memory *memory; /* NULL: no pool */
+	bool is_kept_out; /* the container has a pool, and a file cannot be opened */
 	struct pool_page *own;
 	uint64_t own_inode;
 	unsigned int gpu_count;
@@ -91,7 +92,7 @@ static void *map(const char *path, size_t size, bool to_write, uint64_t *inode)
 	int file = open(path, (to_write ? O_RDWR : O_RDONLY) | OPEN_FLAGS);
 	void *memory = NULL;
 
-	if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode))
+	if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)size)
 		memory = shared_file_map(file, 0, size, to_write);
 	if (file >= 0)
 		close(file);
@@ -115,11 +116,22 @@ static const struct pool_memory *map_list(const char *directory)
 	return memory;
 }
 
+/* A second thread may fork at any time: the child unmaps only the memory that the pointer still names. */
+static void unmap(const void *memory, size_t size)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (memory)
+		munmap((void *)memory, size);
+}
+
+/* Without a page, nothing is written: each fork comes here. */
 static void forget_page(struct seen *seen)
 {
-	if (seen->page)
-		munmap((void *)seen->page, POOL_PAGE);
-	*seen = (struct seen){.page = NULL};
+	const struct pool_page *page = seen->page;
+
+	if (page || seen->tried != 0 || seen->inode != 0)
+		*seen = (struct seen){.page = NULL};
+	unmap(page, POOL_PAGE);
 }
 
 /* The place may belong to a new group by now, with a new page. Tries again if a page cannot be opened, as under a
@@ -148,15 +160,17 @@ static void follow_page(unsigned int number, uint64_t now)
 
 static void forget(void)
 {
+	const struct pool_memory *memory = pool.memory;
+	const struct pool_page *own = pool.own;
+
 	for (unsigned int i = 0; i < POOL_GROUPS; i++)
 		forget_page(&pool.pages[i]);
-	if (pool.memory)
-		munmap((void *)pool.memory, sizeof *pool.memory);
-	if (pool.own)
-		munmap(pool.own, POOL_PAGE);
 	pool.memory = NULL;
 	pool.own = NULL;
+	unmap(memory, sizeof *memory);
+	unmap(own, POOL_PAGE);
 	pool.gpu_count = 0;
+	pool.is_kept_out = false;
 	atomic_store(&looked, 0);
 }
 
@@ -191,8 +205,7 @@ bool pool_enter_mounted(const char *group)
 	if (!pool.memory && group_name_is_valid(group)) {
 		snprintf(directory, sizeof directory, POOL_MOUNTS "/%s", group);
 		snprintf(page, sizeof page, POOL_PAGES "/%s", group);
-		if (is_read_only(directory))
-			pool_enter(directory, page);
+		pool.is_kept_out = is_read_only(directory) && !pool_enter(directory, page);
 	}
 	errno = saved;
 	return pool.memory != NULL;
@@ -201,6 +214,11 @@ bool pool_enter_mounted(const char *group)
 bool pool_is_there(void)
 {
 	return pool.memory != NULL;
+}
+
+bool pool_is_kept_out(void)
+{
+	return pool.is_kept_out;
 }
 
 void pool_leave(void)
@@ -268,7 +286,7 @@ static bool is_free(const struct pool_page *page, int place, uint64_t now)
 		is_old = seen->slots[place].beat == page->slots[place].beat && seen->slots[place].changed != 0 &&
 		         seen->slots[place].owner == page->slots[place].owner &&
 		         now - seen->slots[place].changed >= POOL_LAPSE_NS;
-	return page->slots[place].owner == 0 || is_old;
+	return page->slots[place].owner == 0 || page->slots[place].check != pool_check(&page->slots[place]) || is_old;
 }
 
 /* Begins anywhere: two programs rarely take the same slot at once, and a program notices a lost slot. */
@@ -322,7 +340,7 @@ void pool_tell(struct pci_address pci, const struct pool_word *word, uint64_t no
 
 bool pool_has_room(void)
 {
-	bool has_room = true;
+	bool has_room = !pool.is_kept_out;
 
 	for (unsigned int i = 0; i < pool.gpu_count; i++)
 		has_room = has_room && pool.gpus[i].place != NOWHERE;

@@ -48,6 +48,9 @@ bool pool_enter_mounted(const char *group);
 
 bool pool_is_there(void);
 
+/* Whether the last pool_enter_mounted found a pool, and could not enter: a later try may. */
+bool pool_is_kept_out(void);
+
 /* Frees the process's slots, and forgets the pool. May be repeated. */
 void pool_leave(void);
 
@@ -61,7 +64,7 @@ struct pool_word {
 };
 void pool_tell(struct pci_address pci, const struct pool_word *word, uint64_t now);
 
-/* Whether the process has a slot for each GPU. */
+/* Whether the process has a slot for each GPU, and is not kept out. */
 bool pool_has_room(void);
 
 /* Reads all pages. */

@@ -112,7 +112,7 @@ void peers_share(uint64_t now, const struct work *work, const struct board_claim
 {
 	static uint64_t tried;
 
-	if (!pool_is_there() && now - tried >= SECOND) {
+	if (pool_is_kept_out() && now - tried >= SECOND) {
 		pool_enter_mounted(own_group);
 		tried = now;
 	}
