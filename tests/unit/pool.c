@@ -379,6 +379,21 @@ TEST_BY(in_pool, a_full_page)
 	munmap(mine, POOL_PAGE);
 }
 
+/* With the same beat as the silent one before, and not seen by a look yet. */
+TEST_BY(in_pool, a_new_owner_keeps_its_slot)
+{
+	struct pool_page *mine = map_page(own.page);
+
+	for (unsigned int i = 0; i < POOL_SLOTS; i++)
+		write_to(mine, i, (struct pool_slot){.owner = 1000 + i, .pci = gpu});
+	enter();
+	for (unsigned int i = 0; i < POOL_SLOTS; i++)
+		write_to(mine, i, (struct pool_slot){.owner = i == 30 ? 1030 : 3000 + i, .pci = gpu});
+	pool_tell(gpu, &idle, NOW + POOL_LAPSE_NS);
+	assert_true(pool_has_room() && mine->slots[30].owner != 1030);
+	munmap(mine, POOL_PAGE);
+}
+
 /* A slot that nobody has written as a program does is free. */
 TEST_BY(in_pool, a_page_of_noise)
 {
