@@ -73,9 +73,9 @@ in_demo_shell() { # COMMANDS
 	mkdir "$WORK/tmp"
 	run -0 env TMPDIR="$WORK/tmp" BUILD="$BUILD" "$ROOT/demo/run"
 	# Halves, changed while they run, and the whole GPU for both: a letter for two TPCs.
-	[[ "$output" =~ [Aa]{16}[Ee]{17}" " ]]
-	[[ "$output" =~ [Aa]{8}[Ee]{25}" " ]]
-	[[ "$output" =~ (A{33}|E{33})" " ]]
+	[[ "$output" =~ [Aa]{16}[Bb]{17}" " ]]
+	[[ "$output" =~ [Aa]{8}[Bb]{25}" " ]]
+	[[ "$output" =~ (A{33}|B{33})" " ]]
 	[ -z "$(ls "$WORK/tmp")" ]
 	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
 	# The settings do for every command, also for measure, which writes a topology.
