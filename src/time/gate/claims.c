@@ -75,9 +75,7 @@ static void find_places(struct claim *it, const struct peer *peer)
 	it->is_unknown = peer->pooled ? atomic_load(&peer->pooled->is_unknown) : !peer->view.segment;
 	if (it->pooled)
 		it->limit_ns -= 2 * (it->limit_ns / POOL_LATE_PART);
-	if (it->pooled)
-		return;
-	if (it->is_unknown)
+	if (it->pooled || it->is_unknown)
 		return;
 	it->number = counts_view_number(&peer->view);
 	it->number_then = atomic_load(it->number);
