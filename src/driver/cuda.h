@@ -160,6 +160,7 @@ typedef struct {
 	long long reserved2;
 } CUgraphNodeParams;
 
+#define CU_MEMPOOL_ATTR_RELEASE_THRESHOLD 4
 #define CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT 5
 #define CU_MEMPOOL_ATTR_USED_MEM_CURRENT 7
 #define CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT 0

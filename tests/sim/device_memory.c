@@ -219,6 +219,7 @@ HOOKED_2(cuMemRetainAllocationHandle, uint64_t *, handle, void *, address)
 struct pool {
 	CUdevice device;
 	uint64_t reserved, used;
+	uint64_t kept; /* when a program synchronises */
 };
 
 static struct pool defaults[DEVICES];
@@ -244,6 +245,18 @@ CUresult cuMemPoolGetAttribute(void *handle, int attribute, void *value)
 
 	pthread_mutex_lock(&handles);
 	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool->reserved : pool->used;
+	pthread_mutex_unlock(&handles);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolSetAttribute(void *handle, int attribute, void *value)
+{
+	struct pool *pool = handle;
+
+	if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&handles);
+	pool->kept = *(uint64_t *)value;
 	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
@@ -283,7 +296,7 @@ void device_memory_synchronized(void)
 {
 	pthread_mutex_lock(&handles);
 	for (CUdevice device = 0; device < DEVICES; device++)
-		shrink(&defaults[device], 0);
+		shrink(&defaults[device], defaults[device].kept);
 	pthread_mutex_unlock(&handles);
 }
 

@@ -196,6 +196,7 @@ typedef struct {
 	X(cuMemAllocAsync_ptsz, 599, (CUdeviceptr *address, size_t bytes, CUstream stream)) \
 	X(cuMemFreeAsync, 600, (CUdeviceptr address, CUstream stream)) \
 	X(cuMemPoolTrimTo, 602, (void *pool, size_t kept)) \
+	X(cuMemPoolSetAttribute, 603, (void *pool, int attribute, void *value)) \
 	X(cuMemPoolGetAttribute, 604, (void *pool, int attribute, void *value)) \
 	X(cuMemPoolCreate, 607, (void **pool, const CUmemPoolProps *properties)) \
 	X(cuMemPoolDestroy, 608, (void *pool)) \
