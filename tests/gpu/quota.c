@@ -53,6 +53,7 @@ TIMED(without)
 
 	timed_open_gpu();
 	timed_work(20);
+	kernel_was_asked_by(SHIM); /* how much memory the context has */
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));

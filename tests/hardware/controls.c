@@ -25,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -187,10 +189,64 @@ struct bind_switches { /* ctrl2080gr.h, FECS_BIND_EVTBUF_FOR_UID_V2 */
 static void make_memory(const char *what, uint32_t handle, uint64_t size)
 {
 	struct memory_parameters memory = {
-	    .attributes = ATTRIBUTES, .attributes2 = ATTRIBUTES2, .size = size};
+	    .owner = client, .attributes = ATTRIBUTES, .attributes2 = ATTRIBUTES2, .size = size};
 
 	printf("%s: status %#x\n", what,
 	       make(HANDLE_DEVICE, handle, CLASS_SYSTEM_MEMORY, &memory, sizeof memory));
+}
+
+#define IOCTL_MAP _IOWR('F', 0x4e, struct rm_map)
+struct rm_map { /* nvos.h, NVOS33_PARAMETERS, and a file of its own for the mapping */
+	uint32_t client, device, memory;
+	uint64_t offset, length, address;
+	uint32_t status, flags;
+	int32_t file;
+};
+
+/* NULL, with a line, if the memory cannot be mapped. */
+static const volatile void *map(uint32_t handle, uint64_t size)
+{
+	struct rm_map call = {.client = client, .device = HANDLE_DEVICE, .memory = handle, .length = size,
+			      .file = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC)};
+	int failed = ioctl(control_file, IOCTL_MAP, &call);
+	void *memory = failed || call.status ? MAP_FAILED
+					     : mmap(NULL, size, PROT_READ, MAP_SHARED, call.file, 0);
+
+	if (memory == MAP_FAILED)
+		printf("a mapping: status %#x, %s\n", call.status, strerror(errno));
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+#define ENABLE_EVENTS 0x90cd0101 /* ctrl90cd.h */
+#define FLUSH_EVENTS  0x90cd0104
+struct enable_events {
+	uint8_t on;
+	uint32_t policy; /* 2: keep the newest */
+};
+
+struct events_header { /* cl90cd.h */
+	uint32_t get, put;
+	uint64_t count, dropped, data_dropped;
+};
+
+/* What arrives in two seconds. */
+static void show_events(void)
+{
+	struct enable_events enable = {1, 2};
+	const volatile struct events_header *header = map(HANDLE_HEADER, 4096);
+	const volatile uint32_t *words = map(HANDLE_RECORDS, RECORD_SIZE * RECORD_COUNT);
+
+	printf("events on: status %#x\n", control(HANDLE_BUFFER, ENABLE_EVENTS, &enable, sizeof enable));
+	sleep(2);
+	printf("events flushed: status %#x\n", control(HANDLE_BUFFER, FLUSH_EVENTS, NULL, 0));
+	if (!header || !words)
+		return;
+	printf("events: %" PRIu64 ", put %u, dropped %" PRIu64 "\n", header->count, header->put, header->dropped);
+	for (unsigned int i = 0; i < header->put && i < 24; i++) {
+		for (size_t word = 0; word < RECORD_SIZE / sizeof *words; word++)
+			printf(" %08x", words[i * RECORD_SIZE / sizeof *words + word]);
+		printf("\n");
+	}
 }
 
 static void show_switches(void)
@@ -216,6 +272,7 @@ static void show_switches(void)
 		printf("changes of %s: status %#x, reason %u\n", all_users ? "all users" : "this user",
 		       status, bind.reason);
 	}
+	show_events();
 }
 
 /* --- realtime
