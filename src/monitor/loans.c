@@ -1,4 +1,4 @@
-#include "loans.h"
+#include "monitor.h"
 
 #include "base/extremes.h"
 

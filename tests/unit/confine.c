@@ -1,7 +1,7 @@
-/* Bounds of work in a container's image (tools/nvtaskset/cdi/confine.h). tests/cli/images.bats has images. */
+/* Bounds of work in a container's image (tools/nvtaskset/cdi/inside.h). tests/cli/images.bats has images. */
 #include "root.h"
 
-#include "cdi/confine.h"
+#include "cdi/inside.h"
 
 /* The alarm ends the work after half a minute at most, whatever the runtime did with SIGALRM. */
 static int work(int image, const void *task, struct error *error)

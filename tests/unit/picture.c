@@ -4,7 +4,7 @@
 #include "sets.h"
 #include "share.h"
 #include "../../tools/nvtaskset/show/cells.c"
-#include "../../tools/nvtaskset/show/picture.c"
+#include "../../tools/nvtaskset/show/topology.c"
 #include "../../tools/nvtaskset/show/processes.c"
 #include "../../tools/nvtaskset/show/rows.c"
 #include "../../tools/nvtaskset/show/table.c"

@@ -3,9 +3,7 @@
 #include "../cases.h"
 #include "../sim/costs.h"
 #include "monitor/estimate/clock_fit.h"
-#include "monitor/estimate/durations.h"
 #include "monitor/estimate/graph_times.h"
-#include "monitor/estimate/shared_clock.h"
 #include "monitor/estimate/times.h"
 
 #define MS UINT64_C(1000000)

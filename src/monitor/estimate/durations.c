@@ -1,4 +1,4 @@
-#include "durations.h"
+#include "times.h"
 
 /* Powers of two, in equal steps; below DURATIONS_STEPS, one bucket for each value. */
 static unsigned int bucket_of(uint64_t ns)

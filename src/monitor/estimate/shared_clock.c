@@ -1,4 +1,4 @@
-#include "shared_clock.h"
+#include "clock_fit.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #define NVTASKSET_MONITOR_ESTIMATE_TIMES_H
 
 #include "clock_fit.h"
-#include "shared_clock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,5 +140,31 @@ void times_take(struct times *times, uint64_t now, struct times_taken *taken);
 /* Whether the error of the clocks is little of the busy time or of the span. A kernel launched long before the only
  * moment when its end was seen may have run all the time or not at all. */
 bool times_are_exact(const struct times_taken *taken);
+
+/* --- durations.c -------------------------------------------------------------------------------------------------- */
+
+/*
+ * How long kernels took: exact sums and extremes, and a histogram for the median. Fixed size, no allocation; two can be
+ * added up. All zero is empty.
+ */
+
+/* A bucket is at most 1/16 of its value wide; values above 2^40 ns, 18 minutes, are in the last bucket. */
+#define DURATIONS_STEPS 16 /* for each power of two */
+#define DURATIONS_BUCKETS (DURATIONS_STEPS * 37)
+
+struct durations {
+	uint64_t count;
+	uint64_t sum_ns, min_ns, max_ns;
+	double sum_of_squares;
+	uint32_t buckets[DURATIONS_BUCKETS];
+};
+
+void durations_add(struct durations *durations, uint64_t ns);
+void durations_merge(struct durations *to, const struct durations *from);
+
+/* 0 if empty. The median is within 1/32 of the exact median; the deviation is a sample's, 0 for one value. */
+double durations_average(const struct durations *durations);
+double durations_deviation(const struct durations *durations);
+uint64_t durations_median(const struct durations *durations);
 
 #endif

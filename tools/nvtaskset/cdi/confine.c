@@ -1,4 +1,4 @@
-#include "confine.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 
 #include "base/path.h"
 #include "base/proc.h"
-#include "image.h"
 #include "inside.h"
 #include "show/containers.h"
 

@@ -2,7 +2,7 @@
  * The hook of a device: a container runtime calls the hook for each container that gets the device, before the
  * container's programs start (OCI's createContainer).
  *
- * The hook puts our library in front of the driver's in the container's image (image.h), and notes each container
+ * The hook puts our library in front of the driver's in the container's image (inside.h), and notes each container
  * (show/containers.h). Where our library cannot be put there, the image's programs run unrestricted, and the note has
  * the reason. With --strict, the container does not start.
  */

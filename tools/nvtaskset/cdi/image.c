@@ -1,8 +1,6 @@
-#include "image.h"
+#include "inside.h"
 
 #include "base/driver_names.h"
-#include "confine.h"
-#include "inside.h"
 #include "start/configuration.h"
 #include "start/driver.h"
 #include "start/elf_file.h"

@@ -1,4 +1,4 @@
-#include "watched.h"
+#include "activity.h"
 
 #include "base/extremes.h"
 #include "base/purse.h"
