@@ -1,6 +1,5 @@
 #include "calls.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* Arguments of calls that launch. */

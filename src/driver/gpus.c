@@ -2,7 +2,6 @@
 
 #include "functions.h"
 #include "gpu/pci_address.h"
-#include "gpu/topology/topology.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,9 +5,7 @@
 #include "slot.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 enum {

@@ -3,7 +3,6 @@
 #include "contexts.h"
 #include "functions.h"
 #include "gpus.h"
-#include "state/kernels/counts_read.h"
 
 #include <pthread.h>
 

@@ -9,7 +9,6 @@
 #include "launch/queued.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
-#include "launch/space/epoch.h"
 #include "launch/space/partition.h"
 #include "launch/space/residency.h"
 #include "launch/space/yielding.h"

@@ -1,5 +1,4 @@
 #include "parts.h"
-#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
 
 #include "base/clock.h"

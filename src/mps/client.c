@@ -3,8 +3,6 @@
 #include "control.h"
 #include "daemon.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 /* The daemon's socket, in the directory of its pipes. */
 #define SOCKET "/control"

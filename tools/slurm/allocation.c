@@ -4,7 +4,6 @@
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- the text ----------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 #include "jobs.h"
 
-#include "allocation.h"
 #include "common.h"
 
 #include <dirent.h>

@@ -13,9 +13,6 @@
  * step keeps its reason, and each of its tasks prints the reason.
  */
 #include "common.h"
-#include "config.h"
-#include "jobs.h"
-#include "options.h"
 #include "plugin.h"
 
 #include <slurm/slurm.h>

@@ -2,7 +2,6 @@
 
 #include "base/extremes.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define NEAR 4  /* places where a key may be */

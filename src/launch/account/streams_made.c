@@ -1,7 +1,6 @@
 #include "streams_made.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 static const struct segment *own;
 static _Atomic uint32_t streams;

@@ -3,7 +3,6 @@
 #include "base/ring.h"
 #include "base/table.h"
 #include "driver/gpus.h"
-#include "driver/hook.h"
 #include "epoch.h"
 
 #include <errno.h>

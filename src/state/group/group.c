@@ -3,7 +3,6 @@
 #include "base/memfd_find.h"
 #include "base/proc.h"
 #include "base/shared_file.h"
-#include "state/ledger.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "state/segment/layout.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

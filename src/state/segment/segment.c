@@ -5,7 +5,6 @@
 #include "layout.h"
 #include "state/handle.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

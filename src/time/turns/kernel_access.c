@@ -1,7 +1,6 @@
 #include "kernel_access.h"
 
 #include "base/error.h"
-#include "driver/calls.h"
 #include "driver/channels/channels.h"
 #include "driver/channels/kernel_client.h"
 #include "driver/hook.h"

@@ -8,7 +8,6 @@
 #include "memory_use.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
-#include "time/demand/work.h"
 #include "time/rules/rules.h"
 
 /* How often the way to the kernel driver is looked for. */

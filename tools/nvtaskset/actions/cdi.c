@@ -14,7 +14,6 @@
 #include "cdi/specification.h"
 #include "cli/gpus.h"
 #include "cli/time_given.h"
-#include "mps/client.h"
 #include "mps/look.h"
 #include "select/set.h"
 #include "show/containers.h"
@@ -24,7 +23,6 @@
 #include "state/pool/file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

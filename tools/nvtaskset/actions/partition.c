@@ -13,7 +13,6 @@
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
-#include "state/revision_text.h"
 #include "state/pool/file.h"
 #include "state/segment/edit.h"
 #include "state/segment/memory.h"

@@ -5,8 +5,6 @@
 #include "gpus.h"
 #include "options.h"
 #include "state/group/group.h"
-#include "tables.h"
-#include "time_given.h"
 
 #include <getopt.h>
 #include <stdio.h>

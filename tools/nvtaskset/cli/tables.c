@@ -4,7 +4,6 @@
 #include "state/setting_text.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,6 @@
 #include "start/driver.h"
 #include "start/front.h"
 #include "state/revision_text.h"
-#include "state/segment/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 #include "set.h"
 
-#include "gpu/topology/topology.h"
 #include "state/group/file.h"
 #include "turn.h"
 

@@ -5,7 +5,6 @@
 #include "base/purse.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
-#include "state/segment/edit.h"
 #include "state/segment/find.h"
 
 #include <limits.h>

@@ -5,7 +5,6 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/shared_file.h"
-#include "state/segment/layout.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -4,7 +4,6 @@
 #include "demangle.h"
 #include "state/segment/find.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

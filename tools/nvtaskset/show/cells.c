@@ -3,8 +3,6 @@
 #include "cli/gpcs.h"
 #include "cli/time_given.h"
 
-#include <stdio.h>
-
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 const char *cell_percent(struct reading share, char text[CELL_MAX])

@@ -2,7 +2,6 @@
 
 #include "cells.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Any user may say that his process is in a group of root's. So each user's processes have sums of their own. */

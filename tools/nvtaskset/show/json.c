@@ -1,7 +1,6 @@
 #include "json.h"
 
 #include "cli/gpcs.h"
-#include "cli/time_given.h"
 #include "state/segment/segment.h"
 #include "terminal/text.h"
 

@@ -3,12 +3,10 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
-#include "state/kernels/counts_read.h"
 #include "state/segment/find.h"
 #include "terminal/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "state/revision_text.h"
-#include "state/segment/segment.h"
 
 #include <limits.h>
 #include <stdio.h>

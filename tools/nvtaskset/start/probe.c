@@ -4,7 +4,6 @@
 #include "base/driver_names.h"
 #include "driver.h"
 #include "state/revision_text.h"
-#include "state/segment/segment.h"
 
 #include <dlfcn.h>
 #include <errno.h>

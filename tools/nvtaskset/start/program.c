@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

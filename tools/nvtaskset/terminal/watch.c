@@ -1,15 +1,12 @@
 #include "watch.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "terminal.h"
 #include "text.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
