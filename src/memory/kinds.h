@@ -48,14 +48,14 @@ void mapped_after_fork(void);
  * up to one piece.
  *
  * A pool is named by its handle; a GPU's memory for graphs, by the GPU's account. Any thread. All functions but
- * pools_made and pools_forget call the driver.
+ * pools_set_account call the driver.
  */
 
 /* The pool of cuMemAllocAsync; NULL if the driver does not tell. */
 void *pools_current(const struct account *account);
 
 /* How much of the bytes allocated by a graph's instance is not in use by an earlier launch of the instance. */
-uint64_t pools_asked_by_graph(const struct account *account, uint64_t bytes, bool was_launched);
+uint64_t pools_asked_by_graph(struct account *account, uint64_t bytes, bool was_launched);
 
 /* An allocation of the bytes is about to happen; false, and nothing is counted, if a limit would be exceeded. */
 bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
@@ -63,9 +63,8 @@ bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
 /* The allocation has happened or has failed; or, of 0 bytes, the pool may have changed. */
 void pools_settle(const void *pool, uint64_t bytes);
 
-/* A pool of a GPU; NULL: its memory is no GPU's, and is not counted. The pool is gone. */
-void pools_made(const void *pool, struct account *account);
-void pools_forget(const void *pool);
+/* Names the GPU of a new pool. NULL: the memory of the pool is no GPU's, and is not counted; or the pool is gone. */
+void pools_set_account(const void *pool, struct account *account);
 
 /* Whether there is a pool; and the program has synchronised: a pool may have given memory back. */
 bool pools_exist(void);

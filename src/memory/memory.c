@@ -134,22 +134,15 @@ static uint64_t bytes_asked(const struct call *call)
 	return counted(bytes);
 }
 
-static void reserve_asked(const struct call *call, struct account *account)
-{
-	if (account)
-		reserve(call, account, NULL, bytes_asked(call));
-}
-
 static void allocation_begins(const struct call *call)
 {
-	reserve_asked(call, account_of_call(call));
-}
-
-static void creation_begins(const struct call *call)
-{
 	const struct call_alloc *asked = (const struct call_alloc *)call->arguments;
+	struct account *account = call->id == CALL_MEMORY_CREATE
+	                                  ? account_of_device(calls_device_of_place(asked->place))
+	                                  : account_of_call(call);
 
-	reserve_asked(call, account_of_device(calls_device_of_place(asked->place)));
+	if (account)
+		reserve(call, account, NULL, bytes_asked(call));
 }
 
 /* The driver has chosen the pitch. */
@@ -163,34 +156,24 @@ static void correct_pitch(const struct call *call)
 	memory->bytes = bytes;
 }
 
-static void *made_by(const struct call *call)
-{
-	return *(void **)call->arguments[0];
-}
-
 static void allocation_succeeds(const struct call *call)
 {
 	const struct call_memory *memory = &call->frame->memory;
+	const void *made = *(void **)call->arguments[0];
 
-	if (!memory->account)
+	if (memory->account && call->id == CALL_MEMORY_CREATE)
+		mapped_create(made, memory->account, memory->bytes);
+	if (!memory->account || call->id == CALL_MEMORY_CREATE)
 		return;
 	if (call->id == CALL_ALLOC_PITCH)
 		correct_pitch(call);
 	holdings_add(&(struct holding){
-		.key = made_by(call),
+		.key = made,
 		.account = memory->account,
 		.context = call->context,
 		.bytes = memory->bytes,
 		.is_managed = call->id == CALL_ALLOC_MANAGED,
 	});
-}
-
-static void creation_succeeds(const struct call *call)
-{
-	const struct call_memory *memory = &call->frame->memory;
-
-	if (memory->account)
-		mapped_create(made_by(call), memory->account, memory->bytes);
 }
 
 static void give_back(const struct call *call)
@@ -228,16 +211,16 @@ static void pool_allocation_ended(const struct call *call)
 		pools_settle(memory->holding, memory->bytes);
 }
 
-static void pool_made(const struct call *call)
+static void pool_changed(const struct call *call)
 {
 	const struct call_create_pool *made = (const struct call_create_pool *)call->arguments;
 
-	pools_made(*made->made, account_of_device(calls_device_of_place(made->place)));
-}
-
-static void pool_trimmed(const struct call *call)
-{
-	pools_settle(call->arguments[0], 0);
+	if (call->id == CALL_POOL_CREATE)
+		pools_set_account(*made->made, account_of_device(calls_device_of_place(made->place)));
+	else if (call->id == CALL_POOL_DESTROY)
+		pools_set_account(call->arguments[0], NULL);
+	else
+		pools_settle(call->arguments[0], 0);
 }
 
 static void graphs_trimmed(const struct call *call)
@@ -246,11 +229,6 @@ static void graphs_trimmed(const struct call *call)
 
 	if (account)
 		pools_settle(account, 0);
-}
-
-static void pool_destroyed(const struct call *call)
-{
-	pools_forget(call->arguments[0]);
 }
 
 static void node_made(const struct call *call)
@@ -301,20 +279,14 @@ static void free_fails(const struct call *call)
 		                               memory->is_managed});
 }
 
-static void end_begins(const struct call *call, struct mapped_end end)
+static void mapped_end_begins(const struct call *call)
 {
+	struct mapped_end end = call->id == CALL_MEMORY_RELEASE
+	                                ? mapped_release(call->arguments[0])
+	                                : mapped_unmap(call->arguments[0], (size_t)call->arguments[1]);
+
 	call->frame->memory.account = end.account;
 	call->frame->memory.bytes = end.bytes;
-}
-
-static void release_begins(const struct call *call)
-{
-	end_begins(call, mapped_release(call->arguments[0]));
-}
-
-static void unmap_begins(const struct call *call)
-{
-	end_begins(call, mapped_unmap(call->arguments[0], (size_t)call->arguments[1]));
 }
 
 /* --- mappings ----------------------------------------------------------------------------------------------------- */
@@ -419,18 +391,14 @@ static const struct way *way_of_graph(int id)
 static const struct way *way_of(int id)
 {
 	static const struct way allocation = {allocation_begins, allocation_succeeds, give_back};
-	static const struct way creation = {creation_begins, creation_succeeds, give_back};
 	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_ended,
 	                                           pool_allocation_ended};
 	static const struct way node = {nothing, node_made, nothing};
 	static const struct way freeing = {free_begins, give_back, free_fails};
-	static const struct way release = {release_begins, give_back, give_back};
-	static const struct way unmapping = {unmap_begins, give_back, give_back};
+	static const struct way mapped_end = {mapped_end_begins, give_back, give_back};
 	static const struct way mapping = {nothing, mapped, nothing};
 	static const struct way retaining = {nothing, retained, nothing};
-	static const struct way making_of_pool = {nothing, pool_made, nothing};
-	static const struct way trimming_of_pool = {nothing, pool_trimmed, nothing};
-	static const struct way end_of_pool = {nothing, pool_destroyed, nothing};
+	static const struct way change_of_pool = {nothing, pool_changed, nothing};
 	static const struct way trimming_of_graphs = {nothing, graphs_trimmed, nothing};
 	static const struct way context = {context_begins, context_made, nothing};
 	static const struct way drivers_own = {nothing, look, nothing};
@@ -444,9 +412,8 @@ static const struct way *way_of(int id)
 	case CALL_ARRAY_CREATE:
 	case CALL_ARRAY_CREATE_3D:
 	case CALL_MIPMAPS_CREATE:
-		return &allocation;
 	case CALL_MEMORY_CREATE:
-		return &creation;
+		return &allocation;
 	case CALL_ALLOC_ASYNC:
 	case CALL_ALLOC_ASYNC_PER_THREAD:
 	case CALL_ALLOC_FROM_POOL:
@@ -461,21 +428,18 @@ static const struct way *way_of(int id)
 	case CALL_MIPMAPS_DESTROY:
 		return &freeing;
 	case CALL_MEMORY_RELEASE:
-		return &release;
 	case CALL_MEMORY_UNMAP:
-		return &unmapping;
+		return &mapped_end;
 	case CALL_MEMORY_MAP:
 		return &mapping;
 	case CALL_MEMORY_RETAIN:
 		return &retaining;
 	case CALL_POOL_CREATE:
-		return &making_of_pool;
 	case CALL_POOL_TRIM:
-		return &trimming_of_pool;
+	case CALL_POOL_DESTROY:
+		return &change_of_pool;
 	case CALL_GRAPH_MEMORY_TRIM:
 		return &trimming_of_graphs;
-	case CALL_POOL_DESTROY:
-		return &end_of_pool;
 	case CALL_CONTEXT_CREATE_2:
 	case CALL_CONTEXT_CREATE_3:
 	case CALL_CONTEXT_CREATE_4:

@@ -34,36 +34,22 @@ static bool is_of_graphs(const struct pool *pool)
 	return pool->key == pool->account;
 }
 
-static uint64_t ask_pool(const struct pool *pool, int attribute)
+/* An attribute of the pool, whose number differs for a pool for graphs. 0 if the driver does not tell. */
+static uint64_t ask(const struct pool *pool, int of_pool, int of_graphs)
 {
+	CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 	uint64_t bytes = 0;
 
-	if (!driver.pool_get_attribute ||
-	    driver.pool_get_attribute((void *)(uintptr_t)pool->key, attribute, &bytes) != CUDA_SUCCESS)
-		bytes = 0;
-	return bytes;
-}
-
-static uint64_t ask_graphs(const struct account *account, int attribute)
-{
-	uint64_t bytes = 0;
-
-	if (!driver.graph_memory_get_attribute ||
-	    driver.graph_memory_get_attribute(account_device(account), attribute, &bytes) != CUDA_SUCCESS)
-		bytes = 0;
-	return bytes;
-}
-
-static uint64_t held(const struct pool *pool)
-{
-	return is_of_graphs(pool) ? ask_graphs(pool->account, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
-	                          : ask_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+	if (is_of_graphs(pool) && driver.graph_memory_get_attribute)
+		result = driver.graph_memory_get_attribute(account_device(pool->account), of_graphs, &bytes);
+	else if (!is_of_graphs(pool) && driver.pool_get_attribute)
+		result = driver.pool_get_attribute((void *)(uintptr_t)pool->key, of_pool, &bytes);
+	return result == CUDA_SUCCESS ? bytes : 0;
 }
 
 static uint64_t used(const struct pool *pool)
 {
-	return is_of_graphs(pool) ? ask_graphs(pool->account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
-	                          : ask_pool(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	return ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
 }
 
 static void trim(const struct pool *pool)
@@ -120,7 +106,8 @@ static bool change(const void *key, uint64_t asked_more, bool obeys)
 	struct pool pool;
 
 	for (pool = copy_of(key); outcome == OUTDATED && pool.account; pool = copy_of(key)) {
-		uint64_t asked = pool.asked + asked_more, now = held(&pool);
+		uint64_t asked = pool.asked + asked_more;
+		uint64_t now = ask(&pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
 
 		outcome = replace(&pool, max_u64(now, in_pieces(used(&pool) + asked)), asked, obeys);
 	}
@@ -166,14 +153,14 @@ void *pools_current(const struct account *account)
 }
 
 /* An instance has the same memory in each launch. In the first launch, the instance gets memory not yet in use. */
-uint64_t pools_asked_by_graph(const struct account *account, uint64_t bytes, bool was_launched)
+uint64_t pools_asked_by_graph(struct account *account, uint64_t bytes, bool was_launched)
 {
-	uint64_t in_use = was_launched ? ask_graphs(account, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) : 0;
+	uint64_t in_use = was_launched ? used(&(struct pool){.key = account, .account = account}) : 0;
 
 	return in_pieces(bytes) > in_use ? in_pieces(bytes) - in_use : 0;
 }
 
-static void set_account(const void *key, struct account *account)
+void pools_set_account(const void *key, struct account *account)
 {
 	pthread_mutex_lock(&lock);
 	struct pool *there = find_or_add(key, account);
@@ -183,16 +170,6 @@ static void set_account(const void *key, struct account *account)
 	if (there)
 		*there = (struct pool){.key = key, .account = account, .number = there->number + 1};
 	pthread_mutex_unlock(&lock);
-}
-
-void pools_made(const void *pool, struct account *account)
-{
-	set_account(pool, account);
-}
-
-void pools_forget(const void *pool)
-{
-	set_account(pool, NULL);
 }
 
 /* False behind the last place. */

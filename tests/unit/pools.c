@@ -135,17 +135,17 @@ TEST_WITH(set_up, NULL, an_old_answer)
 /* Pools of the host's memory are not counted; a handle can come again. */
 TEST_WITH(set_up, NULL, of_no_gpu)
 {
-	pools_made(&pool, NULL);
+	pools_set_account(&pool, NULL);
 	assert_true(pools_reserve(&account, &pool, 1000 * MIB));
 	allocate(1000 * MIB);
 	pools_settle(&pool, 1000 * MIB);
 	assert_int_equal(account.bytes, 0);
-	pools_forget(&pool);
+	pools_set_account(&pool, NULL);
 	held = used = 0;
-	pools_made(&pool, &account);
+	pools_set_account(&pool, &account);
 	assert_false(pools_reserve(&account, &pool, 1000 * MIB));
 	assert_true(pools_reserve(&account, &pool, 30 * MIB));
-	pools_forget(&pool);
+	pools_set_account(&pool, NULL);
 	assert_int_equal(account.bytes, 0);
 }
 
@@ -155,7 +155,7 @@ TEST_WITH(set_up, NULL, many)
 	static char keys[1000];
 
 	for (size_t i = 0; i < COUNT_OF(keys); i++)
-		pools_made(&keys[i], &account);
+		pools_set_account(&keys[i], &account);
 	assert_true(pools_reserve(&account, &pool, 60 * MIB));
 	assert_false(pools_reserve(&account, &pool, 60 * MIB));
 }
