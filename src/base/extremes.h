@@ -1,4 +1,4 @@
-/* The lesser and the greater of two numbers. */
+/* The lesser and the greater of two numbers; a sum and a rest without wrapping around. */
 #ifndef NVTASKSET_EXTREMES_H
 #define NVTASKSET_EXTREMES_H
 
@@ -12,6 +12,16 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static inline uint64_t sum_u64(uint64_t a, uint64_t b)
+{
+	return a + b >= a ? a + b : UINT64_MAX;
+}
+
+static inline uint64_t rest_u64(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
 }
 
 static inline int64_t min_i64(int64_t a, int64_t b)

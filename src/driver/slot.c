@@ -65,30 +65,20 @@ static bool is_wanted(int domain, int id)
 
 /* --- handing on ---------------------------------------------------------------------------------------------- */
 
-static void enter_callback(void)
-{
-	own_under_way++;
-	atomic_fetch_add(&other.under_way, 1);
-}
-
-/* The counter is 0 already if the callback has unsubscribed: see wait_for_callbacks. */
-static void leave_callback(void)
-{
-	if (own_under_way > 0) {
-		own_under_way--;
-		atomic_fetch_sub(&other.under_way, 1);
-	}
-}
-
 /* Counts first, then looks: either unsubscribe sees the count, or we see no subscriber. */
 void slot_hand_on(int domain, int id, const void *parameters)
 {
-	enter_callback();
+	own_under_way++;
+	atomic_fetch_add(&other.under_way, 1);
 	const struct slot_subscriber *subscriber = atomic_load(&slot_other);
 
 	if (subscriber && is_wanted(domain, id))
 		subscriber->callback(subscriber->user, domain, id, parameters);
-	leave_callback();
+	/* The counter is 0 already if the callback has unsubscribed: see wait_for_callbacks. */
+	if (own_under_way > 0) {
+		own_under_way--;
+		atomic_fetch_sub(&other.under_way, 1);
+	}
 }
 
 /* Waits until no other thread is in a callback of the leaving subscriber. This thread may unsubscribe inside of a

@@ -286,11 +286,6 @@ void account_change(struct account *account, int64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-static uint64_t rest(uint64_t limit, uint64_t used)
-{
-	return limit > used ? limit - used : 0;
-}
-
 static uint64_t used_of_own_limit(const struct account *account)
 {
 	return account->gpu && is_of_command() ? ledger_of_command(book.ledger, account->gpu, book.slot) * LEDGER_UNIT
@@ -304,7 +299,7 @@ struct account_room account_room(struct account *account)
 	uint64_t all = account->gpu ? ledger_total(account->gpu) * LEDGER_UNIT : account->bytes;
 	struct account_room room = {
 		.limit = min_u64(limits.own, limits.together),
-		.free = min_u64(rest(limits.own, used_of_own_limit(account)), rest(limits.together, all)),
+		.free = min_u64(rest_u64(limits.own, used_of_own_limit(account)), rest_u64(limits.together, all)),
 	};
 
 	pthread_mutex_unlock(&lock);

@@ -85,21 +85,16 @@ static void count_between(struct account *account, uint64_t least, uint64_t most
 	pthread_mutex_unlock(&lock);
 }
 
-static uint64_t rest(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
-}
-
 static void count_by_kernel(struct account *account, const struct moment *moment)
 {
 	uint64_t all = moment->memory.of_process;
 
-	count_between(account, rest(all, moment->others), rest(all, moment->others - moment->managed));
+	count_between(account, rest_u64(all, moment->others), rest_u64(all, moment->others - moment->managed));
 }
 
 static void count_by_difference(struct account *account, const struct moment *moment)
 {
-	uint64_t less = rest(before.free, moment->memory.free);
+	uint64_t less = rest_u64(before.free, moment->memory.free);
 	uint64_t bytes = less <= CONTEXT_MOST ? less : 0;
 
 	count_between(account, bytes, bytes);

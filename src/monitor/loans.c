@@ -4,7 +4,7 @@
 
 struct loan_launch loans_launch(const struct monitor_gpu *gpu, const struct times_interval *kernel)
 {
-	return (struct loan_launch){gpu->pci, kernel->launched, segment_sum(kernel->end, gpu->error_ns)};
+	return (struct loan_launch){gpu->pci, kernel->launched, sum_u64(kernel->end, gpu->error_ns)};
 }
 
 void loans_add(struct loans *loans, const struct monitor_times *times)

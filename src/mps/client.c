@@ -30,13 +30,6 @@ static int offer_off(struct error *error)
 	return -1;
 }
 
-static int set_priority(enum mps_priority priority, struct error *error)
-{
-	return priority == MPS_PRIORITY_AS_IT_IS
-	               ? 0
-	               : set_variable(MPS_PRIORITY_ENVIRONMENT, priority == MPS_PRIORITY_BELOW ? "1" : "0", error);
-}
-
 static int join_server(const char *control, const struct mps_request *request, struct mps_status *status,
                        struct error *error)
 {
@@ -49,9 +42,11 @@ static int join_server(const char *control, const struct mps_request *request, s
 	if (!status->running && mps_start(control, request, status, error) < 0)
 		return offer_off(error);
 	snprintf(number, sizeof number, "%u", status->connections);
-	return check_room(status, error) < 0 || set_variable(MPS_CONNECTIONS_ENVIRONMENT, number, error) < 0
-	               ? -1
-	               : set_priority(request->priority, error);
+	if (check_room(status, error) < 0 || set_variable(MPS_CONNECTIONS_ENVIRONMENT, number, error) < 0)
+		return -1;
+	if (request->priority == MPS_PRIORITY_AS_IT_IS)
+		return 0;
+	return set_variable(MPS_PRIORITY_ENVIRONMENT, request->priority == MPS_PRIORITY_BELOW ? "1" : "0", error);
 }
 
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error)

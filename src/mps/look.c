@@ -269,19 +269,15 @@ static bool look_by_words(const char *control, struct mps_status *status)
 	return true;
 }
 
-/* The directory of a server or of a namespace: only the daemon above can be asked. */
-static bool is_namespace(const char *directory)
-{
-	return has_socket(directory, ".") && has_socket(directory, "..");
-}
-
 /* A table is an answer of the older interface. */
 static bool speaks_3(const char *control, struct mps_status *status, const char *answer)
 {
 	const char *directory = status->pipe_directory;
 	bool may_be = has_socket(directory, ".") && (!strstr(answer, "SERVER") || has_servers(directory));
+	bool is_namespace = has_socket(directory, ".") && has_socket(directory, "..");
 
-	return is_namespace(directory) || (may_be && look_by_words(control, status));
+	/* The directory of a server or of a namespace: only the daemon above can be asked. */
+	return is_namespace || (may_be && look_by_words(control, status));
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */

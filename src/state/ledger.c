@@ -66,12 +66,6 @@ struct bounds {
 	const struct ledger *ledger; /* NULL: there is no limit of a command */
 };
 
-static bool exceeds(const struct bounds *bounds, const struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t total)
-{
-	return total > bounds->most ||
-	       (bounds->ledger && add(ledger_of_command(bounds->ledger, gpu, slot), kib) > bounds->most_of_command);
-}
-
 /* The intent stands there already. False if a limit would be exceeded. */
 static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t number, const struct bounds *bounds)
 {
@@ -80,8 +74,10 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 	do {
 		complete(gpu, before);
 		uint32_t amount = add(amount_in(before), kib);
+		bool has_command = kib > 0 && bounds->ledger;
+		uint32_t command = has_command ? add(ledger_of_command(bounds->ledger, gpu, slot), kib) : 0;
 
-		if (kib > 0 && exceeds(bounds, gpu, slot, kib, amount))
+		if (kib > 0 && (amount > bounds->most || command > bounds->most_of_command))
 			return false;
 		after = word_of(amount, slot, number);
 	} while (!atomic_compare_exchange_weak(&gpu->total, &before, after));

@@ -80,12 +80,6 @@ static bool is_for_gate(const struct segment_revision *revision)
 	return kernel_access_is_of_mps() && (segment_time_holds_back(revision) || segment_shares(revision));
 }
 
-/* Whether the rules concern peers. */
-static bool meets_others(const struct segment_revision *revision)
-{
-	return rules_take_part(given_rules()) || (kernel_access_is_of_mps() && segment_shares(revision));
-}
-
 /* The first look at peers may take long, with many processes: the program is not suspended meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
@@ -94,7 +88,8 @@ static void follow_rules(const struct segment_revision *revision)
 	given_follow(time_news.segment, revision, process_clock_ns());
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
-	if (meets_others(revision))
+	/* Whether the rules concern peers. */
+	if (rules_take_part(given_rules()) || (kernel_access_is_of_mps() && segment_shares(revision)))
 		peers_join(&time_news.segment->group);
 	else
 		peers_leave();

@@ -121,7 +121,7 @@ static void check_counts_of_gpu(const struct counts *counts, unsigned int number
 
 	must(gpu->gaps >> COUNTS_GAP_COUNT == 0);
 	/* A graph whose call has not ended is in flight, and is counted later. */
-	must(gpu->in_flight <= segment_sum(gpu->launched, (uint64_t)COUNTS_GRAPHS_OPEN * COUNTS_PLACES * SEGMENT_AREAS));
+	must(gpu->in_flight <= sum_u64(gpu->launched, (uint64_t)COUNTS_GRAPHS_OPEN * COUNTS_PLACES * SEGMENT_AREAS));
 	must(gpu->unheard <= gpu->launched && gpu->unheard <= gpu->ended);
 	for (unsigned int i = 0; i < number; i++)
 		must(!pci_address_equal(counts->gpus[i].pci, gpu->pci));

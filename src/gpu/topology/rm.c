@@ -303,14 +303,6 @@ static int open_devices(const struct rm_system *system, int files[DEVICES_MAX], 
 	return result;
 }
 
-static void close_devices(const struct rm_system *system, const int files[DEVICES_MAX])
-{
-	for (int i = 0; i < DEVICES_MAX; i++) {
-		if (files[i] >= 0)
-			system->close(files[i]);
-	}
-}
-
 /* Appends the GPU, if wanted. -1 with the reason. */
 static int read_attached_gpu(struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
                              struct topology_list *list, struct error *error)
@@ -373,7 +365,10 @@ static int read_all(struct rm *rm, const struct topology_wanted *wanted, struct 
 
 	if (result == 0)
 		result = read_attached(rm, wanted, list, error);
-	close_devices(rm->system, files);
+	for (int i = 0; i < DEVICES_MAX; i++) {
+		if (files[i] >= 0)
+			rm->system->close(files[i]);
+	}
 	return result;
 }
 

@@ -142,13 +142,6 @@ static void node_added(const struct call *call)
 		                      parameters->conditional.size);
 }
 
-/* A captured launch becomes a node of another graph. The legacy stream is never captured, and needs no question. */
-static bool has_run(const struct call *call)
-{
-	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
-	       !driver_captures(calls_stream_of_graph(call));
-}
-
 /* The place for kernels of the launched graph; NULL: nowhere, or the call launches no graph. */
 static struct counts_place *place_of(const struct call *call)
 {
@@ -160,7 +153,9 @@ static struct counts_place *place_of(const struct call *call)
 /* Uploads count even if the call failed. */
 static void count_kernels(const struct call *call, CUgraphExec exec)
 {
-	bool runs = has_run(call);
+	/* A captured launch becomes a node of another graph. The legacy stream is never captured. */
+	bool runs = calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
+	            !driver_captures(calls_stream_of_graph(call));
 
 	graph_counts_uploaded(exec, call->frame);
 	if (!graph_counts_call_ended(exec, runs) && runs)

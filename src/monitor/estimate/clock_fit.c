@@ -1,5 +1,7 @@
 #include "clock_fit.h"
 
+#include "base/extremes.h"
+
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -237,17 +239,6 @@ static double collect_consistent(struct limits *limits, const struct clock_fit *
 	return drift;
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-static double between(double value, double lower, double upper)
-{
-	value = value > upper ? upper : value;
-	return value < lower ? lower : value;
-}
-
 /* A hostile process may lead to any number. */
 static int64_t rounded(double value)
 {
@@ -267,15 +258,15 @@ bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_of
 	bool is_tight = fabs(upper - lower) < TIGHT_NS;
 
 	/* With little knowledge, clocks that hardly drift apart are likelier. */
-	drift = is_tight ? (from + to) / 2 : between(0, from, to);
+	drift = is_tight ? (from + to) / 2 : max_double(from, min_double(0, to));
 	double best = is_tight ? (upper + lower) / 2 : (highest(&limits, drift) - mirrored_lowest(&limits, drift)) / 2;
 
 	*offset = (struct clock_offset){
 		.at = cpu,
 		.offset = (int64_t)((uint64_t)limits.base + (uint64_t)rounded(best)),
-		.error_ns = (uint64_t)rounded(larger(fabs(upper - best), fabs(best - lower))),
+		.error_ns = (uint64_t)rounded(max_double(fabs(upper - best), fabs(best - lower))),
 		.drift = drift,
-		.drift_error = larger(to - drift, drift - from),
+		.drift_error = max_double(to - drift, drift - from),
 	};
 	return limits.upper.count > 0 && limits.mirrored.count > 0;
 }

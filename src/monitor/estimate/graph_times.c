@@ -282,12 +282,6 @@ static bool may_wait(const struct timestamps_event *kernel, const struct timesta
 	       kernel->stream == TIMESTAMPS_STREAM_LEGACY || graph->stream == TIMESTAMPS_STREAM_LEGACY;
 }
 
-/* A kernel before that runs after the end of this kernel has lost its timestamp. */
-static bool ends_search(const struct timestamps_event *before, const struct timestamps_event *kernel)
-{
-	return before->stream == kernel->stream && before->state != TIMESTAMPS_RUNNING;
-}
-
 static void see_graph(struct times_kernel *kernel, const struct timestamps *ring, const struct timestamps_event *event,
                       const struct timestamps_event *graph, const struct node_order *order)
 {
@@ -312,7 +306,8 @@ void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ri
 		if (!timestamps_read_launch(ring, event->number - back, &before)) {
 			kernel->before.timestamp_ns = TIMES_UNKNOWN;
 		} else {
-			is_found = ends_search(&before, event);
+			/* A kernel before that runs after the end of this kernel has lost its timestamp. */
+			is_found = before.stream == event->stream && before.state != TIMESTAMPS_RUNNING;
 			if (before.state == TIMESTAMPS_GRAPH_LAUNCHED)
 				see_graph(kernel, ring, event, &before, order_of(data, &before));
 		}

@@ -169,11 +169,6 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 	return max_u64(least, min_u64(value, most));
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b >= a ? a + b : UINT64_MAX;
-}
-
 /* From the launch to the kernel's begin. A program that comes back to the driver after a while is slower. */
 static uint64_t latency_of(const struct times *times, const struct times_kernel *kernel)
 {
@@ -189,12 +184,12 @@ static uint64_t latency_of(const struct times *times, const struct times_kernel 
 static uint64_t begin_of(struct times *times, const struct times_stream *stream, const struct times_kernel *kernel,
                          uint64_t end, bool *is_behind)
 {
-	uint64_t begin = sum(kernel->launched_ns, latency_of(times, kernel)), behind;
+	uint64_t begin = sum_u64(kernel->launched_ns, latency_of(times, kernel)), behind;
 
 	*is_behind = stream->timestamp != 0 && times_convert(times, stream->timestamp, end, &behind) &&
-	             sum(behind, times->calibration.plain.next_ns) > begin;
+	             sum_u64(behind, times->calibration.plain.next_ns) > begin;
 	if (*is_behind)
-		begin = sum(behind, times->calibration.plain.next_ns);
+		begin = sum_u64(behind, times->calibration.plain.next_ns);
 	return begin < end ? begin : end;
 }
 
@@ -208,7 +203,7 @@ static uint64_t begin_behind(struct times *times, const struct times_graphs *gra
 		begin = 0;
 	else if (graphs->timestamp_ns <= kernel->timestamp_ns &&
 	         times_convert(times, graphs->timestamp_ns, kernel->launched_ns, &end) && end >= graphs->launched_ns)
-		begin = sum(end, times->calibration.plain.next_ns);
+		begin = sum_u64(end, times->calibration.plain.next_ns);
 	return begin;
 }
 

@@ -50,15 +50,6 @@ static struct {
 
 /* --- names of processes ------------------------------------------------------------------------------------------- */
 
-/* 0 if there is no process with the pid. */
-static uint64_t start_of(pid_t pid)
-{
-	char stat[PROC_STAT_TEXT];
-
-	proc_stat_read(pid, stat);
-	return proc_stat_field(stat, STAT_START);
-}
-
 /* The number of this process in /proc, perhaps of another namespace; 0 without /proc. */
 static pid_t shown_as(void)
 {
@@ -184,13 +175,6 @@ static bool has_place(const struct own *own)
 	return own->place != NOWHERE && atomic_load(&place_at(own->place)->who) == board.self.who;
 }
 
-static void give_place_up(struct own *own)
-{
-	if (has_place(own))
-		free_place(own->place, board.self.who);
-	own->place = NOWHERE;
-}
-
 static void take_free_place(struct own *own)
 {
 	for (int place = 0; place < BOARD_PLACES && own->place == NOWHERE; place++) {
@@ -304,8 +288,11 @@ unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PL
 
 static void give_all_up(void)
 {
-	for (unsigned int i = 0; i < board.count; i++)
-		give_place_up(&board.own[i]);
+	for (unsigned int i = 0; i < board.count; i++) {
+		if (has_place(&board.own[i]))
+			free_place(board.own[i].place, board.self.who);
+		board.own[i].place = NOWHERE;
+	}
 }
 
 /* Frees the places of this process from before an exec. */
@@ -358,7 +345,10 @@ static int be_someone(struct error *error)
 		return error_set(error, "a program with more privileges than its user is on no board");
 	struct identity identity = identity_own();
 	pid_t shown = shown_as();
-	uint64_t start = start_of(shown);
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(shown, stat);
+	uint64_t start = proc_stat_field(stat, STAT_START);
 
 	if (start == 0)
 		return error_set(error, NO_PROC);

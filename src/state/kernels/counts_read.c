@@ -1,5 +1,6 @@
 #include "counts_read.h"
 
+#include "base/extremes.h"
 #include "base/identity.h"
 #include "base/proc.h"
 #include "counts_layout.h"
@@ -49,7 +50,7 @@ uint64_t counts_place_plain(const struct counts_place *place)
 	uint64_t sum = load(&place->plain);
 
 	for (uint64_t used = load(&place->used) & ALL_SLOTS; used != 0; used &= used - 1)
-		sum = segment_sum(sum, load(&place->slots[__builtin_ctzll(used)].plain));
+		sum = sum_u64(sum, load(&place->slots[__builtin_ctzll(used)].plain));
 	return sum;
 }
 
@@ -66,9 +67,7 @@ uint64_t counts_place_launches(const struct counts_place *place)
  * launch of a graph, counted at the end of the call: the first kernels may have ended before. */
 static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 {
-	uint64_t gone = segment_sum(ended, uncounted);
-
-	return launched > gone ? launched - gone : 0;
+	return rest_u64(launched, sum_u64(ended, uncounted));
 }
 
 /* Reads `open` before the launched kernels: a call that has ended by then has counted its kernels. */
@@ -80,12 +79,12 @@ static void add_place(struct counts_of_gpu *gpu, const struct counts_place *plac
 	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
 	uint64_t plain = counts_place_plain(place), nodes = load(&place->nodes);
 
-	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
-	gpu->unheard = segment_sum(gpu->unheard, unheard);
-	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
+	gpu->ended = sum_u64(gpu->ended, sum_u64(unheard, sum_u64(plain_ended, nodes_ended)));
+	gpu->unheard = sum_u64(gpu->unheard, unheard);
+	gpu->launched = sum_u64(gpu->launched, sum_u64(unheard, sum_u64(plain, nodes)));
 	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
 	if (load(&place->state) == COUNTS_IN_USE)
-		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open), segment_sum(
+		gpu->in_flight = sum_u64(sum_u64(gpu->in_flight, open), sum_u64(
 			in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
 			in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
 }

@@ -1,5 +1,6 @@
 #include "segment.h"
 
+#include "base/extremes.h"
 #include "base/futex.h"
 #include "base/shared_file.h"
 #include "layout.h"
@@ -346,7 +347,7 @@ static uint64_t sum_launches(const struct segment_memory *memory, bool restricte
 	uint64_t sum = 0;
 
 	for (int slot = 0; slot < COUNTER_SLOTS; slot++)
-		sum = segment_sum(sum, atomic_load_explicit(&memory->slots[slot].launches[restricted],
+		sum = sum_u64(sum, atomic_load_explicit(&memory->slots[slot].launches[restricted],
 		                                            memory_order_relaxed));
 	return sum;
 }

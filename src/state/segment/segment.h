@@ -268,10 +268,4 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 
 struct segment_borrowed segment_read_borrowed(const struct segment *segment);
 
-/* Adds without wrapping around: a process can write anything into the counters. */
-static inline uint64_t segment_sum(uint64_t a, uint64_t b)
-{
-	return a + b >= a ? a + b : UINT64_MAX;
-}
-
 #endif

@@ -85,16 +85,13 @@ static uint64_t look(bool can_act, bool *is_idle)
 
 /* --- the way to the kernel driver -------------------------------------------------------------------------------- */
 
-/* A client of MPS must not use the way. With an unknown driver library there is no way. */
-static bool may_be_reached(void)
-{
-	return eligibility_reason() != SEGMENT_TIME_MPS_CLIENT && eligibility_reason() != SEGMENT_TIME_UNREACHABLE;
-}
-
 /* Asks the driver before any suspension: in a suspension, a call may wait. */
 static bool reach(uint64_t number)
 {
-	bool is_done = may_be_reached() && kernel_access_is_done();
+	enum segment_time_state reason = eligibility_reason();
+	/* A client of MPS must not use the way. With an unknown driver library there is no way. */
+	bool is_done = reason != SEGMENT_TIME_MPS_CLIENT && reason != SEGMENT_TIME_UNREACHABLE &&
+	               kernel_access_is_done();
 
 	if (is_done && !knows_gpus) {
 		eligibility_lost(memory_use_of_gpus());

@@ -140,12 +140,6 @@ static void expose_activity(struct exposition *exposition, const struct row *row
 		add_known(exposition, METRIC_TPC_TIME, labels, numbers[NUMBER_TPC_TIME]);
 }
 
-/* A program may name any bus id: a bus id of no GPU of this machine is left out. */
-static bool may_be_here(struct pci_address pci, const struct topology_list *gpus)
-{
-	return gpus->count == 0 || !pci_address_is_known(pci) || topology_find(gpus, pci);
-}
-
 static void expose_row(struct exposition *exposition, const struct row *row, const struct topology_list *gpus)
 {
 	struct metric_labels process = {.count = 0}, labels = {.count = 0};
@@ -154,7 +148,8 @@ static void expose_row(struct exposition *exposition, const struct row *row, con
 	label_process(&process, &texts, row->process);
 	if (row->place == 0)
 		expose_process(exposition, row, &process);
-	if (row->has_gpu && may_be_here(row->pci, gpus)) {
+	/* A program may name any bus id: a bus id of no GPU of this machine is left out. */
+	if (row->has_gpu && (gpus->count == 0 || !pci_address_is_known(row->pci) || topology_find(gpus, row->pci))) {
 		label_gpu(&labels, &texts, row->pci, gpus);
 		for (unsigned int i = 0; i < process.count; i++)
 			metric_label(&labels, process.list[i].name, process.list[i].value);

@@ -240,11 +240,6 @@ int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, cons
 
 /* --- a group, by its name ----------------------------------------------------------------------------------------- */
 
-static bool is_number(const char *text)
-{
-	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
 static int open_of_process(struct group *group, const char *text, struct error *error)
 {
 	long pid = strtol(text, NULL, 10);
@@ -322,7 +317,7 @@ int group_target(struct group *group, const char *text, struct error *error)
 	if (strchr(text, '/'))
 		result = realpath(text, path) ? group_file_open(group, text[0] == '/' ? text : path, error)
 		                              : error_set_errno(error, "%.200s", text);
-	else if (is_number(text))
+	else if (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0')
 		result = open_of_process(group, text, error);
 	else
 		result = open_named(group, text, error);

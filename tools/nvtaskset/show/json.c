@@ -344,28 +344,19 @@ static json_t *with_use(json_t *object, const struct segment_time *time)
 	            : object;
 }
 
-static json_t *quota_or_null(struct segment_quota quota, const struct segment_time *time)
-{
-	return quota.period_us == 0
-	               ? json_null()
-	               : with_use(json_pack("{s:I, s:I, s:b}", "run_us", (json_int_t)quota.run_us, "period_us",
-	                                    (json_int_t)quota.period_us, "limits", segment_quota_limits(quota)),
-	                          time);
-}
-
-static json_t *rank_or_null(const struct segment_revision *revision, const struct segment_time *time)
-{
-	return !segment_rank_is_given(revision->rank)
-	               ? json_null()
-	               : with_use(json_settings(revision, SETTING_PRIORITY, SETTING_WEIGHT), time);
-}
-
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
-	json_t *object = json_pack("{s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
-	                           rank_or_null(revision, time));
+	struct segment_quota limit = revision->quota;
+	json_t *quota = json_null(), *rank = json_null();
 
-	return json_joined(object, json_settings(revision, SETTING_LEND, SETTING_MEMORY));
+	if (limit.period_us != 0)
+		quota = with_use(json_pack("{s:I, s:I, s:b}", "run_us", (json_int_t)limit.run_us, "period_us",
+		                           (json_int_t)limit.period_us, "limits", segment_quota_limits(limit)),
+		                 time);
+	if (segment_rank_is_given(revision->rank))
+		rank = with_use(json_settings(revision, SETTING_PRIORITY, SETTING_WEIGHT), time);
+	return json_joined(json_pack("{s:o, s:o}", "quota", quota, "rank", rank),
+	                   json_settings(revision, SETTING_LEND, SETTING_MEMORY));
 }
 
 static json_t *list_process(const struct process *process, const struct activities *activities)

@@ -1,6 +1,7 @@
 #include "cli/actions.h"
 
 #include "activity.h"
+#include "base/extremes.h"
 #include "cells.h"
 #include "cli/gpus.h"
 #include "cli/time_given.h"
@@ -76,7 +77,7 @@ static void print_unannounced(const struct process *process, FILE *page)
 	uint64_t kernels = 0;
 
 	for (unsigned int i = 0; i < process->counts.count; i++)
-		kernels = segment_sum(kernels, process->counts.gpus[i].unheard);
+		kernels = sum_u64(kernels, process->counts.gpus[i].unheard);
 	if (kernels > 0)
 		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that "
 		                                 "kernels launch\n",

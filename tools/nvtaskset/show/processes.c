@@ -1,5 +1,6 @@
 #include "processes.h"
 
+#include "base/extremes.h"
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
@@ -238,7 +239,7 @@ static void name_lenders(struct segment_borrowed *borrowed, const struct process
 		while (loan->lender != 0 && loan->lender != lender)
 			loan++;
 		if (lender != 0)
-			*loan = (struct segment_loan){lender, segment_sum(loan->tpc_us, told.loans[i].tpc_us)};
+			*loan = (struct segment_loan){lender, sum_u64(loan->tpc_us, told.loans[i].tpc_us)};
 	}
 }
 

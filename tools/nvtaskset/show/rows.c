@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "base/extremes.h"
 #include "cli/gpus.h"
 #include "state/kernels/counts_read.h"
 
@@ -43,7 +44,7 @@ static uint64_t count_outside(const struct segment_counters *counters)
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (segment_reason_is_outside((enum segment_reason)reason))
-			total = segment_sum(total, counters->reasons[reason]);
+			total = sum_u64(total, counters->reasons[reason]);
 	}
 	return total;
 }
@@ -55,7 +56,7 @@ static void read_counters(struct row *row)
 	bool is_first = row->place == 0;
 
 	row->numbers[NUMBER_UPLOADS] = reading_if(is_first,
-	                                          (double)segment_sum(counters->restricted, counters->unrestricted));
+	                                          (double)sum_u64(counters->restricted, counters->unrestricted));
 	row->numbers[NUMBER_RESTRICTED] = reading_if(is_first, (double)counters->restricted);
 	row->numbers[NUMBER_OUTSIDE] = reading_if(is_first, (double)count_outside(counters));
 	row->numbers[NUMBER_REFRESHED] = reading_if(is_first, (double)counters->refreshed);

@@ -366,14 +366,6 @@ static int enable(const struct plan *plan, struct error *error)
 	return probe_bare(NULL, error);
 }
 
-static void show_plan(const struct plan *plan)
-{
-	printf("%s:\n%s\n", CONFIGURATION, plan->configuration);
-	for (unsigned int i = 0; i < plan->link_count; i++)
-		printf("%s -> %s\n", plan->links[i].path, plan->links[i].target);
-	printf("%s: rebuilt by ldconfig\n", LOADER_CACHE);
-}
-
 /* Programs that find the driver by LD_LIBRARY_PATH are not reached: a warning, and no failure. */
 static void warn_of_bypass(void)
 {
@@ -428,7 +420,10 @@ int action_system_enable(const struct options *options, struct error *error)
 	    plan_check_library(&plan, error) < 0)
 		return -1;
 	if (options->dry_run) {
-		show_plan(&plan);
+		printf("%s:\n%s\n", CONFIGURATION, plan.configuration);
+		for (unsigned int i = 0; i < plan.link_count; i++)
+			printf("%s -> %s\n", plan.links[i].path, plan.links[i].target);
+		printf("%s: rebuilt by ldconfig\n", LOADER_CACHE);
 		return 0;
 	}
 	if (require_root("system enable", error) < 0 || lock(&plan, error) < 0)

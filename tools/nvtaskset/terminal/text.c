@@ -9,11 +9,6 @@
 
 /* --- UTF-8 ------------------------------------------------------------------------------------------------- */
 
-static bool continues(unsigned char byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
 /* Decodes the first character of `length` bytes (at least 1), and returns its number of bytes; 0 unless valid UTF-8
  * (RFC 3629): the shortest form, no surrogate, at most U+10FFFF. */
 static size_t decode(const char *text, size_t length, uint32_t *character)
@@ -26,7 +21,7 @@ static size_t decode(const char *text, size_t length, uint32_t *character)
 		return 0;
 	*character = size == 1 ? bytes[0] : bytes[0] & (0x7fu >> size);
 	for (size_t i = 1; i < size; i++) {
-		if (!continues(bytes[i]))
+		if ((bytes[i] & 0xc0) != 0x80)
 			return 0;
 		*character = *character << 6 | (bytes[i] & 0x3f);
 	}
