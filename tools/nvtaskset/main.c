@@ -1,7 +1,7 @@
 /*
  * nvtaskset: taskset for GPUs. Parses the command line and runs an action. Only this file prints error messages.
  */
-#include "cdi/hook.h"
+#include "cdi/inside.h"
 #include "cli/actions.h"
 #include "cli/parse.h"
 #include "start/probe.h"

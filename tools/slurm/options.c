@@ -1,4 +1,4 @@
-#include "options.h"
+#include "plugin.h"
 
 #include "common.h"
 

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "jobs.h"
 #include "common.h"
-#include "options.h"
 #include "../../unit/process.h"
 
 #include <slurm/slurm.h>

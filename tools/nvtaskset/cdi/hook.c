@@ -1,8 +1,7 @@
-#include "hook.h"
+#include "inside.h"
 
 #include "base/path.h"
 #include "base/proc.h"
-#include "inside.h"
 #include "show/containers.h"
 
 #include <fcntl.h>

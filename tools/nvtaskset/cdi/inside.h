@@ -6,6 +6,8 @@
 #include "state/group/group.h"
 #include "state/pool/pool.h"
 
+#include <stdbool.h>
+
 #define INSIDE_LIBRARY "/opt/nvtaskset/lib"   /* the host's installation of nvtaskset */
 #define INSIDE_FRONT "/opt/nvtaskset/front"   /* only the names that the dynamic linker must find */
 #define INSIDE_GROUPS GROUP_MOUNTS            /* with the group of the device */
@@ -65,5 +67,21 @@ int confined_directory(int image, const char *path);
 /* In `work`: executes the program of an open file, within the same bounds. A program that uses no processor time for
  * three seconds waits for the other end of a pipe, and is killed. -1 with the reason. */
 int confined_execute(int program, char *const arguments[], struct error *error);
+
+/* --- hook.c ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * The hook of a device: a container runtime calls the hook for each container that gets the device, before the
+ * container's programs start (OCI's createContainer).
+ *
+ * The hook puts our library in front of the driver's in the container's image (image.c), and notes each container
+ * (show/containers.h). Where our library cannot be put there, the image's programs run unrestricted, and the note has
+ * the reason. With --strict, the container does not start.
+ */
+
+bool hook_is_me(const char *name);
+
+/* The exit status. */
+int hook_main(int count, char **arguments);
 
 #endif

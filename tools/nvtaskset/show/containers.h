@@ -1,5 +1,5 @@
 /*
- * Notes about containers, by the hook of a device (cdi/hook.h): a small file for each container, beside the files of
+ * Notes about containers, by the hook of a device (cdi/inside.h): a small file for each container, beside the files of
  * groups. The file's name is the id in the name of the container's control group. Only files of root and of the reader
  * are believed.
  */
