@@ -61,7 +61,7 @@ static int check_set(const struct tpcset *set, const struct tpcset *all, const s
 struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu,
                                 const struct segment_revision *revision)
 {
-	const struct segment_partition *found = segment_find(revision, topology->list.gpus[gpu].pci);
+	const struct segment_partition *found = revision_find_partition(revision, topology->list.gpus[gpu].pci);
 	const struct tpcset *all = &topology->all[gpu];
 	struct tpcset present = tpcset_and(all, found ? &found->set : all);
 

@@ -175,7 +175,7 @@ int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu
 	struct segment_memory_use use = {0};
 
 	if (model)
-		use = group_read_memory_use(&group->group, model->pci);
+		use = segment_read_memory_use_of_group(&group->group, model->pci);
 	return model ? api_fill_memory(memory, &use, inside_error(error)) : -1;
 }
 
@@ -190,7 +190,8 @@ static int choose(const struct nvtaskset_group *group, const struct nvtaskset_cl
 
 	if (!model)
 		return -1;
-	const struct segment_partition *has = segment_find(before, model->pci), *used = segment_find(taken, model->pci);
+	const struct segment_partition *has = revision_find_partition(before, model->pci);
+	const struct segment_partition *used = revision_find_partition(taken, model->pci);
 
 	chosen->pci = model->pci;
 	if (has && tpcset_count(&has->set) != claim->count)
@@ -220,8 +221,8 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 		struct segment_partition partition;
 
 		result = choose(group, &claims[i], strategy, &taken, &before, &partition, error);
-		if (result == 0 && !segment_find(&before, partition.pci))
-			result = segment_put(&chosen, &partition, error);
+		if (result == 0 && !revision_find_partition(&before, partition.pci))
+			result = revision_put(&chosen, &partition, error);
 	}
 	/* A repeated claim changes nothing: members may have been moved inside. */
 	return result == 0 && chosen.count > 0 ? pool_file_change(&group->group, &chosen, error) : result;

@@ -52,7 +52,7 @@ static bool has_library(pid_t pid)
 
 static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
-	int result = segment_give(task->gift, borrowed);
+	int result = attach_segment_give(task->gift, borrowed);
 
 	(void)pid;
 	borrowed_close(borrowed);
@@ -63,7 +63,7 @@ static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thr
 static enum outcome load(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
 	enum outcome outcome = OUTCOME_FAILED;
-	int result = library_load(task->library, borrowed);
+	int result = attach_load_library(task->library, borrowed);
 
 	borrowed_close(borrowed);
 	if (result == 0 || (result == LIBRARY_UNSEEN && has_library(pid)))
@@ -154,11 +154,11 @@ static int load_locked(pid_t pid, const char *path, const char *argument, struct
                        struct error *error)
 {
 	struct library library = {.argument = argument};
-	int result = library_read(&library, path, error);
+	int result = attach_read_library(&library, path, error);
 
 	if (result < 0)
 		return -1;
-	const struct task task = {.room = library_room(&library), .run = load, .library = &library};
+	const struct task task = {.room = attach_library_room(&library), .run = load, .library = &library};
 
 	result = target_check_file_limit(pid, "our library", library.size, error);
 	if (result == 0)
@@ -184,7 +184,7 @@ static int give_locked(pid_t pid, struct attach_report *report, struct error *er
 {
 	static struct segment_gift gift; /* large */
 	const struct task task = {.room = sizeof gift.room, .run = give, .gift = &gift};
-	int result = segment_prepare_gift(&gift, pid, error);
+	int result = attach_segment_prepare(&gift, pid, error);
 
 	return result == 0 ? try_for_a_while(pid, &task, report, error) : result;
 }

@@ -14,7 +14,7 @@
 
 /* --- preparing ---------------------------------------------------------------------------------------------------- */
 
-int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error)
+int attach_segment_prepare(struct segment_gift *gift, pid_t pid, struct error *error)
 {
 	struct segment shared;
 	struct segment_revision revision;
@@ -103,7 +103,7 @@ static int make_handle(const struct segment_gift *gift, struct borrowed_thread *
 	return number < 0 ? -1 : 0;
 }
 
-int segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed)
+int attach_segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed)
 {
 	int result = -1;
 

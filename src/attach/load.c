@@ -61,7 +61,7 @@ static size_t loaded_size(const struct library *library)
 	return loaded < library->size ? loaded : library->size;
 }
 
-int library_read(struct library *library, const char *path, struct error *error)
+int attach_read_library(struct library *library, const char *path, struct error *error)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), result = -1;
 
@@ -116,7 +116,7 @@ static size_t argument_at(const struct library *library)
 	return REST_AT + (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-size_t library_room(const struct library *library)
+size_t attach_library_room(const struct library *library)
 {
 	return argument_at(library) + strlen(library->argument) + 1;
 }
@@ -149,7 +149,7 @@ static struct machine_request request_for(const struct library *library, const s
 		.entry = STRING_AT(borrowed, entry),
 		.argument = borrowed->room + argument_at(library),
 		.file_flags = file_flags(),
-		.file_min = (uint64_t)descriptor_lowest(proc_status(target->pid, "FDSize:", 0), FILE_USUAL),
+		.file_min = (uint64_t)handle_lowest_descriptor(proc_status(target->pid, "FDSize:", 0), FILE_USUAL),
 		.content = borrowed->room + REST_AT,
 		.content_size = library->size,
 		.patience_s = PATIENCE_S,
@@ -186,7 +186,7 @@ static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 }
 
 /* The thread itself writes the content to a file in memory, with its own rights, and does not need us afterwards. */
-int library_load(const struct library *library, struct borrowed_thread *borrowed)
+int attach_load_library(const struct library *library, struct borrowed_thread *borrowed)
 {
 	const struct machine_request request = request_for(library, borrowed);
 	bool is_back = false;

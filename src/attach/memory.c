@@ -47,7 +47,7 @@ static int parse_map(struct memory *memory)
 	if (!memory->mappings)
 		return -1;
 	while (memory->count < lines && (line = strsep(&rest, "\n"))) {
-		if (mapping_parse(&memory->mappings[memory->count], line))
+		if (proc_mapping_parse(&memory->mappings[memory->count], line))
 			memory->count++;
 	}
 	return 0;
@@ -92,7 +92,7 @@ const struct mapping *memory_find(const struct memory *memory, uint64_t address)
 	const struct mapping *found = NULL;
 
 	for (size_t i = 0; i < memory->count && !found; i++) {
-		if (mapping_has(&memory->mappings[i], address))
+		if (proc_mapping_has(&memory->mappings[i], address))
 			found = &memory->mappings[i];
 	}
 	return found;

@@ -29,10 +29,10 @@ struct segment_gift {
 };
 
 /* Copies the revision shared by the process now. -1 with the reason: nothing is shared, or the limits leave no room. */
-int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error);
+int attach_segment_prepare(struct segment_gift *gift, pid_t pid, struct error *error);
 
 /* -1 with the reason; the process then has no new descriptor or memory. */
-int segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed);
+int attach_segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed);
 
 /* --- load.c ------------------------------------------------------------------------------------------------------- */
 
@@ -48,15 +48,15 @@ struct library {
 };
 
 /* Reads the file's content and size. -1 with the reason; on success, the caller frees the content. */
-int library_read(struct library *library, const char *path, struct error *error);
+int attach_read_library(struct library *library, const char *path, struct error *error);
 
 /* The bytes of room in the borrowed thread for the library (borrowed_open). */
-size_t library_room(const struct library *library);
+size_t attach_library_room(const struct library *library);
 
 /* Loads the library and calls its entry (entry.h). -1 with the reason of the dynamic linker or the library; nothing is
  * then left in the process. LIBRARY_UNSEEN if we were without a processor for too long, and the thread went back
  * without us: the caller must find out in another way whether the library is loaded. */
 #define LIBRARY_UNSEEN 1
-int library_load(const struct library *library, struct borrowed_thread *borrowed);
+int attach_load_library(const struct library *library, struct borrowed_thread *borrowed);
 
 #endif

@@ -70,7 +70,7 @@ static uint64_t own_address(const Elf64_auxv_t *entries, uint64_t type)
 	return getauxval(type);
 }
 
-uint64_t execution_own(void)
+uint64_t identity_own_execution(void)
 {
 	return number_of(own_address, NULL);
 }
@@ -84,7 +84,7 @@ static uint64_t look_up(const Elf64_auxv_t *entries, uint64_t type)
 	return value;
 }
 
-uint64_t execution_of(pid_t pid)
+uint64_t identity_execution_of(pid_t pid)
 {
 	Elf64_auxv_t entries[ENTRIES_MAX] = {{.a_type = AT_NULL}};
 	ssize_t length = proc_read(entries, sizeof entries, "/proc/%d/auxv", (int)proc_thread(pid));

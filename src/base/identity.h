@@ -30,7 +30,7 @@ bool identity_is_privileged(void);
  * program's parts, which the kernel chooses anew at each exec. If the kernel may not choose (setarch -R), an exec of
  * the same program with the same arguments has the same number. This process's number is never 0, and needs no /proc.
  * Another process's number is 0 if the process has ended or may not be inspected. */
-uint64_t execution_own(void);
-uint64_t execution_of(pid_t pid);
+uint64_t identity_own_execution(void);
+uint64_t identity_execution_of(pid_t pid);
 
 #endif

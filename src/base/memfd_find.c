@@ -57,7 +57,7 @@ bool memfd_are_known(void)
 	return memory_device() != 0;
 }
 
-int descriptor_reopen(int number, bool to_write)
+int memfd_reopen(int number, bool to_write)
 {
 	const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	char link[32];
@@ -79,7 +79,7 @@ int memfd_open(int directory, int number)
 	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
 
 	if (path >= 0 && memfd_is_one(path))
-		file = descriptor_reopen(path, true);
+		file = memfd_reopen(path, true);
 	if (path >= 0) {
 		int saved = errno; /* why the file could not be opened */
 

@@ -33,7 +33,7 @@ bool memfd_is_one(int file);
 
 /* Opens the file of a descriptor of this process again: locks then belong to the new descriptor. Close-on-exec, for
  * reading and, if wanted and permitted, for writing. Does not wait for a lease on the file. -1 with errno. */
-int descriptor_reopen(int number, bool to_write);
+int memfd_reopen(int number, bool to_write);
 
 /* Opens the file of another process's descriptor if the file is a memfd; `directory` is /proc/PID/fd. -1 with errno. */
 int memfd_open(int directory, int number);

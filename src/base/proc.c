@@ -278,7 +278,7 @@ char proc_state(pid_t pid, const char *text)
 	return state;
 }
 
-pid_t parent_of(pid_t pid)
+pid_t proc_parent(pid_t pid)
 {
 	char stat[PROC_STAT_TEXT];
 
@@ -288,7 +288,7 @@ pid_t parent_of(pid_t pid)
 
 /* --- maps --------------------------------------------------------------------------------------------------------- */
 
-bool mapping_parse(struct mapping *mapping, const char *line)
+bool proc_mapping_parse(struct mapping *mapping, const char *line)
 {
 	unsigned long start, end, offset, inode;
 	char rights[5];

@@ -67,7 +67,7 @@ char proc_state(pid_t pid, const char *text);
 uint64_t proc_stat_field(const char *text, int number);
 
 /* The parent of a process; 0 without a parent, after the end of the process, or without /proc. */
-pid_t parent_of(pid_t pid);
+pid_t proc_parent(pid_t pid);
 
 /* Bounds the search for ancestors: no tree is deeper, and numbers of another PID namespace may lead in a circle. */
 #define PARENT_GENERATIONS 64
@@ -84,9 +84,9 @@ struct mapping {
 };
 
 /* `mapping` points into `line`. False for another kind of line. */
-bool mapping_parse(struct mapping *mapping, const char *line);
+bool proc_mapping_parse(struct mapping *mapping, const char *line);
 
-static inline bool mapping_has(const struct mapping *mapping, uint64_t address)
+static inline bool proc_mapping_has(const struct mapping *mapping, uint64_t address)
 {
 	return address >= mapping->start && address < mapping->end;
 }

@@ -77,7 +77,7 @@ static uint64_t low_address(unsigned int attempt)
 	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
 }
 
-void *low_memory_map(int file, size_t size, uint64_t reach)
+void *shared_file_map_low(int file, size_t size, uint64_t reach)
 {
 	void *memory = map_at(0, file, 0, size, true);
 
@@ -105,12 +105,12 @@ static int try_lock(int file)
 	return locked;
 }
 
-void lock_give_back(int file)
+void shared_file_unlock(int file)
 {
 	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1});
 }
 
-int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error)
+int shared_file_lock_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error)
 {
 	int locked = try_lock(file), failure = errno;
 
@@ -127,7 +127,7 @@ int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, st
 	return 0;
 }
 
-int lock_take(int file, struct purse *purse, struct error *error)
+int shared_file_lock(int file, struct purse *purse, struct error *error)
 {
-	return lock_take_within(file, purse, LOCK_WAIT_MS, error);
+	return shared_file_lock_within(file, purse, LOCK_WAIT_MS, error);
 }

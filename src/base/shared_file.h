@@ -33,15 +33,16 @@ void *shared_file_map(int file, off_t at, size_t size, bool to_write);
 
 /* Maps a file for reading and writing, below `reach` if there is room, otherwise above: for hardware with shorter
  * addresses than the processor's. NULL with errno. */
-void *low_memory_map(int file, size_t size, uint64_t reach);
+void *shared_file_map_low(int file, size_t size, uint64_t reach);
 
 /* The lock by which editors of a partition exclude each other: on an open file, dropped by the kernel when the holder
  * ends. The lock excludes by open file: two threads with the same open file do not exclude each other.
  *
- * Takes the lock of a file open for writing, until lock_give_back or until the file is closed. Waits a bounded time,
- * for the edits of other editors or at most `patience_ms`, paid from `purse` (base/purse.h). -1 with the reason. */
-int lock_take(int file, struct purse *purse, struct error *error);
-int lock_take_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
-void lock_give_back(int file);
+ * Takes the lock of a file open for writing, until shared_file_unlock or until the file is closed. Waits a bounded
+ * time, for the edits of other editors or at most `patience_ms`, paid from `purse` (base/purse.h). -1 with the
+ * reason. */
+int shared_file_lock(int file, struct purse *purse, struct error *error);
+int shared_file_lock_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
+void shared_file_unlock(int file);
 
 #endif

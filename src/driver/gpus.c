@@ -54,7 +54,7 @@ static bool add_visible(struct visible *visible, int number)
 		return false;
 	visible->uuids[place][0] = '\0';
 	if (driver.device_get_uuid && driver.device_get_uuid(&uuid, device) == CUDA_SUCCESS)
-		uuid_format(uuid.bytes, visible->uuids[place]);
+		gpu_uuid_format(uuid.bytes, visible->uuids[place]);
 	visible->gpus.count++;
 	return true;
 }

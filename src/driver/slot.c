@@ -263,7 +263,7 @@ static int protection_of(const void *address)
 	FILE *maps = fopen("/proc/self/maps", "re");
 
 	while (maps && !found && fgets(line, sizeof line, maps))
-		found = mapping_parse(&mapping, line) && mapping_has(&mapping, (uintptr_t)address);
+		found = proc_mapping_parse(&mapping, line) && proc_mapping_has(&mapping, (uintptr_t)address);
 	if (maps)
 		fclose(maps);
 	return found ? mapping.protection : PROT_READ;

@@ -58,7 +58,7 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 	return text;
 }
 
-void uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT])
+void gpu_uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT])
 {
 	char *to = text + sprintf(text, "GPU-");
 

@@ -35,6 +35,6 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 #define UUID_BYTES 16
 #define UUID_TEXT 41 /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
 
-void uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT]);
+void gpu_uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT]);
 
 #endif

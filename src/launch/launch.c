@@ -152,7 +152,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 
 	change.fetches_ahead = launch->frame.refreshes && launch->gpu->family;
 	if (remembered)
-		graph_timestamps_node(launch, tpcs_of(launch, decision), &change);
+		timestamps_graph_node(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &descriptor->saved);
 
 	if (outcomes.mask == QMD_OVERRULED)

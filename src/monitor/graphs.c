@@ -63,7 +63,7 @@ void monitor_graphs_launched(struct monitor *monitor, const struct watched_event
 	} else if (graph) {
 		set_nodes(graph, found->event.first, found->event.last, found->event.end);
 		graph->kernels = found->event.tpcs;
-		if (!replays_launch(&graph->replays, found->event.launched_ns))
+		if (!graph_times_replays_launch(&graph->replays, found->event.launched_ns))
 			found->ring->gpu->taken.lost++;
 	}
 }
@@ -85,7 +85,7 @@ static const struct node_order *order_of(void *data, const struct timestamps_eve
 
 void monitor_graphs_before(struct monitor *monitor, const struct watched_event *found, struct times_kernel *kernel)
 {
-	graphs_before_find(kernel, found->ring->reader.ring, &found->event, order_of,
+	graph_times_before(kernel, found->ring->reader.ring, &found->event, order_of,
 	                   &(struct search){monitor, found->ring});
 }
 
@@ -113,7 +113,7 @@ static void take_nodes(struct monitor *monitor, struct watched_ring *ring, struc
 		const struct timestamps_node_event *node = &nodes->nodes[i];
 
 		if (node->timestamp_ns > graph->sampled &&
-		    node_timestamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
+		    graph_times_node_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
 			durations_add(&monitor_functions_find(monitor, ring, node->function)->durations, duration);
 			ring->gpu->taken.timed++;
 		}
@@ -132,7 +132,7 @@ static void tell_nodes(const struct monitor *monitor, struct watched_ring *ring,
 		const struct timestamps_node_event *node = &nodes->nodes[i];
 		bool is_of_last = node->timestamp_ns >= nodes->begin && node->timestamp_ns <= nodes->end;
 
-		if (is_of_last && node_timestamps_duration(nodes, i, &times->calibration, &duration) &&
+		if (is_of_last && graph_times_node_duration(nodes, i, &times->calibration, &duration) &&
 		    times_convert(times, node->timestamp_ns, 0, &end)) {
 			end -= times->calibration.graph.release_ns;
 			times_add_interval(times, (struct times_interval){
@@ -164,12 +164,14 @@ static bool read_nodes(struct monitor *monitor, const struct watched_ring *ring,
 		return false;
 	/* Launches may have come since nothing was in flight. */
 	bool is_idle =
-	    ring->gpu->in_flight == 0 && replays_after(&graph->replays, monitor->counted_at) == graph->replays.next;
+	    ring->gpu->in_flight == 0 && graph_times_replays_after(&graph->replays,
+	                                                           monitor->counted_at) == graph->replays.next;
 	uint64_t watched = graph->order.latest;
 
 	monitor->nodes_read += (unsigned int)(graph->last - graph->first + 1);
-	bool has_end = node_timestamps_read(&monitor->nodes, ring->reader.ring, graph->exec, graph->first, graph->last,
-	                                    is_idle, &graph->order) &&
+	bool has_end = graph_times_read_nodes(&monitor->nodes, ring->reader.ring, graph->exec, graph->first,
+	                                      graph->last,
+	                                      is_idle, &graph->order) &&
 	               monitor->nodes.end > graph->seen_end;
 
 	if (graph->order.latest != watched)
@@ -200,9 +202,11 @@ static void take_end(struct monitor *monitor, struct watched_ring *ring, struct 
 		graph->tpcs = monitor->nodes.tpcs;
 		graph->seen_end = monitor->nodes.end;
 		size_t before = gpu->times.count;
-		uint64_t replays = replays_see_end(&graph->replays, &gpu->times, ways, end - ways->release_ns,
-		                                   node_timestamps_length(&monitor->nodes, &gpu->times.calibration),
-		                                   gpu->in_flight == 0, graph->tpcs);
+		uint64_t replays = graph_times_replays_see_end(&graph->replays, &gpu->times, ways,
+		                                               end - ways->release_ns,
+		                                               graph_times_node_length(&monitor->nodes,
+		                                                                       &gpu->times.calibration),
+		                                               gpu->in_flight == 0, graph->tpcs);
 
 		for (size_t i = before; i < gpu->times.count; i++)
 			gpu->times.intervals[i].stream = graph->exec;
@@ -216,11 +220,11 @@ static void take_end(struct monitor *monitor, struct watched_ring *ring, struct 
 /* Nothing was in flight: earlier launches have ended. The timestamp may come a little later, within another take. */
 static void take_idle(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph)
 {
-	uint64_t dropped = replays_drop(&graph->replays, graph->idle_number);
+	uint64_t dropped = graph_times_replays_drop(&graph->replays, graph->idle_number);
 
 	take_functions(monitor, ring, graph, dropped);
 	ring->gpu->taken.lost += dropped * graph->kernels;
-	graph->idle_number = replays_after(&graph->replays, monitor->counted_at);
+	graph->idle_number = graph_times_replays_after(&graph->replays, monitor->counted_at);
 }
 
 static void take_graph(struct monitor *monitor, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
@@ -232,7 +236,7 @@ static void take_graph(struct monitor *monitor, struct watched_ring *ring, struc
 	if (gpu->in_flight == 0)
 		take_idle(monitor, ring, graph);
 	else
-		replays_see_running(&graph->replays, &gpu->times, ways_of(ring, graph), now, graph->tpcs);
+		graph_times_replays_see_running(&graph->replays, &gpu->times, ways_of(ring, graph), now, graph->tpcs);
 }
 
 void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring)

@@ -66,7 +66,7 @@ static void take_counts(struct monitor *monitor, bool is_first)
 static bool is_borrowed(const struct monitor *monitor, const struct watched_gpu *gpu, unsigned int tpcs)
 {
 	const struct segment_partition *own =
-	    monitor->has_revision ? segment_find(&monitor->revision, gpu->taken.pci) : NULL;
+	    monitor->has_revision ? revision_find_partition(&monitor->revision, gpu->taken.pci) : NULL;
 
 	return own && tpcs > tpcset_count(&own->set);
 }

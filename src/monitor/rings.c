@@ -66,7 +66,7 @@ static void find_area(struct monitor *monitor, int directory, unsigned int numbe
 			monitor->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
 			                                         sizeof *monitor->areas[number].memory);
 	}
-	if (inode != 0 && !area_is(monitor->areas[number].memory, &area_of_timestamps))
+	if (inode != 0 && !area_is(monitor->areas[number].memory, &timestamps_area_kind))
 		monitor->gaps |= MONITOR_BIT(MONITOR_CLOSED);
 }
 
@@ -116,7 +116,7 @@ static void find_rings(struct monitor *monitor, unsigned int number, bool is_fir
 {
 	const struct timestamps_memory *memory = monitor->areas[number].memory;
 
-	for (unsigned int i = 0; area_is(memory, &area_of_timestamps) && i < COUNTS_PLACES; i++) {
+	for (unsigned int i = 0; area_is(memory, &timestamps_area_kind) && i < COUNTS_PLACES; i++) {
 		struct watched_ring **ring = &monitor->areas[number].rings[i];
 
 		if (!*ring && atomic_load(&memory->rings[i].magic) == TIMESTAMPS_MAGIC)

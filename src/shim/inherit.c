@@ -76,7 +76,7 @@ static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *ou
 
 	for (int generation = 0;
 	     generation < PARENT_GENERATIONS && !found && !is_out_of_reach && pid > 1 && pid != root; generation++) {
-		pid = parent_of(pid);
+		pid = proc_parent(pid);
 		found = pid > 1 && read_segment_of(pid, inheritance, &is_out_of_reach);
 	}
 	*out_of_reach = is_out_of_reach ? pid : 0;
@@ -159,7 +159,7 @@ int inherit_partition(struct inheritance *inheritance, struct error *error)
 	const char *partition = secure_getenv(SEGMENT_ENVIRONMENT), *number = secure_getenv(SEGMENT_ROOT_ENVIRONMENT);
 	pid_t root = partition && number ? (pid_t)strtol(number, NULL, 10) : 0;
 	struct segment_revision given;
-	int result = segment_revision_parse(&given, partition ? partition : "", error);
+	int result = revision_parse(&given, partition ? partition : "", error);
 
 	*inheritance = (struct inheritance){.group = group_closed, .descriptor = -1};
 	if (result == 0 && !find_partition(root, inheritance)) {

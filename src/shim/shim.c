@@ -87,7 +87,7 @@ static void in_child(void)
 	queue_after_fork();
 	graph_instances_after_fork();
 	graph_counts_after_fork();
-	graph_timestamps_after_fork();
+	timestamps_graphs_after_fork();
 	releases_after_fork();
 	control_after_fork();
 	memory_after_fork();
@@ -95,7 +95,7 @@ static void in_child(void)
 	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
-		counter_slots_free();
+		segment_slots_free();
 		use_segment();
 		parents.file = -1; /* the new segment's handle has the number now */
 		segment_close(&parents);

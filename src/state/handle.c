@@ -32,7 +32,7 @@ static int choose_number(void)
 
 	/* A privileged process keeps the inherited handle for executed programs. The process's own handle gets a lower
 	 * number, and is found first. */
-	return identity_is_privileged() ? HANDLE_MIN : descriptor_lowest(table, HANDLE_USUAL);
+	return identity_is_privileged() ? HANDLE_MIN : handle_lowest_descriptor(table, HANDLE_USUAL);
 }
 
 int handle_lowest_of(pid_t pid)
@@ -111,7 +111,7 @@ int handle_next(int first, const char *link, size_t size)
 
 int handle_open(int number)
 {
-	int file = descriptor_reopen(number, true);
+	int file = memfd_reopen(number, true);
 
 	/* Without /proc, the handle is the open file itself. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
@@ -165,7 +165,7 @@ int handle_make(int file, int in_place_of, int above)
 	return number;
 }
 
-int descriptor_lowest(uint64_t table, int usual)
+int handle_lowest_descriptor(uint64_t table, int usual)
 {
 	return table >= DESCRIPTOR_TABLE_MIN && table <= (uint64_t)usual ? (int)table - DESCRIPTOR_TABLE_END : usual;
 }

@@ -19,10 +19,10 @@
  * /proc/PID/status; 0: the table may grow), returns a number near the end of the table. */
 #define DESCRIPTOR_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
 #define DESCRIPTOR_TABLE_END 16
-int descriptor_lowest(uint64_t table, int usual);
+int handle_lowest_descriptor(uint64_t table, int usual);
 
 /* The handle's number: HANDLE_USUAL or above if limits permit, a number that scripts do not use; in a process with
- * threads HANDLE_MIN or above (descriptor_lowest). */
+ * threads HANDLE_MIN or above (handle_lowest_descriptor). */
 #define HANDLE_USUAL 237
 #define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 

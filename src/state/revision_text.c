@@ -51,10 +51,10 @@ static int parse_entry(struct segment_revision *revision, const char *text, size
 	if (pci_address_parse(&partition.pci, copy, error) < 0 ||
 	    tpcset_parse_list(&partition.set, list, TPCSET_MAX, "TPC", error) < 0)
 		return -1;
-	return segment_put(revision, &partition, error);
+	return revision_put(revision, &partition, error);
 }
 
-int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error)
+int revision_parse(struct segment_revision *revision, const char *text, struct error *error)
 {
 	const char *at = text;
 	int result = 0;
@@ -84,8 +84,8 @@ static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char 
 	return length;
 }
 
-const char *segment_revision_format(const struct segment_revision *revision,
-                                    char text[SEGMENT_ENVIRONMENT_MAX])
+const char *revision_format(const struct segment_revision *revision,
+                            char text[SEGMENT_ENVIRONMENT_MAX])
 {
 	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
 	size_t length = 0;

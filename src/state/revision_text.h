@@ -13,7 +13,7 @@
 
 /* "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;memory=2147483648". -1 with the reason.
  * Settings are plain (settings.h). */
-int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
-const char *segment_revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
+int revision_parse(struct segment_revision *revision, const char *text, struct error *error);
+const char *revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
 
 #endif

@@ -53,14 +53,14 @@ bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force,
 	return whole && revision->count <= SEGMENT_GPUS;
 }
 
-const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci)
+const struct segment_partition *revision_find_partition(const struct segment_revision *revision, struct pci_address pci)
 {
 	return pci_address_find(pci, revision->partitions, revision->count, sizeof revision->partitions[0]);
 }
 
-int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error)
+int revision_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error)
 {
-	const struct segment_partition *there = segment_find(revision, partition->pci);
+	const struct segment_partition *there = revision_find_partition(revision, partition->pci);
 
 	if (!there && revision->count >= SEGMENT_GPUS)
 		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM,
@@ -78,19 +78,19 @@ static const struct part {
 	SETTINGS(PART)
 };
 
-bool segment_gives(const struct segment_revision *revision, enum setting setting)
+bool revision_gives(const struct segment_revision *revision, enum setting setting)
 {
 	static const char zeros[sizeof(struct segment_lending)];
 
 	return memcmp((const char *)revision + parts[setting].at, zeros, parts[setting].size) != 0;
 }
 
-bool segment_gives_any(const struct segment_revision *revision, enum setting end)
+bool revision_gives_any(const struct segment_revision *revision, enum setting end)
 {
 	bool gives = false;
 
 	for (enum setting setting = 0; setting < end; setting++)
-		gives = gives || segment_gives(revision, setting);
+		gives = gives || revision_gives(revision, setting);
 	return gives;
 }
 
@@ -104,10 +104,10 @@ static void copy(const struct part *part, struct segment_revision *to, const str
 	memcpy((char *)to + part->at, (const char *)from + part->at, part->size);
 }
 
-void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
+void revision_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
 {
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
-		if (segment_gives(wanted, setting))
+		if (revision_gives(wanted, setting))
 			copy(&parts[setting], revision, wanted);
 	}
 }
@@ -116,19 +116,19 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 static bool put_back_partition(struct segment_revision *revision, const struct segment_partition *given,
                                const struct segment_revision *before)
 {
-	const struct segment_partition *there = segment_find(revision, given->pci);
-	const struct segment_partition *old = segment_find(before, given->pci);
+	const struct segment_partition *there = revision_find_partition(revision, given->pci);
+	const struct segment_partition *old = revision_find_partition(before, given->pci);
 	bool is_ours = there && tpcset_equal(&there->set, &given->set);
 
 	if (is_ours && old)
-		segment_put(revision, old, NULL);
+		revision_put(revision, old, NULL);
 	else if (is_ours)
 		revision->partitions[there - revision->partitions] = revision->partitions[--revision->count];
 	return is_ours && (!old || !tpcset_equal(&old->set, &given->set));
 }
 
-bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
-                      const struct segment_revision *before)
+bool revision_put_back(struct segment_revision *revision, const struct segment_revision *given,
+                       const struct segment_revision *before)
 {
 	bool has_changed = false;
 
@@ -137,7 +137,7 @@ bool segment_put_back(struct segment_revision *revision, const struct segment_re
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		const struct part *part = &parts[setting];
 
-		if (segment_gives(given, setting) && is_same(part, revision, given) &&
+		if (revision_gives(given, setting) && is_same(part, revision, given) &&
 		    !is_same(part, revision, before)) {
 			copy(part, revision, before);
 			has_changed = true;
@@ -146,24 +146,24 @@ bool segment_put_back(struct segment_revision *revision, const struct segment_re
 	return has_changed;
 }
 
-int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
+int revision_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
 {
 	int result = 0;
 
 	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
-		result = segment_put(revision, &wanted->partitions[i], error);
-	segment_put_time(revision, wanted);
+		result = revision_put(revision, &wanted->partitions[i], error);
+	revision_put_time(revision, wanted);
 	return result;
 }
 
-void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other)
+void revision_put_missing(struct segment_revision *revision, const struct segment_revision *other)
 {
 	struct segment_revision own = *revision;
 
-	segment_put_time(revision, other);
-	segment_put_time(revision, &own);
+	revision_put_time(revision, other);
+	revision_put_time(revision, &own);
 	for (uint32_t i = 0; i < other->count; i++) {
-		if (!segment_find(revision, other->partitions[i].pci))
-			segment_put(revision, &other->partitions[i], NULL);
+		if (!revision_find_partition(revision, other->partitions[i].pci))
+			revision_put(revision, &other->partitions[i], NULL);
 	}
 }

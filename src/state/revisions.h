@@ -146,8 +146,8 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 }
 
 /* Whether the setting is given; or one before `end`: of time with SETTING_MEMORY, any with SETTING_COUNT. */
-bool segment_gives(const struct segment_revision *revision, enum setting setting);
-bool segment_gives_any(const struct segment_revision *revision, enum setting end);
+bool revision_gives(const struct segment_revision *revision, enum setting setting);
+bool revision_gives_any(const struct segment_revision *revision, enum setting end);
 
 static inline bool segment_shares(const struct segment_revision *revision)
 {
@@ -168,24 +168,25 @@ static inline bool segment_time_holds_back(const struct segment_revision *revisi
 }
 
 /* The partition on a GPU; NULL if the revision does not restrict the GPU. */
-const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
+const struct segment_partition *revision_find_partition(const struct segment_revision *revision,
+                                                        struct pci_address pci);
 
 /* Puts a partition into the revision, in place of a partition on the same GPU; partitions on other GPUs stay. -1 with
  * the reason if there is no room for a further GPU. */
-int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
+int revision_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
 /* Puts the given settings of `wanted` into the revision; the rest stays. */
-void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
+void revision_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 
 /* Puts all partitions and settings of `other` into the revision that the revision lacks. */
-void segment_put_missing(struct segment_revision *revision, const struct segment_revision *other);
+void revision_put_missing(struct segment_revision *revision, const struct segment_revision *other);
 
-/* Puts all partitions and settings of `wanted` into the revision. -1 with the reason, as segment_put. */
-int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
+/* Puts all partitions and settings of `wanted` into the revision. -1 with the reason, as revision_put. */
+int revision_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
 
 /* Takes `given` out: an unchanged part of `given` becomes the part of `before`. Returns whether anything changed. */
-bool segment_put_back(struct segment_revision *revision, const struct segment_revision *given,
-                      const struct segment_revision *before);
+bool revision_put_back(struct segment_revision *revision, const struct segment_revision *given,
+                       const struct segment_revision *before);
 
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))

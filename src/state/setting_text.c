@@ -75,7 +75,7 @@ static int format_time(char *text, uint32_t us, bool is_plain)
 
 static const char units_of_memory[] = "KMGT";
 
-const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT])
+const char *setting_format_memory(uint64_t bytes, char text[MEMORY_TEXT])
 {
 	double value = (double)bytes / 1024;
 	size_t unit = 0;
@@ -255,7 +255,8 @@ static void format_bytes(const struct passage *it, char *text)
 		sprintf(text, "%" PRIu64,
 		        segment_memory_is_limited(it->from) ? min_u64(it->from->memory, INT64_MAX) : 0);
 	else
-		strcpy(text, segment_memory_is_limited(it->from) ? memory_format(it->from->memory, amount) : "max");
+		strcpy(text, segment_memory_is_limited(it->from) ? setting_format_memory(it->from->memory,
+		                                                                         amount) : "max");
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
@@ -283,7 +284,7 @@ const char *setting_format(const struct segment_revision *revision, enum setting
                            char text[SETTING_TEXT])
 {
 	const struct passage it = {.row = &rows[setting], .is_plain = how == SETTING_PLAIN, .from = revision};
-	bool is_given = segment_gives(revision, setting);
+	bool is_given = revision_gives(revision, setting);
 
 	if (is_given)
 		it.row->format(&it, text);
@@ -294,5 +295,5 @@ double setting_number(const struct segment_revision *revision, enum setting sett
 {
 	const struct passage it = {.row = &rows[setting], .from = revision};
 
-	return segment_gives(revision, setting) && it.row->number ? it.row->number(&it) : -1;
+	return revision_gives(revision, setting) && it.row->number ? it.row->number(&it) : -1;
 }

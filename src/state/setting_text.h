@@ -29,6 +29,6 @@ double setting_number(const struct segment_revision *revision, enum setting sett
 
 /* An amount of memory in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */
 #define MEMORY_TEXT 16
-const char *memory_format(uint64_t bytes, char text[MEMORY_TEXT]);
+const char *setting_format_memory(uint64_t bytes, char text[MEMORY_TEXT]);
 
 #endif

@@ -57,8 +57,8 @@ static void check_revision(const struct segment_revision *revision)
 
 	must(revision->count <= SEGMENT_GPUS);
 	for (uint32_t i = 0; i < revision->count; i++)
-		must(segment_find(revision, revision->partitions[i].pci) != NULL);
-	must(strlen(segment_revision_format(revision, text)) < sizeof text);
+		must(revision_find_partition(revision, revision->partitions[i].pci) != NULL);
+	must(strlen(revision_format(revision, text)) < sizeof text);
 }
 
 static void check_texts(const struct group *group)
@@ -74,10 +74,10 @@ static void check_member(const struct group *group, const struct segment_partiti
 {
 	struct segment_revision revision = {.count = 0};
 
-	must(segment_put(&revision, own, NULL) == 0);
+	must(revision_put(&revision, own, NULL) == 0);
 	if (group_resolve(group, &revision)) {
 		check_revision(&revision);
-		must(revision.count == SEGMENT_GPUS || segment_find(&revision, own->pci));
+		must(revision.count == SEGMENT_GPUS || revision_find_partition(&revision, own->pci));
 	}
 }
 
@@ -92,7 +92,7 @@ static void check_change(struct group *group, const struct segment_partition *wa
 	must(result == 0 ? was_whole : error.reason[0] != '\0');
 	if (result == 0) {
 		must(group_read(group, &after, &raised) && raised != number && raised != 0);
-		const struct segment_partition *found = segment_find(&after, wanted->pci);
+		const struct segment_partition *found = revision_find_partition(&after, wanted->pci);
 
 		check_revision(&after);
 		must(found && tpcset_equal(&found->set, &wanted->set));

@@ -56,13 +56,13 @@ static void check_revision(const struct segment_revision *revision)
 	must(revision->count <= SEGMENT_GPUS);
 	for (uint32_t i = 0; i < revision->count; i++) {
 		struct pci_address pci = revision->partitions[i].pci;
-		const struct segment_partition *found = segment_find(revision, pci);
+		const struct segment_partition *found = revision_find_partition(revision, pci);
 
 		must(found && found <= &revision->partitions[i] && pci_address_equal(found->pci, pci));
 		must(strlen(tpcset_format_list(&found->set, set)) < sizeof set);
 		must(strlen(tpcset_format_mask(&found->set, set)) < sizeof set);
 	}
-	must(strlen(segment_revision_format(revision, text)) < sizeof text);
+	must(strlen(revision_format(revision, text)) < sizeof text);
 }
 
 static void check_owner(uint8_t choices, const uint8_t *data, size_t size)
@@ -130,7 +130,7 @@ static void check_counts_of_gpu(const struct counts *counts, unsigned int number
 static void check_counts(const struct segment *segment, bool has_area)
 {
 	uint64_t execution = atomic_load(&segment->memory->execution);
-	bool is_former = execution != 0 && execution != execution_own(); /* then there may be none */
+	bool is_former = execution != 0 && execution != identity_own_execution(); /* then there may be none */
 	struct counts counts;
 
 	counts_read(segment, getpid(), &counts, NULL);
@@ -180,7 +180,7 @@ static void check_edit(struct segment *segment, const uint8_t *data, size_t size
 	}
 	must(segment_read(segment, &revision, &number) && number == before + 1);
 	check_revision(&revision);
-	const struct segment_partition *found = segment_find(&revision, wanted.pci);
+	const struct segment_partition *found = revision_find_partition(&revision, wanted.pci);
 
 	must(found && tpcset_equal(&found->set, &wanted.set));
 }

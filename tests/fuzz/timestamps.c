@@ -64,7 +64,7 @@ static void on_event(const struct timestamps_event *event, void *data)
 	visit->last = event->number;
 	visit->visits++;
 	times_compare(visit->times, &kernel, event->was_looked_at, event->launched_ns);
-	graphs_before_find(&kernel, ring, event, order_of, NULL);
+	graph_times_before(&kernel, ring, event, order_of, NULL);
 	if (event->state == TIMESTAMPS_ENDED)
 		times_add(visit->times, &kernel, &duration);
 	else

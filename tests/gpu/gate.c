@@ -224,7 +224,7 @@ TIMED(aside_and_back)
 
 	assert_true(segment_read(&segment, &revision, &number));
 	segment_close(&segment);
-	gpu_assert_ran(segment_find(&revision, gpu.topology->pci)->set, gpu_range(0, 7));
+	gpu_assert_ran(revision_find_partition(&revision, gpu.topology->pci)->set, gpu_range(0, 7));
 	want(gpu_range(0, 0));
 	assert_comes_to_run_in(gpu_range(1, 7));
 	want_nothing();

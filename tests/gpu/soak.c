@@ -107,7 +107,7 @@ static uint64_t plan_last(const struct segment *segment)
  * belongs to the same file description, so segment_change does not wait. */
 static int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
-	if (lock_take(segment->file, NULL, error) < 0)
+	if (shared_file_lock(segment->file, NULL, error) < 0)
 		return -1;
 	uint64_t next = plan_last(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);

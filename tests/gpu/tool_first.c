@@ -86,7 +86,7 @@ static void prepare(void)
 
 	graph_set_up(NULL);
 	revision.partitions[0] = (struct segment_partition){.pci = gpu.topology->pci, .set = before};
-	setenv(SEGMENT_ENVIRONMENT, segment_revision_format(&revision, text), 1);
+	setenv(SEGMENT_ENVIRONMENT, revision_format(&revision, text), 1);
 	setenv("NVTASKSET_LOG", "off", 1);
 }
 

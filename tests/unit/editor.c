@@ -99,7 +99,7 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 	struct segment stopped;
 
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(stopped.file, NULL, NULL), 0);
+	assert_int_equal(shared_file_lock(stopped.file, NULL, NULL), 0);
 	assert_error_has(editor_change(family.editors, COUNT, &wanted, &error),
 	                 "another process keeps the partition locked: try again later; the others have what they had");
 	segment_close(&stopped);
@@ -120,7 +120,7 @@ static void *lock_when_changed(void *segment)
 {
 	while (segment_revision_number(segment) < 2)
 		sched_yield();
-	assert_int_equal(lock_take(((struct segment *)segment)->file, NULL, NULL), 0);
+	assert_int_equal(shared_file_lock(((struct segment *)segment)->file, NULL, NULL), 0);
 	return NULL;
 }
 
@@ -132,7 +132,7 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 
 	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(stopped.file, NULL, NULL), 0);
+	assert_int_equal(shared_file_lock(stopped.file, NULL, NULL), 0);
 	pthread_t thread = thread_start(lock_when_changed, &first);
 
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), EDITOR_SOME);

@@ -65,7 +65,7 @@ static inline void assert_set(const struct segment *segment, struct pci_address 
 	char found[TPCSET_TEXT], wanted[TPCSET_TEXT];
 
 	assert_true(segment_read(segment, &revision, &number));
-	const struct segment_partition *partition = segment_find(&revision, pci);
+	const struct segment_partition *partition = revision_find_partition(&revision, pci);
 
 	assert_non_null(partition);
 	assert_string_equal(tpcset_format_list(&partition->set, found), tpcset_format_list(&expected.set, wanted));

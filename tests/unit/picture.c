@@ -161,7 +161,7 @@ TEST(each_pair_shares_other_tpcs)
 		array[i] = process_with((pid_t)i + 1, "");
 		tpcset_add_range(&array[i].revision.partitions[0].set, i, i + 1);
 	}
-	assert_int_equal(shared_find(&processes, &error), 0);
+	assert_int_equal(processes_find_shared(&processes, &error), 0);
 	assert_int_equal(processes.shared_count, 39);
 	assert_string_equal(tpcset_format_list(&processes.shared[38].tpcs, text), "39");
 	free(processes.shared);

@@ -426,11 +426,11 @@ TEST_BY(in_pool, an_edit_waits_for_the_list)
 	struct group group;
 	int list = open(text_of("%s/" POOL_LIST, own.directory), O_RDWR | O_CLOEXEC);
 
-	assert_done(lock_take(list, NULL, &error));
+	assert_done(shared_file_lock(list, NULL, &error));
 	assert_done(group_file_open(&group, group_path("partner"), &error));
 	assert_int_equal(pool_file_change(&group, &revision, &error), -1);
 	assert_non_null(strstr(error.reason, "the group has changed, and its pool has not"));
-	lock_give_back(list);
+	shared_file_unlock(list);
 	assert_done(pool_file_change(&group, &revision, &error));
 	group_close(&group);
 	close(list);

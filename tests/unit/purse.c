@@ -84,16 +84,16 @@ TEST(locks_are_waited_for_together)
 	int file = shared_file_make("nvtaskset-test", 4096, NULL);
 	int other = open(text_of("/proc/self/fd/%d", file), O_RDWR | O_CLOEXEC);
 
-	assert_int_equal(lock_take(other, NULL, NULL), 0);
+	assert_int_equal(shared_file_lock(other, NULL, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		struct error error;
 
 		assert_true(purse_begin(&purse, getpid()));
-		assert_error_code(lock_take(file, &purse, &error), BUSY);
+		assert_error_code(shared_file_lock(file, &purse, &error), BUSY);
 		assert_int_equal(purse.wait_ms, 0);
 	}
-	lock_give_back(other);
-	assert_int_equal(lock_take(file, NULL, NULL), 0);
+	shared_file_unlock(other);
+	assert_int_equal(shared_file_lock(file, NULL, NULL), 0);
 	close(other);
 	close(file);
 }

@@ -97,7 +97,7 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 	struct segment other;
 
 	assert_int_equal(segment_open(&other, getpid(), NULL, NULL), SEGMENT_FOUND);
-	assert_int_equal(lock_take(other.file, NULL, NULL), 0);
+	assert_int_equal(shared_file_lock(other.file, NULL, NULL), 0);
 	assert_error_code(segment_raise(&editor, &error), BUSY);
 	assert_each(segment_revision_number(&owner), before, segment_raised(&owner), 0);
 	segment_close(&other);
@@ -351,7 +351,7 @@ TEST_WITH(begin, end, counters)
 
 static void *count_alone(void *of)
 {
-	struct counter_slot *slot = counter_slot_take(of);
+	struct counter_slot *slot = segment_slot_take(of);
 
 	/* All threads that have no counters of their own share the first. */
 	if (slot == ((struct segment *)of)->slots)
@@ -367,10 +367,10 @@ TEST_WITH(begin, end, threads_count_in_slots_of_their_own)
 	int more = 0;
 
 	threads_run(10, count_alone, &owner, 0);
-	while (counter_slot_take(&owner) && more < 1000)
+	while (segment_slot_take(&owner) && more < 1000)
 		more++;
 	assert_in_range(more, 1, 999);
-	assert_null(counter_slot_take(&owner));
+	assert_null(segment_slot_take(&owner));
 	segment_count_launch(&owner, true);
 	segment_read_counters(&owner, &counters);
 	assert_each(counters.restricted, 7501, counters.unrestricted, 2500);
@@ -379,12 +379,12 @@ TEST_WITH(begin, end, threads_count_in_slots_of_their_own)
 /* More threads than slots, one after the other: each gives its slot back. */
 static void *count_and_give_back(void *of)
 {
-	struct counter_slot *slot = counter_slot_take(of);
+	struct counter_slot *slot = segment_slot_take(of);
 
 	if (!slot)
 		return "no slot";
 	counter_slot_count_launch(slot, true);
-	counter_slot_give_back(of, slot);
+	segment_slot_give_back(of, slot);
 	return NULL;
 }
 
@@ -392,7 +392,7 @@ TEST(threads_give_their_slots_back)
 {
 	struct segment_counters counters;
 
-	counter_slots_free();
+	segment_slots_free();
 	owner = make_segment();
 	for (int i = 0; i < 5 * COUNTER_SLOTS; i++)
 		threads_run(1, count_and_give_back, &owner, 0);
@@ -444,14 +444,14 @@ TEST(environment_round_trip)
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		ROW("%s", rows[i].text);
-		assert_int_equal(segment_revision_parse(&revision, rows[i].text, NULL), 0);
+		assert_int_equal(revision_parse(&revision, rows[i].text, NULL), 0);
 		const struct segment_rank rank = revision.rank;
 
 		assert_each(revision.count, rows[i].count, segment_rank_priority(rank), rows[i].priority);
 		assert_each(revision.quota.run_us, rows[i].run_us, revision.quota.period_us, rows[i].period_us);
 		assert_int_equal(segment_rank_weight(rank), rows[i].weight);
 		assert_int_equal(segment_rank_is_given(rank), strstr(rows[i].text, "priority") || strstr(rows[i].text, "weight"));
-		assert_string_equal(segment_revision_format(&revision, again), rows[i].text);
+		assert_string_equal(revision_format(&revision, again), rows[i].text);
 	}
 }
 
@@ -463,13 +463,13 @@ TEST(a_former_policy)
 	char again[SEGMENT_ENVIRONMENT_MAX];
 	const char *const text = "0000:3b:00.0=0-7;priority=80;policy=ht,pe;lend=2000";
 
-	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
-	assert_string_equal(segment_revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
-	assert_false(segment_gives_any(&former, SETTING_COUNT));
+	assert_int_equal(revision_parse(&revision, text, &error), 0);
+	assert_string_equal(revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
+	assert_false(revision_gives_any(&former, SETTING_COUNT));
 	revision = former;
-	segment_put_time(&revision, &wanted);
+	revision_put_time(&revision, &wanted);
 	assert_each(revision.rank.unused, former.rank.unused, revision.rank.priority, wanted.rank.priority);
-	assert_string_equal(segment_revision_format(&revision, again), "priority=80");
+	assert_string_equal(revision_format(&revision, again), "priority=80");
 }
 
 TEST(garbage_in_the_environment)
@@ -486,7 +486,7 @@ TEST(garbage_in_the_environment)
 
 		ROW("%s", garbage[i]);
 		error.reason[0] = '\0';
-		assert_int_equal(segment_revision_parse(&revision, garbage[i], &error), -1);
+		assert_int_equal(revision_parse(&revision, garbage[i], &error), -1);
 		assert_true(strlen(error.reason) > 0);
 	}
 }

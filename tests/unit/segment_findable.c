@@ -162,8 +162,8 @@ TEST(second_copy_shares_it)
 	assert_set(&owner, first, 20, 21);
 	assert_set(&second, first, 20, 21);
 	/* Its launches are counted, but it takes none of the parent's slots. */
-	assert_null(counter_slot_take(&second));
-	counter_slots_free();
+	assert_null(segment_slot_take(&second));
+	segment_slots_free();
 	segment_close(&second);
 }
 
@@ -178,21 +178,21 @@ static void have_segment(char order)
 TEST_WITH(no_fixture, NULL, process_without_its_first_thread)
 {
 	struct process other = process_start(have_segment);
-	uint64_t execution = execution_of(other.pid);
+	uint64_t execution = identity_execution_of(other.pid);
 	struct segment segment;
 
 	process_order_end_of_first_thread(&other, 'e');
 	int descriptors = count_descriptors();
 
 	assert_int_not_equal(proc_thread(other.pid), other.pid);
-	assert_int_equal(execution_of(other.pid), execution);
+	assert_int_equal(identity_execution_of(other.pid), execution);
 	assert_int_equal(segment_open(&segment, other.pid, NULL, NULL), SEGMENT_FOUND);
 	segment_close(&segment);
 	assert_int_equal(count_descriptors(), descriptors);
 	kill(other.pid, SIGKILL);
 	process_wait(&other, WEXITED);
 	assert_int_equal(proc_thread(other.pid), other.pid);
-	assert_int_equal(execution_of(other.pid), 0);
+	assert_int_equal(identity_execution_of(other.pid), 0);
 	processes_end();
 }
 

@@ -49,9 +49,9 @@ TEST(both_texts)
 		assert_int_equal(setting_parse(&other, rows[i].setting, rows[i].plain, SETTING_PLAIN, &error), 0);
 		assert_both(&other, i);
 		for (enum setting setting = 0; setting < SETTING_COUNT; setting++)
-			assert_int_equal(segment_gives(&revision, setting), setting == rows[i].setting);
-		assert_true(segment_gives_any(&revision, SETTING_COUNT));
-		assert_int_equal(segment_gives_any(&revision, SETTING_MEMORY), rows[i].setting != SETTING_MEMORY);
+			assert_int_equal(revision_gives(&revision, setting), setting == rows[i].setting);
+		assert_true(revision_gives_any(&revision, SETTING_COUNT));
+		assert_int_equal(revision_gives_any(&revision, SETTING_MEMORY), rows[i].setting != SETTING_MEMORY);
 	}
 }
 
@@ -100,7 +100,7 @@ TEST(garbage)
 		error.reason[0] = '\0';
 		assert_int_equal(setting_parse(&revision, wrong[i].setting, wrong[i].text, wrong[i].how, &error), -1);
 		assert_true(strlen(error.reason) > 0);
-		assert_int_equal(segment_gives_any(&revision, SETTING_COUNT), 0);
+		assert_int_equal(revision_gives_any(&revision, SETTING_COUNT), 0);
 	}
 }
 

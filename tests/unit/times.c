@@ -466,21 +466,21 @@ TEST(behind_graphs)
 
 static void launch_at(uint64_t ns)
 {
-	assert_true(replays_launch(&replays, LATER + ns));
+	assert_true(graph_times_replays_launch(&replays, LATER + ns));
 }
 
 static uint64_t see_end(uint64_t end, uint64_t length, bool none_is_left)
 {
-	return replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
+	return graph_times_replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
 }
 
 TEST(one_replay)
 {
 	launch_at(MS);
-	replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
+	graph_times_replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
 	assert_taken(2 * MS, 2 * MS, 1 * MS, 10 * MS);
 	assert_int_equal(see_end(4 * MS, 3 * MS, true), 1);
-	replays_see_running(&replays, &times, &calibration.graph, LATER + 5 * MS, 10);
+	graph_times_replays_see_running(&replays, &times, &calibration.graph, LATER + 5 * MS, 10);
 	assert_taken(5 * MS, 3 * MS, 2 * MS, 20 * MS);
 }
 
@@ -491,10 +491,10 @@ TEST(replays_in_a_row)
 		launch_at(i * 1000);
 	assert_int_equal(see_end(3 * MS, MS, false), 3);
 	assert_int_equal(see_end(7 * MS, 0, false), 4);
-	replays_see_running(&replays, &times, &calibration.graph, LATER + 8 * MS, 10);
+	graph_times_replays_see_running(&replays, &times, &calibration.graph, LATER + 8 * MS, 10);
 	assert_taken(8 * MS, 8 * MS, 8 * MS, 80 * MS);
 	assert_int_equal(see_end(10 * MS, 0, true), 3);
-	replays_see_running(&replays, &times, &calibration.graph, LATER + 20 * MS, 10);
+	graph_times_replays_see_running(&replays, &times, &calibration.graph, LATER + 20 * MS, 10);
 	assert_taken(20 * MS, 12 * MS, 2 * MS, 20 * MS);
 }
 
@@ -514,7 +514,7 @@ TEST(more_replays_than_there_is_room_for)
 {
 	for (unsigned int i = 0; i < REPLAYS_WAITING; i++)
 		launch_at(i);
-	assert_false(replays_launch(&replays, LATER));
+	assert_false(graph_times_replays_launch(&replays, LATER));
 	assert_int_equal(see_end(MS, 100, true), REPLAYS_WAITING);
 	launch_at(2 * MS);
 	assert_int_equal(see_end(3 * MS, MS, true), 1);

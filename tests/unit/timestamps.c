@@ -424,7 +424,8 @@ static void replay(bool has_front, uint64_t begin, unsigned int until)
 
 static bool read_row(bool is_idle)
 {
-	return node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle, &order);
+	return graph_times_read_nodes(&nodes, stamps, (uintptr_t)&some_exec, plain(row[0]), plain(row[1]), is_idle,
+	                              &order);
 }
 
 static const struct times_calibration ways = {.graph = {.release_ns = 10, .next_ns = 1}, .front_ns = 5};
@@ -434,7 +435,7 @@ static uint64_t duration_of(unsigned int number)
 {
 	uint64_t duration;
 
-	return node_timestamps_duration(&nodes, number, &ways, &duration) ? duration : UINT64_MAX;
+	return graph_times_node_duration(&nodes, number, &ways, &duration) ? duration : UINT64_MAX;
 }
 
 TEST(a_launch_ends_with_its_latest_node)
@@ -445,7 +446,8 @@ TEST(a_launch_ends_with_its_latest_node)
 	assert_false(read_row(false));
 	replay(true, 1000, IN_A_ROW);
 	assert_true(read_row(false));
-	assert_each(nodes.end, 1500, node_timestamps_length(&nodes, &ways), 500 - 15, order.latest, plain(row[IN_A_ROW - 1]));
+	assert_each(nodes.end, 1500, graph_times_node_length(&nodes, &ways), 500 - 15, order.latest,
+	            plain(row[IN_A_ROW - 1]));
 	assert_each(duration_of(0), UINT64_MAX, duration_of(1), 100 - 15, duration_of(5), 100 - 11);
 	/* An empty kernel: what its ways take is not always the same. */
 	finish(row[IN_A_ROW - 1], 1408);
@@ -460,7 +462,7 @@ TEST(a_launch_runs_after_another)
 	replay(true, 1000, IN_A_ROW);
 	replay(true, 9000, 2);
 	assert_true(read_row(false));
-	assert_each(nodes.end, 1500, node_timestamps_length(&nodes, &ways), 0, nodes.newer, 3);
+	assert_each(nodes.end, 1500, graph_times_node_length(&nodes, &ways), 0, nodes.newer, 3);
 	assert_each(duration_of(0), UINT64_MAX, duration_of(3), UINT64_MAX, duration_of(4), 100 - 15);
 	assert_true(duration_of(2) != UINT64_MAX);
 }
@@ -490,7 +492,8 @@ TEST(nodes_with_a_break)
 	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &some_exec, .nodes = 1});
 	row[1] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
 	replay(true, 1000, 2);
-	assert_true(node_timestamps_read(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false, &order));
+	assert_true(graph_times_read_nodes(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false,
+	                                   &order));
 	assert_each(nodes.count, 3, nodes.end, 1200, duration_of(1) != UINT64_MAX, true, duration_of(2), UINT64_MAX);
 }
 

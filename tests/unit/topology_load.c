@@ -52,14 +52,14 @@ TEST(installed_gpus)
 {
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
-	assert_int_equal(procfs_read(root, gpus), 0);
+	assert_int_equal(topology_read_procfs(root, gpus), 0);
 	install("0000:3b:00.0", UUID, 0);
-	assert_int_equal(procfs_read(root, gpus), 1);
+	assert_int_equal(topology_read_procfs(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, UUID);
 	assert_string_equal(gpus[0].name, "NVIDIA H200");
 	assert_int_equal(gpus[0].pci.bus, 0x3b);
 	root_run("mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
-	assert_int_equal(procfs_read(root, gpus), 1);
+	assert_int_equal(topology_read_procfs(root, gpus), 1);
 }
 
 TEST(garbage_in_the_list)
@@ -67,13 +67,13 @@ TEST(garbage_in_the_list)
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
 	install("0000:3b:00.0", "GPU-\?\?\?\?\?\?\?\?", 0);
-	assert_int_equal(procfs_read(root, gpus), 1);
+	assert_int_equal(topology_read_procfs(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
 	root_run("head -c 100000 /dev/zero | tr '\\0' x > proc/driver/nvidia/gpus/0000:3b:00.0/information");
-	assert_int_equal(procfs_read(root, gpus), 0);
+	assert_int_equal(topology_read_procfs(root, gpus), 0);
 	root_run("yes 'Device Minor: 0' | head -n 63 > proc/driver/nvidia/gpus/0000:3b:00.0/information; "
 	    "printf 'Model: %%0500d\\nGPU UUID: %%0200d\\n' 0 0 >> proc/driver/nvidia/gpus/0000:3b:00.0/information");
-	assert_int_equal(procfs_read(root, gpus), 1);
+	assert_int_equal(topology_read_procfs(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
 	assert_true(strlen(gpus[0].name) < TOPOLOGY_NAME_MAX);
 }

@@ -26,7 +26,7 @@ struct claims {
 
 #define LENGTH_MAX 255 /* the room in a group's file */
 
-bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
+bool claim_read_cgroup(uint32_t job, const char *line, char path[PATH_MAX])
 {
 	char wanted[32];
 	size_t length = (size_t)snprintf(wanted, sizeof wanted, "/job_%u", job);
@@ -49,7 +49,7 @@ static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
 	bool found = false;
 
 	while (file && !found && fgets(line, sizeof line, file))
-		found = cgroup_read(job, line, path);
+		found = claim_read_cgroup(job, line, path);
 	if (file)
 		fclose(file);
 	return found ? path : NULL;

@@ -60,7 +60,7 @@ int claim(const struct job *job, unsigned int user, const struct config *config,
 /* Pure, for tests: the job's control group, if Slurm has control groups (proctrack/cgroup), from a line of
  * /proc/PID/cgroup: "0::/system.slice/slurmstepd.scope/job_7/step_0/slurm" or "6:freezer:/slurm/uid_0/job_7". There the
  * command finds programs without their environment. False if the line has no job. */
-bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX]);
+bool claim_read_cgroup(uint32_t job, const char *line, char path[PATH_MAX]);
 
 /* --- mps.c -------------------------------------------------------------------------------------------------------- */
 

@@ -118,7 +118,7 @@ static bool read_gpu(const char *root, const char *bus_id, struct procfs_gpu *gp
 	return minor >= 0 && access(path, R_OK | W_OK) == 0;
 }
 
-unsigned int procfs_read(const char *root, struct procfs_gpu *gpus)
+unsigned int topology_read_procfs(const char *root, struct procfs_gpu *gpus)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
@@ -191,7 +191,7 @@ static int load_all_installed(const char *root, const struct procfs_gpu *install
 int load_cache(const char *root, struct topology_list *list, struct error *error)
 {
 	struct procfs_gpu installed[TOPOLOGY_GPUS_MAX];
-	unsigned int count = procfs_read(root, installed);
+	unsigned int count = topology_read_procfs(root, installed);
 
 	memset(list, 0, sizeof *list);
 	error_set(error, "%s", "");

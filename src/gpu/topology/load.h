@@ -33,6 +33,6 @@ struct procfs_gpu {
 /* Fills `gpus` with the GPUs that this process may use (the device file can be opened), at most TOPOLOGY_GPUS_MAX, in
  * no order. Returns the number of GPUs; 0 without the module, as on Jetson. `root` is put before every path; "" except
  * in tests. */
-unsigned int procfs_read(const char *root, struct procfs_gpu *gpus);
+unsigned int topology_read_procfs(const char *root, struct procfs_gpu *gpus);
 
 #endif

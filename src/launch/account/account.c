@@ -53,7 +53,7 @@ void account_use(const struct segment *wanted)
 static void give_slot_back(void *slot)
 {
 	account_own.slot = NULL;
-	counter_slot_give_back(&segment, slot);
+	segment_slot_give_back(&segment, slot);
 }
 
 void account_follow_threads(void)
@@ -69,7 +69,7 @@ void account_follow_threads(void)
 /* Without a key, the thread keeps the slot until the process ends. */
 static struct counter_slot *take_slot(void)
 {
-	struct counter_slot *slot = counter_slot_take(&segment);
+	struct counter_slot *slot = segment_slot_take(&segment);
 
 	if (slot && atomic_load(&has_slot_key))
 		pthread_setspecific(slot_key, slot);

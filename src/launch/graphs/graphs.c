@@ -69,7 +69,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 	size_t left = nodes->out_of_reach;
 
 	((struct frame *)frame)->refreshes = true;
-	graph_timestamps_renewed(exec);
+	timestamps_graph_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		left += refresh_node(exec, nodes->list[i]);
 	for (size_t i = 0; i < left && masks_changed; i++)
@@ -129,7 +129,7 @@ static void instantiated(const struct call *call)
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
 	graph_counts_uploaded(exec, call->frame);
-	graph_timestamps_destroyed(exec); /* an old instance with the same handle */
+	timestamps_graph_destroyed(exec); /* an old instance with the same handle */
 }
 
 static void node_added(const struct call *call)
@@ -173,7 +173,7 @@ void graphs_call_begins(const struct call *call)
 	if (place)
 		counts_graph_begins(place);
 	/* First: may raise the epoch of masks. */
-	if (calls_launch_graph(call->id) && graph_timestamps_begins(call, exec))
+	if (calls_launch_graph(call->id) && timestamps_graph_begins(call, exec))
 		graph_instances_expire(exec);
 	call->frame->masks = epoch_of_masks();
 	if (calls_instantiate_graph(call->id)) {
@@ -183,7 +183,7 @@ void graphs_call_begins(const struct call *call)
 	} else if (call->id == CALL_GRAPH_EXEC_DESTROY) {
 		graph_instances_remove(exec);
 		graph_counts_remove(exec);
-		graph_timestamps_destroyed(exec);
+		timestamps_graph_destroyed(exec);
 	} else if (call->id == CALL_GRAPH_DESTROY) {
 		destroyed->graph = graph_instances_destroy_graph(destroyed->graph);
 	} else if (call->id == CALL_GRAPH_NODE_DESTROY) {
@@ -206,7 +206,7 @@ void graphs_call_ended(const struct call *call)
 	graph_counts_restore(call->frame);
 	if (calls_launch_graph(call->id)) {
 		call->frame->refreshes = false;
-		graph_timestamps_ended(call, ((const struct call_exec *)call->arguments)->exec);
+		timestamps_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	}
 	if (calls_add_node(call->id) && is_done)
 		node_added(call);

@@ -109,7 +109,7 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 	struct compiled compiled = *before;
 
 	if (segment_read(&segment, &revision, &compiled.number)) {
-		const struct segment_partition *own = segment_find(&revision, gpu->pci);
+		const struct segment_partition *own = revision_find_partition(&revision, gpu->pci);
 
 		if (revision.count > 0)
 			log_wake();

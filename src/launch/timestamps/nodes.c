@@ -95,7 +95,7 @@ static void forget_nodes(struct instance *instance)
 	instance->own = instance->cell_index = instance->share_count = 0;
 }
 
-void graph_timestamps_renewed(CUgraphExec exec)
+void timestamps_graph_renewed(CUgraphExec exec)
 {
 	struct instance *instance = find(exec);
 
@@ -106,7 +106,7 @@ void graph_timestamps_renewed(CUgraphExec exec)
 	}
 }
 
-void graph_timestamps_destroyed(CUgraphExec exec)
+void timestamps_graph_destroyed(CUgraphExec exec)
 {
 	struct instance *instance = find(exec);
 
@@ -118,7 +118,7 @@ void graph_timestamps_destroyed(CUgraphExec exec)
 	}
 }
 
-void graph_timestamps_after_fork(void)
+void timestamps_graphs_after_fork(void)
 {
 	memset(&instances, 0, sizeof instances);
 	atomic_store(&has_stamped, false);
@@ -209,7 +209,7 @@ static struct timestamps_cell put_node(struct instance *instance, const struct l
 	return cell;
 }
 
-void graph_timestamps_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
+void timestamps_graph_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
 {
 	struct timestamps *timestamps = timestamps_are_on() ? launch->releases->timestamps : NULL;
 	struct instance *instance = timestamps && launch->frame.exec ? find_or_add(launch->frame.exec) : NULL;
@@ -265,7 +265,7 @@ static void turn(struct instance *instance, uint64_t now)
 }
 
 /* Nobody looks any more: graphs are uploaded again, without releases. */
-bool graph_timestamps_begins(const struct call *call, CUgraphExec exec)
+bool timestamps_graph_begins(const struct call *call, CUgraphExec exec)
 {
 	bool is_on = timestamps_are_on(), must_upload = false;
 	uint64_t began_ns = is_on ? process_clock_ns() : 0;
@@ -318,7 +318,7 @@ static void add_launch(const struct instance *instance, const struct call *call,
 			     });
 }
 
-void graph_timestamps_ended(const struct call *call, CUgraphExec exec)
+void timestamps_graph_ended(const struct call *call, CUgraphExec exec)
 {
 	struct instance *instance = call->frame->began_ns != 0 ? find(exec) : NULL;
 

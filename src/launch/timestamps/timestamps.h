@@ -49,18 +49,18 @@ void timestamps_write(const struct launch *launch, struct timestamps_cell cell, 
 /* --- kernels of graphs -------------------------------------------------------------------------------------------- */
 
 /* The node's descriptor is about to be changed, and will be restored: adds the release if somebody looks. */
-void graph_timestamps_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
+void timestamps_graph_node(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
 
 /* A call that launches an instance begins: before the decision about an upload. True if the instance must be uploaded,
  * for further nodes to get a turn. The call has ended. */
-bool graph_timestamps_begins(const struct call *call, CUgraphExec exec);
-void graph_timestamps_ended(const struct call *call, CUgraphExec exec);
+bool timestamps_graph_begins(const struct call *call, CUgraphExec exec);
+void timestamps_graph_ended(const struct call *call, CUgraphExec exec);
 
 /* All nodes of an instance will be uploaded again; the instance is about to be destroyed. */
-void graph_timestamps_renewed(CUgraphExec exec);
-void graph_timestamps_destroyed(CUgraphExec exec);
+void timestamps_graph_renewed(CUgraphExec exec);
+void timestamps_graph_destroyed(CUgraphExec exec);
 
 /* In the child of a fork: forgets the instances. */
-void graph_timestamps_after_fork(void);
+void timestamps_graphs_after_fork(void);
 
 #endif

@@ -113,8 +113,8 @@ static void learn(struct node_timestamps *timestamps, struct node_order *order, 
 	timestamps->begin = timestamps->front == 0 ? oldest->timestamp_ns : 0;
 }
 
-bool node_timestamps_read(struct node_timestamps *timestamps, const struct timestamps *ring, uint64_t exec,
-                          uint64_t first, uint64_t last, bool is_idle, struct node_order *order)
+bool graph_times_read_nodes(struct node_timestamps *timestamps, const struct timestamps *ring, uint64_t exec,
+                            uint64_t first, uint64_t last, bool is_idle, struct node_order *order)
 {
 	unsigned int end = NONE;
 	bool is_settled = false;
@@ -132,8 +132,8 @@ bool node_timestamps_read(struct node_timestamps *timestamps, const struct times
 	return is_settled && end != NONE;
 }
 
-bool node_timestamps_duration(const struct node_timestamps *timestamps, unsigned int index,
-                              const struct times_calibration *calibration, uint64_t *duration_ns)
+bool graph_times_node_duration(const struct node_timestamps *timestamps, unsigned int index,
+                               const struct times_calibration *calibration, uint64_t *duration_ns)
 {
 	if (index == 0 || index == timestamps->newer)
 		return false;
@@ -148,7 +148,7 @@ bool node_timestamps_duration(const struct node_timestamps *timestamps, unsigned
 	return node->function != 0 && are_neighbours;
 }
 
-uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const struct times_calibration *calibration)
+uint64_t graph_times_node_length(const struct node_timestamps *timestamps, const struct times_calibration *calibration)
 {
 	uint64_t ways = calibration->graph.release_ns + calibration->front_ns;
 	bool is_known = timestamps->begin != 0 && timestamps->end - timestamps->begin > ways;
@@ -158,7 +158,7 @@ uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const 
 
 /* --- the launches of one graph ------------------------------------------------------------------------------------ */
 
-bool replays_launch(struct replays *replays, uint64_t launched_ns)
+bool graph_times_replays_launch(struct replays *replays, uint64_t launched_ns)
 {
 	bool has_room = replays->next - replays->first < REPLAYS_WAITING;
 
@@ -176,7 +176,7 @@ static uint64_t begin_of(const struct replays *replays, const struct times_ways 
 	return max_u64(launched, behind);
 }
 
-uint64_t replays_after(const struct replays *replays, uint64_t time)
+uint64_t graph_times_replays_after(const struct replays *replays, uint64_t time)
 {
 	uint64_t number = replays->first;
 
@@ -221,10 +221,11 @@ static void add_ended(struct replays *replays, struct times *times, const struct
 	replays->first++;
 }
 
-uint64_t replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways, uint64_t end,
-                         uint64_t length_ns, bool none_is_left, unsigned int tpcs)
+uint64_t graph_times_replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways,
+                                     uint64_t end,
+                                     uint64_t length_ns, bool none_is_left, unsigned int tpcs)
 {
-	uint64_t open = replays_after(replays, end) - replays->first;
+	uint64_t open = graph_times_replays_after(replays, end) - replays->first;
 
 	if (length_ns != 0)
 		replays->length_ns = length_ns;
@@ -237,15 +238,15 @@ uint64_t replays_see_end(struct replays *replays, struct times *times, const str
 	return ended;
 }
 
-void replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,
-                         uint64_t now, unsigned int tpcs)
+void graph_times_replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,
+                                     uint64_t now, unsigned int tpcs)
 {
 	if (replays->first < replays->next)
 		times_add_interval(times, (struct times_interval){
 			.begin = begin_of(replays, ways, replays->first, replays->end), .end = now, .tpcs = tpcs});
 }
 
-uint64_t replays_drop(struct replays *replays, uint64_t number)
+uint64_t graph_times_replays_drop(struct replays *replays, uint64_t number)
 {
 	uint64_t count = 0;
 
@@ -291,7 +292,7 @@ static void see_graph(struct times_kernel *kernel, const struct timestamps *ring
 		add(&kernel->perhaps_before, graph, end_of(ring, graph, order));
 }
 
-void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ring,
+void graph_times_before(struct times_kernel *kernel, const struct timestamps *ring,
                         const struct timestamps_event *event, graphs_before_order *order_of, void *data)
 {
 	bool has_graphs = atomic_load_explicit(&ring->nodes, memory_order_relaxed) > 0, is_found = !has_graphs;

@@ -38,15 +38,15 @@ struct node_timestamps {
 
 /* Reads the nodes with the numbers `first` to `last`, fewer than TIMESTAMPS_NODES. `is_idle`: no launch of the instance
  * runs. False if no launch is known to have ended. */
-bool node_timestamps_read(struct node_timestamps *timestamps, const struct timestamps *ring, uint64_t exec,
-                          uint64_t first, uint64_t last, bool is_idle, struct node_order *order);
+bool graph_times_read_nodes(struct node_timestamps *timestamps, const struct timestamps *ring, uint64_t exec,
+                            uint64_t first, uint64_t last, bool is_idle, struct node_order *order);
 
 /* How long the node with the index took, behind the node that ended before. False if not known. */
-bool node_timestamps_duration(const struct node_timestamps *timestamps, unsigned int index,
-                              const struct times_calibration *calibration, uint64_t *duration_ns);
+bool graph_times_node_duration(const struct node_timestamps *timestamps, unsigned int index,
+                               const struct times_calibration *calibration, uint64_t *duration_ns);
 
 /* From the begin of the first kernel to the end of the last; 0 if not known. */
-uint64_t node_timestamps_length(const struct node_timestamps *timestamps, const struct times_calibration *calibration);
+uint64_t graph_times_node_length(const struct node_timestamps *timestamps, const struct times_calibration *calibration);
 
 /* --- the launches of one graph ------------------------------------------------------------------------------------ */
 
@@ -71,22 +71,23 @@ struct replays {
 };
 
 /* The graph was launched. False if too many launches wait: the launch is not taken into account. */
-bool replays_launch(struct replays *replays, uint64_t launched_ns);
+bool graph_times_replays_launch(struct replays *replays, uint64_t launched_ns);
 
 /* The end of the graph's last kernel was seen, `length_ns` after the launch's begin, 0 if not known. `none_is_left`:
  * nothing of the graph is on the GPU. Adds the busy times. Returns how many launches have ended. */
-uint64_t replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways, uint64_t end,
-                         uint64_t length_ns, bool none_is_left, unsigned int tpcs);
+uint64_t graph_times_replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways,
+                                     uint64_t end,
+                                     uint64_t length_ns, bool none_is_left, unsigned int tpcs);
 
 /* The remaining launches run, or wait, at `now`. */
-void replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,
-                         uint64_t now, unsigned int tpcs);
+void graph_times_replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,
+                                     uint64_t now, unsigned int tpcs);
 
 /* The number of the first launch made at `time` or later, or of the next launch. */
-uint64_t replays_after(const struct replays *replays, uint64_t time);
+uint64_t graph_times_replays_after(const struct replays *replays, uint64_t time);
 
 /* Launches with a smaller number have ended, at unknown times. Returns how many. */
-uint64_t replays_drop(struct replays *replays, uint64_t number);
+uint64_t graph_times_replays_drop(struct replays *replays, uint64_t number);
 
 /* --- the graphs before a kernel ----------------------------------------------------------------------------------- */
 
@@ -102,7 +103,7 @@ uint64_t replays_drop(struct replays *replays, uint64_t number);
 typedef const struct node_order *graphs_before_order(void *data, const struct timestamps_event *graph);
 
 /* Writes the graphs before a kernel that has ended, for times_add. */
-void graphs_before_find(struct times_kernel *kernel, const struct timestamps *ring,
+void graph_times_before(struct times_kernel *kernel, const struct timestamps *ring,
                         const struct timestamps_event *event, graphs_before_order *order_of, void *data);
 
 #endif

@@ -123,7 +123,7 @@ static int open_checked(const char *path, bool to_change, struct error *error)
 	if (name < 0)
 		return error_set_errno(error, "%.200s", path);
 	if (check_file(name, path, error) == 0) {
-		file = descriptor_reopen(name, to_change);
+		file = memfd_reopen(name, to_change);
 		if (file < 0)
 			error_set_errno(error, "%.200s", path);
 	}
@@ -191,7 +191,7 @@ static int lock_file(int directory, const char *path, struct error *error)
 
 	if (file < 0)
 		return error_set_errno(error, "%.200s: its directory, in which TPCs are claimed", path);
-	if (lock_take_within(file, NULL, CHOICES_MS, &why) < 0) {
+	if (shared_file_lock_within(file, NULL, CHOICES_MS, &why) < 0) {
 		close(file);
 		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in "
 		                                                   "its directory for too long", path);
@@ -254,11 +254,11 @@ int group_file_lock_directory(const char *path, struct error *error)
 static int add_set(struct segment_revision *taken, const struct segment_partition *partition, struct error *error)
 {
 	struct segment_partition sum = *partition;
-	const struct segment_partition *before = segment_find(taken, partition->pci);
+	const struct segment_partition *before = revision_find_partition(taken, partition->pci);
 
 	if (before)
 		sum.set = tpcset_or(&before->set, &partition->set);
-	return segment_put(taken, &sum, error);
+	return revision_put(taken, &sum, error);
 }
 
 /* Maps a group of the directory. GROUP_NONE: the file takes no TPCs, since a group's file comes complete, by rename,

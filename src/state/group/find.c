@@ -102,7 +102,7 @@ bool group_open_of(struct group *group, const struct group_lead *lead, enum grou
 	int name = proc_open(lead->pid, path, O_PATH);
 
 	if (name >= 0 && group_is_same(group_identity_of(name), lead->identity) && answers(name, lead))
-		file = descriptor_reopen(name, use == GROUP_TO_CHANGE);
+		file = memfd_reopen(name, use == GROUP_TO_CHANGE);
 	if (name >= 0)
 		close(name);
 	if (file >= 0 && group_map(group, file, NULL) == 0 && !may_be_in(lead->user, group, true))

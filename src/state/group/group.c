@@ -273,7 +273,7 @@ bool group_resolve(const struct group *group, struct segment_revision *revision)
 		return true;
 	if (!group_read(group, revision, &number))
 		return false;
-	segment_put_missing(revision, &own);
+	revision_put_missing(revision, &own);
 	revision->group = (uint32_t)number;
 	return true;
 }
@@ -313,7 +313,7 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
 	if (is_first && revision.count > 0)
 		return 1;
-	if (segment_put_all(&revision, wanted, error) < 0)
+	if (revision_put_all(&revision, wanted, error) < 0)
 		return -1;
 	/* 0 and GROUP_LEFT are no numbers of a group. */
 	do
@@ -330,11 +330,11 @@ static int edit(struct group *group, const struct segment_revision *wanted, bool
 	if (group->is_copy || group->file < 0 || !shared_file_may_write(group->file))
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
 		                      "can change it", (unsigned int)group->owner);
-	int result = lock_take(group->file, NULL, error);
+	int result = shared_file_lock(group->file, NULL, error);
 
 	if (result == 0) {
 		result = edit_locked(group->memory, wanted, is_first, error);
-		lock_give_back(group->file);
+		shared_file_unlock(group->file);
 	}
 	return result;
 }
@@ -360,7 +360,7 @@ int group_check_within(const struct group *group, const struct segment_partition
 	if (group->is_file && !group_read(group, &fence, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
 	for (uint32_t i = 0; result == 0 && i < count; i++) {
-		const struct segment_partition *room = segment_find(&fence, partitions[i].pci);
+		const struct segment_partition *room = revision_find_partition(&fence, partitions[i].pci);
 
 		if (room && !tpcset_is_subset(&partitions[i].set, &room->set))
 			result = error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED,

@@ -20,7 +20,7 @@ int area_make(struct area *area, const struct area_kind *kind, uint64_t reach, s
 	if (file < 0)
 		return -1;
 	file = handle_move_up(file);
-	*area = (struct area){.memory = low_memory_map(file, kind->size, reach), .file = file};
+	*area = (struct area){.memory = shared_file_map_low(file, kind->size, reach), .file = file};
 	if (!area->memory || fstat(file, &status) < 0) {
 		error_set_errno(error, "%s: shared memory cannot be mapped", kind->name);
 		if (area->memory)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const struct area_kind area_of_counts = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSION, sizeof(struct counts_memory)};
+const struct area_kind counts_area_kind = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VERSION, sizeof(struct counts_memory)};
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
@@ -18,13 +18,13 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 		error_set(error, "no room for more counts");
 		return NULL;
 	}
-	if (area_make(&area, &area_of_counts, reach, error) < 0)
+	if (area_make(&area, &counts_area_kind, reach, error) < 0)
 		return NULL;
 	uint64_t place = atomic_fetch_add(&segment->memory->areas_made, 1);
 
 	if (place >= SEGMENT_AREAS) {
 		error_set(error, "no room for more counts");
-		munmap(area.memory, area_of_counts.size);
+		munmap(area.memory, counts_area_kind.size);
 		close(area.file);
 		return NULL;
 	}
@@ -35,13 +35,13 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 
 static bool is_open(const struct counts_area *area)
 {
-	return area_is_open(&area->area, &area_of_counts);
+	return area_is_open(&area->area, &counts_area_kind);
 }
 
 void counts_after_fork(struct counts_areas *areas)
 {
 	for (unsigned int i = 0; i < areas->count; i++)
-		area_leave(&areas->list[i].area, &area_of_counts);
+		area_leave(&areas->list[i].area, &counts_area_kind);
 	*areas = (struct counts_areas){.count = 0};
 }
 

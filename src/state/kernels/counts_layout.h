@@ -51,7 +51,7 @@ struct counts_memory {
 	struct counts_place places[COUNTS_PLACES];
 };
 
-extern const struct area_kind area_of_counts;
+extern const struct area_kind counts_area_kind;
 
 /* The number of plain kernels that the process's threads have launched. */
 uint64_t counts_place_plain(const struct counts_place *place);

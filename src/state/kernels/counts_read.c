@@ -125,7 +125,7 @@ static bool has_place(const struct counts_memory *memory, int number)
 /* Memory of NULL, or without an area, is a gap. */
 static void add_area(struct counts *counts, const struct counts_memory *memory)
 {
-	bool is_known = area_is(memory, &area_of_counts);
+	bool is_known = area_is(memory, &counts_area_kind);
 
 	if (!is_known)
 		counts->gaps |= BIT(COUNTS_CLOSED);
@@ -289,7 +289,7 @@ bool counts_view_is_current(const struct counts_view *view)
 	int saved = errno;
 
 	errno = 0;
-	uint64_t execution = view->segment ? execution_of(view->pid) : 0;
+	uint64_t execution = view->segment ? identity_execution_of(view->pid) : 0;
 	bool is_limited = view->segment && execution == 0 && area_is_limit(errno);
 
 	errno = saved;
@@ -341,7 +341,7 @@ bool counts_view_has_gap(const struct counts_view *view)
 /* After an exec, until the library is at work again, the segment names the areas of the former execution. */
 static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 {
-	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? execution_of(pid) : 0;
+	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? identity_execution_of(pid) : 0;
 
 	return now != 0 && now != execution;
 }

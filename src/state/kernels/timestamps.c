@@ -246,8 +246,8 @@ void timestamps_name(struct timestamps *timestamps, const void *function, const 
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
-const struct area_kind area_of_timestamps = {TIMESTAMPS_NAME, TIMESTAMPS_MAGIC, TIMESTAMPS_VERSION,
-                                             sizeof(struct timestamps_memory)};
+const struct area_kind timestamps_area_kind = {TIMESTAMPS_NAME, TIMESTAMPS_MAGIC, TIMESTAMPS_VERSION,
+                                               sizeof(struct timestamps_memory)};
 
 struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct segment *segment, unsigned int number,
                                    struct pci_address pci, uint64_t reach, struct error *error)
@@ -255,7 +255,7 @@ struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct 
 	struct area *area = &areas->list[number / COUNTS_PLACES];
 
 	if (!area->memory) {
-		if (area_make(area, &area_of_timestamps, reach, error) < 0)
+		if (area_make(area, &timestamps_area_kind, reach, error) < 0)
 			return NULL;
 		area_name(area, &segment->memory->timestamps[number / COUNTS_PLACES]);
 	}
@@ -269,7 +269,7 @@ struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct 
 void timestamps_after_fork(struct timestamps_areas *areas)
 {
 	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
-		area_leave(&areas->list[i], &area_of_timestamps);
+		area_leave(&areas->list[i], &timestamps_area_kind);
 	memset(known, 0, sizeof known);
 	atomic_flag_clear(&is_naming);
 }

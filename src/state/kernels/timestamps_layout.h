@@ -81,7 +81,7 @@ struct timestamps_memory {
 	_Alignas(COUNTS_PAGE) struct timestamps rings[COUNTS_PLACES];
 };
 
-extern const struct area_kind area_of_timestamps;
+extern const struct area_kind timestamps_area_kind;
 
 _Static_assert(TIMESTAMPS_BYTES % COUNTS_PAGE == 0, "registered as whole pages");
 _Static_assert(offsetof(struct timestamps, magic) == TIMESTAMPS_BYTES, "shared layout");

@@ -61,7 +61,7 @@ static bool open_list(struct list *list, const char *directory, bool to_write)
 /* For a change: no second command changes the list meanwhile. -1 with the reason. */
 static int open_to_change(struct list *list, const char *directory, struct error *error)
 {
-	int result = open_list(list, directory, true) ? lock_take(list->file, NULL, error)
+	int result = open_list(list, directory, true) ? shared_file_lock(list->file, NULL, error)
 	                                              : error_set_errno(error, "pool %.200s", directory);
 
 	if (result < 0)

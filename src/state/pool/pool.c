@@ -490,7 +490,7 @@ bool pool_partner(unsigned int number, struct pci_address pci, struct pool_partn
 
 	if (record && gpu < pool.gpu_count && has_group(number) && !is_own_group(number) &&
 	    revisions_load(record->ring, &record->number, &revision, &revision_number))
-		partition = segment_find(&revision, pci);
+		partition = revision_find_partition(&revision, pci);
 	if (partition && !tpcset_is_empty(&partition->set))
 		*partner = (struct pool_partner){
 			.group = atomic_load(&record->group),

@@ -63,11 +63,11 @@ typedef int edit_of_segment(struct segment *segment, const struct segment_revisi
 static int edit_with_lock(struct segment *segment, edit_of_segment *edit, const struct segment_revision *given,
                           struct segment_revision *before, struct error *error)
 {
-	int result = lock_take(segment->file, segment->purse, error);
+	int result = shared_file_lock(segment->file, segment->purse, error);
 
 	if (result == 0) {
 		result = edit(segment, given, before, error);
-		lock_give_back(segment->file);
+		shared_file_unlock(segment->file);
 	}
 	return result;
 }
@@ -85,7 +85,7 @@ static int change_locked(struct segment *segment, const struct segment_revision 
 	if (before)
 		*before = revision;
 	revision.group = group_seen(segment, &revision);
-	return segment_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error)
+	return revision_put_all(&revision, wanted, error) == 0 ? publish_edit(segment, number + 1, &revision, error)
 	                                                      : -1;
 }
 
@@ -125,7 +125,7 @@ static int take_back_locked(struct segment *segment, const struct segment_revisi
 
 	if (!read_own(segment, &own, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
-	return segment_put_back(&own, given, before) ? publish_edit(segment, number + 1, &own, error) : 0;
+	return revision_put_back(&own, given, before) ? publish_edit(segment, number + 1, &own, error) : 0;
 }
 
 int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
@@ -398,7 +398,7 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 			continue;
 		result = editor_read(&editors[i], &revision, error);
 		if (result == 0)
-			result = segment_put_all(&revision, wanted, error);
+			result = revision_put_all(&revision, wanted, error);
 	}
 	return result;
 }

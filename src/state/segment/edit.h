@@ -56,7 +56,7 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_revision *before,
                    struct error *error);
 
-/* Takes the edit `given` back; later edits stay (segment_put_back). */
+/* Takes the edit `given` back; later edits stay (revision_put_back). */
 int segment_take_back(struct segment *segment, const struct segment_revision *given, struct segment_revision *before,
                       struct error *error);
 

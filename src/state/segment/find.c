@@ -128,7 +128,7 @@ static enum segment_state read_mapped(pid_t pid, struct segment_revision *revisi
 	int memory = proc_open(pid, "mem", O_RDONLY);
 
 	while (maps && state != SEGMENT_FOUND && fgets(line, sizeof line, maps)) {
-		if (!strstr(line, SEGMENT_LINK) || !mapping_parse(&mapping, line))
+		if (!strstr(line, SEGMENT_LINK) || !proc_mapping_parse(&mapping, line))
 			continue;
 		state = SEGMENT_NOT_PERMITTED;
 		if (memory >= 0 && copy_memory(&copy, memory, mapping.start, &seeker) &&
@@ -207,7 +207,7 @@ bool segment_is_at_work(const struct segment *segment, pid_t pid)
 {
 	uint64_t execution = atomic_load(&segment->memory->execution);
 
-	return execution != 0 && execution == execution_of(pid);
+	return execution != 0 && execution == identity_execution_of(pid);
 }
 
 const char *segment_obstacle(const struct segment *segment, pid_t pid)
@@ -258,7 +258,7 @@ static pid_t find_ancestor(pid_t pid, struct identity wanted)
 	pid_t found = 0, possible = 0;
 
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 0 && found == 0; generation++) {
-		pid = parent_of(pid);
+		pid = proc_parent(pid);
 		struct identity identity = pid > 0 ? identity_of(pid) : (struct identity){.pid = 0};
 		bool matches = pid > 0 && identity_matches(identity, wanted);
 

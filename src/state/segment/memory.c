@@ -75,7 +75,7 @@ void segment_set_memory_gap(const struct segment *segment)
 	atomic_store(&segment->memory->memory_gap, 1);
 }
 
-struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci)
+struct segment_memory_use segment_read_memory_use_of_group(const struct group *group, struct pci_address pci)
 {
 	struct segment_revision revision = {.memory = 0};
 	uint64_t number;

@@ -33,6 +33,6 @@ void segment_set_memory_gap(const struct segment *segment);
 struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci);
 
 /* The same of a group; `used` is 0. */
-struct segment_memory_use group_read_memory_use(const struct group *group, struct pci_address pci);
+struct segment_memory_use segment_read_memory_use_of_group(const struct group *group, struct pci_address pci);
 
 #endif

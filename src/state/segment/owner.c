@@ -163,7 +163,7 @@ static bool is_mapped(const struct segment *segment)
 	while (maps && getline(&line, &size, maps) > 0) {
 		struct mapping mapping;
 
-		mappings += mapping_parse(&mapping, line) && mapping.inode == segment->inode &&
+		mappings += proc_mapping_parse(&mapping, line) && mapping.inode == segment->inode &&
 		            strstr(mapping.path, SEGMENT_LINK);
 	}
 	free(line);
@@ -196,8 +196,8 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	group_close_file(&segment->group);
-	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
-		counter_slots_keep();
+	if (atomic_load(&segment->memory->execution) == identity_own_execution() && is_mapped(segment)) {
+		segment_slots_keep();
 	} else {
 		segment_set_in_force(segment, true);
 		forget_execution(segment->memory);
@@ -207,7 +207,7 @@ bool segment_find_own(struct segment *segment)
 
 void segment_set_at_work(const struct segment *segment)
 {
-	atomic_store(&segment->memory->execution, execution_own());
+	atomic_store(&segment->memory->execution, identity_own_execution());
 }
 
 void segment_set_in_force(const struct segment *segment, bool in_force)

@@ -200,7 +200,7 @@ static _Atomic uint64_t slots_taken = SHARED_SLOT;
 
 _Static_assert(COUNTER_SLOTS == 64, "a bit for each");
 
-struct counter_slot *counter_slot_take(const struct segment *segment)
+struct counter_slot *segment_slot_take(const struct segment *segment)
 {
 	uint64_t taken = atomic_load_explicit(&slots_taken, memory_order_relaxed), free = ~taken;
 
@@ -216,17 +216,17 @@ struct counter_slot *counter_slot_take(const struct segment *segment)
 	return NULL;
 }
 
-void counter_slot_give_back(const struct segment *segment, const struct counter_slot *slot)
+void segment_slot_give_back(const struct segment *segment, const struct counter_slot *slot)
 {
 	atomic_fetch_and_explicit(&slots_taken, ~(UINT64_C(1) << (slot - segment->slots)), memory_order_release);
 }
 
-void counter_slots_free(void)
+void segment_slots_free(void)
 {
 	atomic_store(&slots_taken, SHARED_SLOT);
 }
 
-void counter_slots_keep(void)
+void segment_slots_keep(void)
 {
 	atomic_store(&slots_taken, UINT64_MAX);
 }

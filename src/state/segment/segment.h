@@ -210,14 +210,14 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 }
 
 /* A slot for the calling thread alone, until given back; NULL if all slots are taken. */
-struct counter_slot *counter_slot_take(const struct segment *segment);
-void counter_slot_give_back(const struct segment *segment, const struct counter_slot *slot);
+struct counter_slot *segment_slot_take(const struct segment *segment);
+void segment_slot_give_back(const struct segment *segment, const struct counter_slot *slot);
 
 /* After a fork, no thread has a slot. */
-void counter_slots_free(void);
+void segment_slots_free(void);
 
 /* For a second copy of the library, which takes no slots: the first copy has all slots. */
-void counter_slots_keep(void);
+void segment_slots_keep(void);
 
 /* Counts a launch in the thread's own slot. No atomic addition, which would wait for all earlier memory accesses of the
  * thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */

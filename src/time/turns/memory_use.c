@@ -62,7 +62,7 @@ static enum segment_time_state of_mapping(const char *line)
 	struct mapping mapping;
 	unsigned int is_managed = 0;
 
-	if (!mapping_parse(&mapping, line) || strncmp(mapping.path, MANAGED_DEVICE, strlen(MANAGED_DEVICE)) != 0)
+	if (!proc_mapping_parse(&mapping, line) || strncmp(mapping.path, MANAGED_DEVICE, strlen(MANAGED_DEVICE)) != 0)
 		return found;
 	CUresult result = driver.pointer_get_attribute
 	                          ? driver.pointer_get_attribute(&is_managed, IS_MANAGED, mapping.start)

@@ -254,13 +254,13 @@ TEST(control_groups)
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		assert_int_equal(cgroup_read(7, cases[i].line, path), cases[i].path != NULL);
+		assert_int_equal(claim_read_cgroup(7, cases[i].line, path), cases[i].path != NULL);
 		if (cases[i].path)
 			assert_string_equal(path, cases[i].path);
 	}
 	/* Longer than a group has room for. */
-	assert_false(cgroup_read(7, text_of("0::/%0250d/job_7/step_0", 0), path));
-	assert_true(cgroup_read(7, text_of("0::/%0248d/job_7/step_0", 0), path));
+	assert_false(claim_read_cgroup(7, text_of("0::/%0250d/job_7/step_0", 0), path));
+	assert_true(claim_read_cgroup(7, text_of("0::/%0248d/job_7/step_0", 0), path));
 }
 
 TEST(names_of_files)

@@ -58,7 +58,7 @@ int attach_processes(const struct pids *pids, const struct topology_list *list, 
 {
 	static char gpus[TOPOLOGY_ENVIRONMENT_MAX];
 	char library[PATH_MAX + sizeof LIBRARY];
-	int result = own_library_directory(library, error);
+	int result = start_library_directory(library, error);
 
 	if (result == 0)
 		strcat(library, LIBRARY);

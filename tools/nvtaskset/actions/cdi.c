@@ -79,7 +79,7 @@ static int find_installed(struct plan *plan, struct error *error)
 	struct error why;
 	char own[PATH_MAX];
 
-	if (own_library_directory(own, error) < 0 || driver_find(NULL, plan->driver, error) < 0)
+	if (start_library_directory(own, error) < 0 || driver_find(NULL, plan->driver, error) < 0)
 		return -1;
 	if (!realpath(own, plan->library) || !realpath("/proc/self/exe", plan->hook))
 		return error_set_errno(error, "%.200s", own);
@@ -129,7 +129,7 @@ static int find(struct plan *plan, struct error *error)
 	const struct options *options = plan->options;
 	const char *const name = options->group;
 
-	if (device_name_check(name, error) < 0 || (options->pool && pool_name_check(options->pool, error) < 0) ||
+	if (specification_check_name(name, error) < 0 || (options->pool && pool_name_check(options->pool, error) < 0) ||
 	    specification_open(&plan->specification, options->output, error) < 0 || find_installed(plan, error) < 0 ||
 	    topology_load(&plan->list, error) < 0 ||
 	    gpus_choose(&plan->chosen, &plan->list, &options->gpus, error) < 0 ||
@@ -158,7 +158,7 @@ static int choose(struct plan *plan, struct error *error)
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
-	segment_put_time(&plan->revision, &options->time);
+	revision_put_time(&plan->revision, &options->time);
 	if (options->pool && !has_rank(plan))
 		plan->revision.rank.priority = segment_rank_of_priority(SEGMENT_PRIORITY_USUAL);
 	return result;
@@ -295,7 +295,7 @@ int action_cdi_remove(const struct options *options, struct error *error)
 	if (result == 0 && !path_join(plan.path, plan.specification.directory, options->group))
 		result = error_set(error, "%.80s: its path is too long", options->group);
 	if (result == 0 && !specification_find(&plan.specification, options->group) &&
-	    (device_name_check(options->group, NULL) < 0 || access(plan.path, F_OK) < 0))
+	    (specification_check_name(options->group, NULL) < 0 || access(plan.path, F_OK) < 0))
 		result = error_set(error, "%.80s: no device of %.200s", options->group, plan.specification.path);
 	if (result == 0)
 		result = read_locked(&plan, error);
@@ -342,7 +342,7 @@ static void print_group(const struct specification *specification, const char *n
 	for (uint32_t i = 0; i < revision.count; i++)
 		printf("%s TPCs %s of GPU %s", i > 0 ? "," : "", tpcset_format_list(&revision.partitions[i].set, list),
 		       gpus_label(revision.partitions[i].pci, gpus, label));
-	if (segment_gives_any(&revision, SETTING_COUNT))
+	if (revision_gives_any(&revision, SETTING_COUNT))
 		printf("; %s", time_format_all(&revision, given));
 	if (pool_file_find(path, &pool))
 		printf("; pool %s", pool.name);
@@ -368,7 +368,7 @@ int action_cdi(const struct options *options, struct error *error)
 	json_array_foreach(json_object_get(specification.root, "devices"), i, device) {
 		const char *name = json_string_value(json_object_get(device, "name"));
 
-		if (!name || device_name_check(name, NULL) < 0)
+		if (!name || specification_check_name(name, NULL) < 0)
 			continue;
 		print_group(&specification, name, &gpus);
 		containers_each(notes, print_container, (void *)name);

@@ -120,7 +120,7 @@ static unsigned int possible(const struct beginning *beginning)
 	if (options->action == ACTION_RUN || options->action == ACTION_SHOW)
 		actions |= 1u << ACTION_SHOW | 1u << ACTION_CHANGE;
 	for (size_t i = 0; beginning->words == 1 && i < WORD_ROWS; i++)
-		actions |= strcmp(word_rows[i].first, options->word) == 0 ? 1u << word_rows[i].action : 0;
+		actions |= strcmp(tables_words[i].first, options->word) == 0 ? 1u << tables_words[i].action : 0;
 	return actions;
 }
 
@@ -130,7 +130,7 @@ static void offer_options(const struct typed *typed, const struct beginning *beg
 	char name[32];
 
 	for (size_t i = 0; i < OPTION_ROWS; i++) {
-		const struct option_row *row = &option_rows[i];
+		const struct option_row *row = &tables_options[i];
 		const char letter[] = {'-', row->letter, '\0'};
 
 		snprintf(name, sizeof name, "--%s", row->name);
@@ -149,7 +149,7 @@ static void offer_options(const struct typed *typed, const struct beginning *beg
 static void offer_words_of_actions(const struct typed *typed, const struct beginning *beginning)
 {
 	for (size_t i = 0; i < WORD_ROWS; i++) {
-		const struct word_row *row = &word_rows[i];
+		const struct word_row *row = &tables_words[i];
 
 		if (beginning->words == 0 && !row->second)
 			offer(typed, row->first, row->about);

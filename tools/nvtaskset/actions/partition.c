@@ -65,7 +65,7 @@ static void show_sets(const char *name, const char *when, enum notation notation
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		const struct topology *gpu = chosen->choices[i].gpu;
-		const struct segment_partition *partition = segment_find(revision, gpu->pci);
+		const struct segment_partition *partition = revision_find_partition(revision, gpu->pci);
 		struct tpcset set = partition ? partition->set : topology_all(gpu);
 		char pci[PCI_ADDRESS_TEXT], text[TPCSET_TEXT], where[PCI_ADDRESS_TEXT + 16] = "";
 
@@ -87,12 +87,12 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		struct pci_address pci = chosen->choices[i].gpu->pci;
 		struct segment_memory_use use =
-			segment ? segment_read_memory_use(segment, pci) : group_read_memory_use(group, pci);
+			segment ? segment_read_memory_use(segment, pci) : segment_read_memory_use_of_group(group, pci);
 		char amount[MEMORY_TEXT], label[PCI_ADDRESS_TEXT];
 
 		has_gap = use.has_gap;
 		length += snprintf(text + length, MEMORY_USE - (size_t)length, "%s%s", i == 0 ? ": " : " and ",
-		                   memory_format(segment ? use.used : use.together, amount));
+		                   setting_format_memory(segment ? use.used : use.together, amount));
 		if (chosen->count > 1)
 			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s",
 			                   gpus_label(pci, list, label));
@@ -112,7 +112,7 @@ static void show(const char *name, const struct options *options, const struct t
 		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		if (setting_format(&target->now, setting, SETTING_FOR_PEOPLE, text)) {
-			printf("%s's %s %s: %s%s\n", name, segment_gives(&options->time, setting) ? "new" : "current",
+			printf("%s's %s %s: %s%s\n", name, revision_gives(&options->time, setting) ? "new" : "current",
 			       setting_name(setting), text, setting == SETTING_MEMORY ? memory : use);
 			use = "";
 		}
@@ -224,7 +224,7 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 
 	for (size_t i = 0; result == 0 && i < subject->targets.count; i++) {
 		struct editor *editor = &subject->targets.editors[i];
-		bool is_stray = group_place_of(&subject->group, editor->pid, editor->segment.group.identity) ==
+		bool is_stray = targets_place_in_group(&subject->group, editor->pid, editor->segment.group.identity) ==
 		                GROUP_STRAY;
 
 		if (is_stray && !editor_has_ended(editor))
@@ -277,7 +277,7 @@ static int change(struct subject *subject, const struct segment_revision *wanted
 		result = change_new_ones(subject, wanted, error);
 	double end = time_wait_end();
 
-	for (size_t i = 0; result == 0 && segment_gives_any(wanted, SETTING_MEMORY) && i < subject->targets.count; i++)
+	for (size_t i = 0; result == 0 && revision_gives_any(wanted, SETTING_MEMORY) && i < subject->targets.count; i++)
 		time_wait(&subject->targets.editors[i].segment, end);
 	return result;
 }
@@ -292,7 +292,7 @@ static bool stays_behind(pid_t pid, const struct segment_revision *wanted, struc
 	if (editor_look(&editor, pid, purse) == SEGMENT_FOUND) {
 		stays = editor_read(&editor, &has, NULL) == 0;
 		should_have = has;
-		stays = stays && segment_put_all(&should_have, wanted, NULL) == 0 &&
+		stays = stays && revision_put_all(&should_have, wanted, NULL) == 0 &&
 		        memcmp(&should_have, &has, sizeof has) != 0;
 		editor_close(&editor);
 	}
@@ -353,7 +353,7 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 	struct pids own = {.count = 0};
 	int result = 0;
 
-	segment_put_time(&changed, wanted);
+	revision_put_time(&changed, wanted);
 	changed.count = wanted->count;
 	memcpy(changed.partitions, wanted->partitions, sizeof changed.partitions);
 	for (size_t i = 0; i < targets->count && result == 0; i++)
@@ -370,7 +370,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
                            const struct segment_revision *wanted, struct error *error)
 {
 	struct targets *targets = &subject->targets;
-	bool changes = wanted->count > 0 || segment_gives_any(wanted, SETTING_COUNT);
+	bool changes = wanted->count > 0 || revision_gives_any(wanted, SETTING_COUNT);
 
 	if (choose_all(subject, chosen, error) < 0 || targets_read(targets, error) < 0)
 		return EXIT_FAILURE;
@@ -431,7 +431,7 @@ static int act(struct subject *subject, struct error *error)
 	if (((sets || is_group(subject)) && choose_gpus(&chosen, subject, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
-	segment_put_time(&wanted, &options->time);
+	revision_put_time(&wanted, &options->time);
 	if (options->dry_run) {
 		set_print(&wanted);
 		return EXIT_SUCCESS;
@@ -519,7 +519,7 @@ static int open_processes(struct subject *subject, struct error *error)
 	bool attaches = options->attach && !options->dry_run;
 	pid_t pid = 0;
 
-	if (parse_pid(&pid, options->pid, error) < 0 ||
+	if (tables_parse_pid(&pid, options->pid, error) < 0 ||
 	    (options->all_tasks ? targets_find_tree(&subject->pids, pid, error)
 	                        : pids_add(&subject->pids, pid, error)) < 0)
 		return -1;
@@ -538,7 +538,8 @@ static int open_group(struct subject *subject, struct error *error)
 	uint64_t number;
 
 	allow_many();
-	if (group_target(&subject->group, subject->options->group, error) < 0 || load_topologies(subject, error) < 0 ||
+	if (targets_group(&subject->group, subject->options->group, error) < 0 ||
+	    load_topologies(subject, error) < 0 ||
 	    targets_open_group(&subject->targets, &subject->group, error) < 0)
 		return -1;
 	return group_read(&subject->group, &subject->before, &number)

@@ -134,7 +134,7 @@ static int take_groups(struct run *run, struct error *error)
 	run->revision = run->of_group;
 	for (uint32_t i = 0; i < wanted.count && !options->dry_run; i++) {
 		struct pci_address gpu = wanted.partitions[i].pci;
-		const struct segment_partition *has = segment_find(&run->revision, gpu);
+		const struct segment_partition *has = revision_find_partition(&run->revision, gpu);
 		struct tpcset set = has ? has->set : topology_all(topology_find(&run->list, gpu));
 
 		if (!tpcset_equal(&set, &wanted.partitions[i].set))
@@ -155,7 +155,7 @@ static int take_part(struct run *run, struct error *error)
 		result = group_check_within(&run->group, wanted.partitions, wanted.count, error);
 	run->revision = run->of_group;
 	for (uint32_t i = 0; result == 0 && i < wanted.count; i++)
-		result = segment_put(&run->revision, &wanted.partitions[i], error);
+		result = revision_put(&run->revision, &wanted.partitions[i], error);
 	return result;
 }
 
@@ -368,7 +368,7 @@ static int find_partition(struct run *run, struct error *error)
 		status = check(run, error);
 	if (status == EXIT_SUCCESS && choose_partition(run, error) < 0)
 		status = EXIT_FAILURE;
-	segment_put_time(&run->revision, &options->time);
+	revision_put_time(&run->revision, &options->time);
 	return status;
 }
 
@@ -386,7 +386,7 @@ static int prepare(const struct run *run, struct error *error)
 	struct mps_status status = {.running = false};
 	static char gpus[TOPOLOGY_ENVIRONMENT_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
-		.partition = segment_revision_format(&run->revision, text),
+		.partition = revision_format(&run->revision, text),
 		.gpus = topology_environment_write("", &run->list, gpus),
 		.driver = run->driver,
 		.directory = run->directory,

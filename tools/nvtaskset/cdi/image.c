@@ -208,7 +208,7 @@ int image_put_in_front(const char *root, const char *driver, const char *search_
 	char library[PATH_MAX];
 	int result = -1;
 
-	if (own_library_directory(library, error) < 0)
+	if (start_library_directory(library, error) < 0)
 		return -1;
 	strcat(library, "/" DRIVER_NAME);
 	task.glibc = glibc_of(library, &task.machine);

@@ -15,7 +15,7 @@
 
 #define HOOK_SECONDS 60 /* the runtime waits no longer */
 
-int device_name_check(const char *name, struct error *error)
+int specification_check_name(const char *name, struct error *error)
 {
 	size_t length = strlen(name);
 

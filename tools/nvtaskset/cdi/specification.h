@@ -38,7 +38,7 @@ struct specification {
 };
 
 /* -1 with the reason if a runtime would refuse the name. Every valid name is also valid for a group. */
-int device_name_check(const char *name, struct error *error);
+int specification_check_name(const char *name, struct error *error);
 
 /* Reads the file, which may be absent. -1 with the reason. The caller closes the specification also then. */
 int specification_open(struct specification *specification, const char *path, struct error *error);

@@ -167,7 +167,7 @@ static unsigned int actions_of(const char *word)
 	unsigned int actions = 0;
 
 	for (size_t i = 0; i < WORD_ROWS; i++)
-		actions |= strcmp(word, word_rows[i].first) == 0 ? 1u << word_rows[i].action : 0;
+		actions |= strcmp(word, tables_words[i].first) == 0 ? 1u << tables_words[i].action : 0;
 	return actions;
 }
 
@@ -179,11 +179,11 @@ static void show_word(const char *word)
 		i++;
 	fputs(words[i].beginning, stdout);
 	for (size_t row = 0; row < WORD_ROWS; row++) {
-		if (word_rows[row].second && strcmp(word_rows[row].first, word) == 0)
-			print_entry(word_rows[row].second, word_rows[row].about);
+		if (tables_words[row].second && strcmp(tables_words[row].first, word) == 0)
+			print_entry(tables_words[row].second, tables_words[row].about);
 	}
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
-		const struct option_row *option = &option_rows[row];
+		const struct option_row *option = &tables_options[row];
 
 		if (option->about && (option->actions & actions_of(word)) && ~option->actions != 0)
 			print_option(option, about_with(word, option));
@@ -197,14 +197,14 @@ static void show_all(void)
 
 	fputs(beginning, stdout);
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
-		if (option_rows[row].is_in_help)
-			print_option(&option_rows[row], option_rows[row].about);
+		if (tables_options[row].is_in_help)
+			print_option(&tables_options[row], tables_options[row].about);
 	}
 	puts("\nWords, each with its own --help:");
 	for (size_t row = 0; row < WORD_ROWS; row++) {
-		snprintf(name, sizeof name, "%s%s", word_rows[row].first, word_rows[row].value);
-		if (!word_rows[row].second)
-			print_entry(name, word_rows[row].about);
+		snprintf(name, sizeof name, "%s%s", tables_words[row].first, tables_words[row].value);
+		if (!tables_words[row].second)
+			print_entry(name, tables_words[row].about);
 	}
 	fputs(end, stdout);
 }

@@ -247,7 +247,7 @@ static bool arguments_take_word(struct options *options, unsigned int taken, con
 	const struct word_row *found = NULL;
 
 	for (size_t i = 0; argument && i < WORD_ROWS && !found; i++) {
-		const struct word_row *word = &word_rows[i];
+		const struct word_row *word = &tables_words[i];
 		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0
 		                            : taken == 0 && may_be_first;
 
@@ -278,7 +278,7 @@ static void fill_tables(void)
 	char *end = short_options + 2;
 
 	for (int i = 0; i < OPTION_ROWS; i++) {
-		const struct option_row *row = &option_rows[i];
+		const struct option_row *row = &tables_options[i];
 		int takes = !row->value ? no_argument : row->value[0] == '[' ? optional_argument : required_argument;
 
 		long_options[i] = (struct option){row->name, takes, NULL, row->letter ? row->letter : NUMBERS + i};
@@ -295,7 +295,7 @@ static const struct option_row *find_row(int value)
 	const struct option_row *found = NULL;
 
 	for (int i = 0; i < OPTION_ROWS && !found; i++)
-		found = long_options[i].val == value ? &option_rows[i] : NULL;
+		found = long_options[i].val == value ? &tables_options[i] : NULL;
 	return found;
 }
 
@@ -341,8 +341,8 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 	int result = 0;
 
 	for (unsigned int i = 0; result == 0 && i < OPTION_ROWS; i++) {
-		if ((given >> i & 1) && !(option_rows[i].actions & 1u << options->action))
-			result = refuse(options, &option_rows[i], error);
+		if ((given >> i & 1) && !(tables_options[i].actions & 1u << options->action))
+			result = refuse(options, &tables_options[i], error);
 	}
 	if (result == 0 && options->strategy_given && options->set.notation != NOTATION_COUNT)
 		result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
@@ -434,7 +434,7 @@ static int take_options(struct line *line, struct error *error)
 		if (option == ':')
 			line->beginning->wanting = find_row(optopt);
 		if (row)
-			line->given |= UINT64_C(1) << (row - option_rows);
+			line->given |= UINT64_C(1) << (row - tables_options);
 		result = row ? row->take(&(struct taking){options, row, optarg, error})
 		             : unknown_option(options, option, line->arguments[place], error);
 		place = optind;

@@ -69,7 +69,7 @@ static int take_seconds(const struct taking *it)
 	return 0;
 }
 
-int parse_pid(pid_t *pid, const char *text, struct error *error)
+int tables_parse_pid(pid_t *pid, const char *text, struct error *error)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
@@ -192,7 +192,7 @@ static int take_setting(const struct taking *it)
 #define SETTING_ROW(identifier, name, kind, member, behind, least, most, json, value, is_in_help, values, about) \
 	{0, name, value, RUN | PID | ADD, is_in_help, take_setting, SETTING_##identifier, values, about},
 
-const struct option_row option_rows[OPTION_ROWS] = {
+const struct option_row tables_options[OPTION_ROWS] = {
 	{'t', "tpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_TPC_LIST),
 	 "SET is a list of TPCs, such as 0-9,12,20-30:2"},
 	{'g', "gpc-list", NULL, RUN | PID | ADD, true, NOTATION(NOTATION_GPC_LIST),
@@ -262,7 +262,7 @@ const struct option_row option_rows[OPTION_ROWS] = {
 	{0, "disable-system", NULL, ALL, false, ACTION(ACTION_SYSTEM_DISABLE), NULL},
 };
 
-const struct word_row word_rows[WORD_ROWS] = {
+const struct word_row tables_words[WORD_ROWS] = {
 	{"top", NULL, ACTION_TOP, " [PID]", "what programs do on the GPUs, live; the kernels of one"},
 	{"trace", NULL, ACTION_TRACE, " [PID...]", "record what ran when, for ui.perfetto.dev"},
 	{"curve", NULL, ACTION_CURVE, " PID|COMMAND", "a program's speed by the number of its TPCs"},

@@ -33,7 +33,7 @@ struct option_row {
 #define VALUES_FILES "@files"
 
 #define OPTION_ROWS (43 + SETTING_COUNT)
-extern const struct option_row option_rows[OPTION_ROWS];
+extern const struct option_row tables_options[OPTION_ROWS];
 
 /* No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
 struct word_row {
@@ -44,9 +44,9 @@ struct word_row {
 };
 
 #define WORD_ROWS 17
-extern const struct word_row word_rows[WORD_ROWS];
+extern const struct word_row tables_words[WORD_ROWS];
 
 /* PID. A thread's id stands for its process, as in taskset. -1 with the reason. */
-int parse_pid(pid_t *pid, const char *text, struct error *error);
+int tables_parse_pid(pid_t *pid, const char *text, struct error *error);
 
 #endif

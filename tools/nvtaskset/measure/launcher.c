@@ -126,7 +126,7 @@ static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 	CUuuid uuid = ask_uuid(cuda.instance_uuid ? cuda.instance_uuid : cuda.device_uuid, device);
 
 	if (!is_none(&uuid))
-		uuid_format(uuid.bytes, text);
+		gpu_uuid_format(uuid.bytes, text);
 }
 
 /* A GPU with unknown launch descriptors gets one mask bit: in the list, the GPU can be refused later. */

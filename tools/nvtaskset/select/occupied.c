@@ -104,7 +104,7 @@ static bool read_environment(struct claim *claim, struct purse *purse, bool *is_
 	char *environment = read_at_once(claim->pid, "environ", purse, &length);
 	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
 	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
-	bool found = partition && segment_revision_parse(&claim->revision, partition, NULL) == 0;
+	bool found = partition && revision_parse(&claim->revision, partition, NULL) == 0;
 
 	*is_empty = environment && length == 0;
 	claim->root = root ? (pid_t)strtol(root, NULL, 10) : claim->pid;
@@ -216,7 +216,7 @@ static bool counts(const struct claim *claim, const struct processes *processes)
 	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root &&
 	     generation < PARENT_GENERATIONS;
 	     generation++) {
-		pid = parent_of(pid);
+		pid = proc_parent(pid);
 		does = !processes_find(processes, pid);
 	}
 	return does;
@@ -229,7 +229,8 @@ static bool has_all_of_group(const struct set_limits *limits, struct group_ident
 	bool is_same = limits->group && group_is_same(limits->group->identity, group);
 
 	for (uint32_t i = 0; is_same && limits->room && i < limits->room->count; i++) {
-		const struct segment_partition *partition = segment_find(revision, limits->room->partitions[i].pci);
+		const struct segment_partition *partition = revision_find_partition(revision,
+		                                                                    limits->room->partitions[i].pci);
 
 		is_same = partition && tpcset_equal(&partition->set, &limits->room->partitions[i].set);
 	}

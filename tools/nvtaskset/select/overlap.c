@@ -23,7 +23,7 @@ struct newcomer {
 static bool descends_from(pid_t pid, pid_t ancestor)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1 && pid != ancestor; generation++)
-		pid = parent_of(pid);
+		pid = proc_parent(pid);
 	return pid == ancestor;
 }
 
@@ -46,7 +46,7 @@ static bool takes_turns(pid_t pid, struct purse *purse)
 static struct tpcset common(const struct segment_partition *partition, const struct segment_revision *other,
                             const struct topology *gpu)
 {
-	const struct segment_partition *others = segment_find(other, partition->pci);
+	const struct segment_partition *others = revision_find_partition(other, partition->pci);
 	const struct tpcset none = {{0}};
 	struct tpcset all = gpu ? topology_all(gpu) : partition->set;
 	bool is_whole = !others || tpcset_is_subset(&all, &partition->set) || tpcset_is_subset(&all, &others->set);

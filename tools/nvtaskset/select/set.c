@@ -53,7 +53,7 @@ static int parse_mask(struct tpcset *set, const char *text, const struct topolog
 static int select_free(struct tpcset *set, const char *text, enum strategy strategy, const struct topology *gpu,
                        const struct segment_revision *occupied, struct error *error)
 {
-	const struct segment_partition *used = segment_find(occupied, gpu->pci);
+	const struct segment_partition *used = revision_find_partition(occupied, gpu->pci);
 	const struct tpcset none = {{0}};
 	unsigned int count = 0;
 
@@ -64,7 +64,7 @@ static int select_free(struct tpcset *set, const char *text, enum strategy strat
 
 static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
 {
-	const struct segment_partition *room = limits->room ? segment_find(limits->room, gpu->pci) : NULL;
+	const struct segment_partition *room = limits->room ? revision_find_partition(limits->room, gpu->pci) : NULL;
 	struct tpcset all = topology_all(gpu);
 
 	return room ? tpcset_and(&all, &room->set) : all;
@@ -122,7 +122,8 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 	for (uint32_t i = 0; i < occupied->count; i++) {
 		struct segment_partition *partition = &occupied->partitions[i];
 		const struct topology *gpu = topology_find(list, partition->pci);
-		const struct segment_partition *taken = limits->taken ? segment_find(limits->taken, partition->pci)
+		const struct segment_partition *taken = limits->taken ? revision_find_partition(limits->taken,
+		                                                                                partition->pci)
 		                                                      : NULL;
 		struct tpcset all = topology_all(gpu), room = room_on(limits, gpu),
 			      outside = tpcset_without(&all, &room);
@@ -167,7 +168,7 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
 	bool some_are_hidden;
 	int result = occupied_find(&occupied, list, &limits, &some_are_hidden, error);
 
-	*taken = result == 0 ? segment_find(&occupied, gpu->pci)->set : topology_all(gpu);
+	*taken = result == 0 ? revision_find_partition(&occupied, gpu->pci)->set : topology_all(gpu);
 	return result;
 }
 

@@ -40,7 +40,7 @@ static struct child *list_children(size_t *count, struct error *error)
 		return NULL;
 	children = calloc(all.count, sizeof *children);
 	for (size_t i = 0; children && i < all.count; i++)
-		children[i] = (struct child){.parent = parent_of(all.list[i]), .pid = all.list[i]};
+		children[i] = (struct child){.parent = proc_parent(all.list[i]), .pid = all.list[i]};
 	if (children)
 		qsort(children, all.count, sizeof *children, by_parent);
 	else
@@ -308,7 +308,7 @@ static int open_named(struct group *group, const char *name, struct error *error
 	       error_set(error, "--group %s: no program that you may look at is in it", name);
 }
 
-int group_target(struct group *group, const char *text, struct error *error)
+int targets_group(struct group *group, const char *text, struct error *error)
 {
 	char path[PATH_MAX];
 	int result;
@@ -344,7 +344,7 @@ static bool is_in_cgroup(pid_t pid, const char *cgroup)
 	return found;
 }
 
-enum group_place group_place_of(const struct group *group, pid_t pid, struct group_identity identity)
+enum group_place targets_place_in_group(const struct group *group, pid_t pid, struct group_identity identity)
 {
 	char cgroup[GROUP_CGROUP_MAX];
 	enum group_place place = GROUP_OUTSIDE;
@@ -369,7 +369,7 @@ int targets_open_group(struct targets *targets, const struct group *group, struc
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
 		if (editor_look(&editor, all.list[i], NULL) != SEGMENT_FOUND)
 			continue;
-		bool is_in = group_place_of(group, editor.pid, editor.segment.group.identity) != GROUP_OUTSIDE;
+		bool is_in = targets_place_in_group(group, editor.pid, editor.segment.group.identity) != GROUP_OUTSIDE;
 
 		result = is_in ? have_room(targets, targets->count + 1, error) : 0;
 		if (is_in && result == 0)

@@ -54,7 +54,7 @@ int target_gpus(struct gpu_choices *chosen, const struct gpus_given *given, cons
 /* --- groups of running programs (state/group/group.h), as on the command line ------------------------------------- */
 
 /* Opens the group that `text` names: by name, by the pid of a member, or by the path of a file. -1 with the reason. */
-int group_target(struct group *group, const char *text, struct error *error);
+int targets_group(struct group *group, const char *text, struct error *error);
 
 /* A stray is in the group's control group only: without its environment and descriptors, it does not follow the
  * group. */
@@ -65,7 +65,7 @@ enum group_place {
 };
 
 /* The place of a process, whose segment names the group `identity`. */
-enum group_place group_place_of(const struct group *group, pid_t pid, struct group_identity identity);
+enum group_place targets_place_in_group(const struct group *group, pid_t pid, struct group_identity identity);
 
 /* Opens the members and strays with a partition, if any. -1 with the reason; the caller closes also then. */
 int targets_open_group(struct targets *targets, const struct group *group, struct error *error);

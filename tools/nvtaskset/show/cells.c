@@ -71,8 +71,9 @@ static const char *format_memory(const struct row *row, char text[CELL_MAX])
 
 	if (!used.is_known || (used.value == 0 && !limit.is_known))
 		return "";
-	snprintf(text, CELL_MAX, "%s%s%s", memory_format((uint64_t)used.value, amount), limit.is_known ? "/" : "",
-	         limit.is_known ? memory_format((uint64_t)limit.value, most) : "");
+	snprintf(text, CELL_MAX, "%s%s%s", setting_format_memory((uint64_t)used.value, amount),
+	         limit.is_known ? "/" : "",
+	         limit.is_known ? setting_format_memory((uint64_t)limit.value, most) : "");
 	return text;
 }
 

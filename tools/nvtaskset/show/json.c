@@ -514,7 +514,7 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 
 static struct tpcset set_of(const struct segment_revision *revision, const struct topology *gpu)
 {
-	const struct segment_partition *partition = segment_find(revision, gpu->pci);
+	const struct segment_partition *partition = revision_find_partition(revision, gpu->pci);
 
 	return partition ? partition->set : topology_all(gpu);
 }

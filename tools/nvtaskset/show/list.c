@@ -53,7 +53,7 @@ static void print_time(const struct process *process, FILE *page)
 {
 	char given[TIME_LINE], use[TIME_USE];
 
-	if (segment_gives_any(&process->revision, SETTING_MEMORY))
+	if (revision_gives_any(&process->revision, SETTING_MEMORY))
 		fprintf(page, "        %s%s\n", time_format_all(&process->revision, given),
 		        time_describe(&process->revision, &process->time, use));
 }
@@ -165,12 +165,12 @@ static int take_looks(struct subject *subject, struct error *error)
 {
 	const struct meanwhile meanwhile = {.act = activities_keep_up, .context = &subject->activities,
 	                                    .every_ms = MONITOR_TAKE_MS};
-	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
+	int64_t until = watch_event_due_after(watch_event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
 	if (result < 0 || !subject->activities.measures_times)
 		return result;
-	result = event_wait_until(until, &meanwhile, error);
+	result = watch_wait_until(until, &meanwhile, error);
 	return result == 0 ? activities_look(&subject->activities, &subject->gpus, error) : -1;
 }
 
@@ -217,7 +217,7 @@ static int update(void *context, struct error *error)
 	struct subject *subject = context;
 	int result = take_looks(subject, error);
 
-	return result == 0 ? shared_find(&subject->activities.processes, error) : -1;
+	return result == 0 ? processes_find_shared(&subject->activities.processes, error) : -1;
 }
 
 static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)

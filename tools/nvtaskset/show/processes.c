@@ -118,7 +118,7 @@ static bool is_not_in_force(struct process *process, pid_t pid, struct purse *pu
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {
 	const struct segment_partition *partition =
-		process->yields_to_descendants ? NULL : segment_find(&process->revision, gpu);
+		process->yields_to_descendants ? NULL : revision_find_partition(&process->revision, gpu);
 
 	return partition ? &partition->set : NULL;
 }
@@ -170,7 +170,7 @@ struct process *processes_find(const struct processes *processes, pid_t pid)
 static void mark_ancestors(struct processes *processes, pid_t pid)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
-		pid = parent_of(pid);
+		pid = proc_parent(pid);
 		struct process *ancestor = processes_find(processes, pid);
 
 		if (ancestor)
@@ -190,7 +190,7 @@ static void find_yielding(struct processes *processes)
 
 static bool is_on(const struct process *process, struct pci_address gpu)
 {
-	bool is = segment_find(&process->revision, gpu) != NULL;
+	bool is = revision_find_partition(&process->revision, gpu) != NULL;
 
 	for (unsigned int i = 0; i < process->counts.count && !is; i++)
 		is = pci_address_equal(process->counts.gpus[i].pci, gpu);
@@ -411,11 +411,11 @@ static bool is_named_before(const struct processes *processes, size_t number, st
 	bool is = false;
 
 	for (size_t i = 0; i < number && !is; i++)
-		is = segment_find(&processes->list[i].revision, gpu) != NULL;
+		is = revision_find_partition(&processes->list[i].revision, gpu) != NULL;
 	return is;
 }
 
-int shared_find(struct processes *processes, struct error *error)
+int processes_find_shared(struct processes *processes, struct error *error)
 {
 	int result = 0;
 

@@ -86,7 +86,7 @@ struct processes {
 	size_t count;
 	struct process *list; /* by rising pid */
 	size_t shared_count;
-	/* Empty before shared_find. Each TPC is in at most one; in the order of GPUs, and then of the lowest TPC. */
+	/* Empty before processes_find_shared. Each TPC is in at most one; by rising GPU, and lowest TPC. */
 	struct shared *shared;
 	bool some_are_left_out; /* more files are open than one look may cost (base/purse.h) */
 	/* There are programs that this user may not examine; whether they use a GPU is not known. */
@@ -112,7 +112,7 @@ const struct tpcset *process_set(const struct process *process, struct pci_addre
 /* --- shared TPCs ------------------------------------------------------------------------------------------------- */
 
 /* Finds the TPCs shared by processes of the list, and adds the TPCs to the list. -1 with the reason, without memory. */
-int shared_find(struct processes *processes, struct error *error);
+int processes_find_shared(struct processes *processes, struct error *error);
 
 /* Whether the process shares the TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);

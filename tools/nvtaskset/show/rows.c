@@ -77,7 +77,7 @@ static void find_gpu(struct row *row)
 		row->set = &revision->partitions[row->place].set;
 	}
 	for (unsigned int i = 0, other = revision->count; i < counts->count && !row->has_gpu; i++) {
-		if (!segment_find(revision, counts->gpus[i].pci)) {
+		if (!revision_find_partition(revision, counts->gpus[i].pci)) {
 			row->has_gpu = other++ == row->place;
 			row->pci = row->has_gpu ? counts->gpus[i].pci : row->pci;
 		}

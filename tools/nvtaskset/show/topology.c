@@ -472,7 +472,7 @@ static int update(void *context, struct error *error)
 	processes_free(&subject->processes);
 	subject->processes = processes;
 	labels_update(&subject->labels, &processes, &subject->shown);
-	return shared_find(&subject->processes, error);
+	return processes_find_shared(&subject->processes, error);
 }
 
 static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)

@@ -14,7 +14,7 @@
 
 /* --- our own library ---------------------------------------------------------------------------------------------- */
 
-bool own_library_is(const char *path)
+bool start_is_our_library(const char *path)
 {
 	const struct elf_note note = ELF_NOTE;
 	char beginning[ELF_NOTE_WITHIN];
@@ -31,10 +31,10 @@ static bool own_directory_is(char directory[PATH_MAX], const char *parent, const
 	char library[PATH_MAX];
 
 	return path_join(directory, parent, name) && path_join(library, directory, DRIVER_NAME) &&
-	       own_library_is(library);
+	       start_is_our_library(library);
 }
 
-int own_library_directory(char directory[PATH_MAX], struct error *error)
+int start_library_directory(char directory[PATH_MAX], struct error *error)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -72,7 +72,7 @@ static const char *const usual_directories[] = {
 /* A CUDA toolkit has stub libraries: they have the driver's name, and their functions do nothing. */
 static bool is_driver(const char *path)
 {
-	return elf_file_is_library(path) && !strstr(path, "/stubs/") && !own_library_is(path);
+	return elf_file_is_library(path) && !strstr(path, "/stubs/") && !start_is_our_library(path);
 }
 
 bool driver_find_in_list(const struct library_path *list, char path[PATH_MAX])

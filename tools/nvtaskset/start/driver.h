@@ -38,9 +38,9 @@ bool driver_find_bypass(struct driver_bypass *bypass);
 
 /* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise
  * PREFIX/lib/nvtaskset for a command in PREFIX/bin. 0, or -1 with the reason. */
-int own_library_directory(char directory[PATH_MAX], struct error *error);
+int start_library_directory(char directory[PATH_MAX], struct error *error);
 
 /* Whether a file is our library, whatever its name. */
-bool own_library_is(const char *path);
+bool start_is_our_library(const char *path);
 
 #endif

@@ -26,7 +26,8 @@ static bool holds_ours(const char *directory, size_t length)
 	char path[PATH_MAX];
 
 	return length > 0 && length + sizeof DRIVER_NAME < sizeof path &&
-	       snprintf(path, sizeof path, "%.*s/" DRIVER_NAME, (int)length, directory) > 0 && own_library_is(path);
+	       snprintf(path, sizeof path, "%.*s/" DRIVER_NAME, (int)length,
+	                directory) > 0 && start_is_our_library(path);
 }
 
 static bool is_audit_library(const char *path, size_t length)
@@ -105,9 +106,9 @@ static int set_strict(const struct environment *environment, struct error *error
 {
 	static char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
 
-	if (own_library_directory(directory, error) < 0)
+	if (start_library_directory(directory, error) < 0)
 		return -1;
-	/* The paths fit: own_library_directory has found our library there. */
+	/* The paths fit: start_library_directory has found our library there. */
 	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 32, directory);
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)
@@ -124,7 +125,7 @@ static bool was_lower(void)
 	struct segment_revision revision;
 	const char *text = getenv(SEGMENT_ENVIRONMENT);
 
-	return text && segment_revision_parse(&revision, text, NULL) == 0 &&
+	return text && revision_parse(&revision, text, NULL) == 0 &&
 	       segment_rank_priority(revision.rank) < SEGMENT_PRIORITY_USUAL;
 }
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct environment {
-	const char *partition; /* as segment_revision_format writes it */
+	const char *partition; /* as revision_format writes it */
 	const char *gpus;      /* from topology_environment_write */
 	const char *driver;    /* from driver_find */
 	const char *directory; /* from front_directory; first in LD_LIBRARY_PATH */

@@ -197,7 +197,7 @@ int front_check_others(const char *directory, struct error *error)
 int front_directory(const char *driver, char directory[PATH_MAX], struct error *error)
 {
 	static char own[PATH_MAX], link[PATH_MAX];
-	int result = own_library_directory(own, error);
+	int result = start_library_directory(own, error);
 
 	if (result == 0 && !strpbrk(own, SEPARATORS) && path_join(link, own, DRIVER_LINK) && same_file(link, driver))
 		strcpy(directory, own);

@@ -38,7 +38,7 @@ int probe_main(void)
 
 	if (!library)
 		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
-	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !own_library_is(map->l_name))
+	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !start_is_our_library(map->l_name))
 		fprintf(stderr, PREFIX "programs would load %s, and not our library\n",
 		        map ? map->l_name : "something else");
 	else

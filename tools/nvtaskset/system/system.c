@@ -80,7 +80,7 @@ static int plan_find_library(struct plan *plan, struct error *error)
 {
 	char own[PATH_MAX];
 
-	if (own_library_directory(own, error) < 0)
+	if (start_library_directory(own, error) < 0)
 		return -1;
 	if (!realpath(own, plan->library))
 		return error_set_errno(error, "%.200s", own);
@@ -287,7 +287,7 @@ static int check_cache(const struct plan *plan, const char *cache, struct error 
 	loader_cache_find(cache, DRIVER_NAME, NULL, found);
 	if (strncmp(found, plan->directory, length) == 0 && found[length] == '/')
 		return 0;
-	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
+	if (!loader_cache_find(cache, DRIVER_NAME, start_is_our_library, ours))
 		return error_set(error,
 		                 "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
 		                 " would stand: include it, as its first line");
@@ -343,7 +343,7 @@ static void undo(const struct plan *plan)
 
 	unlink(CONFIGURATION);
 	/* As long as the cache leads programs to our files, the files must stay. */
-	if (!loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours) ||
+	if (!loader_cache_find(LOADER_CACHE, DRIVER_NAME, start_is_our_library, ours) ||
 	    make_cache(LOADER_CACHE, plan->lock, NULL) == 0)
 		plan_remove_files(plan->directory);
 }
@@ -383,7 +383,7 @@ int action_system_status(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
 	static char found[PATH_MAX];
-	bool are_ours = loader_cache_find(LOADER_CACHE, DRIVER_NAME, NULL, found) && own_library_is(found);
+	bool are_ours = loader_cache_find(LOADER_CACHE, DRIVER_NAME, NULL, found) && start_is_our_library(found);
 
 	(void)options;
 	(void)error;
@@ -467,7 +467,7 @@ int action_system_disable(const struct options *options, struct error *error)
 		return -1;
 	bool configured = plan_read_configuration(directory);
 
-	if (configured || loader_cache_find(LOADER_CACHE, DRIVER_NAME, own_library_is, ours)) {
+	if (configured || loader_cache_find(LOADER_CACHE, DRIVER_NAME, start_is_our_library, ours)) {
 		print_step(&plan, "removing " CONFIGURATION " and its directory, and rebuilding %s", LOADER_CACHE);
 		result = disable(&plan, configured ? directory : plan.directory, configured, error);
 		if (result == 0)

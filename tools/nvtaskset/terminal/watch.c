@@ -185,14 +185,14 @@ enum event {
 	EVENT_CLOSED  /* standard output has no reader any more */
 };
 
-int64_t event_now(void)
+int64_t watch_event_now(void)
 {
 	return (int64_t)clock_ms();
 }
 
-int64_t event_due_after(int64_t due, double seconds)
+int64_t watch_event_due_after(int64_t due, double seconds)
 {
-	int64_t period = (int64_t)(seconds * 1000), time = event_now();
+	int64_t period = (int64_t)(seconds * 1000), time = watch_event_now();
 
 	return due + period > time ? due + period : time + period;
 }
@@ -204,7 +204,7 @@ static enum event wait_once(int64_t until, int signals, int keys)
 		{.fd = keys, .events = POLLIN},
 		{.fd = STDOUT_FILENO, .events = 0},
 	};
-	int64_t left = until - event_now();
+	int64_t left = until - watch_event_now();
 	enum event event = EVENT_TIME;
 
 	if (poll(files, 3, left > 0 ? (int)left : 0) > 0) {
@@ -218,24 +218,24 @@ static enum event wait_once(int64_t until, int signals, int keys)
 	return event;
 }
 
-/* Waits for an event, until `until`, as of event_now. `signals` and `keys` are descriptors, or -1. */
+/* Waits for an event, until `until`, as of watch_event_now. `signals` and `keys` are descriptors, or -1. */
 static enum event event_wait(int64_t until, int signals, int keys, const struct meanwhile *meanwhile)
 {
 	enum event event;
 	bool is_due;
 
 	do {
-		int64_t next = meanwhile->act ? event_now() + meanwhile->every_ms : until;
+		int64_t next = meanwhile->act ? watch_event_now() + meanwhile->every_ms : until;
 
 		event = wait_once(next < until ? next : until, signals, keys);
-		is_due = event_now() >= until;
+		is_due = watch_event_now() >= until;
 		if (event == EVENT_TIME && !is_due && meanwhile->act)
 			meanwhile->act(meanwhile->context);
 	} while (event == EVENT_TIME && !is_due);
 	return event;
 }
 
-int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error)
+int watch_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error)
 {
 	if (event_wait(until, -1, -1, meanwhile) != EVENT_CLOSED)
 		return 0;
@@ -280,19 +280,19 @@ static int display(const struct watch *watch, struct error *error)
 
 static int watch_stream(const struct watch *watch, double seconds, bool once, struct error *error)
 {
-	int64_t due = watch->is_measured ? event_due_after(event_now(), seconds) : event_now();
+	int64_t due = watch->is_measured ? watch_event_due_after(watch_event_now(), seconds) : watch_event_now();
 	bool is_first = true;
 	int result;
 
 	do {
-		result = event_wait_until(due, &watch->meanwhile, error);
+		result = watch_wait_until(due, &watch->meanwhile, error);
 		if (result == 0)
 			result = watch->update(watch->subject, error);
 		if (result == 0 && !is_first && !watch->is_data)
 			result = terminal_write("\n", 1, error);
 		if (result == 0)
 			result = display(watch, error);
-		due = event_due_after(watch->is_measured ? event_now() : due, seconds);
+		due = watch_event_due_after(watch->is_measured ? watch_event_now() : due, seconds);
 		is_first = false;
 	} while (result == 0 && !once);
 	return result;
@@ -322,7 +322,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 	if (screen_open(&screen, error) < 0)
 		return -1;
 	shown = &screen;
-	int64_t due = event_due_after(event_now(), seconds);
+	int64_t due = watch_event_due_after(watch_event_now(), seconds);
 	int result = watch->is_measured ? 0 : watch->update(watch->subject, error);
 
 	if (result == 0)
@@ -338,7 +338,7 @@ static int watch_screen(const struct watch *watch, double seconds, struct error 
 			result = error_set(error, "standard output: the terminal is gone");
 		} else {
 			result = watch->update(watch->subject, error);
-			due = event_due_after(due, seconds);
+			due = watch_event_due_after(due, seconds);
 		}
 		if (result == 0 && goes_on)
 			result = display(watch, error);

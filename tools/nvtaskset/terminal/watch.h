@@ -45,13 +45,13 @@ bool watch_is_wanted(void);
 /* --- for looks elsewhere ------------------------------------------------------------------------------------------ */
 
 /* Milliseconds since a fixed moment. */
-int64_t event_now(void);
+int64_t watch_event_now(void);
 
 /* The time of the display after `due`: `seconds` later, or `seconds` from now if that has passed already. */
-int64_t event_due_after(int64_t due, double seconds);
+int64_t watch_event_due_after(int64_t due, double seconds);
 
 /* Waits until then. Without a reader of standard output, ends like a write to a closed pipe: by SIGPIPE, or by -1 with
  * the reason if SIGPIPE is ignored. */
-int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
+int watch_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
 
 #endif

@@ -186,7 +186,7 @@ int action_top(const struct options *options, struct error *error)
 	subject.once = options->once;
 	subject.delay_seconds = options->delay_seconds;
 	subject.activities.measures_times = true;
-	if (options->pid && parse_pid(&subject.activities.kernels_of, options->pid, error) < 0)
+	if (options->pid && tables_parse_pid(&subject.activities.kernels_of, options->pid, error) < 0)
 		return -1;
 	/* Without topologies, the bus id names the GPU. */
 	if (topology_load(&subject.gpus, &why) < 0) {

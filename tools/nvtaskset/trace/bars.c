@@ -99,7 +99,7 @@ static void draw_tpc(FILE *page, const struct program *programs, int count, stru
 	int found = -1;
 
 	for (int i = 0; i < count; i++) {
-		const struct segment_partition *own = segment_find(&programs[i].process->revision, pci);
+		const struct segment_partition *own = revision_find_partition(&programs[i].process->revision, pci);
 		double rate = programs[i].rate >= MANY ? programs[i].rate : 0;
 
 		if (own && tpcset_has(&own->set, tpc) && rate > most) {

@@ -31,7 +31,7 @@ static int take_pids(struct tracks *tracks, char *const *arguments, struct error
 		tracks->pid_count++;
 	tracks->pids = calloc(tracks->pid_count + 1, sizeof *tracks->pids);
 	for (size_t i = 0; i < tracks->pid_count && tracks->pids && result == 0; i++)
-		result = parse_pid(&tracks->pids[i], arguments[i], error);
+		result = tables_parse_pid(&tracks->pids[i], arguments[i], error);
 	return tracks->pids ? result : error_set(error, "no memory");
 }
 

@@ -8,14 +8,14 @@
 
 #include <stdio.h>
 
-void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE])
+void task_line(const struct task *task, const struct space *space, char line[PROGRAM_LINE])
 {
 	char list[TPCSET_TEXT];
 
 	line += sprintf(line, "nvtaskset");
 	if (task->pid == 0)
-		line += sprintf(line, " --mps %s", program_mps(room->mps));
-	line += sprintf(line, " -G %s", room->name);
+		line += sprintf(line, " --mps %s", program_mps(space->mps));
+	line += sprintf(line, " -G %s", space->name);
 	if (task->grant.priority > 0)
 		line += sprintf(line, " --priority %u", task->grant.priority);
 	if (task->grant.quota_us > 0 || task->before.quota_us > 0)
@@ -33,7 +33,7 @@ void task_line(const struct task *task, const struct room *room, char line[PROGR
 }
 
 /* Like -p. A plan is for one GPU: a program that works only elsewhere is refused. */
-static int change(struct editor *editor, const struct task *task, const struct room *room, char *line,
+static int change(struct editor *editor, const struct task *task, const struct space *space, char *line,
                   struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, time;
@@ -41,44 +41,44 @@ static int change(struct editor *editor, const struct task *task, const struct r
 	char gpu[PCI_ADDRESS_TEXT];
 
 	if (counts_read(&editor->segment, task->pid, &counts, NULL) == 0 && counts.count > 0 &&
-	    !pci_address_find(room->gpu->pci, counts.gpus, counts.count, sizeof counts.gpus[0]))
+	    !pci_address_find(space->gpu->pci, counts.gpus, counts.count, sizeof counts.gpus[0]))
 		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is "
 		                        "for GPU %s (-G)", task->name,
-		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &room->list, gpu), room->name);
+		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &space->list, gpu), space->name);
 	if (parse_line_time(&time, line, error) < 0 || editor_follow(editor, error) < 0 ||
 	    api_check_time(task->pid, &time, error) < 0)
 		return -1;
-	segment_put_time(&wanted, &time);
-	return keeper_change(editor, &wanted, error);
+	revision_put_time(&wanted, &time);
+	return programs_restorer_change(editor, &wanted, error);
 }
 
-static int apply_task(struct task *task, const struct room *room, struct error *error)
+static int apply_task(struct task *task, const struct space *space, struct error *error)
 {
 	char line[PROGRAM_LINE];
 	struct editor editor;
 
-	task_line(task, room, line);
+	task_line(task, space, line);
 	if (task->pid == 0)
 		return program_start(&task->pid, line, task->command, true, error);
 	if (program_open(&editor, task->pid, false, error) < 0)
 		return -1;
-	int result = change(&editor, task, room, line, error);
+	int result = change(&editor, task, space, line, error);
 
 	editor_close(&editor);
 	return result;
 }
 
-int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error)
+int tasks_apply(struct tasks *tasks, const struct space *space, struct error *error)
 {
-	int result = keeper_start(error);
+	int result = programs_restorer_start(error);
 
 	for (int is_new = 0; is_new < 2; is_new++) {
 		for (size_t i = 0; i < tasks->count && result == 0; i++) {
 			if ((tasks->list[i].pid == 0) == is_new)
-				result = apply_task(&tasks->list[i], room, error);
+				result = apply_task(&tasks->list[i], space, error);
 		}
 	}
-	return keeper_end(result < 0, error) < 0 ? -1 : result;
+	return programs_restorer_end(result < 0, error) < 0 ? -1 : result;
 }
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)
@@ -95,7 +95,7 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 		                        : program_open(&programs[count].editor, task->pid, true, error);
 		of[count] = task;
 		if (result == 0)
-			result = sampled_open(&programs[count++], task->grant.place.pci, error);
+			result = sampler_open(&programs[count++], task->grant.place.pci, error);
 	}
 	progress_say("watching the programs for %g s", seconds);
 	if (result == 0)
@@ -105,7 +105,7 @@ int tasks_check(struct tasks *tasks, double seconds, struct error *error)
 		struct jobs_rule rule = jobs_rule(programs[i].bursts, programs[i].count, 0);
 
 		of[i]->seen = jobs_times(programs[i].bursts, programs[i].count, &rule, 0, of[i]->needs.deadline_ns);
-		sampled_close(&programs[i]);
+		sampler_close(&programs[i]);
 	}
 	return result;
 }

@@ -27,7 +27,7 @@
 
 struct study {
 	const char *neighbour; /* the work, "memory" or "compute"; NULL: no neighbour */
-	struct room room;
+	struct space space;
 	struct sampled program;
 	struct monitor *monitor;
 	double window_ns; /* for the next size */
@@ -81,7 +81,7 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 	struct monitor_times times;
 	bool is_known = study->monitor && monitor_take(study->monitor, &times, NULL, NULL) == 0;
 
-	while (is_known && (double)process_clock_ns() < end && !keeper_must_end()) {
+	while (is_known && (double)process_clock_ns() < end && !programs_restorer_must_end()) {
 		clock_pause_us(MONITOR_TAKE_MS * 1000);
 		is_known = monitor_take(study->monitor, &times, NULL, NULL) == 0;
 		const struct monitor_gpu *gpu = is_known ? pci_address_find(study->program.pci, times.gpus,
@@ -108,10 +108,10 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 	struct segment_revision wanted = {.count = 1};
 	bool has_jobs = false;
 
-	if (room_choose(&study->room, point.tpcs, &wanted.partitions[0], error) < 0 ||
-	    keeper_change(&study->program.editor, &wanted, error) < 0)
+	if (programs_space_choose(&study->space, point.tpcs, &wanted.partitions[0], error) < 0 ||
+	    programs_restorer_change(&study->program.editor, &wanted, error) < 0)
 		return -1;
-	for (unsigned int i = 0; i < TRIES && !has_jobs && !keeper_must_end(); i++) {
+	for (unsigned int i = 0; i < TRIES && !has_jobs && !programs_restorer_must_end(); i++) {
 		sampler_watch(&study->program, 1, study->window_ns);
 		has_jobs = evaluate(study, &point);
 	}
@@ -134,7 +134,7 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 
 static int measure_sizes(struct study *study, struct curve *curve, struct error *error)
 {
-	unsigned int sizes[CURVE_SIZES], count = curve_sizes(sizes, room_count(&study->room));
+	unsigned int sizes[CURVE_SIZES], count = curve_sizes(sizes, programs_space_count(&study->space));
 	double begin = (double)process_clock_ns();
 	int result = count > 0 ? 0 : error_set(error, "no TPC is free");
 
@@ -161,14 +161,14 @@ static int measure(struct study *study, struct error *error)
 
 	if (!study->neighbour)
 		return measure_sizes(study, &study->curve, error);
-	study->neighbour_tpcs = room_count(&study->room) / NEIGHBOUR_PART;
+	study->neighbour_tpcs = programs_space_count(&study->space) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
 		return error_set(error, "--beside: too few TPCs are free for a neighbour");
-	if (room_choose(&study->room, study->neighbour_tpcs, &neighbours, error) < 0)
+	if (programs_space_choose(&study->space, study->neighbour_tpcs, &neighbours, error) < 0)
 		return -1;
-	study->room.taken = tpcset_or(&study->room.taken, &neighbours.set);
+	study->space.taken = tpcset_or(&study->space.taken, &neighbours.set);
 	bool is_done = measure_sizes(study, &study->curve, error) == 0 &&
-	               neighbour_start(&neighbour, study->neighbour, &study->room, &neighbours.set, error) == 0 &&
+	               neighbour_start(&neighbour, study->neighbour, &study->space, &neighbours.set, error) == 0 &&
 	               measure_sizes(study, &study->beside, error) == 0;
 
 	program_end(neighbour, SIGKILL);
@@ -187,12 +187,12 @@ static int prepare(struct study *study, bool is_new, struct error *error)
 	progress_say("waiting for the program");
 	if (program_open(&program->editor, study->pid, is_new, error) < 0 ||
 	    editor_read(&program->editor, &in_force, error) < 0 ||
-	    room_open(&study->room, &in_force, &ours, error) < 0 ||
-	    sampled_open(program, study->room.gpu->pci, error) < 0)
+	    programs_space_open(&study->space, &in_force, &ours, error) < 0 ||
+	    sampler_open(program, study->space.gpu->pci, error) < 0)
 		return -1;
 	study->monitor = monitor_begin(study->pid, NULL, NULL);
 	while (is_new && kernels_of(&rule) == 0 && clock_ms() < end && !editor_has_ended(&program->editor) &&
-	       !keeper_must_end()) {
+	       !programs_restorer_must_end()) {
 		sampler_watch(program, 1, study->window_ns);
 		rule = jobs_rule(program->bursts, program->count, 0);
 	}
@@ -224,7 +224,7 @@ static json_t *document_of(const struct study *study)
 	                              : json_null();
 
 	return json_pack("{s:s, s:i, s:s, s:f, s:s?, s:s?, s:{s:s, s:I, s:f, s:f, s:f}, s:o, s:o, s:i, s:s, s:o}",
-	                 "schema", "nvtaskset-curve/1", "pid", (int)study->pid, "gpu", study->room.name, "seconds",
+	                 "schema", "nvtaskset-curve/1", "pid", (int)study->pid, "gpu", study->space.name, "seconds",
 	                 study->seconds, "why_ended", study->why_ended, "beside", study->neighbour, "jobs", "apart",
 	                 study->is_given ? "kernels" : "idle", "kernels", (json_int_t)rule->kernels, "same",
 	                 rule->same, "idle_ms", (double)rule->idle_ns / 1e6, "within_ms", (double)rule->within_ns / 1e6,
@@ -266,7 +266,7 @@ static void print(const struct study *study, const json_t *document)
 {
 	struct curve_fit fit = curve_fit(&study->curve);
 
-	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->room.name, study->seconds);
+	printf("pid %d on GPU %s, measured for %.1f s\n", (int)study->pid, study->space.name, study->seconds);
 	print_rule(study);
 	print_points(&study->curve, json_object_get(document, "points"));
 	if (study->beside.count > 0) {
@@ -368,7 +368,7 @@ int action_curve(const struct options *options, struct error *error)
 
 	study = (struct study){.neighbour = options->beside, .window_ns = WINDOW_MOST_NS, .is_given = is_given,
 	                       .rule = {.kernels = options->kernels, .same = is_given},
-	                       .room = {.given = &options->gpus, .mps = options->mps.mode}};
+	                       .space = {.given = &options->gpus, .mps = options->mps.mode}};
 	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* an old picture stays until the end */
 
 	if (options->svg && (!picture || fclose(picture) != 0))
@@ -376,14 +376,15 @@ int action_curve(const struct options *options, struct error *error)
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options->mps.mode),
 	         options->gpus.count > 0 ? options->gpus.texts[0] : "0");
 	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
-	                    : parse_pid(&study.pid, options->pid, error);
+	                    : tables_parse_pid(&study.pid, options->pid, error);
 	double begin = clock_ms();
-	bool is_done = result == 0 && keeper_start(error) == 0 && prepare(&study, is_new, error) == 0 &&
+	bool is_done = result == 0 && programs_restorer_start(error) == 0 && prepare(&study, is_new, error) == 0 &&
 	               measure(&study, error) == 0;
 
 	study.seconds = (clock_ms() - begin) / 1000;
 	progress_end();
-	result = keeper_end(true, error) < 0 || !is_done ? -1 : report(&study, options->json, options->svg, error);
+	is_done = programs_restorer_end(true, error) == 0 && is_done;
+	result = is_done ? report(&study, options->json, options->svg, error) : -1;
 	monitor_end(study.monitor);
 	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);
 	return result;

@@ -78,15 +78,15 @@ int neighbour_main(const char *kind, const char *gpu)
 	return EXIT_FAILURE;
 }
 
-int neighbour_start(pid_t *pid, const char *kind, const struct room *room, const struct tpcset *tpcs,
+int neighbour_start(pid_t *pid, const char *kind, const struct space *space, const struct tpcset *tpcs,
                     struct error *error)
 {
 	char line[PROGRAM_LINE], list[TPCSET_TEXT];
-	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)kind, (char *)room->name, NULL};
+	char *command[] = {"/proc/self/exe", NEIGHBOUR_ARGUMENT, (char *)kind, (char *)space->name, NULL};
 	struct editor editor;
 
 	tpcset_format_list(tpcs, list);
-	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(room->mps), room->name, list);
+	snprintf(line, sizeof line, "nvtaskset --mps %s -G %s -t %s", program_mps(space->mps), space->name, list);
 	if (program_start(pid, line, command, false, error) < 0)
 		return -1;
 	if (program_open(&editor, *pid, true, NULL) < 0)

@@ -15,7 +15,7 @@
 struct planning {
 	bool applies, json;
 	double check_seconds; /* 0: no check */
-	struct room room;
+	struct space space;
 	struct tasks tasks;
 	struct plan_task needs[PROGRAMS_MAX];
 	struct task *of[PROGRAMS_MAX];  /* the task of each */
@@ -55,10 +55,10 @@ static int pose(struct planning *planning, struct error *error)
 			planning->needs[problem->count++] = task->needs;
 		}
 	}
-	if (room_open(&planning->room, &(struct segment_revision){.count = 0}, &ours, error) < 0)
+	if (programs_space_open(&planning->space, &(struct segment_revision){.count = 0}, &ours, error) < 0)
 		return -1;
-	problem->tpcs = room_count(&planning->room);
-	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->room.name);
+	problem->tpcs = programs_space_count(&planning->space);
+	return problem->tpcs > 0 ? 0 : error_set(error, "no TPC of GPU %s is free", planning->space.name);
 }
 
 /* The task, the missing time, and possible relief. */
@@ -96,12 +96,12 @@ static int place_partition(struct planning *planning, const struct plan_partitio
 	struct schedule_task tasks[PLAN_TASKS];
 	struct segment_partition place;
 	unsigned int count = plan_schedule(&planning->problem, &partition->tasks, partition->tpcs, tasks);
-	bool is_shared = planning->room.mps != MPS_OFF;
+	bool is_shared = planning->space.mps != MPS_OFF;
 
 	schedule_fixed(tasks, count);
-	if (room_choose(&planning->room, partition->tpcs, &place, error) < 0)
+	if (programs_space_choose(&planning->space, partition->tpcs, &place, error) < 0)
 		return -1;
-	planning->room.taken = tpcset_or(&planning->room.taken, &place.set);
+	planning->space.taken = tpcset_or(&planning->space.taken, &place.set);
 	for (unsigned int i = 0; i < count; i++) {
 		struct task *task = planning->of[tasks[i].number];
 		uint64_t us = (task->needs.deadline_ns - tasks[i].response_ns) / 2000;
@@ -134,11 +134,11 @@ static void place_by_quota(const struct planning *planning, struct grant *common
 static int place_best_effort(struct planning *planning, struct error *error)
 {
 	struct grant common = {.tpcs = planning->problem.tpcs - planning->plan.tpcs,
-	                       .borrows = planning->room.mps != MPS_OFF};
+	                       .borrows = planning->space.mps != MPS_OFF};
 
 	if (common.tpcs == 0)
 		place_by_quota(planning, &common);
-	else if (room_choose(&planning->room, common.tpcs, &common.place, error) < 0)
+	else if (programs_space_choose(&planning->space, common.tpcs, &common.place, error) < 0)
 		return -1;
 	for (struct task *task = planning->tasks.list; task < planning->tasks.list + planning->tasks.count; task++) {
 		if (task->is_best_effort && common.tpcs == 0)
@@ -190,7 +190,7 @@ static json_t *json_task(const struct planning *planning, const struct task *tas
 	                          json_reading(reading_if(seen->count > 0, seen->median_ns / predicted - 1), false),
 	                          "longest_ms", json_ms(seen->longest_ns));
 
-	task_line(task, &planning->room, line);
+	task_line(task, &planning->space, line);
 	return json_pack("{s:s, s:o, s:i, s:s, s:s, s:b, s:b, s:i, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
 	                 task->name, "pid", json_reading(reading_if(task->pid > 0, task->pid), true), "tpcs",
 	                 (int)grant->tpcs, "tpc_list", tpcset_format_list(&grant->place.set, list), "line", line,
@@ -211,7 +211,7 @@ static json_t *document_of(const struct planning *planning)
 	for (size_t i = 0; i < planning->tasks.count; i++)
 		array = json_with(array, json_task(planning, &planning->tasks.list[i]));
 	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:i, s:i, s:i, s:o, s:s, s:b, s:i, s:o}", "schema",
-	                 "nvtaskset-plan/1", "gpu", planning->room.name, "free_tpcs", (int)planning->problem.tpcs,
+	                 "nvtaskset-plan/1", "gpu", planning->space.name, "free_tpcs", (int)planning->problem.tpcs,
 	                 "used_tpcs", (int)plan->tpcs, "left_tpcs", (int)(planning->problem.tpcs - plan->tpcs), "found",
 	                 plan->way, "merges", (int)plan->merges, "forbidden_pairs", (int)plan->forbidden, "fewest_tpcs",
 	                 (int)planning->fewest, "searched_tpcs",
@@ -231,7 +231,7 @@ static void print(const struct planning *planning, const json_t *document)
 	size_t i;
 
 	printf("GPU %s: %u of %u TPCs for %u deadlines, %u left\n\n%-16s      TPCS    JOB ms   LONGEST  RESPONSE  "
-	       "DEADLINE  %s\n", planning->room.name,
+	       "DEADLINE  %s\n", planning->space.name,
 	       plan->tpcs, planning->problem.tpcs, planning->problem.count, planning->problem.tpcs - plan->tpcs, "TASK",
 	       is_checked ? "    JOBS    MISSED    JOB ms       OFF   LONGEST" : "AS");
 	json_array_foreach(json_object_get(document, "tasks"), i, task) {
@@ -259,7 +259,7 @@ static void print(const struct planning *planning, const json_t *document)
 /* Applies and checks the plan, as far as wanted, and makes the document. */
 static int carry_out(struct planning *planning, json_t **document, struct error *error)
 {
-	int result = planning->applies ? tasks_apply(&planning->tasks, &planning->room, error) : 0;
+	int result = planning->applies ? tasks_apply(&planning->tasks, &planning->space, error) : 0;
 	bool is_changed = planning->applies && (result == 0 || planning->rounds > 0);
 
 	if (result == 0 && planning->check_seconds > 0)
@@ -301,7 +301,7 @@ int action_plan(const struct options *options, struct error *error)
 
 	planning = (struct planning){.applies = options->apply, .json = options->json,
 	                             .check_seconds = options->check_seconds,
-	                             .room = {.given = &options->gpus, .mps = options->mps.mode}};
+	                             .space = {.given = &options->gpus, .mps = options->mps.mode}};
 	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
 	int result = is_made ? carry_out(&planning, &document, error) : -1;
 

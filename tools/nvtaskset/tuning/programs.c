@@ -20,48 +20,50 @@
 static struct {
 	pid_t child; /* 0: no child */
 	int pipe;
-	struct keeper_memory { /* shared with the child */
+	struct restorer_memory { /* shared with the child */
 		_Atomic size_t count;
 		_Atomic bool leaves; /* programs keep their partitions */
 		struct kept {
 			pid_t pid;
-			bool is_new;                         /* the keeper ends the program */
+			bool is_new;                         /* the restorer ends the program */
 			struct segment_revision before;      /* the partition to give back */
 			struct segment_revision given, next; /* our last edit, and the edit in the making */
 		} list[PROGRAMS_MAX];
 	} *memory;
-} keeper;
+} restorer;
 
 /* --- one GPU ------------------------------------------------------------------------------------------------------ */
 
-int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours, struct error *error)
+int programs_space_open(struct space *space, const struct segment_revision *partition, const struct pids *ours,
+                        struct error *error)
 {
 	struct gpu_choices chosen;
 
-	if (topology_load(&room->list, error) < 0 ||
-	    target_gpus(&chosen, room->given, &room->list, partition, error) < 0)
+	if (topology_load(&space->list, error) < 0 ||
+	    target_gpus(&chosen, space->given, &space->list, partition, error) < 0)
 		return -1;
-	room->gpu = chosen.choices[0].gpu;
-	gpus_label(room->gpu->pci, &room->list, room->name);
+	space->gpu = chosen.choices[0].gpu;
+	gpus_label(space->gpu->pci, &space->list, space->name);
 	if (chosen.count != 1)
 		return error_set(error, "one GPU at a time (-G)");
-	return set_find_taken(&room->taken, room->gpu, &room->list, ours, error);
+	return set_find_taken(&space->taken, space->gpu, &space->list, ours, error);
 }
 
-unsigned int room_count(const struct room *room)
+unsigned int programs_space_count(const struct space *space)
 {
-	struct tpcset all = topology_all(room->gpu), left = tpcset_without(&all, &room->taken);
+	struct tpcset all = topology_all(space->gpu), left = tpcset_without(&all, &space->taken);
 
 	return tpcset_count(&left);
 }
 
-int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error)
+int programs_space_choose(const struct space *space, unsigned int tpcs, struct segment_partition *place,
+                          struct error *error)
 {
-	place->pci = room->gpu->pci;
-	return select_tpcs(&place->set, room->gpu, &room->taken, tpcs, STRATEGY_DISTRIBUTED, error);
+	place->pci = space->gpu->pci;
+	return select_tpcs(&place->set, space->gpu, &space->taken, tpcs, STRATEGY_DISTRIBUTED, error);
 }
 
-/* --- the keeper --------------------------------------------------------------------------------------------------- */
+/* --- the restorer ------------------------------------------------------------------------------------------------- */
 
 static bool give_back(struct kept *kept)
 {
@@ -81,7 +83,7 @@ static bool give_back(struct kept *kept)
 static int explain_kept(const struct kept *kept, struct error *error)
 {
 	struct pci_address pci = kept->next.partitions[0].pci;
-	const struct segment_partition *before = segment_find(&kept->before, pci);
+	const struct segment_partition *before = revision_find_partition(&kept->before, pci);
 	char gpu[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
 
 	pci_address_format(pci, gpu);
@@ -91,10 +93,10 @@ static int explain_kept(const struct kept *kept, struct error *error)
 
 static int give_all_back(struct error *error)
 {
-	struct kept *end = keeper.memory->list + keeper.memory->count;
+	struct kept *end = restorer.memory->list + restorer.memory->count;
 	int result = 0;
 
-	for (struct kept *kept = keeper.memory->list; kept < end; kept++) {
+	for (struct kept *kept = restorer.memory->list; kept < end; kept++) {
 		if (kept->is_new)
 			kill(kept->pid, SIGTERM);
 		else if (!give_back(kept))
@@ -114,9 +116,9 @@ static _Noreturn void keep(int pipe)
 	signal(SIGTERM, SIG_IGN);
 	for (int file = 0; file < 3; file++)
 		dup2(nothing, file);
-	close(keeper.pipe);
+	close(restorer.pipe);
 	(void)TEMP_FAILURE_RETRY(read(pipe, &byte, 1));
-	_exit(keeper.memory->leaves || give_all_back(NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	_exit(restorer.memory->leaves || give_all_back(NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -145,27 +147,28 @@ static void note_signals(void)
 
 static void note_no_signals(void)
 {
-	for (size_t i = 0; i < ENDING_SIGNALS && keeper.child > 0; i++)
+	for (size_t i = 0; i < ENDING_SIGNALS && restorer.child > 0; i++)
 		sigaction(ending_signals[i], &inherited[i], NULL);
 }
 
-int keeper_start(struct error *error)
+int programs_restorer_start(struct error *error)
 {
 	int ends[2];
 
-	keeper.memory = mmap(NULL, sizeof *keeper.memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	keeper.child = keeper.memory != MAP_FAILED && pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
-	if (keeper.child < 0)
+	restorer.memory =
+		mmap(NULL, sizeof *restorer.memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	restorer.child = restorer.memory != MAP_FAILED && pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+	if (restorer.child < 0)
 		return error_set_errno(error, "a child that gives partitions back");
-	keeper.pipe = ends[1];
-	if (keeper.child == 0)
+	restorer.pipe = ends[1];
+	if (restorer.child == 0)
 		keep(ends[0]);
 	close(ends[0]);
 	note_signals();
 	return 0;
 }
 
-bool keeper_must_end(void)
+bool programs_restorer_must_end(void)
 {
 	return told != 0;
 }
@@ -177,8 +180,8 @@ static bool have_same(const struct segment_revision *a, const struct segment_rev
 	bool have = true;
 
 	for (uint32_t i = 0; i < wanted->count; i++) {
-		const struct segment_partition *one = segment_find(a, wanted->partitions[i].pci);
-		const struct segment_partition *other = segment_find(b, wanted->partitions[i].pci);
+		const struct segment_partition *one = revision_find_partition(a, wanted->partitions[i].pci);
+		const struct segment_partition *other = revision_find_partition(b, wanted->partitions[i].pci);
 
 		have = have && (one && other ? tpcset_equal(&one->set, &other->set) : one == other);
 	}
@@ -186,9 +189,9 @@ static bool have_same(const struct segment_revision *a, const struct segment_rev
 }
 
 /* An edit by another program is put in force again. */
-int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error)
+int programs_restorer_change(struct editor *editor, const struct segment_revision *wanted, struct error *error)
 {
-	struct kept *kept = keeper.memory->list, *end = kept + keeper.memory->count;
+	struct kept *kept = restorer.memory->list, *end = kept + restorer.memory->count;
 	struct segment_revision seen;
 
 	while (kept < end && kept->pid != editor->pid)
@@ -198,7 +201,7 @@ int keeper_change(struct editor *editor, const struct segment_revision *wanted, 
 		return -1;
 	kept->next = *wanted;
 	if (kept == end)
-		keeper.memory->count++;
+		restorer.memory->count++;
 	if (told != 0)
 		return error_set(error, "told to end by a signal");
 	if (editor_change_one(editor, wanted, &seen, error) < 0)
@@ -212,21 +215,21 @@ int keeper_change(struct editor *editor, const struct segment_revision *wanted, 
 }
 
 /* The child may have been killed, and this process not. */
-int keeper_end(bool gives_back, struct error *error)
+int programs_restorer_end(bool gives_back, struct error *error)
 {
 	int status = 0, result = 0;
 
-	if (keeper.child <= 0)
+	if (restorer.child <= 0)
 		return 0;
 	gives_back = gives_back || told != 0;
-	keeper.memory->leaves = !gives_back;
-	close(keeper.pipe);
-	bool is_done = TEMP_FAILURE_RETRY(waitpid(keeper.child, &status, 0)) == keeper.child && status == 0;
+	restorer.memory->leaves = !gives_back;
+	close(restorer.pipe);
+	bool is_done = TEMP_FAILURE_RETRY(waitpid(restorer.child, &status, 0)) == restorer.child && status == 0;
 
 	if (gives_back && !is_done)
 		result = give_all_back(error);
 	note_no_signals();
-	keeper.child = 0;
+	restorer.child = 0;
 	if (result == 0 && told != 0)
 		raise(told);
 	return result;
@@ -251,8 +254,8 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 		note_no_signals();
 		setsid();
 		if (is_kept) {
-			keeper.memory->list[keeper.memory->count] = (struct kept){.pid = getpid(), .is_new = true};
-			keeper.memory->count++;
+			restorer.memory->list[restorer.memory->count] = (struct kept){.pid = getpid(), .is_new = true};
+			restorer.memory->count++;
 		}
 		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -292,7 +295,7 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 		}
 		progress_tick();
 		clock_pause_us(20000);
-	} while ((!is_open || is_early) && is_new && !keeper_must_end() && !await_end(pid, WNOHANG) &&
+	} while ((!is_open || is_early) && is_new && !programs_restorer_must_end() && !await_end(pid, WNOHANG) &&
 	         clock_ms() < end);
 	return is_open && !obstacle ? 0 : -1;
 }

@@ -16,7 +16,7 @@
 
 /* --- one GPU, and its free TPCs ----------------------------------------------------------------------------------- */
 
-struct room {
+struct space {
 	const struct gpus_given *given; /* set by the caller */
 	enum mps_mode mps;              /* set by the caller: of new programs */
 	struct topology_list list;
@@ -26,40 +26,41 @@ struct room {
 };
 
 /* The given GPU, or the GPU of the partition, or else CUDA's first; and the TPCs there of all programs but `ours`. */
-int room_open(struct room *room, const struct segment_revision *partition, const struct pids *ours,
-              struct error *error);
-unsigned int room_count(const struct room *room);
+int programs_space_open(struct space *space, const struct segment_revision *partition, const struct pids *ours,
+                        struct error *error);
+unsigned int programs_space_count(const struct space *space);
 
 /* Chooses TPCs like -n. A second call chooses the same TPCs, unless the caller adds them to `taken`. */
-int room_choose(const struct room *room, unsigned int tpcs, struct segment_partition *place, struct error *error);
+int programs_space_choose(const struct space *space, unsigned int tpcs, struct segment_partition *place,
+                          struct error *error);
 
-/* --- the keeper ------------------------------------------------------------------------------------------------------
- * Changes partitions for a while, or all together. The keeper, a child of this process, gives the partitions back, and
- * ends the programs that were started: when told, and also when this process ends in any way, by SIGKILL too. The child
- * is in a session of its own: signals to the programs of our terminal do not reach the child. If the child was killed,
- * this process gives all back. If both are killed, with a whole container say, all stays. An edit by another program
- * stays, too: a quota, say, or the partition itself. */
+/* --- the restorer ----------------------------------------------------------------------------------------------------
+ * Changes partitions for a while, or all together. The restorer, a child of this process, gives the partitions back,
+ * and ends the programs that were started: when told, and also when this process ends in any way, by SIGKILL too. The
+ * child is in a session of its own: signals to the programs of our terminal do not reach the child. If the child was
+ * killed, this process gives all back. If both are killed, with a whole container say, all stays. An edit by another
+ * program stays, too: a quota, say, or the partition itself. */
 
-#define PROGRAMS_MAX 64 /* the most programs of a keeper */
+#define PROGRAMS_MAX 64 /* the most programs of a restorer */
 
-/* To be called before any editor is opened: the keeper would hold the editor's lock after a kill of this process. From
- * here until keeper_end, signals that end this process are only noted. */
-int keeper_start(struct error *error);
+/* To be called before any editor is opened: the restorer would hold the editor's lock after a kill of this process.
+ * From here until programs_restorer_end, signals that end this process are only noted. */
+int programs_restorer_start(struct error *error);
 
 /* Whether a signal came. */
-bool keeper_must_end(void);
+bool programs_restorer_must_end(void);
 
 /* Changes a program, as often as wanted; fails after a change by another program, and after a signal. */
-int keeper_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
+int programs_restorer_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
 /* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
  * signal. -1 with the command that gives a partition back, if giving back failed. */
-int keeper_end(bool gives_back, struct error *error);
+int programs_restorer_end(bool gives_back, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------- */
 
 /* Starts COMMAND with a line for parse_line, without a terminal; output goes to standard error. With `is_kept`, the
- * keeper knows the program from the begin on. If `nvtaskset` refuses COMMAND, or the exec fails, the pid is 0. */
+ * restorer knows the program from the begin on. If `nvtaskset` refuses COMMAND, or the exec fails, the pid is 0. */
 #define PROGRAM_LINE (TPCSET_TEXT + 256)
 int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct error *error);
 
@@ -77,7 +78,7 @@ void program_end(pid_t pid, int signal);
  * on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
-int neighbour_start(pid_t *pid, const char *kind, const struct room *room, const struct tpcset *tpcs,
+int neighbour_start(pid_t *pid, const char *kind, const struct space *space, const struct tpcset *tpcs,
                     struct error *error);
 
 /* --- watching --------------------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ int neighbour_start(pid_t *pid, const char *kind, const struct room *room, const
 
 /* A program, on one GPU. */
 struct sampled {
-	struct editor editor; /* with the partition; sampled_close closes it */
+	struct editor editor; /* with the partition; sampler_close closes it */
 	struct pci_address pci;
 	/* The samples: */
 	struct burst *bursts; /* ended bursts */
@@ -100,8 +101,8 @@ struct sampled {
 };
 
 /* The caller closes the program, also after a failure. */
-int sampled_open(struct sampled *program, struct pci_address pci, struct error *error);
-void sampled_close(struct sampled *program);
+int sampler_open(struct sampled *program, struct pci_address pci, struct error *error);
+void sampler_close(struct sampled *program);
 void sampler_watch(struct sampled *programs, size_t count, double ns);
 
 #endif

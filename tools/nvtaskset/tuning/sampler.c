@@ -9,7 +9,7 @@
 #define PAUSE_US 20
 #define BURSTS 100000 /* further bursts are not seen */
 
-int sampled_open(struct sampled *program, struct pci_address pci, struct error *error)
+int sampler_open(struct sampled *program, struct pci_address pci, struct error *error)
 {
 	/* Shares the editor's mapping. */
 	*program = (struct sampled){.editor = program->editor, .pci = pci,
@@ -26,7 +26,7 @@ int sampled_open(struct sampled *program, struct pci_address pci, struct error *
 	                           (int)program->editor.pid);
 }
 
-void sampled_close(struct sampled *program)
+void sampler_close(struct sampled *program)
 {
 	program->view.segment = NULL;
 	counts_view_close(&program->view);
@@ -67,7 +67,7 @@ void sampler_watch(struct sampled *programs, size_t count, double ns)
 	uint64_t before = begin;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
-	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns && !keeper_must_end();
+	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns && !programs_restorer_must_end();
 	     now = process_clock_ns()) {
 		for (size_t i = 0; i < count; i++)
 			look(&programs[i], before, now);

@@ -50,10 +50,10 @@ void task_fill_times(struct task *task, const struct tasks *tasks);
 double task_predicted_ns(const struct task *task, const struct tasks *tasks);
 
 /* The command that starts or changes the task as planned. The task's own command follows. */
-void task_line(const struct task *task, const struct room *room, char line[PROGRAM_LINE]);
+void task_line(const struct task *task, const struct space *space, char line[PROGRAM_LINE]);
 
 /* Starts or changes all tasks; then each has its pid. -1 with the reason, and all is as before. */
-int tasks_apply(struct tasks *tasks, const struct room *room, struct error *error);
+int tasks_apply(struct tasks *tasks, const struct space *space, struct error *error);
 
 /* Watches the tasks with deadlines, which run, for some seconds. -1 with the reason. */
 int tasks_check(struct tasks *tasks, double seconds, struct error *error);
